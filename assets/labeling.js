@@ -1,35 +1,55 @@
-// The labeling widget (dashboard/controls/labeling_widget.py): one patch, two buttons, and the next patches
-// already here. A press goes to the server; the next patch shows when the server has it on disk.
+// The labeling widget (dashboard/controls/labeling_widget.py): one patch, a button for each class, and
+// the next patches already here. A press goes to the server; the next patch shows when the server has
+// it on disk.
 
 const KEPT = 200  // cards held; the server counts on 150
+const KEYED = 9  // classes with a key
+const TYPED = ['listbox', 'option', 'menuitem', 'searchbox', 'slider', 'spinbutton', 'textbox']
 
 export function render({model, el}) {
-  const keyed = (key, words, name) => {
-    const button = make('button', name)
+  const keyed = (key, words) => {
+    const button = make('button')
     button.type = 'button'
-    button.append(make('kbd', '', key), words)
+    if (key) {
+      button.append(make('kbd', '', key))
+      button.setAttribute('aria-keyshortcuts', key)
+    }
+    button.append(make('span', '', words))
     return button
   }
   const held = new Map()  // cards by row, the latest last
   const gone = new Set()  // rows answered here that the queue may still name
   let bare = false  // whether what is on show still lacks its card
-  let shown = null, again = false, turn = 0, waiting = null, pressed = 0
+  let shown = null, turn = 0, waiting = null, pressed = 0
+  let again = false, deciding = false  // whether what is on show is shown again, and for a decision
+  let buttons = []
 
   const root = make('div', 'bench'), left = make('div'), right = make('div')
   const patch = make('div', 'patch'), why = make('p', 'why'), status = make('p', 'status')
   const choices = make('div', 'choices'), aside = make('div', 'aside')
   const named = make('label', 'name', 'Your name'), name = make('input')
-  const place = make('div', 'place'), past = make('ul', 'history'), said = make('div', 'unseen')
-  const buttons = [0, 1].map((k) => keyed(String(k + 1), '', ''))
-  const skip = keyed('s', 'Skip'), undo = keyed('u', 'Undo')
+  const place = make('div', 'place'), said = make('div', 'unseen')
+  const progress = make('div', 'progress'), bar = make('progress'), lines = make('div')
+  const unsure = keyed('u', 'Unsure'), skip = keyed('s', 'Skip'), undo = keyed('z', 'Undo')
+  const part = (title) => {
+    const section = make('section'), head = make('h4', '', title), note = make('p', 'note'), list = make('ul', 'history')
+    section.append(head, note, list)
+    return {section, head, note, list, title}
+  }
+  const doubts = part('Unsure'), disputes = part('Disagreements'), past = part('Labels given')
+  disputes.list.classList.add('wide')
+  choices.setAttribute('role', 'group')
+  choices.setAttribute('aria-label', 'Class of this patch')
+  bar.setAttribute('aria-label', 'Labels given of the budget')
   said.setAttribute('aria-live', 'polite')
-  choices.append(...buttons)
-  aside.append(skip, undo)
+  aside.append(unsure, skip, undo)
   left.append(patch, why, choices, aside, status)
   name.maxLength = 60
   name.value = localStorage.getItem('scant_labeller') ?? 'me'
   named.append(name)
-  right.append(named, make('h4', '', 'Where it lies'), place, make('h4', '', 'Labels given'), past)
+  progress.append(bar, lines)
+  right.append(named, make('h4', '', 'Progress'), progress, make('h4', '', 'Where it lies'), place,
+    disputes.section, doubts.section, past.section)
   root.append(left, right, said)
   el.replaceChildren(root)
 
@@ -60,6 +80,18 @@ export function render({model, el}) {
     words.append(list)
     return words
   }
+  const called = (one) => `${one.who} says ${one.label}`
+  const words = (row) => {  // what is said under the patch
+    const asked = model.queue.find((one) => one.row === row)
+    const dispute = model.disputes.find((one) => one.row === row)
+    const before = model.history.find((one) => one.row === row) ?? model.unsure.find((one) => one.row === row)
+    if (deciding && dispute) {
+      const stands = dispute.decided ? `Decided: ${dispute.decided}.` : 'Your decision stands over both.'
+      return `Patch ${row}: ${dispute.given.map(called).join(', ')}. ${stands}`
+    }
+    if (again && before) return `Patch ${row}: ${before.label} by ${before.who}. Press again to change it.`
+    return asked ? `Patch ${row}: ${asked.why}` : `Patch ${row}`
+  }
   const lay = (row) => {
     shown = row
     const card = row === null ? null : held.get(row)
@@ -70,53 +102,107 @@ export function render({model, el}) {
       place.hidden = true
     } else {
       patch.replaceChildren(card.image_here ?? features(card))
-      const asked = model.queue.find((one) => one.row === row)
-      const before = model.history.find((one) => one.row === row)
-      why.textContent = again && before ? `Patch ${row}: ${before.label} by ${before.who}. Press again to change it.`
-        : `Patch ${row}: ${asked?.why ?? ''}`
+      why.textContent = words(row)
       place.hidden = !card.thumb_here
       if (card.thumb_here) {
         const box = make('i')
         const [x, y, w, h] = card.box
         Object.assign(box.style, {left: `${100 * x}%`, top: `${100 * y}%`, width: `${100 * w}%`, height: `${100 * h}%`})
         place.style.aspectRatio = String(card.shape)
+        place.style.maxWidth = `min(320px, ${240 * card.shape}px)`
         place.replaceChildren(card.thumb_here, box)
       }
     }
+    const suggested = card ? model.queue.find((one) => one.row === row)?.suggest : undefined
+    buttons.forEach((button, k) => {
+      button.classList.toggle('suggested', k === suggested)
+      if (k === suggested) button.setAttribute('aria-description', 'the pre-label')
+      else button.removeAttribute('aria-description')
+    })
     root.dataset.row = row ?? ''
+    root.classList.toggle('deciding', deciding)
     enable()
   }
   const next = () => {
-    again = false
+    again = deciding = false
     const one = model.queue.find((one) => !gone.has(one.row) && held.has(one.row))
     lay(one ? one.row : null)
   }
   const enable = () => {
-    buttons.forEach((button) => { button.disabled = !model.open || shown === null })
-    skip.disabled = !model.open || shown === null
+    const none = !model.open || shown === null
+    buttons.forEach((button) => { button.disabled = none })
+    unsure.disabled = none
+    skip.disabled = none
     undo.disabled = !model.open || !model.undoable
   }
   const label = () => {
-    buttons.forEach((button, k) => { button.lastChild.textContent = model.classes[k] ?? '' })
+    const names = model.classes
+    if (names.join('\n') !== buttons.map((button) => button.title).join('\n')) {
+      buttons = names.map((words, k) => {
+        const button = keyed(k < KEYED ? String(k + 1) : '', words)
+        button.title = words
+        button.addEventListener('click', () => choose(k))
+        return button
+      })
+      choices.replaceChildren(...buttons)
+      choices.classList.toggle('four', names.length === 4)
+      choices.classList.toggle('many', names.length > 4)
+    }
     lay(shown)
   }
+  // A patch to come back to, with what is said of it.
+  const entry = (one, words, spoken, act) => {
+    const item = make('li'), button = make('button'), card = held.get(one.row)
+    button.type = 'button'
+    button.setAttribute('aria-label', spoken)
+    button.dataset.row = one.row
+    if (card?.image) {
+      const image = new Image()
+      image.alt = ''
+      image.src = card.image
+      button.append(image)
+    } else button.append(make('span', '', `patch ${one.row}`))
+    for (const [text, name] of words) {
+      const line = make('span', name, text)
+      line.title = text
+      button.append(line)
+    }
+    button.addEventListener('click', () => send(act, {row: one.row}))
+    item.append(button)
+    return item
+  }
+  const fill = (part, items, note = '', always = false) => {
+    part.section.hidden = !items.length && !note && !always
+    part.head.textContent = items.length ? `${part.title} (${items.length})` : part.title
+    part.note.hidden = !note
+    part.note.textContent = note
+    // Who walks the list by keys stays where they are.
+    const at = root.getRootNode().activeElement
+    const row = part.list.contains(at) ? at.dataset.row : undefined
+    part.list.replaceChildren(...items)
+    if (row !== undefined) part.list.querySelector(`[data-row="${row}"]`)?.focus({preventScroll: true})
+  }
   const remember = () => {
-    past.replaceChildren(...model.history.map((one) => {
-      const item = make('li'), button = make('button'), card = held.get(one.row)
-      button.type = 'button'
-      button.setAttribute('aria-label', `Change patch ${one.row}: ${one.label}, by ${one.who}`)
-      if (card?.image) {
-        const image = new Image()
-        image.alt = ''
-        image.src = card.image
-        button.append(image)
-      }
-      button.append(make('span', '', one.label), make('span', 'who', card?.image ? one.who : `${one.row}, ${one.who}`))
-      button.addEventListener('click', () => send('again', {row: one.row}))
-      item.append(button)
-      return item
-    }))
+    const role = {imported: 'from a file', adjudicator: 'decision'}
+    fill(past, model.history.map((one) => entry(
+      one, [[one.label, ''], [one.who, 'who'], ...(role[one.role] ? [[role[one.role], 'who']] : [])],
+      `Change patch ${one.row}: ${one.label}, by ${one.who}${role[one.role] ? `, ${role[one.role]}` : ''}`,
+      one.role === 'adjudicator' ? 'decide' : 'again')), '', true)
+    past.head.textContent = past.title
+    fill(doubts, model.unsure.map((one) => entry(
+      one, [[one.who, 'who']], `Look again at patch ${one.row}: unsure, by ${one.who}`, 'again')))
+    fill(disputes, model.disputes.map((one) => entry(
+      one, [...one.given.map((each) => [`${each.label}: ${each.who}`, one.decided ? 'who' : '']),
+        [one.decided ? `decided: ${one.decided}` : 'open', one.decided ? '' : 'who']],
+      `Decide patch ${one.row}: ${one.given.map(called).join(', ')}${one.decided ? `; decided: ${one.decided}` : ''}`,
+      'decide')), model.agreement)
     enable()
+  }
+  const advance = () => {
+    const {given = 0, budget = 0, lines: sentences = []} = model.progress
+    bar.max = Math.max(1, budget)
+    bar.value = Math.min(given, budget)
+    lines.replaceChildren(...sentences.map((sentence) => make('p', '', sentence)))
   }
   const who = () => name.value.trim() || 'me'
   const send = (act, more = {}) => {
@@ -127,11 +213,12 @@ export function render({model, el}) {
     tell('saving…')
     model.send_msg({act, turn, who: who(), ...more})
   }
-  const choose = (value) => {
+  const give = (act, button, more = {}) => {
     if (shown === null || waiting !== null) return
-    buttons[value].classList.add('pressed')
-    send('label', {row: shown, value})
+    button.classList.add('pressed')
+    send(act, {row: shown, deciding, ...more})
   }
+  const choose = (value) => { if (buttons[value]) give('label', buttons[value], {value}) }
   const painted = () => requestAnimationFrame(() => {
     const took = performance.now() - pressed
     root.dataset.took = took.toFixed(1)
@@ -140,10 +227,19 @@ export function render({model, el}) {
   model.on('msg:custom', (message) => {
     const {data} = message
     const heard = data ?? message
+    if (heard.show !== undefined) {
+      gone.delete(heard.show)
+      again = true
+      deciding = false
+      lay(heard.show)
+      root.scrollIntoView({block: 'nearest'})
+      said.textContent = `Patch ${heard.show} is to be labeled.`
+      return
+    }
     if (heard.turn !== waiting) return
     waiting = null
     root.dataset.heard = (performance.now() - pressed).toFixed(1)
-    buttons.forEach((button) => button.classList.remove('pressed'))
+    for (const button of [...buttons, unsure]) button.classList.remove('pressed')
     if (heard.error) { tell(heard.error, true); return }
     tell(heard.said)
     said.textContent = heard.said
@@ -151,13 +247,18 @@ export function render({model, el}) {
     if (heard.back !== undefined) {
       gone.delete(heard.back)
       again = true
+      deciding = Boolean(heard.deciding)
       lay(heard.back)  // its card may come in a moment
     } else if (heard.next) next()
     painted()
   })
-  buttons.forEach((button, value) => button.addEventListener('click', () => choose(value)))
-  skip.addEventListener('click', () => { if (shown !== null) send('skip', {row: shown}) })
+  unsure.addEventListener('click', () => give('unsure', unsure))
+  skip.addEventListener('click', () => {
+    if (deciding) next()  // it stays to be decided
+    else if (shown !== null) send('skip', {row: shown})
+  })
   undo.addEventListener('click', () => send('undo'))
+  name.addEventListener('keydown', (event) => { if (event.key === 'Enter') name.blur() })  // to the keys
   name.addEventListener('change', () => {
     localStorage.setItem('scant_labeller', who())
     model.send_msg({act: 'who', turn: 0, who: who()})
@@ -166,25 +267,38 @@ export function render({model, el}) {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
     const at = event.composedPath()[0]
     if (at?.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(at?.tagName)) return
+    if (TYPED.includes(at?.getAttribute?.('role'))) return
     if (!el.isConnected || !root.offsetParent) return
     const box = root.getBoundingClientRect()
     if (box.bottom < 0 || box.top > innerHeight) return
-    const act = {1: () => choose(0), 2: () => choose(1), s: () => skip.click(), u: () => undo.click()}[event.key]
-    if (act) { act(); event.preventDefault() }
+    const key = event.key.toLowerCase()
+    const other = {u: unsure, s: skip, z: undo}[key]
+    const value = /^[1-9]$/.test(key) ? Number(key) - 1 : -1
+    if (other) other.click()
+    else if (buttons[value]) choose(value)
+    else return
+    event.preventDefault()
   }
   document.addEventListener('keydown', keys)
   model.on('remove', () => document.removeEventListener('keydown', keys))
   // Once all of one message has come; what is on show stays under the finger. Cards are taken at
   // once: by then the next may have come in their place.
-  const soon = (act) => () => setTimeout(act, 0)
+  const soon = (act) => {
+    let due = false
+    return () => {
+      if (!due) setTimeout(() => { due = false; act() }, 0)
+      due = true
+    }
+  }
+  const listing = soon(remember)
   model.on('cards', take)
+  model.on(['cards', 'history', 'unsure', 'disputes', 'agreement'], listing)
   model.on('cards', soon(() => {
-    remember()
     if (shown === null) next()
     else if (bare) lay(shown)
   }))
   model.on('queue', soon(() => { if (shown === null) next() }))
-  model.on('history', soon(remember))
+  model.on('progress', soon(advance))
   model.on('classes', soon(label))
   model.on(['open', 'undoable', 'idle'], soon(() => { if (shown === null) next(); enable() }))
   model.on('session', () => {
@@ -196,12 +310,14 @@ export function render({model, el}) {
   model.on('session', soon(() => {
     label()
     remember()
+    advance()
     next()
     tell('')
   }))
   take()
   label()
   remember()
+  advance()
   next()
   model.send_msg({act: 'ready', turn: 0, who: who()})
 }

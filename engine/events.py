@@ -20,6 +20,7 @@ from scant.verdict import Verdict
 from scant.verdict import read as read_verdict
 
 Arrays = Mapping[str, np.ndarray]
+TRAINING_ENDED = "Training has ended; the report is made, and general tools learn the same rows."
 
 
 class State(StrEnum):

@@ -46,16 +46,20 @@ def sigma_mad(error: Rows) -> float:
     return float(1.4826 * np.median(np.abs(error - np.median(error))))
 
 
+def sigma_iqr(error: Rows) -> float:
+    """Interquartile range over 1.349, that of a standard Gaussian (as RAIL: PointSigmaIQR)."""
+    low, high = np.percentile(error, [25, 75])
+    return float((high - low) / 1.349)
+
+
 def outlier_rate(error: Rows) -> float:
     """Share of normalized errors beyond max(0.06, 3 sigma_IQR) (LSST science requirements)."""
-    low, high = np.percentile(error, [25, 75])
-    return float(np.mean(np.abs(error) > max(0.06, 3 * (high - low) / 1.349)))
+    return float(np.mean(np.abs(error) > max(0.06, 3 * sigma_iqr(error))))
 
 
 def far_share(error: Rows, beyond: float | None = None) -> float:
     """Share of normalized errors beyond a bound; None: three deviations by the quartiles."""
-    low, high = np.percentile(error, [25, 75])
-    return float(np.mean(np.abs(error) > (3 * (high - low) / 1.349 if beyond is None else beyond)))
+    return float(np.mean(np.abs(error) > (3 * sigma_iqr(error) if beyond is None else beyond)))
 
 
 def pit(y: Rows, mean: Rows, variance: Rows) -> Rows:

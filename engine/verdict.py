@@ -23,7 +23,7 @@ DENSITY = {
     "NLPD (log time)": False,
     "mean log probability (nats)": True, "ECE": False,
 }  # fmt: skip
-LARGER = POINT | DENSITY
+LARGER = POINT | DENSITY | {"CRPS": False}
 NORMAL_90 = 1.645  # deviations of a normal distribution on either side that hold 90%
 FEW = 30  # held-out rows, of which one split says little
 CLOSE = 0.02  # of a score: no difference where there is no interval
@@ -101,6 +101,38 @@ class Contest:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One score on a part of the held-out rows.
+
+    Attributes:
+        kind: "all": every row; "truth": those with a truth in a bin; "missing": some rows from
+            which so many inputs were removed at random.
+        of: What the truth is called, where its bins are told.
+        start: Lower edge of the bin, or how many inputs are missing.
+        stop: Upper edge of the bin.
+        rows: Scored.
+        contest: This run and the best rival there; the interval reaches two standard errors of the
+            paired difference to either side. None: a part without a score.
+    """
+
+    kind: str
+    of: str = ""
+    start: float = 0.0
+    stop: float = 0.0
+    rows: int = 0
+    contest: Contest | None = None
+
+    def told(self, contest: Contest) -> Part:
+        """The part with a score."""
+        return replace(self, contest=contest)
+
+    @property
+    def winner(self) -> str:
+        """Who is ahead (`Contest.winner`)."""
+        return NOBODY if self.contest is None else self.contest.winner
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What the comparison comes to.
 
@@ -113,6 +145,8 @@ class Verdict:
         folds: Fits, each of which held out others of these rows.
         nothing: Why nothing was learned; empty where something was.
         code: Lines of Python that use the rival of `other` in place of this run.
+        parts: Scores part by part of the held-out rows (`scant.rivals.by_part`), where a study
+            tells them.
     """
 
     point: Contest | None = None
@@ -123,6 +157,7 @@ class Verdict:
     folds: int = 1
     nothing: str = ""
     code: str = ""
+    parts: tuple[Part, ...] = ()
 
     @property
     def contests(self) -> tuple[Contest, ...]:
@@ -229,7 +264,12 @@ def read(values: Mapping[str, Any] | None) -> Verdict | None:
     if values is None:
         return None
     pairs = {name: values[name] for name in ("point", "density")}
-    return Verdict(**{**values, **{k: v and Contest(**v) for k, v in pairs.items()}})
+    parts = tuple(
+        Part(**{**part, "contest": part["contest"] and Contest(**part["contest"])})
+        for part in values.get("parts", ())
+    )
+    contests = {k: v and Contest(**v) for k, v in pairs.items()}
+    return Verdict(**{**values, **contests, "parts": parts})
 
 
 def shown(value: float) -> str:

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 import scant
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 from tests import slow
 
+settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
+settings.load_profile("untimed")
 sys.path.append(str(Path(__file__).parent))
 # Modules that name torch's types without importing them cannot be checked at run time.
 # Nor can `type[Study]`, a protocol, but each study can; nor a task's Dask worker, which tests

@@ -38,9 +38,22 @@ def export(
             "own table. Without it, the ending of --out says which, else html.",
         ),
     ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="csv|label-studio|coco|yolo|imagefolder",
+            help="Write the labels that people gave on a clamp run, in place of the run.",
+        ),
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Write a run as one file. The server need not be up."""
+    """Write a run, or the labels given on it, as one file. The server need not be up."""
+    if labels is not None:
+        with sentences(Unavailable):
+            if form is not None:
+                raise BadInput("--labels and --format say two things; give one of them.")
+            _write_labels(run, labels, out, data_dir)
+        return
     with sentences(Unavailable):
         form = form or (out.suffix.lower().removeprefix(".") if out is not None else FORMATS[0])
         if form not in FORMATS:
@@ -48,13 +61,25 @@ def export(
         out = out or Path(f"{run}.{form}")
         with _holding(run, data_dir) as store:
             made = _made(run, form, store)
-        with output(out):
-            part = out.with_name(f".{out.name}.part")
-            try:
-                part.write_bytes(made)
-                part.replace(out)
-            finally:
-                part.unlink(missing_ok=True)
+        _write(out, made)
+
+
+def _write_labels(run: str, form: str, out: Path | None, data_dir: Path | None) -> None:
+    from scant.dashboard.cli.labels import labels_file
+
+    with _holding(run, data_dir) as store:
+        name, made = labels_file(run, form.replace("-", " "), store)
+    _write(out or Path(f"{run}.{name}"), made)
+
+
+def _write(out: Path, made: bytes) -> None:
+    with output(out):
+        part = out.with_name(f".{out.name}.part")
+        try:
+            part.write_bytes(made)
+            part.replace(out)
+        finally:
+            part.unlink(missing_ok=True)
     typer.echo(f"{out}: {len(made):,} bytes", err=True)
 
 

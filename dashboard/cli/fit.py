@@ -14,7 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from scant.dashboard.cli.predict import DensityOption
 from scant.dashboard.cli.sentences import sentences
+from scant.dashboard.controls.take_another import lines
 from scant.errors import BadInput
 from scant.studies import STUDIES, Settings, entry
 from scant.training.output_folder import output
@@ -28,10 +30,17 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", 
 
 def fit(
     study: StudyName,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="As --data; several, where a study takes them, are tasks, or values and a map.",
+        ),
+    ] = None,
     data: Annotated[
         str,
         typer.Option(help="A table, of several book.xlsx#Sheet2, a ZIP of images, or a data set."),
-    ] = "demo",
+    ] = "",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
     ] = None,
@@ -45,9 +54,26 @@ def fit(
     decimal: Annotated[
         str | None, typer.Option(help="The decimal mark, . or a comma, where a file is unclear.")
     ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN",
+            help="Which column is a name of the study, such as y=rate; y twice: each is a task; "
+            "task= for none.",
+        ),
+    ] = None,
+    closed: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Its intervals, such as 15-19, include their ends."),
+    ] = None,
+    join: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN=COLUMN", help="By which a table and a map are joined."),
+    ] = None,
     predict: Annotated[
         str | None, typer.Option(help="A table to predict, or a ZIP of images.")
     ] = None,
+    densities: DensityOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     tabpfn: Annotated[
@@ -66,13 +92,20 @@ def fit(
     with sentences():
         if predict is not None and out is None:
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
+        if densities and predict is None:
+            raise BadInput("--densities is of predictions; name a table with --predict.")
         if out is not None:
             result_folder.check_folder(out)
         if tabpfn is not None:
             _compare_with_tabpfn(tabpfn)
-        parsed = entry(study).parse(data, _parse(settings or []))
-        reading = _reading(missing or [], decimal)
-        run = _begin(study, data, device, parsed, reading)
+        if files and data:
+            raise BadInput(f"{files[0]} and --data {data} both name the data; give one of them.")
+        given = data or files or "demo"
+        if not isinstance(given, str) and len(given) == 1:
+            given = given[0]
+        parsed = entry(study).parse(given, _parse(settings or []))
+        reading = _reading(missing or [], decimal) | _columns(column or [], closed or [], join)
+        run = _begin(study, given, device, parsed, reading)
         if predict is not None:  # before the training, so that a bad file costs no waiting
             for text in check_file(parsed, predict):
                 typer.echo(text, err=True)
@@ -94,14 +127,19 @@ def fit(
             if predict is not None and out is not None and model:
                 beside = Path(stack.enter_context(_beside(out)))
                 try:
-                    told = predict_file(run.study, predict, beside / result_name(predict))
-                    made = [told.path, told.dictionary]
+                    told = predict_file(
+                        run.study,
+                        predict,
+                        beside / result_name(predict),
+                        densities=densities.value if densities else "",
+                    )
+                    made = [told.path, told.dictionary, *told.beside]
                 except BadInput as error:  # of what was learned, this table lacks something
                     refused = str(error)
             if out is not None:
-                record = result_folder.settings_record(study, parsed.values(), data) | reading
+                record = result_folder.settings_record(study, parsed.values(), given) | reading
                 with output(out):
-                    card = _card(study, run, data, end, model)
+                    card = _card(study, run, given, end, model)
                     result_folder.write(out, record, end, steps, model, made, card)
         if refused:
             _report(end, as_json)
@@ -147,6 +185,27 @@ def _reading(missing: list[str], decimal: str | None) -> dict[str, Any]:
     return reading
 
 
+def _columns(columns: list[str], closed: list[str], join: str | None) -> dict[str, Any]:
+    """What the page asks of columns, as keywords of `scant.fit`."""
+    reading: dict[str, Any] = {}
+    named: dict[str, list[str]] = {}
+    for word in columns:
+        name, equals, header = word.partition("=")
+        if not equals:
+            raise BadInput(f"--column {word!r} must have the form NAME=COLUMN.")
+        named.setdefault(name.strip(), []).append(header)
+    if named:
+        reading["columns"] = named
+    if closed:
+        reading["closed"] = dict.fromkeys(closed, True)
+    if join is not None:
+        of_table, equals, of_map = join.partition("=")
+        if not equals:
+            raise BadInput(f"--join {join!r} must have the form COLUMN=COLUMN, table before map.")
+        reading["join"] = (of_table, of_map)
+    return reading
+
+
 def _compare_with_tabpfn(weights: Path) -> None:
     """Name the weights to the rivals, before the training that would be lost by a wrong name."""
     from scant.rivals.extras import WEIGHTS, tabpfn_weights
@@ -155,7 +214,9 @@ def _compare_with_tabpfn(weights: Path) -> None:
     tabpfn_weights("")
 
 
-def _begin(study: str, data: str, device: str, settings: Settings, reading: dict[str, Any]) -> Fit:
+def _begin(
+    study: str, data: str | list[str], device: str, settings: Settings, reading: dict[str, Any]
+) -> Fit:
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
     import torch
@@ -198,7 +259,7 @@ def _beside(out: Path) -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix=".scant-", dir=out.parent)
 
 
-def _card(name: str, run: Fit, data: str, end: Finished, model: bytes | None) -> str:
+def _card(name: str, run: Fit, data: str | list[str], end: Finished, model: bytes | None) -> str:
     """The run's model card in Markdown."""
     from scant import __version__
     from scant.tables.digest import table_hash
@@ -209,7 +270,8 @@ def _card(name: str, run: Fit, data: str, end: Finished, model: bytes | None) ->
         Card(
             entry=entry(name),
             settings=study.settings.values(),
-            data=data,
+            data=data if isinstance(data, str) else ", ".join(data),
+            files=() if isinstance(data, str) else tuple(data),
             report=end.report,
             state=end.state.value,
             reason=end.reason,
@@ -235,7 +297,7 @@ def _report(end: Finished, as_json: bool) -> None:
         source = "" if metric.source == "run" else f"  ({metric.source})"
         typer.echo(f"{metric.method:20} {metric.name:32} {metric.value:.4g}{spread}{source}")
     made = end.report.verdict
-    for line in made.sentences() if made is not None else ():
+    for line in (*made.sentences(), *lines(made)) if made is not None else ():
         typer.echo(line)
     if made is not None and made.take_another and made.code:
         typer.echo(made.code)

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from scant.dashboard.cli.sentences import sentences
 from scant.errors import Unavailable
+
+
+class DensityForm(StrEnum):
+    """How predictive densities are written."""
+
+    qp = "qp"
+    columns = "columns"
+
+
+DensityOption = Annotated[
+    DensityForm | None,
+    typer.Option(
+        help="Write predictive densities, such as p(z), as at most five Gaussians a row: qp, "
+        "an ensemble of qp beside the predictions (NAME.densities.hdf5); columns, weights, "
+        "means and deviations as columns of the predictions."
+    ),
+]
 
 
 def predict(
@@ -23,6 +41,7 @@ def predict(
         Path | None,
         typer.Option(help="File to write; otherwise it is named after the table."),
     ] = None,
+    densities: DensityOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Predict a table with a fitted model, piece by piece, in little memory.
@@ -47,7 +66,7 @@ def predict(
                 bar.set_postfix_str(f"{rows:,} rows", refresh=False)
                 bar.update(int(share * size) - bar.n)
 
-            made = predict_file(study, data, out, progress)
+            made = predict_file(study, data, out, progress, densities.value if densities else "")
     for note in made.notes:
         typer.echo(note, err=True)
     if made.outside:

@@ -11,6 +11,7 @@ from scant.dashboard.frame.template import component, style
 from scant.tables.choices import OUT
 from scant.tables.column_matching import schema_names
 from scant.tables.levels import names
+from scant.tables.limits import beside
 from scant.tables.schema import ColumnPreview, Preview, Question, TableSchema
 
 OFFERED = 200  # columns shown at once; the rest are found by their names
@@ -141,6 +142,7 @@ def special(roles: Sequence[str], schema: TableSchema) -> list[dict[str, str]]:
     made: dict[str, str] = {}
     if schema.errors:
         made |= {r: f"error of {r[:-4]}" for r in roles if r.endswith("_err")}
+        made |= {r: f"limit of {r[:-4]}" for r in roles if beside(r, roles) and r not in made}
     if schema.boxes:
         ends = [r[:-3] for r in roles if r.endswith(("_lo", "_hi"))]
         further = "x" if "x" not in ends else f"x{len({*ends}) + 1}"

@@ -12,7 +12,7 @@ from scant.dashboard.limits.uploads import (
     Reservation,
     UploadReceiver,
 )
-from scant.dashboard.study_page.context import ControlsContext
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.upstream.early_chunks import EarlyDropper
 from scant.errors import BadInput
 from scant.runs.addresses import network
@@ -39,7 +39,7 @@ class BoundedDropper(EarlyDropper):
 
     def __init__(
         self,
-        page: ControlsContext,
+        page: PageContext,
         started: Callable[[], None],
         dropped: Callable[[dict[str, bytes | str]], None],
         refused: Callable[[str], None],

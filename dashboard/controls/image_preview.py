@@ -83,9 +83,12 @@ def _patches(table: Table) -> str:
         "style='margin: 0 6px 6px 0'>"
         for image, name in zip(shown["image"], shown["picture"])
     )
+    given = frame["label"].value_counts() if "label" in frame else pd.Series(dtype=int)
+    labels = ", ".join(f"{html.escape(str(name))} {count:,}" for name, count in given.items())
+    labeled = f"labeled {int(given.sum()):,} ({labels})" if labels else "none of them labeled yet"
     return (
         f"<p class='quiet'>{len(frame):,} patches of {frame['picture'].nunique():,} photographs, "
-        f"none of them labeled yet:</p><p aria-label='Some of the patches'>{made}</p>"
+        f"{labeled}:</p><p aria-label='Some of the patches'>{made}</p>"
     )
 
 

@@ -1,4 +1,4 @@
-"""A widget with which a person labels one patch after another, by two buttons or keys.
+"""A widget with which a person labels one patch after another, by buttons or keys.
 
 The browser holds the next patches already. A press is told to the server as a message with a turn;
 the next patch shows once `answer(turn, …)` has come, which the page gives when the label is on
@@ -24,13 +24,19 @@ SHOWN = 14  # features of a patch without an image
 
 
 class LabelingWidget(JSComponent):
-    """One patch, two buttons, its place, and the labels given so far.
+    """One patch, a button for each class, its place, and lists of patches to come back to.
 
     Attributes:
-        classes: Two names; keys 1 and 2.
+        classes: Names; keys 1 to 9 are the first nine.
         cards: Patches that the browser lacks, as `card` makes them; it keeps those it was given.
-        queue: What to ask next, best first: dicts of `row` and `why`.
-        history: Labels that stand, latest first: dicts of `row`, `label`, `who`.
+        queue: What to ask next, best first: dicts of `row`, `why` and, of a pre-label, the index
+            of its class as `suggest`.
+        history: Labels that stand, latest first: dicts of `row`, `label`, `who` and `role`.
+        unsure: Patches to look at again: dicts of `row`, `label`, `who`.
+        disputes: Patches on which labelers disagree, undecided first: dicts of `row`, `given`
+            (dicts of `label`, `who`) and `decided` (a class, or "").
+        agreement: How far labelers agree, in words.
+        progress: `given`, `budget` and `lines` of words; {} for none.
         open: Whether labels can be given.
         undoable: Whether there is one to take back.
         idle: What stands in the place of a patch while there is none.
@@ -41,6 +47,10 @@ class LabelingWidget(JSComponent):
     cards = param.List(default=[])
     queue = param.List(default=[])
     history = param.List(default=[])
+    unsure = param.List(default=[])
+    disputes = param.List(default=[])
+    agreement = param.String("")
+    progress = param.Dict(default={})
     open = param.Boolean(default=False)
     undoable = param.Boolean(default=False)
     idle = param.String("")
@@ -52,8 +62,10 @@ class LabelingWidget(JSComponent):
         """Make the widget.
 
         Args:
-            hear: Called with `act` ("label", "skip", "undo", "again"; "ready" when it is laid out,
-                "who" when another person sits down), `who`, `turn` and, with some, `row`, `value`.
+            hear: Called with `act` ("label", "unsure", "skip", "undo", "again", "decide"; "ready"
+                when it is laid out, "who" when another person sits down), `who`, `turn` and, with
+                some, `row`, `value` (the index of a class), `deciding` (whether the label is a
+                decision between labelers).
             **params: Of the component.
         """
         params.setdefault("sizing_mode", "stretch_width")
@@ -72,9 +84,14 @@ class LabelingWidget(JSComponent):
         Args:
             turn: Its turn.
             message: `said`, and `next=True` (show the next), `gone` (a row that is done with) or
-                `back` (a row to show again); or `error`: a sentence, and the patch stays.
+                `back` (a row to show again, with `deciding=True` for a decision on it); or
+                `error`: a sentence, and the patch stays.
         """
         self._send_msg({"turn": turn, **message})
+
+    def bring_up(self, row: int) -> None:
+        """Show a patch that was chosen elsewhere on the page, in place of the one on show."""
+        self._send_msg({"turn": 0, "show": row})
 
 
 def card(

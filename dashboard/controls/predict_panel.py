@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+import pandas as pd
 import panel_material_ui as pmui
 from scant.dashboard.controls.download import download
 from scant.dashboard.controls.file_dropper import BoundedDropper
@@ -15,6 +16,7 @@ from scant.dashboard.study_page.widgets import column
 from scant.errors import BadInput
 from scant.studies.predicted_columns import FilePrediction
 
+ROWS = 200  # of a table that are shown
 NOTES = 5  # that are shown of a file
 
 
@@ -100,7 +102,7 @@ class PredictPanel:
         notes = "".join(
             f"<p class='quiet' role='note'>{html.escape(n)}</p>" for n in answer.notes[:NOTES]
         )
-        self._said.object += notes
+        self._said.object += notes + _totals(answer.totals)
 
     def _refused(self, sentence: str) -> None:
         self._say(sentence, "error", "alert")
@@ -113,3 +115,30 @@ class PredictPanel:
         if self._answer is None:
             raise BadInput("There are no predictions to download any more; choose a file again.")
         return self._answer.content
+
+
+def _totals(told: pd.DataFrame | None) -> str:
+    """Predicted parts against observed totals as a table that unfolds; "" where there are none."""
+    if told is None:
+        return ""
+    heads = {
+        "task": "task", "place": "polygon", "parts": "parts", "observed": "observed",
+        "predicted": "predicted", "std": "deviation", "inside95": "in its 95% interval",
+    }  # fmt: skip
+    rows = ""
+    for row in told.head(ROWS).to_dict(orient="records"):
+        cells = "".join(f"<td>{html.escape(_cell(name, row[name]))}</td>" for name in heads)
+        rows += f"<tr>{cells}</tr>"
+    head = "".join(f"<th scope='col'>{name}</th>" for name in heads.values())
+    more = f"<p class='quiet'>The first {ROWS} of {len(told):,}.</p>" if len(told) > ROWS else ""
+    table = f"<div class='scroll' tabindex='0'><table><tr>{head}</tr>{rows}</table></div>"
+    return (
+        "<details><summary>Predicted parts against observed totals</summary>"
+        f"{table}{more}</details>"
+    )
+
+
+def _cell(name: str, value: object) -> str:
+    if name == "inside95":
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

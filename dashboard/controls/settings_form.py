@@ -8,7 +8,7 @@ command line, and what it refuses is marked where it stands.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import panel_material_ui as pmui
@@ -22,14 +22,19 @@ from scant.studies.aliases import recorded_settings
 SCARCITY = "training_size"  # the setting that says how little data the model may learn from
 SLIDER = "Scarcity: rows to learn from"
 _LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
+_FEW = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100]  # steps of what only one data set has
 
 
 class SettingsForm:
     """Widgets for every setting: the essential ones open, the rest folded."""
 
     def __init__(
-        self, settings: type[Settings], presets: Mapping[str, Mapping[str, Any]] | None = None
+        self,
+        settings: type[Settings],
+        presets: Mapping[str, Mapping[str, Any]] | None = None,
+        scarcities: Collection[str] = (),
     ) -> None:
+        """Presets by name, and settings that make only one of the data sets scarce."""
         self.settings = settings
         self.presets = dict(presets or {})
         self.widgets = {n: _widget(n, settings.param[n]) for n in settings.names()}
@@ -37,7 +42,9 @@ class SettingsForm:
         self._listeners: list[Callable[[], None]] = []
         self._message = text("", visible=False)
         self._preset = self._preset_buttons()
-        self.scarcity = self._scarcity_slider()
+        self.scarcity = self._rows_slider()
+        self._scarcities = {name: self._own_slider(name) for name in scarcities}
+        self.show_scarcity("")
         self.panel = column(*self._laid_out(), self._message)
 
     def fill(self, values: Mapping[str, Any]) -> None:
@@ -69,6 +76,11 @@ class SettingsForm:
         if self.scarcity is not None:
             self.scarcity.label = SLIDER if rows is None else f"{SLIDER}, of {rows:,}"
 
+    def show_scarcity(self, name: str) -> None:
+        """Show the setting that makes the chosen data set scarce; hide those of others."""
+        for own, slider in self._scarcities.items():
+            slider.visible = self.widgets[own].visible = own == name
+
     def fill_from_query(
         self, query: Mapping[str, str], start: Mapping[str, Any] | None = None
     ) -> list[str]:
@@ -78,7 +90,7 @@ class SettingsForm:
         """
         warnings = []
         good: dict[str, Any] = dict(start or {})
-        for name, word in recorded_settings(self.settings.study, query).items():
+        for name, word in recorded_settings(self.settings.study, query, start).items():
             try:
                 parsed = self.settings.parse({name: word})
                 good[name] = getattr(parsed, name)
@@ -131,11 +143,14 @@ class SettingsForm:
 
     def _laid_out(self) -> list[Any]:
         first = [n for n in self.settings.essential if n in self.widgets] or list(self.widgets)
-        rest = [n for n in self.widgets if n not in first]
+        first = [n for n in first if n not in self._scarcities]
+        rest = [n for n in self.widgets if n not in (*first, *self._scarcities)]
         parts: list[Any] = []
         if self._preset:
             row = ":host { display: flex !important; flex-flow: row wrap; gap: 8px; }"
             parts = [column(*self._preset.values(), css=row), column(css=":host { height: 14px; }")]
+        for name, slider in self._scarcities.items():
+            parts += [slider, self.widgets[name]]
         for name in first:
             if name == SCARCITY and self.scarcity is not None:
                 parts.append(self.scarcity)
@@ -174,16 +189,29 @@ class SettingsForm:
             holds = raw_values == default | {n: str(v) for n, v in preset.items()}
             self._preset[name].variant = "contained" if holds else "outlined"
 
-    def _scarcity_slider(self) -> pmui.DiscreteSlider | None:
+    def _rows_slider(self) -> pmui.DiscreteSlider | None:
         if SCARCITY not in self.widgets:
             return None
-        parameter, widget = self.settings.param[SCARCITY], self.widgets[SCARCITY]
-        low, high = parameter.bounds
+        low, high = self.settings.param[SCARCITY].bounds
         steps = sorted({n for n in _LADDER if low <= n <= high})
+        return self._slider(SCARCITY, SLIDER, {**{_spaced(n): n for n in steps}, "all": 0})
+
+    def _own_slider(self, name: str) -> pmui.DiscreteSlider:
+        parameter = self.settings.param[name]
+        low, high = parameter.bounds
+        named = str(parameter.label)
+        label = f"Scarcity: {named[0].lower()}{named[1:]}"
+        return self._slider(name, label, {str(n): n for n in _FEW if low <= n <= high})
+
+    def _slider(self, name: str, label: str, options: dict[str, int]) -> pmui.DiscreteSlider:
+        """A slider beside a setting's field, each of which follows the other; 0 is a step of its
+        own, which no other number is near to."""
+        widget = self.widgets[name]
+        steps = [n for n in options.values() if n]
         slider = pmui.DiscreteSlider(
-            label=SLIDER,
-            options={**{f"{n:,}".replace(",", "\u202f"): n for n in steps}, "all": 0},
-            value=parameter.default,
+            label=label,
+            options=options,
+            value=self.settings.param[name].default,
             sizing_mode="stretch_width",
             margin=(0, 8, 4, 8),
         )
@@ -203,6 +231,10 @@ class SettingsForm:
         widget.param.watch(nearest, "value")
         slider.param.watch(pushed, "value")
         return slider
+
+
+def _spaced(n: int) -> str:
+    return f"{n:,}".replace(",", "\u202f")
 
 
 def _typed(widget: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 from scant.dashboard.live.run_state import RunState
-from scant.events import State
+from scant.events import TRAINING_ENDED, State
 
 TONES = {
     State.CONVERGED: "good",
@@ -34,11 +34,14 @@ class StatusLine(JSComponent):
     every step stand beside it, so that a screen reader is not made to read numbers for a minute.
     A button that was pressed is answered in the browser, by its event `scant-pressed`: the server's
     own answer may have to wait for a page that is being drawn. The browser's tab names the state
-    and the study.
+    and the study. What comes last in an update is its number (`sent`), so that the browser's answer
+    (`drawn`) tells that it keeps up.
     """
 
     shown = param.Dict(default={})
     page = param.String("")  # the study's title
+    sent = param.Integer(0)  # updates of the page, which the browser is asked about once in a while
+    drawn = param.Integer(0)  # the last of them that it has drawn
 
     def still(self) -> str:
         """As markup, for a page without scripts."""
@@ -82,6 +85,13 @@ class StatusLine(JSComponent):
       }
       window.addEventListener('scant-pressed', (press) => { status.textContent = press.detail })
       model.on('shown', draw)
+      model.on('sent', () => {
+        const number = model.sent
+        const answer = () => { model.drawn = number }
+        // A page that nobody sees is not drawn, and so has nothing to wait for.
+        if (document.hidden) answer()
+        else requestAnimationFrame(() => setTimeout(answer))
+      })
       draw()
     }
     """
@@ -118,6 +128,8 @@ def sentence(run: RunState) -> str:
             sentence += ": waiting for a worker"  # the first seconds of a server, mostly
     elif run.state is State.STARTING:
         sentence += ": a worker is preparing the data"
+    elif _ended(run):
+        sentence += ": training has ended; the report is being made"
     elif run.state in (State.PAUSING, State.STOPPING):
         sentence += f" after step {run.step}"
     if not run.reason:
@@ -130,13 +142,18 @@ def sentence(run: RunState) -> str:
     return f"{sentence}: {reason}"
 
 
+def _ended(run: RunState) -> bool:
+    """Whether a run takes no more steps, though its result is not there yet."""
+    return run.state is State.RUNNING and bool(run.notes) and run.notes[-1] == TRAINING_ENDED
+
+
 def _facts(run: RunState) -> list[list[str]]:
     if not run.total_steps and not run.step:
         return []
     facts = [["step", f"{run.step:,} of {run.total_steps:,}".replace(",", "\u202f")]]
     if math.isfinite(run.pace):
         facts.append(["time per step", duration(run.pace)])
-        if run.state is State.RUNNING:
+        if run.state is State.RUNNING and not _ended(run):
             facts.append(["time left, at most", duration(run.remaining)])
     if len(run.trace):
         facts.append(["objective", number(run.trace.elbo[-1])])

@@ -34,11 +34,12 @@ from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.studies import Entry
 from scant.studies.suits import Suit, better, of_images
 from scant.tables.choices import OUT, choose
-from scant.tables.column_matching import schema_names, with_identifiers
+from scant.tables.column_matching import is_aside, schema_names, with_identifiers
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, image_folders, is_archive, read_image_table
-from scant.tables.read import Reading, inspect_table, read_table
+from scant.tables.opening import Reading
+from scant.tables.read import inspect_table, read_table
 from scant.tables.schema import Preview, Question, Table
 
 MOST_SIDE = 105  # pixels of an image
@@ -49,6 +50,12 @@ HEAD = """
   align-items: center; }
 :host > * { width: auto !important; }
 """
+# Questions on a file in the order in which they follow from each other, and those whose answer
+# makes all later ones and the columns others.
+ASKED = ("part", "join", "decimal", "closed", "missing_codes")
+ANEW = ("part", "join", "decimal")
+LEAST_BANDS = 3  # named by columns: then a table is of that field, whatever else it may suit
+SEVERAL = ", or several at once (or in a ZIP): each a task, or values and a map of their places"
 RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 
 
@@ -79,6 +86,7 @@ class Upload:
             "table from a spreadsheet. "
             f"A table of at most {LIMIT_BYTES // 10**6} MB: {files.READABLE}"
             f"{images(page.entry.table) if self._takes_images else ''}"
+            f"{SEVERAL if page.entry.table.boxes else ''}"
             f"{RATES if page.entry.table.rates else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
             f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
@@ -277,11 +285,10 @@ class Upload:
             self._map(question.column, [answer] if isinstance(answer, str) else answer)
             return
         self._answers[question.about] = answer
-        if question.about != "missing_codes":
-            earlier = ("part",) if question.about == "part" else ("part", "decimal")
-            self._questions = {k: q for k, q in self._questions.items() if k[0] in earlier}
-            for late in {"decimal", "missing_codes"} - {*earlier}:
-                self._answers.pop(late, None)
+        if question.about in ANEW:
+            kept = ASKED[: ASKED.index(question.about) + 1]
+            self._questions = {k: q for k, q in self._questions.items() if k[0] in kept}
+            self._answers = {k: a for k, a in self._answers.items() if k in kept}
             self._mapping = {}
         self._inspect()
 
@@ -296,13 +303,15 @@ class Upload:
 
     def _assign(self, names: Sequence[str], role: str) -> None:
         """Use columns as the visitor chose in their heads."""
-        own = schema_names(self._page.entry.table.with_target(self._target()))
+        schema = self._page.entry.table.with_target(self._target())
+        own = schema_names(schema)
         view = role.removeprefix(VIEW) if role.startswith(VIEW) else ""
         if role not in (AS_IS, OUT) and not view:
             self._map(role, names)
             return
         for name in names:
-            as_is = name if name not in own else f"{name}{AGAIN}"
+            other = name in own or is_aside(name, schema)  # to whoever reads the kept table
+            as_is = f"{name}{AGAIN}" if other else name
             to = f"{view}.{name}" if view else as_is
             self._mapping[name] = OUT if role == OUT else to
         self._inspect()
@@ -377,4 +386,11 @@ def _inspected(
         return made, None
     if not made.names and (pictures := image_folders(content)):
         return made, of_images(pictures)
-    return made, better(study.name, made.columns, made.n_rows)
+    known = not made.questions and _bands(study, made) >= LEAST_BANDS  # of this field, surely
+    return made, None if known else better(study.name, made.columns, made.n_rows)
+
+
+def _bands(study: Entry, preview: Preview) -> int:
+    """How many quantities of the study's own field the columns name."""
+    band = study.table.band
+    return len({b for n in preview.features if (b := band(n))}) if band else 0

@@ -1,4 +1,4 @@
-"""The card at the top of a result: who wins, at what cost, and what to take."""
+"""The cards at the top of a result: who wins, at what cost, and what to take when."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from html import escape
 
 from scant import verdict
+from scant.dashboard.controls.take_another import take_another
 from scant.events import Report
 
 
@@ -15,6 +16,8 @@ def card(report: Report, seconds: float | None = None) -> str:
     Args:
         report: Of a run, or of a recording.
         seconds: That the run trained, where its report does not tell.
+
+    Below stands where a rival is ahead (`take_another`), where the study tells it.
     """
     made = report.verdict or verdict.of_metrics(report.metrics)
     if seconds is not None and not made.seconds:
@@ -33,5 +36,5 @@ def card(report: Report, seconds: float | None = None) -> str:
         )
     return (
         f"<div class='message {kind}' role='note' data-part='verdict'><p><strong>"
-        f"{escape(headline)}</strong></p><ul>{lines}</ul>{code}</div>"
+        f"{escape(headline)}</strong></p><ul>{lines}</ul>{code}</div>{take_another(made)}"
     )

@@ -22,7 +22,10 @@ def images(table: TableSchema) -> str:
     """What a ZIP may hold: folders stand for the columns that a table would have."""
     size = f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB"
     if table.cut:
-        return f"{size} of photographs (JPEG or PNG), which are cut into patches"
+        return (
+            f"{size} of photographs (JPEG or PNG), which are cut into patches; with labels beside "
+            "them (Label Studio, COCO, YOLO or CSV), their boxes are the patches"
+        )
     needed = "/".join(column.name for column in table.columns if column.required)
     every = "/".join(column.name for column in table.columns)
     more = f" or <code>{every}/</code>" if every != needed else ""
@@ -40,7 +43,7 @@ def whereabouts(record: Any) -> str:
     day = time.strftime("%d %B %Y", time.localtime(record.created + UPLOAD_DAYS * 86400))
     notes = paragraphs(of_file(record.notes[:PROBLEMS], record.name), "quiet", "note")
     return (
-        f"<p class='quiet'>{html.escape(record.name)}: {record.rows} rows, {len(record.columns)} "
+        f"<p class='quiet'>{html.escape(record.name)}: {record.rows:,} rows, {len(record.columns)} "
         f"columns, kept in this server's data folder until {day}.</p>{notes}"
     )
 

@@ -75,8 +75,9 @@ class Followers:
             record: RunRecord = self._service.store.run(wanted.run)
         except (NotFound, StoreTrouble):
             return None
-        taking_part = record.settings.get("expert") == "you"
-        return None if taking_part or record.study != wanted.study else record
+        # "auto" is settled once the run has begun, in what it says of itself.
+        expert = record.metadata.get("expert") or record.settings.get("expert")
+        return None if expert == "you" or record.study != wanted.study else record
 
     async def channel(self, wanted: Wanted, record: RunRecord) -> Channel | None:
         """The page that is wanted of a run, drawn by now.

@@ -147,6 +147,7 @@ def _frame(visit: SessionContext, content: PageContent) -> pmui.Page:
         theme_config=theme(),
         template=template(),
         raw_css=[style("page"), variables(visit.present)],
+        stylesheets=[style("print")],
         sx={
             "& .MuiToolbar-root": {"minHeight": "56px !important"},
             # On a phone the links scroll; they must not push the button of the theme off the page.

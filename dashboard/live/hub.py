@@ -3,7 +3,8 @@
 A session holds only a cursor and a `pending` flag (`Watcher`). Five times a second the hub looks
 who has something to hear and is not still busy with the last update, and asks that session's
 document for a turn. The latest wins: what came meanwhile arrives in one update, nothing queues up
-behind a slow browser. Sessions are staggered so that a page request never waits behind all of them.
+behind a slow browser: it says which updates it has drawn, and is told no more than a few ahead of
+that. Sessions are staggered so that a page request never waits behind all of them.
 Where more than `MANY` watch, each has a turn once a second, and between turns all are told the
 newest points of the curve, written down once for them all (`scant.dashboard.live.broadcast`).
 Everything here runs
@@ -35,6 +36,8 @@ from scant.store.trouble import StoreTrouble
 TICK = 0.2  # seconds between updates of one watcher
 MANY = 12  # watchers; above, the curve goes on at full pace, and all else changes less often
 TURN = 1.0  # seconds between the turns of one of many watchers
+AHEAD = 3  # updates that a browser may not have drawn yet when the next one is sent
+LOST = 10.0  # seconds, after which no answer of a browser is waited for
 STAGGER = 0.0005  # a pause between two sessions, in which the loop serves others
 ELSEWHERE = 1.0  # seconds between looks at what another server trains
 FORGET = 60.0  # seconds after which a run that nobody watches is dropped from memory
@@ -63,12 +66,14 @@ class Update:
         first: Points `run.trace[first:]` are new; 0 means start over.
         snapshot: The latest snapshot if it is new, else None.
         finished: Whether the run's report came with this update.
+        number: Of the session's updates.
     """
 
     run: RunState
     first: int
     snapshot: Snapshot | None
     finished: bool
+    number: int = 0
 
 
 class Watcher:
@@ -82,6 +87,7 @@ class Watcher:
         self._doc: Document | None = doc
         self._show = show
         self._telling: asyncio.Task[None] | None = None
+        self._number = self._drawn = 0
         self._rewind()
 
     def follow(self, run: str | None) -> RunState | None:
@@ -113,10 +119,21 @@ class Watcher:
         """Whether more than numbers changed."""
         return self.run is not None and self.run.state is not self._state
 
+    @property
+    def behind(self) -> bool:
+        """Whether the browser still has updates to draw, and is not silent for long."""
+        return self._number - self._drawn >= AHEAD and time.monotonic() - self.last < LOST
+
+    def drew(self, number: int) -> None:
+        """The browser has drawn this update, and all before."""
+        self._drawn = max(self._drawn, number)
+
     def _due(self) -> bool:
-        """Whether it is time for a turn; always, unless many watch and only numbers change."""
+        """Whether it is time for a turn; at once, where more than numbers change."""
+        if self.urgent:
+            return True
         few = len(self.hub.watchers) <= MANY
-        return few or self.urgent or time.monotonic() - self.last >= TURN
+        return not self.behind and (few or time.monotonic() - self.last >= TURN)
 
     def schedule_update(self) -> bool:
         """Ask the document for a turn, if it is time, with something to say and none pending."""
@@ -139,7 +156,8 @@ class Watcher:
         first = self.sent if self._epoch == run.trace.epoch else 0
         snapshot = run.snapshot if run.snapshot is not self._snapshot else None
         finished = run.report is not None and not self._reported
-        update = Update(run, first, snapshot, finished)
+        self._number += 1
+        update = Update(run, first, snapshot, finished, self._number)
         self._version, self.sent, self._epoch = run.version, len(run.trace), run.trace.epoch
         self._reported = run.report is not None
         self._snapshot, self._state, self.last = run.snapshot, run.state, time.monotonic()
@@ -150,8 +168,9 @@ class Watcher:
             log.exception("a watcher of run %s could not be updated", run.id)
 
     def tell(self, message: Message[Any]) -> None:
-        """Send the browser a message as it is, unless it is still busy with the last one."""
-        if self._doc is not None and (self._telling is None or self._telling.done()):
+        """Send the browser a message as it is, unless it is still busy with the last ones."""
+        idle = not self.behind and (self._telling is None or self._telling.done())
+        if self._doc is not None and idle:
             self._telling = asyncio.get_running_loop().create_task(
                 direct_message.send(self._doc, message)
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from bokeh.events import Tap
 from jaxtyping import Float, Int, UInt8
 from scant.dashboard.plots.base import Plot, columns, empty, update_source
 from scant.dashboard.plots.images import rgba
@@ -18,7 +19,8 @@ class BoxesPlot(Plot):
 
     Args:
         title: The heading.
-        pick: Called with the row of a patch that the visitor clicked.
+        pick: Called with the row of the patch that the visitor clicked: of several under the click
+            the one whose middle is nearest.
     """
 
     def __init__(self, title: str, pick: Callable[[int], None] | None = None) -> None:
@@ -26,16 +28,15 @@ class BoxesPlot(Plot):
         self.boxes = columns("left", "top", "right", "bottom", "x", "y", "p", "row", "width")
         self.labels = models.ColumnDataSource({"x": [], "y": [], "text": []})
         plot = new_figure("picture", match_aspect=True, x_range=models.Range1d(0, 16),
-                          y_range=models.Range1d(9, 0), tools="tap" if pick else "")  # fmt: skip
+                          y_range=models.Range1d(9, 0), tools="")  # fmt: skip
         plot.update(height=None, width=None, aspect_ratio=16 / 9, min_border_left=0)
         plot.axis.visible = False
         plot.grid.visible = False
         plot.image_rgba("image", "x", "y", "dw", "dh", source=self.picture)
         self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         drawn = plot.quad("left", "right", "top", "bottom", source=self.boxes, fill_alpha=0.0,
-                          line_color={"field": "p", "transform": self.colors}, line_width="width",
-                          nonselection_line_alpha=1, nonselection_fill_alpha=0,
-                          selection_fill_alpha=0)  # fmt: skip
+                          line_color={"field": "p", "transform": self.colors},
+                          line_width="width")  # fmt: skip
         plot.text("x", "y", "text", source=self.labels, text_align="center", text_color="#ffffff",
                   text_baseline="middle", text_font_size="13px", text_font_style="bold",
                   background_fill_color="#000000", background_fill_alpha=0.55,
@@ -43,11 +44,18 @@ class BoxesPlot(Plot):
         tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
         if pick:
-            self.boxes.selected.on_change(
-                "indices", lambda _attr, _old, new: pick(int(self.boxes.data["row"][new[0]]))
-                if new else None
-            )  # fmt: skip
+            plot.on_event(Tap, lambda event: self._tapped(event, pick))
         super().__init__(title, plot)
+
+    def _tapped(self, event: Tap, pick: Callable[[int], None]) -> None:
+        if event.x is None or event.y is None or not len(self.boxes.data["row"]):
+            return
+        names = ("left", "right", "top", "bottom", "x", "y")
+        left, right, top, bottom, x, y = (np.asarray(self.boxes.data[n], float) for n in names)
+        inside = (left <= event.x) & (event.x <= right) & (top <= event.y) & (event.y <= bottom)
+        if inside.any():
+            far = np.where(inside, np.hypot(x - event.x, y - event.y), np.inf)
+            pick(int(self.boxes.data["row"][int(far.argmin())]))
 
     def show(
         self,

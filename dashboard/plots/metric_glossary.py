@@ -25,6 +25,13 @@ MEANINGS = {
     "higher is better, and 0 is best.",
     "mean log-likelihood": "the mean logarithm of the predictive density at the true value; higher "
     "is better. It rewards accurate means and accurate variances.",
+    "CRPS": "continuous ranked probability score, how far the predicted distribution lies from the "
+    "true value, in the unit of the target; lower is better, and 0 is best.",
+    "CDE loss": "conditional density estimation loss, the integral of the squared predictive "
+    "density less twice the mean density at the true value, in the inverse unit of the target; "
+    "lower is better.",
+    "PIT-KS": "the largest distance between the distribution of the probability integral transform "
+    "and the uniform one (Kolmogorov–Smirnov); 0 is best.",
     "ECE": "expected calibration error, the mean gap between a predicted probability "
     "and the observed "
     "frequency; 0 is best.",
@@ -39,10 +46,14 @@ MEANINGS = {
     "lower is better, and 0 is no better than that Gaussian.",
     "NLPD": "mean negative log density of the true values (nats); lower is better.",
     "F_": "per cent of rows whose error is below this fraction of 1 + z; higher is better.",
+    "median bias": "median error as a fraction of 1 + z; 0 is best.",
     "bias": "mean error as a fraction of 1 + z; 0 is best.",
     "sigma_MAD": "spread of the errors as a fraction of 1 + z, by the median absolute deviation, "
     "which is robust to outliers.",
+    "sigma_IQR": "the same spread by the interquartile range over 1.349.",
     "outlier rate": "share of rows whose error is far beyond that spread.",
+    "outliers beyond": "share of rows whose error, as a fraction of 1 + z, is larger than this; "
+    "sigma is their spread by the quartiles.",
     "coverage of": "per cent of true values inside these intervals; it should equal the nominal "
     "per cent.",
     "observed averages inside": "per cent of the recorded averages inside their 95% intervals; it "

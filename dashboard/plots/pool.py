@@ -17,11 +17,12 @@ from scant.dashboard.plots.theme import (
     quiet_legend,
 )
 
-SHAPES = ("square", "triangle")  # of the two classes' labels
+# Of the classes' labels; classes beyond share the last.
+SHAPES = ("square", "triangle", "circle", "diamond", "inverted_triangle", "hex", "star", "plus")
 
 
 class PoolPlot(Plot):
-    """A dot a row; a square or triangle round each labeled one; a cross on those asked next.
+    """A dot a row; a shape of its class round each labeled one; a cross on those asked next.
 
     Args:
         title: The heading.
@@ -38,7 +39,6 @@ class PoolPlot(Plot):
         dots = plot.scatter("x", "y", source=self.rows, size=6, line_color=None,
                             fill_color={"field": "p", "transform": self.colors}, fill_alpha=0.75,
                             nonselection_fill_alpha=0.75)  # fmt: skip
-        unlabeled = ["", ""]
         for source, shape in zip(self.given, SHAPES):
             plot.scatter("x", "y", source=source, marker=shape, size=13, fill_alpha=0,
                          line_color=GRAY, line_width=2)  # fmt: skip
@@ -52,7 +52,7 @@ class PoolPlot(Plot):
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
                                         line_color=color, line_width=2)],
             )
-            for (marker, color), message in zip(looks, [*unlabeled, "queried next"])
+            for (marker, color), message in zip(looks, [*[""] * len(SHAPES), "queried next"])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)
@@ -75,33 +75,40 @@ class PoolPlot(Plot):
         given: Sequence[Sequence[int]],
         queue: Sequence[int],
         classes: Sequence[str],
+        sought: str,
     ) -> None:
         """Show n rows.
 
         Args:
             xy: Their places.
-            p: Their probability of the second class.
+            p: Their probability of the class of interest.
             rows: Their numbers in the table.
-            given: Numbers of the rows labeled as the first class, and as the second.
+            given: Of each class, numbers of the rows that are labeled so.
             queue: Those asked next.
-            classes: Two names.
+            classes: Their names.
+            sought: The class of interest.
         """
         at = {int(row): i for i, row in enumerate(rows)}
         update_source(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
-        for source, some in zip((*self.given, self.next), (*given, queue)):
+        last = len(SHAPES) - 1
+        shaped: list[list[int]] = [list(some) for some in given[:last]]
+        shaped += [[row for some in given[last:] for row in some]]
+        shaped += [[] for _ in range(len(SHAPES) - len(shaped))]
+        names = [*classes[:last], ", ".join(classes[last:])]
+        for source, some in zip((*self.given, self.next), (*shaped, queue)):
             places = [at[int(r)] for r in some if int(r) in at]
             if places:
                 update_source(source, x=xy[places, 0], y=xy[places, 1])
             else:
                 empty(source)
-        for item, name in zip(self.items, classes):
+        for item, name in zip(self.items, names):
             item.label = {"value": f"labeled {name}"}
-        for item, some in zip(self.items, (*given, queue)):
+        for item, some in zip(self.items, (*shaped, queue)):
             item.visible = len(some) > 0
-        self.bar.title = f"p, the probability of {classes[1]}"
+        self.bar.title = f"p, the probability of {sought}"
         many = sum(map(len, given))
         unsure = int(np.sum(np.abs(p - 0.5) < 0.25))
         self.describe(
             f"{many} of {len(p):,} patches are labeled; {int(np.sum(p > 0.5)):,} of all "
-            f"have p({classes[1]}) above one half, and {unsure:,} are between 0.25 and 0.75."
+            f"have p({sought}) above one half, and {unsure:,} are between 0.25 and 0.75."
         )

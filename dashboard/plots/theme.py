@@ -42,11 +42,13 @@ DEVIATION = (
 
 _SVG = """
 const layer = Bokeh.index.find_one(plot).export("svg")
-const link = document.createElement("a")
-link.href = URL.createObjectURL(await layer.to_blob())
-link.download = name + ".svg"
-link.click()
-setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+layer.to_blob().then((blob) => { // Bokeh's functions are not async: no `await`
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(blob)
+  link.download = name + ".svg"
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+})
 """
 # A folded corner with an arrow, drawn here so that no icon travels from elsewhere.
 _SVG_ICON = (

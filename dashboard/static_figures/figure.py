@@ -51,20 +51,22 @@ def drawn(figure: Any) -> str:
     )
     if figure.match_aspect:  # as far in one direction as in the other, in the frame's middle
         aspect = abs((x.high - x.low) / ((y.high - y.low) or 1.0))
-        svg = f"<div class='even' style='aspect-ratio:{aspect:.4g}'>{svg}</div>"
+        svg = f"<div class='even' style='--aspect:{aspect:.4g}'>{svg}</div>"
     whole, frame = _sizes_of(figure)
     acts = " data-acts" if _acts(figure) else ""
     body = "body fixed" if figure.frame_width else "body"
+    kind = "frame" if any(axis.visible for axis in figure.axis) else "frame bare"
     return (
         f"<div class='plot'{whole}{alt}{acts}>{''.join(_legends(figure))}<div class='{body}'>"
-        f"{_axis(figure.yaxis, y, 'y')}<div class='frame'{frame}>{svg}</div>"
+        f"{_axis(figure.yaxis, y, 'y')}<div class='{kind}'{frame}>{svg}</div>"
         f"{_bars(figure, 'right')}{_axis(figure.xaxis, x, 'x')}{_bars(figure, 'below')}</div></div>"
     )
 
 
 def _acts(figure: Any) -> bool:
     """Whether a click or a drag in the figure asks something, which the live page answers."""
-    asks = any(isinstance(tool, models.TapTool | models.BoxSelectTool) for tool in figure.tools)
+    acting = models.TapTool | models.BoxSelectTool | models.PolySelectTool
+    asks = any(isinstance(tool, acting) for tool in figure.tools)
     return asks or "tap" in figure.js_event_callbacks
 
 
@@ -91,8 +93,9 @@ def _scale(span: Any, scale: Any, glyphs: list[tuple[Any, Glyph]], names: tuple[
 
 
 def _flat(values: Any) -> Any:
-    nested = len(values) and isinstance(values[0], list | tuple | np.ndarray)
-    return np.concatenate([np.asarray(v, float) for v in values]) if nested else values
+    if len(values) and isinstance(values[0], list | tuple | np.ndarray):  # as deep as polygons are
+        return np.concatenate([np.asarray(_flat(v), float) for v in values])
+    return values
 
 
 def _sizes(glyph: Glyph, names: tuple[str, ...]) -> Iterator[Any]:

@@ -20,6 +20,7 @@ UNITS = 1000  # of the square in each direction
 DASHES = {"dashed": "6", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4", "solid": ""}
 # Lines and marks keep their widths when the square is stretched.
 STEADY = "vector-effect='non-scaling-stroke'"
+STRIPES = ("right_diagonal_line", "left_diagonal_line")  # of Bokeh's patterns
 STYLED = ("fill_color", "fill_alpha", "line_color", "line_alpha", "line_width", "line_dash")
 
 
@@ -217,6 +218,34 @@ def _patch(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
     yield _shape(d, glyph.styles()[0])
 
 
+def _patches(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
+    rows = zip(glyph.column("xs"), glyph.column("ys"), glyph.styles(), strict=True)
+    for xs, ys, style in rows:
+        yield _shape("".join(_path(run, closed=True) for run in _runs(x(xs), y(ys))), style)
+
+
+def _multi_polygons(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
+    """A path for each row; what is inside an odd number of rings is filled, so that holes stay."""
+    drawn = []
+    for xs, ys, style in zip(glyph.column("xs"), glyph.column("ys"), glyph.styles(), strict=True):
+        rings = [
+            _path(list(zip(x(a).tolist(), y(b).tolist(), strict=True)), closed=True)
+            for across, up in zip(xs, ys, strict=True)
+            for a, b in zip(across, up, strict=True)
+        ]
+        yield _shape("".join(rings), f"{style};fill-rule:evenodd")
+        drawn.append("".join(rings))
+    patterns = glyph.column("hatch_pattern")
+    if striped := [d for d, pattern in zip(drawn, patterns, strict=True) if pattern in STRIPES]:
+        color, alpha = glyph.constant("hatch_color"), glyph.constant("hatch_alpha")
+        yield (
+            "<defs><pattern id='stripes' width='14' height='14' patternUnits='userSpaceOnUse' "
+            f"patternTransform='rotate(45)'><rect width='4' height='14' fill='{color}' "
+            f"fill-opacity='{alpha}'/></pattern></defs>"
+        )
+        yield _shape("".join(striped), "fill:url(#stripes);fill-rule:evenodd;stroke:none")
+
+
 def _boxes(left: Any, right: Any, bottom: Any, top: Any, styles: list[str]) -> Iterator[str]:
     """Boxes, those of one style in one path."""
     paths: dict[str, list[str]] = {}
@@ -365,6 +394,8 @@ DRAWN: dict[str, Callable[[Glyph, Scale, Scale], Iterator[str]]] = {
     "MultiLine": _multi_line,
     "VArea": _area,
     "Patch": _patch,
+    "Patches": _patches,
+    "MultiPolygons": _multi_polygons,
     "Quad": _quad,
     "HBar": _hbar,
     "VBar": _vbar,

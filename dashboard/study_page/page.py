@@ -54,6 +54,7 @@ OWN_PARAMETERS = {
     *lesson.PARAMETERS,
 }  # fmt: skip
 
+ASKED = 2  # updates, of which the browser answers the last: fewer than a page may be ahead by
 FAULT = "An error occurred; the server's log has the reason."
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,8 @@ class StudyPage:
             visit.query, [v.title for v in self.views.every()], len(self.steps), study.presets
         )
         self.figures = {id(v): self._figure(v) for v in self.views.every()}
-        self.form = SettingsForm(study.settings, study.presets)
+        scarcities = [source.scarcity for source in study.sources if source.scarcity]
+        self.form = SettingsForm(study.settings, study.presets, scarcities)
         self.data = DataPanel(self)
         self._start = study.start()
         self.data.watch(self._data_chosen)
@@ -107,6 +109,7 @@ class StudyPage:
         self.list = RunList(self)
         self.trouble = HealthBanner(visit.site, visit.doc)
         self.watcher = self.hub.watch(visit.doc, self._show)
+        self.bar.status.param.watch(lambda change: self.watcher.drew(change.new), "drawn")
         self.watcher.up = False  # what is new before the page is up would be lost on it
         pn.state.onload(self._up)
         self.layout = Layout(self)
@@ -303,6 +306,8 @@ class StudyPage:
         # With the bar's figures, so that one step is named all over the page.
         if fresh or update.finished or run.state.still:
             self.read(at_once=True)
+        if update.number % ASKED == 0:
+            self.bar.status.sent = update.number  # last of all: it is drawn when the rest is
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         if self.run is not None:
@@ -370,6 +375,9 @@ class StudyPage:
         start = self.entry.start(self.data.value)
         self.form.start_from(self._start, start)
         self._start = start
+        sources = self.entry.sources
+        own = next((s.scarcity for s in sources if s.name == self.data.value), "")
+        self.form.show_scarcity(own)
 
     def _train(self) -> None:
         if self.visit.site.fault:

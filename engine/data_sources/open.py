@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, Unpack, runtime_checkable
 
+import numpy as np
 import pandas as pd
 import platformdirs
 from scant.data_sources.human_fertility import is_rates, read_births
@@ -16,8 +18,10 @@ from scant.tables.assembly import noted
 from scant.tables.encoding import regular
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.images.joined import is_of_images, joined
 from scant.tables.levels import LEVELS, names
-from scant.tables.read import Answers, read_frame, read_table
+from scant.tables.opening import Answers
+from scant.tables.read import read_frame, read_table, read_tables
 from scant.tables.schema import READING, Table, TableSchema
 
 
@@ -67,7 +71,7 @@ def generated_path(name: str, folder: Path | None = None) -> Path:
 
 def open_table(
     entry: Entry,
-    data: pd.DataFrame | str | Path | None,
+    data: pd.DataFrame | str | Path | Sequence[str | Path] | None,
     settings: Any,
     **reading: Unpack[Answers],
 ) -> pd.DataFrame:
@@ -76,8 +80,9 @@ def open_table(
     Args:
         entry: The study.
         data: A data frame, a file of any format (`book.xlsx#Sheet2` for one of its tables), a .zip
-            where the study takes images, the name of one of the study's sources, or None for its
-            first source, the demonstration.
+            where the study takes images, the name of one of the study's sources, several files
+            where the study takes boxes (tasks, or values and a map) or photographs (and labels of
+            them), or None for its first source, the demonstration.
         settings: Its settings; a generator takes sizes and seed from them, images their `size`.
         **reading: What the page asks of a file (see `scant.tables.read.Reading`).
 
@@ -90,6 +95,13 @@ def open_table(
     target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
     if isinstance(data, pd.DataFrame):
         return reopen_table(entry, data, settings, **reading).frame
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        paths = [path_and_part(str(word))[0] for word in data]
+        if entry.table.cut and is_of_images(paths):
+            name = " and ".join(path.name for path in paths[:2])
+            return read_image_table(joined(paths), entry.table, name=name).frame
+        table = read_tables(paths, entry.table, target=target, **reading)
+        return _with_groups(table, settings)
     source = _source(entry, data)
     if source is None:
         return _read_file(*path_and_part(str(data)), entry, settings, target, reading)
@@ -112,6 +124,7 @@ def reopen_table(
     setting = entry.table.target_setting
     target = getattr(settings, setting) if setting else None
     read = _read_again(data, read_frame(data, entry.table, target=target, **reading))
+    read = with_covariates(read, settings)
     return replace(read, frame=_with_groups(read, settings))
 
 
@@ -230,7 +243,19 @@ def _read_file(
     if entry.table.rates and is_rates(_beginning(path)):
         return read_births(path, entry.table).frame
     read = read_table(path, entry.table, target=target, part=part, **reading)
-    return _with_groups(read, settings)
+    return _with_groups(with_covariates(read, settings), settings)
+
+
+def with_covariates(table: Table, settings: Any) -> Table:
+    """The table, with the attributes of a map that the setting `covariates` names as numbers."""
+    named = {word.strip() for word in getattr(settings, "covariates", "").split(",")}
+    texts = [str(name) for name in table.ignored if name in named and name not in table.frame]
+    if not texts:
+        return table
+    own = {n: pd.to_numeric(table.ignored[n], errors="coerce").astype(np.float64) for n in texts}
+    frame = table.frame.assign(**{n: v.to_numpy() for n, v in own.items()})
+    frame.attrs = table.frame.attrs
+    return replace(table, frame=frame)
 
 
 def _with_groups(table: Table, settings: Any) -> pd.DataFrame:

@@ -5,8 +5,9 @@ with a rough kernel a row's neighbors screen off all others. Every learned row i
 inducing points blur what many rows show, and the time a row asked takes does not grow with them.
 Lengthscales, signal and noise are those under which some of the rows are most probable given their
 neighbors. The noise of each row may be told by another model; how much of it is to be believed is
-learned too. Where the neighbors of a row were themselves predicted worse, or better, without their
-own targets than was said, its variance is larger, or smaller, by as much.
+learned too. Errors are not Gaussian where two kinds of rows look alike: the errors of a row's
+neighbors, predicted without their own targets and in units of their deviations, are those that it
+may have itself, so that its density has several peaks where theirs went two ways.
 """
 
 from __future__ import annotations
@@ -25,11 +26,17 @@ FEWER = 32  # neighbors while they are chosen, and of rows that are predicted wi
 ITERATIONS = 12  # of L-BFGS in each round of the search
 PENALTY = 1e-3  # on squared logarithms: an input of no use has a lengthscale that is only long
 ARD = 20  # inputs up to which each has its own lengthscale
-AT_ONCE = 1000  # rows asked
+AT_ONCE = 64  # rows asked, whose covariances a cache still holds
 WIDTH = 1.0  # logarithm of the lengthscales at the start, in deviations of an input
 SIGNAL, NOISE, TOLD = 0.0, -3.0, -1.0  # likewise of variances and of the share of the told noise
-WORST = 50.0  # squared error that a neighbor counts with at most, in units of its variance
-USUAL = 5.0  # neighbors for which the mean of all rows counts
+WORST = 7.0  # error that a neighbor counts with at most, in units of its deviation
+# Neighbors whose errors count, and the deviation that is added to each, in units of the row's own:
+# the nearest tell the shape of the density, more of them its tails. On 5,600 of RAIL's galaxies one
+# Gaussian, widened by its neighbors' errors, had a log-likelihood of 1.41 and a CRPS of .0509;
+# these three sets together 1.47 and .0457.
+ERRORS = ((16, 0.2), (32, 0.3), (64, 0.5))
+GROUPS = 4  # of neighbors of like errors in each set: a Gaussian each
+PARTS = GROUPS * len(ERRORS)
 LEAST = 1e-6  # noise variance, in variances of the target
 
 
@@ -43,6 +50,7 @@ class Search(NamedTuple):
 LONG, QUICK = Search(2000, 4), Search(400, 2)
 X = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
+Parts = Float[np.ndarray, "n _"]
 
 
 class NearestGP:
@@ -54,8 +62,8 @@ class NearestGP:
         x: Rows.
         y: Their targets.
         spread: Their noise variances.
-        surprise: Squared errors of the rows without their own targets, in units of their variances;
-            None: they are found.
+        error: Errors of the rows without their own targets, in units of their deviations; None:
+            they are found.
     """
 
     def __init__(
@@ -64,14 +72,14 @@ class NearestGP:
         x: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         spread: Float[Tensor, " n"],
-        surprise: Float[Tensor, " n"] | None = None,
+        error: Float[Tensor, " n"] | None = None,
     ) -> None:
         self.theta, self.x, self.y, self.spread = theta, x, y, spread
         _, noise, self.share = theta[-3:].exp().tolist()
         self.noise = noise + LEAST
         self.widths = theta[:-3].exp()
         self.tree = KDTree((x / self.widths).numpy())
-        self.surprise = self._surprise() if surprise is None else surprise
+        self.error = self._errors() if error is None else error
 
     @classmethod
     def of(
@@ -81,6 +89,7 @@ class NearestGP:
         told: Values | None = None,
         theta: Float[Tensor, " p"] | None = None,
         search: Search = LONG,
+        draw: int = 0,
     ) -> NearestGP:
         """Of some rows.
 
@@ -90,23 +99,26 @@ class NearestGP:
             told: Of each row, the variance of the noise that is known beforehand.
             theta: Hyperparameters; None: they are found.
             search: How long they are looked for.
+            draw: Which rows choose them: another number takes others.
         """
         rows, targets = torch.from_numpy(x), torch.from_numpy(y)
         known = torch.zeros_like(targets) if told is None else torch.from_numpy(told)
         if theta is None:
-            theta = _found(rows, targets, known, search)
+            theta = _found(rows, targets, known, search, draw)
         noise, share = theta[-2:].exp()
         return cls(theta, rows, targets, noise + LEAST + share * known)
 
     @torch.no_grad()
-    def ask(self, x: X, told: Values | None = None) -> tuple[Values, Values, Values]:
-        """Means of rows asked, variances without noise, and variances of the noise.
+    def ask(self, x: X, told: Values | None = None) -> tuple[Parts, Parts, Parts]:
+        """Parts of the density of each row: means, variances without noise, and of noise.
+
+        They are equal, unless left-out rows say otherwise, and as many as `PARTS`.
 
         Args:
             x: Rows.
             told: Of each, the variance of the noise that is known beforehand.
         """
-        k, parts = min(NEIGHBORS, len(self.y)), [np.zeros((3, 0))]
+        k, parts = min(NEIGHBORS, len(self.y)), list[Tensor]()
         for start in range(0, len(x), AT_ONCE):
             at = slice(start, start + AT_ONCE)
             asked = torch.from_numpy(x[at])
@@ -114,11 +126,32 @@ class NearestGP:
             mean, variance = self._given(near, asked)
             known = 0.0 if told is None else torch.from_numpy(told[at])
             noise = self.noise + self.share * known + torch.zeros_like(mean)
-            wider = self.surprise[near].sum(1) + USUAL * self.surprise.mean()
-            wider = wider / (k + USUAL)
-            parts.append(torch.stack([mean, wider * variance, wider * noise]).numpy())
-        mean, variance, noise = np.concatenate(parts, axis=1)
+            away, wider = self._spread_of(near)
+            std = (variance + noise).sqrt()
+            own = [
+                mean[:, None] + std[:, None] * away,
+                *(wider * v[:, None] for v in (variance, noise)),
+            ]
+            parts.append(torch.stack(own))
+        whole = torch.cat(parts, 1) if parts else torch.zeros(3, 0, PARTS, dtype=torch.float64)
+        mean, variance, noise = whole.numpy()
         return mean, variance, noise
+
+    def _spread_of(
+        self, near: Int[np.ndarray, "b k"]
+    ) -> tuple[Float[Tensor, "b a"], Float[Tensor, "b a"]]:
+        """Means and variances of groups of the errors of rows' neighbors, the nearest first.
+
+        What the added deviation widens is drawn together by as much.
+        """
+        means, variances = [], []
+        for count, width in ERRORS:
+            errors = self.error[torch.from_numpy(near[:, :count])].sort(1).values
+            narrower = 1 / (1 + width**2)
+            for group in errors.tensor_split(GROUPS, dim=1):
+                means.append(narrower**0.5 * group.mean(1))
+                variances.append(narrower * (group.var(1, correction=0) + width**2))
+        return torch.stack(means, 1), torch.stack(variances, 1)
 
     def _given(
         self, near: Int[np.ndarray, "b k"], asked: Float[Tensor, "b d"]
@@ -127,25 +160,26 @@ class NearestGP:
         return _conditional(self.theta, self.x[rows], self.y[rows], self.spread[rows], asked)
 
     @torch.no_grad()
-    def _surprise(self) -> Float[Tensor, " n"]:
-        """Squared errors of rows given the others, over their variances."""
+    def _errors(self) -> Float[Tensor, " n"]:
+        """Errors of rows given the others, over their deviations."""
         parts = list[Tensor]()
         for start in range(0, len(self.y), AT_ONCE):
             some = torch.arange(start, min(start + AT_ONCE, len(self.y)))
             near = _others(self.tree, some, FEWER).numpy()
             mean, variance = self._given(near, self.x[some])
-            error = (self.y[some] - mean).square() / (variance + self.spread[some])
-            parts.append(error.clamp(max=WORST))
+            error = (self.y[some] - mean) / (variance + self.spread[some]).sqrt()
+            parts.append(error.clamp(-WORST, WORST))
         return torch.cat(parts)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that `read` needs."""
-        return {name: getattr(self, name) for name in ("theta", "x", "y", "spread", "surprise")}
+        return {name: getattr(self, name) for name in ("theta", "x", "y", "spread", "error")}
 
     @classmethod
     def read(cls, tensors: dict[str, Tensor]) -> NearestGP:
-        """The inverse of `tensors`."""
-        return cls(**{name: value.cpu() for name, value in tensors.items()})
+        """The inverse of `tensors`; errors are found anew of what an earlier version has stored."""
+        kept = ("theta", "x", "y", "spread", "error")
+        return cls(**{name: tensors[name].cpu() for name in kept if name in tensors})
 
 
 def _correlation(
@@ -174,7 +208,11 @@ def _conditional(
 
 
 def _found(
-    x: Float[Tensor, "n d"], y: Float[Tensor, " n"], told: Float[Tensor, " n"], search: Search
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, " n"],
+    told: Float[Tensor, " n"],
+    search: Search,
+    draw: int,
 ) -> Float[Tensor, " p"]:
     """The hyperparameters under which rows are most probable given their neighbors.
 
@@ -182,7 +220,7 @@ def _found(
     """
     d = x.shape[1] if x.shape[1] <= ARD else 1
     theta = torch.cat([x.new_full((d,), WIDTH), x.new_tensor([SIGNAL, NOISE, TOLD])])
-    some = torch.from_numpy(np.random.default_rng(0).permutation(len(y))[: search.rows])
+    some = torch.from_numpy(np.random.default_rng(draw).permutation(len(y))[: search.rows])
     for _ in range(search.rounds):
         near = _others(KDTree((x / theta[:-3].exp()).numpy()), some, FEWER)
         theta = _ascended(theta, x, y, told, some, near)

@@ -15,6 +15,8 @@ from jaxtyping import Float, Shaped
 from numpy import ndarray
 from scant.studies.base import Entry
 
+Ring = tuple[Float[ndarray, " v"], Float[ndarray, " v"]]
+Outline = Sequence[Sequence[Ring]]
 WIDE = 1.96  # deviations to either side of a mean that hold 95% of a Gaussian
 GRAY = "#808791"
 SIZE = {"width": 420, "height": 320}
@@ -133,6 +135,40 @@ class Elements:
         return hv.QuadMesh((x, y, cells), list(dims), self.axis(name)).opts(
             colorbar=True, cmap="Viridis", tools=["hover"], **SIZE
         )
+
+    def polygons(
+        self,
+        outlines: Sequence[Outline],
+        values: Float[ndarray, " n"],
+        names: Sequence[str],
+        name: str,
+        limits: tuple[float, float] | None = None,
+        colors: str = "Cividis",
+    ) -> Any:
+        """A map: each polygon, with its holes and islands, in the color of its value.
+
+        Args:
+            outlines: Of each value its polygons, each an outer ring and holes, in meters.
+            values: What is drawn.
+            names: Of the polygons, for the hover tool.
+            name: What the values are called.
+            limits: The ends of the color scale; None: those of the values.
+            colors: The color map.
+        """
+        rows = []
+        for outline, value, place in zip(outlines, values, names):
+            rings = [np.column_stack(part[0]) for part in outline]
+            gap = np.full((1, 2), np.nan)
+            path = np.vstack([np.vstack([r, gap]) for r in rings])[:-1]
+            holes = [[np.column_stack(hole) for hole in part[1:]] for part in outline]
+            rows.append(
+                {"x": path[:, 0], "y": path[:, 1], "holes": holes, name: value, "place": place}
+            )
+        clim = {} if limits is None else {"clim": limits}
+        return hv.Polygons(rows, vdims=[name, "place"]).opts(
+            color=name, cmap=colors, colorbar=True, tools=["hover"], line_color=GRAY, aspect=1,
+            frame_width=340, xaxis=None, yaxis=None, **clim,
+        )  # fmt: skip
 
     def bars(self, names: Sequence[str], values: Float[ndarray, " n"], value: str) -> Any:
         """A bar for each name."""

@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy import ndarray
 from scant import verdict
 from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.inference.censored import uncensored
+from scant.rivals.by_part import everywhere
 from scant.rivals.comparison import SCORES, Comparison, Prediction, of_classes
 from scant.rivals.cost import MOST_ROWS, SECONDS
+from scant.rivals.knocked_out import knocked
 from scant.rivals.methods import rivals
-from scant.rivals.rival import Rival
+from scant.rivals.rival import MeanVariance, Rival
 from scant.verdict import Contest, Verdict
 
 DRAWS = 200  # of the bootstrap; fewer of many rows
@@ -56,7 +58,8 @@ def compared(
             notes=tuple(n for n in report.notes if not n.startswith("The published figures")),
         )
     found: dict[str, Prediction] = {}
-    result = Verdict(seconds={verdict.OURS: seconds})
+    parts = report.verdict.parts if report.verdict is not None else ()
+    result = Verdict(seconds={verdict.OURS: seconds}, parts=parts)
     usable = comparison is not None and len(comparison.y_test) >= LEAST_ROWS
     if usable and comparison is not None:
         result = replace(
@@ -70,6 +73,10 @@ def compared(
             budget = limit or max(seconds, SECONDS)
             report, found, times = _with_rivals(report, comparison, budget, halted)
             result = replace(result, seconds={**result.seconds, **times})
+            if comparison.by and found:  # which have the names of those that the report knows
+                kept = [part for part in parts if part.kind == "missing"]
+                told = everywhere(comparison.y_test, comparison.own, found, comparison.by)
+                result = replace(result, parts=(*told, *kept))
     if comparison is not None and comparison.shown and found:
         found = {**comparison.others, **found}
     order = comparison.scores if comparison is not None else ()
@@ -211,7 +218,7 @@ def _answer(rival: Rival, c: Comparison) -> Prediction:
                 if c.late is not None:
                     *_, y, rest = uncensored(y, c.late[mine])
                     unseen = float(rest.mean())
-                values[asked], spread = rival.ask(x, y, new)
+                values[asked], spread = _values(rival, c, x, y, new)
                 spread = None if spread is None else spread + unseen
                 variance = (
                     None if spread is None or variance is None else _set(variance, asked, spread)
@@ -223,6 +230,27 @@ def _answer(rival: Rival, c: Comparison) -> Prediction:
     if c.classes:
         return of_classes(c.y_test.astype(int), chances, c.rare, certain=rival.certain)
     return c.gaussian(values, variance)
+
+
+def _values(
+    rival: Rival,
+    c: Comparison,
+    x: Float[ndarray, "m d"],
+    y: Float[ndarray, " m"],
+    new: Float[ndarray, "q d"],
+) -> MeanVariance:
+    """Mean and variance; of rows with gaps by a fit to rows of which each lacks something."""
+    gaps = np.isnan(new).any(1)
+    if c.blocks is None or not gaps.any():
+        answer: MeanVariance = rival.ask(x, y, new)
+        return answer
+    lacking = knocked(np.random.default_rng(0), x, c.blocks)
+    mean, variance = np.zeros(len(new)), np.zeros(len(new))
+    for rows, learned in ((~gaps, x), (gaps, lacking)):
+        if rows.any():
+            mean[rows], spread = rival.ask(learned, y, new[rows])
+            variance[rows] = np.nan if spread is None else spread
+    return mean, None if np.isnan(variance).any() else variance
 
 
 def _set(target: ndarray, at: Int[ndarray, " q"], values: ndarray) -> ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from scant import metrics
+from scant.density_scores import mixture_scores
 from scant.inference import censored
 from sklearn.metrics import average_precision_score, f1_score, recall_score
 
@@ -26,6 +27,7 @@ class Prediction(NamedTuple):
         chance: Probability of the rare class, where there is one.
         sure: Probability of the most probable class.
         right: Whether that is the true one.
+        crps: CRPS of the density, in the unit of the values; None: it has none.
     """
 
     value: Float[ndarray, " t"]
@@ -33,6 +35,7 @@ class Prediction(NamedTuple):
     chance: Float[ndarray, " t"] | None = None
     sure: Float[ndarray, " t"] | None = None
     right: Bool[ndarray, " t"] | None = None
+    crps: Float[ndarray, " t"] | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ class Comparison:
         others: What models of the study's own say of the held-out rows, by name; they are
             judged too where there are further folds.
         note: What a reader should know of the comparison with rivals.
+        by: What the values are called, where a verdict is told by bins of them too; "": it is not.
+        blocks: Of each column, the number of those that it is missing with; -1: it never is.
+            Where held-out rows lack something, rivals then learn what to say of these from rows
+            with such gaps.
     """
 
     x: Float[ndarray, "n d"]
@@ -80,6 +87,8 @@ class Comparison:
     late_test: Bool[ndarray, " t"] | None = None
     others: Mapping[str, Prediction] = field(default_factory=dict)
     note: str = ""
+    by: str = ""
+    blocks: Int[ndarray, " d"] | None = None
 
     @property
     def table_rows(self) -> Int[ndarray, " s"]:
@@ -136,7 +145,9 @@ def gaussian(
     if variance is None:
         return Prediction(mean)
     v = np.maximum(variance, 1e-24)
-    return Prediction(mean, -0.5 * ((y - mean) ** 2 / v + np.log(2 * np.pi * v)))
+    one = np.ones((len(y), 1))
+    crps = mixture_scores(one, mean[:, None], v[:, None] ** 0.5, y, positive=False).crps
+    return Prediction(mean, -0.5 * ((y - mean) ** 2 / v + np.log(2 * np.pi * v)), crps=crps)
 
 
 def of_classes(
@@ -166,6 +177,10 @@ def of_classes(
 
 def _density(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
     return float("nan") if p.log_density is None else float(np.mean(p.log_density[at]))
+
+
+def _crps(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    return float("nan") if p.crps is None else float(np.mean(p.crps[at]))
 
 
 def _restricted(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
@@ -223,6 +238,7 @@ SCORES: dict[str, Score] = {
     "NMSE": lambda c, p, at: metrics.nmse(c.y_test[at], p.value[at]),
     "SMSE": lambda c, p, at: metrics.smse(c.y_test[at], p.value[at]),
     "mean log-likelihood": _density,
+    "CRPS": _crps,
     "NLPD": lambda c, p, at: -_density(c, p, at),
     "NMSE by patient (log time)": lambda c, p, at: metrics.nmse(c.y_test[at], p.value[at]),
     "NLPD (log time)": lambda c, p, at: -_density(c, p, at),

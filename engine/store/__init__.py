@@ -97,6 +97,7 @@ class Store:
         self.purge_uploads = uploads.purge_uploads
 
         self.add_label = labels.add_label
+        self.add_labels = labels.add_labels
         self.labels = labels.labels
 
         self.sign_in = claims.sign_in

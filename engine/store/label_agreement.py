@@ -7,14 +7,47 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from scant.store.records import Label
+from scant.store.records import ADJUDICATOR, IMPORTED, Label
 
 LONGEST_NAME = 60  # characters of a name that is shown
 NAMELESS = "me"  # what the desk calls who gives no name
 
 
-def standing(labels: Iterable[Label]) -> dict[int, Label]:
-    """The label that counts of each item: the latest that its giver has not taken back.
+def answers(labels: Iterable[Label]) -> dict[int, list[Label]]:
+    """What each labeler says of each item and has not taken back, in the order in which it counts.
+
+    A decision between labelers counts most, then a class that a person gave, then "unsure", then a
+    label that came with a file; of the same rank the latest. A person who changes their mind has
+    one answer, and a decision leaves the answers that it decides between.
+
+    Args:
+        labels: In the order given, as `Store.labels` has them.
+
+    Returns:
+        By item, what counts least first.
+    """
+    given: dict[int, dict[tuple[str, str, str], tuple[int, int, Label]]] = {}
+    for number, label in enumerate(labels):
+        own = given.setdefault(label.item, {})
+        key = (label.visitor, label.labeler, label.role)
+        own.pop(key, None)
+        if label.label:
+            own[key] = (_rank(label), number, label)
+    return {
+        item: [label for *_, label in sorted(own.values(), key=lambda entry: entry[:2])]
+        for item, own in given.items()
+        if own
+    }
+
+
+def _rank(label: Label) -> int:
+    if label.role:
+        return {ADJUDICATOR: 3, IMPORTED: 0}.get(label.role, 0)
+    return 1 if label.unsure else 2
+
+
+def standing(labels: Sequence[Label]) -> dict[int, Label]:
+    """The label that counts of each item (see `answers`); it may be an unsure one.
 
     Args:
         labels: In the order given, as `Store.labels` has them.
@@ -22,14 +55,57 @@ def standing(labels: Iterable[Label]) -> dict[int, Label]:
     Returns:
         By item, in the order in which the labels that stand were given.
     """
-    given: dict[int, dict[tuple[str, str], tuple[int, Label]]] = {}
-    for number, label in enumerate(labels):
-        own = given.setdefault(label.item, {})
-        own.pop((label.visitor, label.labeler), None)
-        if label.label:
-            own[label.visitor, label.labeler] = (number, label)
-    latest = [next(reversed(own.values())) for own in given.values() if own]
-    return {label.item: label for _, label in sorted(latest, key=lambda entry: entry[0])}
+    return {v.item: v for v in _in_order(labels, [own[-1] for own in answers(labels).values()])}
+
+
+def disagreements(labels: Sequence[Label]) -> dict[int, list[Label]]:
+    """The items that labelers take for different classes, with the answer of each labeler.
+
+    Who is unsure disagrees with nobody, nor does a label of a file that names no labeler. A
+    decision that was made is not among the answers.
+
+    Args:
+        labels: In the order given, as `Store.labels` has them.
+    """
+    result = {}
+    for item, own in answers(labels).items():
+        sure = [v for v in _own(own) if not v.unsure and v.labeler != IMPORTED]
+        if len({v.label for v in sure}) > 1:
+            result[item] = sure
+    return result
+
+
+def own_answers(labels: Sequence[Label]) -> dict[str, dict[int, Label]]:
+    """Each labeler's own answer that stands, by item, the latest last; decisions are not among
+    them.
+
+    Args:
+        labels: In the order given, each labeler under a name of their own (`shown_as`).
+
+    Returns:
+        By labeler, in order of their first label.
+    """
+    result: dict[str, dict[int, Label]] = {label.labeler: {} for label in labels}
+    every = [label for own in answers(labels).values() for label in _own(own)]
+    for label in _in_order(labels, every):
+        result[label.labeler][label.item] = label
+    return {who: own for who, own in result.items() if own}
+
+
+def _own(counting: Sequence[Label]) -> list[Label]:
+    """One answer of each labeler: of a label from a file that they corrected, the correction."""
+    each: dict[tuple[str, str], Label] = {}
+    for label in counting:  # what counts more comes later
+        if label.role != ADJUDICATOR:
+            each.pop((label.visitor, label.labeler), None)
+            each[label.visitor, label.labeler] = label
+    return list(each.values())
+
+
+def _in_order(labels: Sequence[Label], some: Sequence[Label]) -> list[Label]:
+    """Some of the labels in the order in which they were given."""
+    wanted = {id(label) for label in some}
+    return [label for label in labels if id(label) in wanted]
 
 
 def clean_name(typed: str) -> str:
@@ -86,13 +162,11 @@ def shown_as(labels: Sequence[Label], names: Mapping[tuple[str, str], str]) -> l
 
 
 def by_labeler(labels: Sequence[Label]) -> dict[str, dict[int, str]]:
-    """Each labeler's own labels that stand, by item; labelers in order of their first."""
-    result: dict[str, dict[int, str]] = {label.labeler: {} for label in labels}
-    for label in labels:
-        own = result[label.labeler]
-        own.pop(label.item, None)
-        if label.label:
-            own[label.item] = label.label
+    """Each labeler's own classes that stand, by item; labelers in order of their first label."""
+    result = {
+        who: {item: label.label for item, label in own.items() if not label.unsure}
+        for who, own in own_answers(labels).items()
+    }
     return {who: own for who, own in result.items() if own}
 
 

@@ -10,7 +10,15 @@ from scant.errors import BadInput, NotFound
 from scant.events import FINAL, State
 from scant.store.records import new_id
 from scant.store.runs import HANGS_ON_RUN, RunRepository
-from scant.store.schema import LABEL_VISITORS, LABELS, RUN_ORIGINS, RUN_TIMES, RUNS, TRACE
+from scant.store.schema import (
+    LABEL_ROLES,
+    LABEL_VISITORS,
+    LABELS,
+    RUN_ORIGINS,
+    RUN_TIMES,
+    RUNS,
+    TRACE,
+)
 from sqlalchemy import Engine, delete, func, insert, select, update
 
 RESTING = tuple(s.value for s in (*FINAL, State.PAUSED))
@@ -94,7 +102,8 @@ class LimitRepository:
                     raise NotFound(f"There is no run {run!r} here; it may have been deleted.")
                 raise BadInput(f"Run {run} is {state}; stop it first, then delete it.")
             given = select(LABELS.c.id).where(LABELS.c.subject == run)
-            db.execute(delete(LABEL_VISITORS).where(LABEL_VISITORS.c.label.in_(given)))
+            for beside in (LABEL_VISITORS, LABEL_ROLES):
+                db.execute(delete(beside).where(beside.c.label.in_(given)))
             db.execute(delete(LABELS).where(LABELS.c.subject == run))
             for table in HANGS_ON_RUN:
                 db.execute(delete(table).where(table.c.run == run))

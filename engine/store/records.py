@@ -121,12 +121,26 @@ class UploadRecord:
         return cls(**{**row, "study": current_study(row["study"])})
 
 
+UNSURE = "unsure"  # what stands in the place of a class where a labeler could not tell
+ADJUDICATOR, IMPORTED = "adjudicator", "imported"
+
+
 @dataclass(frozen=True)
 class Label:
-    """A label that `labeler` gave to `item` of a run or upload; the latest of an item counts.
+    """A label that `labeler` gave to `item` of a run or upload.
 
-    `labeler` is the name to show, `visitor` who gave it as the server knows them: "" of labels of
-    an earlier version and outside of a server.
+    Which of several counts says `scant.store.label_agreement.standing`.
+
+    Attributes:
+        item: Its row.
+        label: The class; "" takes the labeler's own label of this role back.
+        labeler: The name to show.
+        created: When, in seconds since 1970.
+        visitor: Who gave it, as the server knows them: "" of labels of an earlier version and
+            outside of a server. Of imported labels: who brought them.
+        role: "" of an answer; `ADJUDICATOR` of a decision between labelers who disagree;
+            `IMPORTED` of a label that came with a file.
+        unsure: Whether the labeler could not tell the class; `label` is `UNSURE` then.
     """
 
     item: int
@@ -134,3 +148,5 @@ class Label:
     labeler: str
     created: float
     visitor: str = ""
+    role: str = ""
+    unsure: bool = False

@@ -206,3 +206,12 @@ LABEL_VISITORS = Table(
     Column("label", Integer, primary_key=True, autoincrement=False),
     Column("visitor", String(128), nullable=False),
 )
+
+# What kind of label it is, where it is not plainly the answer of a person who was sure.
+LABEL_ROLES = Table(
+    "label_roles",
+    METADATA,
+    Column("label", Integer, primary_key=True, autoincrement=False),
+    Column("role", String(16), nullable=False),
+    Column("unsure", Boolean, nullable=False),
+)

@@ -15,6 +15,7 @@ from scant.store.records import UploadRecord, new_id
 from scant.store.schema import (
     CHECKPOINTS,
     EARLIER_CHECKPOINTS,
+    LABEL_ROLES,
     LABEL_VISITORS,
     LABELS,
     MODELS,
@@ -145,7 +146,8 @@ class UploadRepository:
                     )
             db.execute(delete(UPLOAD_TABLES).where(UPLOAD_TABLES.c.upload == upload_id))
             given = select(LABELS.c.id).where(LABELS.c.subject == upload_id)
-            db.execute(delete(LABEL_VISITORS).where(LABEL_VISITORS.c.label.in_(given)))
+            for beside in (LABEL_VISITORS, LABEL_ROLES):
+                db.execute(delete(beside).where(beside.c.label.in_(given)))
             db.execute(delete(LABELS).where(LABELS.c.subject == upload_id))
             db.execute(update(UPLOADS).where(UPLOADS.c.id == upload_id).values(deleted=time.time()))
             for run in runs:

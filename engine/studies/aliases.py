@@ -61,11 +61,31 @@ VALUES: dict[str, dict[str, dict[str, str]]] = {
 
 # Settings of which links and stored runs say nothing that are older: how these were made.
 ADDED: dict[str, dict[str, Any]] = {
-    "aggregation": {"inference": "variational", "stack": False},
-    "mitosis": {"classifier": "latent variables"},
+    "aggregation": {
+        "inference": "variational",
+        "stack": False,
+        "counts": "rate of the average",
+        "isotropic": False,
+        "known_noise": False,
+        "hyperparameters": "point",
+    },
+    "clamp": {
+        "expert": "simulated",
+        "acquisition": "band",
+        "kernel": "RBF",
+        "validation_share": 0.15,
+        "count_validation": False,
+        "fixed_split": False,
+        "patience": 5,
+    },
+    "mitosis": {
+        "classifier": "latent variables",
+        "features": "pixels",
+        "prior": "as in training",
+    },
     "multiview": {"stack": False},
-    "omniglot": {"stack": False, "pixels": "black and white"},
-    "redshift": {"stack": False, "missing": "integrate"},
+    "omniglot": {"stack": False, "pixels": "black and white", "features": "pixels"},
+    "redshift": {"stack": False, "missing": "integrate", "test_size": 0},
 }
 
 
@@ -85,12 +105,16 @@ def current_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return current
 
 
-def recorded_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def recorded_settings(
+    study: str, values: Mapping[str, Any], start: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The same of a link or a stored run: one without a `data_seed` is of a version in which the
-    seed of a fit drew the demonstration's data as well."""
+    seed of a fit drew the demonstration's data as well. What a preset, `start`, says holds over
+    what is older than the setting."""
     current = current_settings(study, values)
     drawn = {"data_seed": current["seed"]} if "seed" in current else {}
-    return {**ADDED.get(current_study(study), {}), **drawn, **current}
+    older = ADDED.get(current_study(study), {})
+    return {**{n: v for n, v in older.items() if n not in (start or {})}, **drawn, **current}
 
 
 def current_run(run_id: str) -> str:

@@ -189,7 +189,9 @@ class Source:
     `size` tells the rows and columns of its table without making it, or gives the function that
     tells them from the settings; None where they are not known before it is here. `counts` tells
     what `tables.counts` would, so far as an estimate asks for it and would guess something else.
-    `kept`: it takes seconds to make, and its generator keeps it in the data directory.
+    `kept`: it takes seconds to make, and its generator keeps it in the data directory. `start` has
+    the settings from which a fit to it starts; None: those of the preset of the demonstration.
+    `scarcity` names the setting that only this data set has and that makes it scarce.
     """
 
     name: str
@@ -200,6 +202,8 @@ class Source:
     size: tuple[int, int] | Callable[[Any], tuple[int, int]] | None = None
     counts: Counts = field(default_factory=dict)
     kept: bool = False
+    start: Mapping[str, Any] | None = None
+    scarcity: str = ""
 
     def rows_and_columns(self, settings: Settings) -> tuple[int, int] | None:
         """What its table will have with these settings; None where that is not known."""
@@ -287,13 +291,17 @@ class Entry:
     def start(self, data: object = None) -> Mapping[str, Any]:
         """The settings from which a fit to this data starts, where they are no defaults.
 
-        The study's own data sets start from the preset of the demonstration, whose sizes are fixed;
-        a table of one's own from the defaults, by which all of its rows are used.
+        The study's own data sets start from the preset of the demonstration, whose sizes are fixed,
+        or from settings of their own; a table of one's own from the defaults, by which all of its
+        rows are used.
 
         Args:
             data: As `scant.fit` or a run takes it; None: the demonstration.
         """
-        return self.presets.get("demo", {}) if self.offers(data) else {}
+        if not self.offers(data):
+            return {}
+        own = next((s.start for s in self.sources if s.name == str(data)), None)
+        return self.presets.get("demo", {}) if own is None else own
 
     def offers(self, data: object) -> bool:
         """Whether this data is one of the study's sets (None: the first of them)."""

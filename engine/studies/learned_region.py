@@ -17,6 +17,8 @@ from sklearn.neighbors import NearestNeighbors
 ALARMS = 0.01  # share of the rows like the learned ones that are flagged
 MOST = 2000  # learned rows that are compared with
 _AT_ONCE = 256  # rows whose distances to boxes are held
+_ROWS = 250  # rows whose distances to points are held
+_ROUNDING = 1e-14  # of sums of a few squares, in units of these
 
 
 class LearnedRegion:
@@ -60,13 +62,45 @@ class LearnedRegion:
         if self._near is None:
             return self._from_boxes(middle) > self.reach * (1 + 1e-9)
         known = np.isfinite(middle).any(1)
-        away = np.full(len(middle), np.inf)
-        if known.any():
+        farthest = self.reach * (1 + 1e-9)
+        result, sure = ~known, ~known
+        for start in range(0, len(middle), _ROWS):
+            at = slice(start, start + _ROWS)
+            square, error = self._squares(middle[at])
+            result[at] |= square > farthest**2
+            sure[at] |= np.abs(square - farthest**2) > error
+        if not sure.all():
             near = self._near
-            if np.isnan(middle).any() and near.metric == "euclidean":
+            if np.isnan(middle[~sure]).any() and near.metric == "euclidean":
                 near = NearestNeighbors(n_neighbors=1, metric="nan_euclidean").fit(self._low)
-            away[known] = near.kneighbors(middle[known])[0][:, 0]
-        return np.nan_to_num(away, nan=np.inf) > self.reach * (1 + 1e-9)
+            away = near.kneighbors(middle[~sure])[0][:, 0]
+            result[~sure] = np.nan_to_num(away, nan=np.inf) > farthest
+        return result
+
+    def _squares(
+        self, rows: Float[np.ndarray, "n d"]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Squared distance to the nearest learned row, by matrix products, and its error at most.
+
+        Where values are missing, in a row or in a learned one, the mean square of those that both
+        have stands for the others.
+        """
+        d = rows.shape[1]
+        there, own = np.isfinite(rows), np.isfinite(self._low)
+        x, y = np.where(there, rows, 0.0), np.where(own, self._low, 0.0)
+        size = (x**2).sum(1)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if own.all():
+                share = d / there.sum(1)
+                square = np.hstack([-2 * x, there]) @ np.hstack([y, y**2]).T
+                nearest = share * (square.min(1) + size)
+            else:
+                share = np.full(len(x), d)
+                square = np.hstack([x**2, -2 * x, there]) @ np.hstack([own, y, y**2]).T
+                both = there.astype(float) @ own.T.astype(float)
+                nearest = np.where(both > 0, square * (d / both), np.inf).min(1)
+            error = _ROUNDING * d * share * (size + (y**2).sum(1).max())
+        return nearest, np.nan_to_num(error, nan=np.inf)
 
     def _from_boxes(
         self, middle: Float[np.ndarray, "n d"], itself: bool = True

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
 from scant.studies.base import ArraySpec, Entry, array_specs
 from scant.tables.schema import TableSchema
 
@@ -38,12 +39,14 @@ class FilePrediction:
         rows: How many were predicted.
         outside: Those that lie outside the training data.
         notes: What was inferred of the table, or looks suspicious.
+        totals: Predicted parts against observed totals, where the rows make up polygons of a map.
     """
 
     content: bytes
     rows: int
     outside: int
     notes: tuple[str, ...]
+    totals: pd.DataFrame | None = None
 
 
 def of_values(unit: str, own: str, new: str = "a new observation") -> tuple[ArraySpec, ...]:
@@ -84,7 +87,11 @@ def of_classes(doubt: bool = True) -> tuple[ArraySpec, ...]:
 
 
 def data_dictionary(
-    entry: Entry, given: Sequence[str], every: Iterable[str], target: str = ""
+    entry: Entry,
+    given: Sequence[str],
+    every: Iterable[str],
+    target: str = "",
+    further: Iterable[ArraySpec] = (),
 ) -> str:
     """What the columns of predictions are, as Markdown: `columns.md`.
 
@@ -93,9 +100,13 @@ def data_dictionary(
         given: The table's own columns.
         every: All columns of the output.
         target: The learned column, where a setting names it.
+        further: Columns that are added beside those of the study's catalog.
     """
-    specs = {spec.name: spec for spec in (*entry.predicted, _ROLE)}
+    specs = {spec.name: spec for spec in (*entry.predicted, _ROLE, *further)}
     own = {column.name: column.doc for column in entry.table.columns}
+    if target and (setting := entry.table.target_setting):  # z may be a band, beside a z_spec
+        own.pop(entry.settings.param[setting].default, None)
+        own[target] = "what is predicted"
     lines = []
     for name in every:
         if name in given:

@@ -61,8 +61,9 @@ class SplitSettings(Settings):
     time_budget = param.Number(
         60.0,
         bounds=(1.0, 1e6),
-        doc="Seconds that a fit may take, its report and the rivals included, if max_steps is "
-        "auto; other settings that are auto are chosen for it.",
+        label="Time budget (s)",
+        doc="Seconds that a fit may take, its report and the rivals included; settings on auto are "
+        "chosen for it. With a number in max_steps, a fit may take longer.",
     )
     split_by = param.String(
         "",

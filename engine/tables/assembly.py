@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
-from scant.tables import checks, column_matching
+from scant.tables import checks, column_matching, geometry
 from scant.tables.cells import Cells
 from scant.tables.checks import Diagnostics
 from scant.tables.dates import are_dates, as_numbers
-from scant.tables.guesses import Guesses, guess, views
+from scant.tables.guesses import Guesses, guess, is_time, views
+from scant.tables.intervals import CLOSED
 from scant.tables.levels import LEVELS, UNSEEN, Levels, encoded, levels_of, names, origin, same
+from scant.tables.limits import BESIDE, beside, with_limits
 from scant.tables.profile import profile
-from scant.tables.schema import READING, ColumnPreview, Table, TableSchema
+from scant.tables.schema import COVARIATE, READING, ColumnPreview, Table, TableSchema
 from scant.tables.wide import tasks
 
 _MANY = 1000  # columns
+_LISTED = 30  # of which one sentence speaks
 
 
 def assemble(
@@ -50,12 +53,23 @@ def assemble(
             f"given; it has {column_matching.listed(list(cells))}."
         )
     cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
-    if schema.boxes and mapping is not None:
-        cells, findings.rows, mapping = tasks(cells, findings.rows, mapping)
+    if schema.boxes:
+        if mapping is None:
+            suggestion = suggestion or _suggestion(cells, schema, purpose)
+        cells, mapping, suggestion = _by_tasks(cells, findings, mapping, suggestion)
     columns, ignored = _renamed(cells, schema, findings, mapping, purpose, suggestion)
+    if schema.errors:
+        columns, said = with_limits(columns)
+        for name, sentence in said.items():
+            findings.note(name, sentence)
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
     own = {c.name for c in schema.columns}
     rest = {n: c for n, c in columns.items() if n not in own}
+    drawn = any(c.kind == "geometry" and c.name in columns for c in schema.columns)
+    if drawn:
+        made[geometry.COLUMN] = geometry.checked(columns[geometry.COLUMN], findings)
+        rest, attributes = _beside_polygons(rest, findings, predict=predict)
+        ignored += attributes
     if not predict and levels is None:
         levels = _levels(rest, columns, schema, findings)
     levels = levels or {}
@@ -74,7 +88,7 @@ def assemble(
             rest, schema, findings, predict=predict, trained=features is not None
         )
         ignored += [rest[n] for n in left_out]
-        if not used and not findings.problems:
+        if not used and not drawn and not findings.problems:
             findings.problems.append(
                 f"{findings.file} has no feature column with numbers beside "
                 f"{column_matching.listed(sorted(own))}; add at least one."
@@ -91,11 +105,36 @@ def assemble(
     taken = {n: made[n] for n in [*inside, *made] if n in made}
     frame = _frame(taken, index)
     aside = pd.DataFrame({c.name: c.labels() for c in ignored}, index=index)
-    inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
+    inputs = tuple(schema.order([n for n in used if not (schema.errors and beside(n, used))]))
     if unseen.any():
         frame.attrs[UNSEEN] = np.flatnonzero(unseen).tolist()
-    read = _reading(findings.headers, missing_codes, levels)
+    read = _reading(findings, missing_codes, levels, schema)
     return _finish(frame, aside, inputs, schema, findings, read, predict=predict)
+
+
+def _by_tasks(
+    cells: dict[str, Cells],
+    findings: Diagnostics,
+    mapping: Mapping[str, str] | None,
+    suggestion: tuple[dict[str, str], Guesses] | None,
+) -> tuple[dict[str, Cells], Mapping[str, str] | None, tuple[dict[str, str], Guesses] | None]:
+    """Several columns of values below each other, by what is mapped or else suggested."""
+    known = mapping if suggestion is None or mapping is not None else suggestion[0]
+    assert known is not None
+    values = [n for n in cells if known.get(n, n) == "y"]
+    if len(values) < 2:
+        return cells, mapping, suggestion
+    cells, rows, known = tasks(cells, findings.rows, known)
+    if findings.files is not None:
+        findings.files = np.tile(findings.files, len(rows) // len(findings.rows))
+    findings.rows = rows
+    findings.notes.append(
+        f"{findings.file}: {len(values)} columns became tasks, one value a row: "
+        f"{column_matching.listed(values)}."
+    )
+    if mapping is None and suggestion is not None:
+        return cells, None, (known, suggestion[1])
+    return cells, known, suggestion
 
 
 def _levels(
@@ -127,16 +166,44 @@ def _levels(
     return found
 
 
+def _beside_polygons(
+    rest: Mapping[str, Cells], findings: Diagnostics, *, predict: bool
+) -> tuple[dict[str, Cells], list[Cells]]:
+    """The further dimensions of a map, and its attributes.
+
+    A map has columns for all that is known of its polygons: of these times are dimensions, and what
+    comes with both ends of an interval; covariates are those whose names say so.
+    """
+    named = {n for n in rest if n.endswith(("_lo", "_hi")) or n.startswith(COVARIATE)}
+    kept = {n: c for n, c in rest.items() if n in named or (is_time(n) and not c.is_text)}
+    aside = [c for n, c in rest.items() if n not in kept]
+    if aside and not predict:
+        names = [findings.headers.get(c.name, c.name) for c in aside]
+        findings.notes.append(
+            f"{findings.file}: not used, for beside polygons only times are further inputs: "
+            f"{column_matching.listed(names)}."
+        )
+    return kept, aside
+
+
 def _reading(
-    headers: Mapping[str, str],
+    findings: Diagnostics,
     missing_codes: Mapping[str, Sequence[float]],
     levels: Levels,
+    schema: TableSchema,
 ) -> dict[str, Any]:
-    """The headers that have another name, what means "not measured", and levels of text columns."""
-    mapping = {header: to for to, header in headers.items() if header != to}
+    """The headers that have another name, what means "not measured", levels of text columns, and
+    whether intervals include their ends.
+
+    Headers with their own name are among them where another file's would be left out.
+    """
+    headers = findings.headers
+    kept = {h for h in headers.values() if column_matching.is_left_out(h, schema)}
+    mapping = {header: to for to, header in headers.items() if header != to or header in kept}
     codes = {name: list(own) for name, own in missing_codes.items() if len(own)}
     own_levels = {name: list(known) for name, known in levels.items()}
     made = {"mapping": mapping, "missing_codes": codes, LEVELS: own_levels}
+    made[CLOSED] = dict(findings.closed)
     return {word: values for word, values in made.items() if values}
 
 
@@ -166,11 +233,13 @@ def _finish(
     rows: Int[np.ndarray, " n"] = findings.rows
     if not predict and not findings.problems:
         needed = [c.name for c in schema.columns if c.target and not c.missing]
-        keep = frame[[n for n in needed if n in frame]].notna().all(axis=1).to_numpy()
+        needed += inputs if schema.boxes else ()  # a value without its place teaches nothing
+        gaps = [n for n in needed if n in frame and frame[n].isna().any()]
+        keep = frame[gaps].notna().all(axis=1).to_numpy()
         if gone := int((~keep).sum()):
             findings.notes.append(
                 f"{findings.file}: {gone:,} row{'s' * (gone > 1)} without a value in "
-                f"{' or '.join(repr(n) for n in needed)} {'were' if gone > 1 else 'was'} left out, "
+                f"{' or '.join(map(repr, gaps))} {'were' if gone > 1 else 'was'} left out, "
                 f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
         if gone:
@@ -195,17 +264,22 @@ def noted(table: Table) -> Table:
 
 
 def suggested(
-    columns: Mapping[str, ColumnPreview], schema: TableSchema, purpose: str
+    columns: Mapping[str, ColumnPreview],
+    schema: TableSchema,
+    purpose: str,
+    aside: Collection[str] = (),
 ) -> tuple[dict[str, str], Guesses]:
     """What the columns are by name and, of a table to fit, by what they hold; and the guesses.
 
-    Sure ones are in the mapping.
+    Sure ones are in the mapping. Columns that are `aside` are left out unless their names say what
+    they are.
     """
-    names = list(columns)
+    names, goals = list(columns), column_matching.schema_names(schema)
     if purpose != "fit":
         mapping, guesses = column_matching.suggest(names, schema), Guesses()
     else:
         mapping = column_matching.suggest(names, schema, columns)
+        mapping |= {n: "" for n in aside if mapping.get(n) == n not in goals}
         guesses = guess(columns, mapping, schema)
         mapping |= guesses.sure
     if schema.views:
@@ -215,6 +289,12 @@ def suggested(
         free = [n for n in numeric if mapping[n] == n and n not in taken]
         mapping |= views(free)
     return mapping, guesses
+
+
+def _suggestion(
+    cells: Mapping[str, Cells], schema: TableSchema, purpose: str
+) -> tuple[dict[str, str], Guesses]:
+    return suggested({n: profile(c) for n, c in cells.items()}, schema, purpose)
 
 
 def _renamed(
@@ -228,16 +308,13 @@ def _renamed(
     """Columns under the schema's names, and those that are left out."""
     names = list(cells)
     if mapping is None:
-        suggestion = suggestion or suggested(
-            {n: profile(c) for n, c in cells.items()}, schema, purpose
-        )
-        mapping, guesses = suggestion
+        mapping, guesses = suggestion or _suggestion(cells, schema, purpose)
         findings.proposals = {to: name for name, to in guesses.unsure.items() if to}
         rival = column_matching.rival_target(names, schema)
         if rival is not None:
-            findings.problems.append(
-                f"{findings.file} has both {schema.targets[0]!r}, which looks like a magnitude, "
-                f"and {rival!r}; set the target to {rival!r} or map the columns."
+            findings.notes.append(
+                f"{findings.file} has both {rival[0]!r}, which looks like a magnitude, and "
+                f"{rival[1]!r}, which is taken for the target; map the columns where it is not."
             )
         _note_mapping(mapping, schema, findings)
     findings.problems += column_matching.complaints(mapping, names, findings.file)
@@ -263,14 +340,24 @@ def _note_mapping(mapping: Mapping[str, str], schema: TableSchema, findings: Dia
     """Say which columns were taken for others, or left out."""
     dotted = [n for n, to in mapping.items() if schema.views and "." in to and to != n]
     if dotted:
-        names = dict.fromkeys(mapping[n].partition(".")[0] for n in dotted)
+        inside = dict.fromkeys(mapping[n].partition(".")[0] for n in dotted)
         findings.notes.append(
-            f"{findings.file}: columns were put into the views {', '.join(names)} by their names."
+            f"{findings.file}: columns were put into the views {', '.join(inside)} by their names."
         )
+    errors = [n for n, to in mapping.items() if schema.errors and to == f"{to[:-4]}_err" != n]
+    out = [n for n, to in mapping.items() if not to and not column_matching.is_identifier(n)]
+    many: set[str] = set()
+    for alike, what in ((errors, "read as errors of others"), (out, "left out, as no inputs")):
+        if len(alike) > 2:
+            many |= {*alike}
+            findings.notes.append(
+                f"{findings.file}: {len(alike)} columns were {what}: "
+                f"{column_matching.listed(alike, _LISTED)}."
+            )
     for name, to in mapping.items():
-        if to and to != name and name not in dotted:
+        if to and to != name and name not in dotted and name not in many:
             findings.note(name, f"it was read as {to!r}")
-        elif not to:
+        elif not to and name not in many:
             what = "a number of the row" if column_matching.is_identifier(name) else "no input"
             findings.note(name, f"it looks like {what} and was left out")
 
@@ -281,7 +368,7 @@ def _as_trained(
     """The columns that the model was trained on, in its order; absent ones are all missing."""
     n = len(findings.rows)
     absent = [f for f in features if f not in rest]
-    inputs = [f for f in features if not _is_error(f, features)]
+    inputs = [f for f in features if not beside(f, features)]
     if absent and (not schema.missing or all(f in absent for f in inputs)):
         findings.problems.append(
             f"{findings.file} lacks the column {origin(absent[0])!r} that the model was trained "
@@ -298,16 +385,10 @@ def _as_trained(
         f: rest.get(f, Cells(f, nothing, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)))
         for f in features
     }
-    chosen |= {
-        f"{f}_err": rest[f"{f}_err"]
-        for f in features
-        if schema.errors and f"{f}_err" in rest and f"{f}_err" not in chosen
-    }
+    if schema.errors:
+        extra = (f"{f}{end}" for f in inputs for end in BESIDE)
+        chosen |= {name: rest[name] for name in extra if name in rest and name not in chosen}
     return chosen, [c for name, c in rest.items() if name not in chosen]
-
-
-def _is_error(name: str, among: Mapping[str, np.ndarray] | Sequence[str]) -> bool:
-    return name.endswith("_err") and name[:-4] in among
 
 
 def _without(cells: Cells, codes: Sequence[float]) -> Cells:

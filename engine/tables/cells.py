@@ -19,6 +19,7 @@ _ODD += ("#div/0!", "#value!", "#ref!", "#num!", "#name?")
 EMPTY = pa.array([*_PLAIN, *_ODD])
 _BLANK = pa.array([*EMPTY.to_pylist(), "NA", "N/A", "NaN", "NULL", "None"])  # the usual cases
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_EXACT = 1e15  # larger whole numbers lose digits where they are made floats, and shown
 _PIECE = 1 << 17  # cells that are made numbers at once
 
 
@@ -42,7 +43,11 @@ class Cells:
 
     def shown(self, i: int) -> str:
         """Cell i for a message, cut to 40 characters."""
-        word = f"{self.values[i]:g}" if self.text is None else str(self.text[i])
+        if self.text is not None:
+            word = str(self.text[i])
+        else:
+            value = self.values[i]  # whole numbers, such as ids, with all digits
+            word = f"{value:.15g}" if value.is_integer() and abs(value) <= _EXACT else f"{value:g}"
         return word if len(word) <= 40 else word[:37] + "..."
 
     @property
@@ -155,9 +160,10 @@ def from_series(name: str, series: pd.Series) -> Cells:
         values = series.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
         empty, bad = np.isnan(values), np.isinf(values)
         values[bad] = np.nan
+        whole = pd.api.types.is_integer_dtype(series.dtype)
         text = None
-        if bad.any():
-            text = pa.array([str(v) for v in series], pa.string())
+        if bad.any() or (whole and np.nanmax(np.abs(values), initial=0) > _EXACT):  # as ids have
+            text = pa.array(["" if pd.isna(v) else str(v) for v in series], pa.string())
         return Cells(name, values, empty, bad, text)
     labels = ["" if missing else str(v) for v, missing in zip(series, series.isna())]
     return from_text(name, pc.utf8_trim_whitespace(pa.array(labels, pa.string())))

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 from scant.tables.cells import Cells
 from scant.tables.column_matching import listed
 from scant.tables.levels import TEXT, levels_of
+from scant.tables.limits import beside
 from scant.tables.schema import Column, TableSchema
 from scant.tables.sentinels import sentinels
 
@@ -32,15 +33,20 @@ class Diagnostics:
     absent: list[str] = field(default_factory=list)  # columns that must be there
     headers: dict[str, str] = field(default_factory=dict)  # of the file, where ours differ
     proposals: dict[str, str] = field(default_factory=dict)  # headers for columns that are absent
+    closed: dict[str, bool] = field(default_factory=dict)  # of intervals, see `intervals.bounds`
+    files: np.ndarray | None = None  # of each row, where several files were made one table
+    origin: dict[tuple[str, str], str] = field(default_factory=dict)  # headers in these files
 
     def cell(self, column: str, bad: Bool[np.ndarray, " n"], got: str, do: str) -> None:
         """A problem with the first of the cells flagged in `bad`."""
         where = int(np.flatnonzero(bad)[0])
         more = int(bad.sum()) - 1
         also = f" (and {more:,} more cell{'s' * (more > 1)} of this column)" if more else ""
+        file = self.file if self.files is None else str(self.files[where])
         header = self.headers.get(column, column)
+        header = self.origin.get((file, header), header)
         self.problems.append(
-            f"{self.file}, column {header!r}, row {self.rows[where]}: {got}{also}; {do}."
+            f"{file}, column {header!r}, row {self.rows[where]}: {got}{also}; {do}."
         )
 
     def column(self, column: str, got: str, do: str) -> None:
@@ -117,6 +123,8 @@ def named(
             continue
         if column.note and not predict:
             findings.note(column.name, column.note)
+        if column.kind == "geometry":  # see `scant.tables.geometry.checked`
+            continue
         if column.kind != "number":
             made[column.name] = _level_labels(column, cells, findings)
             if not lenient:
@@ -256,15 +264,19 @@ def features(
     made: dict[str, np.ndarray] = {}
     left_out: list[str] = []
     for name, cells in columns.items():
-        is_error = schema.errors and name.endswith("_err") and name[:-4] in columns
-        if not predict and _useless(cells, schema, findings, is_error=is_error):
+        is_beside = schema.errors and beside(name, columns)
+        is_error = is_beside and name.endswith("_err")
+        if not predict and _useless(cells, schema, findings, is_beside=is_beside):
             left_out.append(name)
             continue
         if predict and not trained and cells.is_text:  # a comment or a date beside the features
             findings.note(name, TEXT)
             left_out.append(name)
             continue
-        may_be_empty = schema.missing and not name.endswith(("_lo", "_hi") if schema.boxes else ())
+        # To fit, rows of boxes with gaps are left out with a note.
+        if schema.boxes and cells.empty.all() and not predict:  # only a bound comes here
+            findings.column(name, "every cell is empty", "fill it, or leave both bounds out")
+        may_be_empty = not predict if schema.boxes else schema.missing
         numbers(cells, findings, may_be_empty=may_be_empty)
         codes(cells, findings)
         if is_error and (cells.values <= 0).any():
@@ -272,7 +284,11 @@ def features(
             got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but an error is above zero"
             findings.cell(name, wrong, got, "correct it or leave the cell empty")
         made[name] = cells.values
-    orphans = [n for n in made if schema.errors and n.endswith("_err") and n[:-4] not in made]
+    orphans = [
+        n
+        for n in made
+        if schema.errors and (n.endswith("_err") or beside(n, columns)) and not beside(n, made)
+    ]
     for name in orphans:
         findings.note(name, f"there is no feature {name[:-4]!r} beside it; it was left out")
         left_out.append(name)
@@ -280,7 +296,7 @@ def features(
     return made, left_out
 
 
-def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_error: bool) -> bool:
+def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_beside: bool) -> bool:
     """Columns without information are left out, with a note."""
     if schema.boxes and cells.name.endswith(("_lo", "_hi")):
         return False  # one bound is nothing without the other, even where it is the same everywhere
@@ -293,7 +309,7 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_err
         return True
     observed = cells.values[~np.isnan(cells.values)]
     constant = not cells.bad.any() and len(observed) > 1 and bool((observed == observed[0]).all())
-    if constant and not is_error and not schema.images:
+    if constant and not is_beside and not schema.images:
         findings.note(cells.name, f"every value is {observed[0]:g}; it was left out")
         return True
     return False

@@ -8,12 +8,14 @@ from functools import lru_cache
 
 import pandas as pd
 from scant.tables.levels import is_made
+from scant.tables.limits import BESIDE, is_limit, limit_base
 from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
 
 _REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
+_IDENTIFIERS |= {"targetid", "seqnr", "coaddobjectid", "coaddobjectsid", "thingid", "parentid"}
 _IDENTIFIERS |= {"sourceid", "sampleid", "no", "nr", "number", "unnamed0", "uid", "uuid", "guid"}
 _ID_WORDS = {"id", "uid", "uuid", "guid"}
 _UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
@@ -32,7 +34,8 @@ def suggest(
 
     Aliases are taken where the schema's own name is absent and one column answers to it, by its
     whole name or, where the column is needed, by a word of it; a unit in brackets is no part of a
-    name. Columns of errors are called `<feature>_err`, the ends of boxes `<dim>_lo` and `<dim>_hi`.
+    name. Columns of errors are called `<feature>_err`, limits beside them `<feature>_lim`, the ends
+    of boxes `<dim>_lo` and `<dim>_hi`.
     Identifiers are left out ("").
 
     Args:
@@ -44,25 +47,80 @@ def suggest(
     _answering(mapping, names, schema, columns or {})
     rival = rival_target(names, schema)
     if rival is not None:
-        target = schema.targets[0]
-        mapping |= {target: f"{target}_band", rival: target}
+        target, (band, named) = schema.targets[0], rival
+        mapping |= {band: f"{target}_band" if band == target else band, named: target}
     own = schema_names(schema)
     if schema.one_target:  # a date is no time of survival, whatever it is called
         dated = {c.name for c in schema.columns if c.kind == "number" and not c.dates}
         mapping |= {n: "" for n, c in (columns or {}).items() if n in dated and c.kind == "date"}
+    if schema.aside:
+        mapping |= {n: "" for n in names if mapping[n] == n and is_aside(n, schema)}
+    if schema.target_setting:
+        mapping |= dict.fromkeys(also_targets(mapping, schema), "")
     if schema.errors:
-        features = {n: mapping[n] for n in names if mapping[n] not in own}
-        by_key = {key(n): n for n in names} | {key(bare(n)): n for n in names}
-        for name in features:
-            base = error_base(name, by_key)
-            if base not in (None, name) and mapping[base] not in own:
-                mapping[name] = f"{mapping[base]}_err"
+        _beside(mapping, schema)
     free = [n for n in names if mapping[n] == n and n not in own]
     if schema.boxes:
-        mapping |= _box_ends(free)
+        ends = _box_ends(free)
+        dated = {n for n, c in (columns or {}).items() if c.kind == "date"}
+        if {n for n, to in ends.items() if to in ("x_lo", "x_hi")} <= dated:
+            ends = {n: to.replace("x_", "time_") if to in ("x_lo", "x_hi") else to
+                    for n, to in ends.items()}  # fmt: skip
+        mapping |= ends
     if schema.features:
         mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
     return mapping
+
+
+def _beside(mapping: dict[str, str], schema: TableSchema) -> None:
+    """Note in the mapping which columns hold errors and limits of others.
+
+    They are known by the rest of their names; where that is no column ("modelMagErr_u" beside
+    "dered_u"), by the band of which there is one column. Errors of the target are left out.
+    """
+    own = schema_names(schema)
+    features = [n for n, to in mapping.items() if to and to not in own]
+    by_key = {key(n): n for n in mapping} | {key(bare(n)): n for n in mapping}
+    for column in schema.columns:  # "zErr" beside "redshift"
+        header = next((n for n, to in mapping.items() if to == column.name), None)
+        if column.target and header is not None:
+            by_key = dict.fromkeys(map(key, (column.name, *column.aliases)), header) | by_key
+    bases = {n: base for n in features if (base := error_base(n, by_key)) not in (None, n)}
+    mapping |= {n: f"{mapping[b]}_err" for n, b in bases.items() if b in features}
+    of_target = [n for n, b in bases.items() if mapping[b] in own]
+    lost = [n for n in features if mapping[n] == n and says_error(n)]
+    found = _by_band(lost, mapping, features, "_err", schema)
+    if set(found) - set(of_target):  # else it is the error of a redshift, and not of a band
+        mapping |= found
+    mapping |= {n: "" for n in of_target if mapping[n] == n}
+    lost = [n for n in features if mapping[n] == n and limit_base(n, by_key) != n and is_limit(n)]
+    limited = {n: base for n in lost if (base := limit_base(n, by_key)) in features}
+    found = {n: f"{mapping[base]}_lim" for n, base in limited.items()}
+    found |= _by_band([n for n in lost if n not in found], mapping, features, "_lim", schema)
+    errors = set(mapping.values())
+    mapping |= {n: to for n, to in found.items() if f"{to[:-4]}_err" in errors}
+
+
+def _by_band(
+    lost: Sequence[str],
+    mapping: Mapping[str, str],
+    features: Sequence[str],
+    end: str,
+    schema: TableSchema,
+) -> dict[str, str]:
+    """Names for columns of errors or limits, each of which is the only one of its band."""
+    if schema.band is None:
+        return {}
+    taken, made = set(mapping.values()), dict[str, str]()
+    plain = [n for n in features if mapping[n] == n or not mapping[n].endswith(BESIDE)]
+    plain = [n for n in plain if not says_error(n) and not is_limit(n)]
+    for name in lost:
+        band = schema.band(name)
+        same = [mapping[n] for n in plain if band and schema.band(n) == band]
+        alone = [n for n in lost if schema.band(n) == band] == [name]
+        if alone and len(same) == 1 and f"{same[0]}{end}" not in taken:
+            made[name] = f"{same[0]}{end}"
+    return made
 
 
 def as_before(
@@ -97,9 +155,13 @@ def _answering(
         for column in absent:
             if column.name in mapping.values() or (by_word and not _sought(column)):
                 continue
+            if column.only_with and column.only_with not in mapping.values():
+                continue
             wanted = {key(a) for a in column.aliases} | (set() if by_word else {key(column.name)})
             tokens = spoken if by_word else called
             matches = [n for n in names if mapping[n] == n and n not in own and wanted & tokens[n]]
+            if schema.errors and by_word:
+                matches = [n for n in matches if not says_error(n) and not is_aside(n, schema)]
             if column.kind == "number" and not column.dates:
                 matches = [n for n in matches if n not in dates]
             if len(matches) == 1:
@@ -141,6 +203,12 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
     return made
 
 
+def is_end(name: str) -> bool:
+    """Is a header nothing but a word for an end, such as "start"?"""
+    end = _SAME_END.get(key(name), key(name))
+    return end in _ENDS or end in _ENDS.values()
+
+
 def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
     """The column whose error `name` holds, by its name: `err_u`, `u_error`, `modelMagErr_u`.
 
@@ -161,6 +229,32 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
             if result is not None:
                 return result
     return None
+
+
+@lru_cache(_REMEMBERED)
+def says_error(name: str) -> bool:
+    """Does a column of that name hold errors of something?"""
+    parts = re.split(r"[_\s.\-]+", bare(name).lower())
+    return any(p in _ERROR_WORDS or _ERROR_END.fullmatch(p) for p in parts) and len(name) > 1
+
+
+def is_aside(name: str, schema: TableSchema) -> bool:
+    """Is a column of that name no feature, though it may hold numbers?"""
+    return bool(schema.aside and re.fullmatch(schema.aside, "_".join(words(name))))
+
+
+def is_left_out(name: str, schema: TableSchema) -> bool:
+    """Is a column of that name no feature unless somebody says so?"""
+    return (schema.features and is_identifier(name)) or is_aside(name, schema)
+
+
+def also_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
+    """Headers by which the target is known beside the column that is taken for it."""
+    target = next((c for c in schema.columns if c.target), None)
+    if target is None or target.name not in mapping.values():
+        return []
+    aliases = {key(a) for a in target.aliases}
+    return [n for n, to in mapping.items() if to == n != target.name and key(bare(n)) in aliases]
 
 
 @lru_cache(_REMEMBERED)
@@ -209,18 +303,19 @@ def schema_names(schema: TableSchema) -> set[str]:
     return {column.name for column in schema.columns}
 
 
-def rival_target(names: Collection[str], schema: TableSchema) -> str | None:
-    """A column that is rather the target than the one which bears the name.
+def rival_target(names: Collection[str], schema: TableSchema) -> tuple[str, str] | None:
+    """A band that bears the target's name, and the column that is rather the target.
 
     Tables of ugriz photometry call the fifth band z, which is also the name of a redshift: taken
     for the target it would be learned without anybody noticing.
     """
-    targets = [c for c in schema.columns if c.target and c.name in names]
-    lower = {n.lower() for n in names}
-    if not targets or not {"g", "r", "i"} <= lower:
+    target = next((c for c in schema.columns if c.target), None)
+    if target is None or len(target.name) > 1 or not {"g", "r", "i"} <= {n.lower() for n in names}:
         return None
-    aliases = {key(a) for a in targets[0].aliases}
-    return next((n for n in names if key(n) in aliases and n != targets[0].name), None)
+    bands = [n for n in names if n.lower() == target.name]
+    aliases = {key(a) for a in target.aliases}
+    named = [n for n in names if key(bare(n)) in aliases]
+    return (bands[0], named[0]) if len(bands) == 1 and named else None
 
 
 def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> list[str]:

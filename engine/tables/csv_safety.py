@@ -6,9 +6,13 @@ import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Int
 
 # A cell that begins so is a formula to Excel, LibreOffice or Sheets (OWASP, CSV injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_BEGINS = f"^ *[{re.escape(''.join(_FORMULA))}]"
 _NUMBER = re.compile(r"[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?|--?")
 
 
@@ -17,13 +21,31 @@ def safe_for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
 
     Such text gets an apostrophe in front; numbers, and text that is a number, stay as they are.
     """
-    safe = frame.copy()
+    safe = frame.copy(deep=False)
     safe.columns = pd.Index([_quoted(c) for c in frame.columns])
     for i in range(frame.shape[1]):
         series = frame.iloc[:, i]
-        if not (pd.api.types.is_numeric_dtype(series) or pd.api.types.is_datetime64_dtype(series)):
-            safe.isetitem(i, np.array([_quoted(v) for v in series], dtype=object))
+        if pd.api.types.is_numeric_dtype(series) or pd.api.types.is_datetime64_dtype(series):
+            continue
+        if not len(suspects := _suspects(series)):
+            continue
+        cells = series.to_numpy(dtype=object, copy=True)
+        cells[suspects] = [_quoted(v) for v in cells[suspects]]
+        safe.isetitem(i, cells)
     return safe
+
+
+def _suspects(series: pd.Series) -> Int[np.ndarray, " k"]:
+    """Places of the cells that may have to be quoted."""
+    try:
+        text = pa.array(series, from_pandas=True)
+        begins = pc.match_substring_regex(text, _BEGINS)
+    except (pa.ArrowException, NotImplementedError):
+        return np.arange(len(series))
+    if not pc.any(begins).as_py():
+        return np.empty(0, dtype=int)
+    hits = pc.and_not(begins, pc.match_substring_regex(text, f"^(?:{_NUMBER.pattern})$"))
+    return np.flatnonzero(np.asarray(pc.fill_null(hits, False)))
 
 
 def _quoted(value: object) -> object:

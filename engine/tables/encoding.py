@@ -19,7 +19,6 @@ _SIGNATURES = (
     (b"7z\xbc\xaf", "a 7-Zip archive"),
     (b"%PDF", "a PDF document"),
     (b"\xd0\xcf\x11\xe0", "an Excel workbook (.xls)"),
-    (b"SIMPLE  =", "a FITS file"),
     (b"\x93NUMPY", "a NumPy array"),
     (b"SQLite format 3", "an SQLite database"),
 )

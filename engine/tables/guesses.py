@@ -7,12 +7,13 @@ with the answer that is taken until somebody gives another.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from scant.tables.column_matching import (
     error_base,
+    is_end,
     is_identifier,
     key,
     schema_names,
@@ -41,6 +42,12 @@ _TIME = {"time", "date", "year", "month", "day", "hour", "week", "minute", "quar
 _TIME |= {"datetime", "t", "yr", "hours", "days", "weeks", "months", "years"}
 _SPACE = {"lat", "latitude", "lon", "long", "lng", "longitude", "easting", "northing", "x1", "x2"}
 _SPACE |= {"x", "coordx", "coordy"}
+# What a map says of its polygons themselves, and of the districts' numbers.
+_DRAWN = {"area", "perimeter", "shapearea", "shapelength", "shapeleng", "shapelen", "fips", "geoid"}
+_DRAWN |= {"fipsno", "aland", "awater", "statefp", "countyfp", "cnty"}
+# What instruments say of themselves and of the air around them.
+_INSTRUMENT = {"status", "valid", "flag", "flags", "qc", "qa", "battery", "voltage", "flow", "rh"}
+_INSTRUMENT |= {"temp", "temperature", "humidity", "pressure", "readings", "altitude", "elevation"}
 _GLUED = tuple(word for word in _LIKELY if len(word) > 3)  # where a header ends in one
 _TRANSFORMED = {"log", "ln", "log10", "log2", "sqrt", "scaled", "binned", "cat"}
 _EVENTS = {"event", "e", "died", "dead", "death", "status", "observed", "fustat", "arrest", "cens"}
@@ -97,6 +104,11 @@ def is_class(column: ColumnPreview) -> bool:
     # Codes of classes are counted through; numbers of things leave some out.
     top = column.levels - 1 + (column.minimum or 0)
     return column.levels == 2 or (column.minimum in (0, 1) and column.maximum == top)
+
+
+def _is_mark(column: ColumnPreview) -> bool:
+    """Are all cells 0 or 1, as of rows whose date was mended?"""
+    return column.whole and column.levels == 2 and (column.minimum, column.maximum) == (0, 1)
 
 
 def is_value(column: ColumnPreview) -> bool:
@@ -182,6 +194,16 @@ def is_dimension(name: str) -> bool:
     return key(name) in _TIME | _SPACE or bool(set(words(name)) & (_TIME | _SPACE - {"x", "long"}))
 
 
+def is_instrument(name: str) -> bool:
+    """Does a header name what an instrument says beside what it measures?"""
+    return bool(set(words(name)) & _INSTRUMENT)
+
+
+def is_time(name: str) -> bool:
+    """Does a header name a time?"""
+    return key(name) in _TIME or bool(set(words(name)) & (_TIME - {"t"}))
+
+
 def survival(columns: Columns) -> tuple[str, str] | None:
     """The columns of time and event, where rows are of patients, machines or customers."""
     events = [
@@ -258,7 +280,7 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
     if schema.replicas:
         _guess_replicas(free, absent, made)
     elif schema.boxes:
-        _guess_boxes(free, absent, taken, columns.keys(), made)
+        _guess_boxes(free, absent, columns, mapping, made)
     else:
         _guess_target(free, absent, taken, schema, made)
     if schema.one_target:
@@ -332,23 +354,38 @@ def _guess_target(
 
 
 def _guess_boxes(
-    free: Columns, absent: Mapping[str, Column], taken: set[str], headers: Set[str], made: Guesses
+    free: Columns,
+    absent: Mapping[str, Column],
+    columns: Columns,
+    mapping: Mapping[str, str],
+    made: Guesses,
 ) -> None:
     """Tasks, boxes or points in time and space, and the value."""
+    taken, headers = set(mapping.values()), columns.keys()
     task, value = absent.get("task"), absent.get("y")
     ends = {
         n
         for n in free
         if n.endswith(("_lo", "_hi")) and {f"{n[:-3]}_lo", f"{n[:-3]}_hi"} <= headers
     }
-    boxed = bool(ends) or any(to.endswith("_lo") for to in taken)
+    outlines = [n for n, to in mapping.items() if to == "geometry"]
+    drawn = bool(outlines)
+    boxed = bool(ends) or drawn or any(to.endswith("_lo") for to in taken)
     free = {n: c for n, c in free.items() if n not in ends}  # of whatever dimension
+    if boxed:  # a time that an interval begins at says nothing more
+        again = [n for n, c in free.items() if c.kind == "date" and is_end(n)]
+        made.sure |= dict.fromkeys(again, "")
+        free = {n: c for n, c in free.items() if n not in again}
     textual = [n for n, c in free.items() if c.kind == "text" and 2 <= c.levels <= CLASSES]
-    if task and len(textual) == 1:
+    if drawn:  # names of places are no tasks
+        places = max((c.levels for c in columns.values() if c.name in outlines), default=0)
+        textual = [n for n in textual if not free[n].distinct and free[n].levels < places]
+    if task and len(textual) == 1 and not free[textual[0]].missing:
         made.settle(task, textual[0], textual, True)
     elif task and textual:
         made.ask(task, [(ONE_TASK, "none: all rows are one task"), *((n, n) for n in textual)])
     dims = [n for n, c in free.items() if c.kind == "date" or is_dimension(n)]
+    dims = [n for n in dims if not _is_mark(free[n])] or dims
     named = boxed or bool(dims)
     if not named:
         dims = [n for n, c in free.items() if c.kind == "number"][:1]
@@ -358,19 +395,32 @@ def _guess_boxes(
         return
     if not numbers or not (boxed or dims):
         return
-    measured = [n for n in numbers if not is_class(free[n])] or numbers
+    measured = [n for n in numbers if not is_class(free[n]) or key(n) in _LIKELY] or numbers
+    measured = [n for n in measured if key(n) not in _COVARIATES] or measured
+    stems = {_numbered(key(n))[0] for n in measured} - {""}  # few values of one, of a series
+    measured = [n for n in numbers if n in measured or _numbered(key(n))[0] in stems]
+    measured = [n for n in measured if not is_instrument(n)] or measured
+    if drawn:
+        measured = [n for n in measured if key(n) not in _DRAWN] or measured
     likely = [n for n in measured if n in named_target(free) or key(n) in _LIKELY]
     # Of two columns the last is the value; of all that a station measures, the first.
     name = likely[-1] if likely else measured[-1 if len(measured) == 2 else 0]
     made.unsure |= dict.fromkeys(numbers, "")
-    if len(numbers) == 1 and named:
-        del made.unsure[name]
+    alone = len(measured) == 1 and all(is_instrument(n) or n == name for n in numbers)
+    if named and alone:
+        made.sure |= {n: made.unsure.pop(n) for n in numbers}
         made.settle(value, name, numbers, True)
         return
     options: list[tuple[Any, str]] = [(n, n) for n in [name, *(m for m in numbers if m != name)]]
-    if task and not textual and 1 < len(measured) <= MOST_TASKS:
+    if not textual and 1 < len(measured) <= MOST_TASKS:
         each = f"all {len(measured)}, each a task of its own: {', '.join(measured)}"
         options.append((tuple(measured), each))
+        if len({_numbered(key(n))[0] for n in measured}) == 1 and _numbered(key(name))[0]:
+            # The first to the fourth of the same: they are sure, and shown as a question.
+            made.sure |= dict.fromkeys(measured, value.name)
+            made.unsure = {n: to for n, to in made.unsure.items() if n not in measured}
+            made.ask(value, options, tuple(measured))
+            return
     made.unsure[name] = value.name
     made.ask(value, options)
 

@@ -74,6 +74,11 @@ def is_made(name: str) -> bool:
     return _IS in name
 
 
+def measured(names: Sequence[str]) -> list[str]:
+    """The inputs that were numbers in the table: only they may be missing in a row of it."""
+    return [name for name in names if not is_made(name)]
+
+
 def encoded(
     columns: Mapping[str, Cells], levels: Levels
 ) -> tuple[dict[str, Cells], Bool[np.ndarray, " n"], dict[str, str]]:

@@ -1,11 +1,11 @@
 """Tables of any length, piece by piece: read in constant memory, written under their name at once.
 
 The text of a CSV file, also a packed one, is cut between records, and each piece goes through the
-common parser with the file's own header in front; JSON lines, also packed, Parquet, Feather and
-HDF5 come as their formats cut them. Excel, fixed-width text, and what is packed without being
-lines, are read at once, up to the limit of the common reader. What is read goes out as it came:
-cells of text are not made numbers here. All formats but Excel and fixed-width text are written
-piece by piece.
+common parser with the file's own header in front; JSON lines, also packed, Parquet, Feather, HDF5,
+FITS and ECSV come as their formats cut them. Excel, fixed-width text, and what is packed without
+being lines, are read at once, up to the limit of the common reader. What is read goes out as it
+came: cells of text are not made numbers here. All formats but Excel and fixed-width text are
+written piece by piece.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
+import pyarrow as pa
 from scant.errors import BadInput
 from scant.tables.cells import Cells, from_texts
 from scant.tables.csv_parser import RawTable, parse
@@ -25,7 +26,7 @@ from scant.tables.encoding import decode, load, regular
 from scant.tables.formats import files, registry
 from scant.tables.formats.registry import Rows, Style
 from scant.tables.number_style import NumberStyle, number_style
-from scant.tables.read import columns_of
+from scant.tables.opening import columns_of
 
 ROWS = 5000  # of a piece
 _CHARACTERS = 1 << 21  # of a CSV file that are parsed at once
@@ -153,10 +154,8 @@ def _cut(
     """Pieces of what was parsed at once; `before` rows came earlier."""
     for start in range(0, len(raw.rows), ROWS):
         own = [column[start : start + ROWS] for column in raw.columns]
-        frame = pd.DataFrame(
-            {n: c.to_pandas() for n, c in zip(raw.names, own)},
-            dtype=object,
-        ).set_axis(raw.rows[start : start + ROWS] + before)
+        text = pa.table(dict(zip(raw.names, own))).to_pandas(types_mapper=pd.ArrowDtype)
+        frame = text.set_axis(raw.rows[start : start + ROWS] + before)
         cells = from_texts(dict(zip(raw.names, own)), style)
         yield Piece(frame, cells, share, notes if not start else ())
 

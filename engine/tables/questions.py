@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scant.tables.cells import Cells
 from scant.tables.column_matching import listed
 from scant.tables.formats.registry import Content
+from scant.tables.limits import without_limits
 from scant.tables.schema import Question
 from scant.tables.sentinels import sentinels
+from scant.tables.several import ALL
 
 
 def part_question(content: Content) -> Question:
     """Which sheet, file or group, where there are several."""
     options = tuple((part, part) for part in content.parts)
     return Question("part", "Which of its tables is it?", options, content.part)
+
+
+def tables_question(names: Sequence[str], guess: str) -> Question:
+    """Whether all tables of an archive belong together, or which one is meant."""
+    every = f"all {len(names)} together: each a task, or values joined with a map"
+    options = ((ALL, every), *((name, name) for name in names))
+    return Question("part", "Which of its tables is it?", options, guess)
 
 
 def decimal_question(column: str, cell: str, guess: str) -> Question:
@@ -33,7 +42,7 @@ def missing_question(cells: Mapping[str, Cells], mapping: Mapping[str, str]) -> 
     An answer is a mapping from headers to codes, as `missing_codes` takes it.
     """
     suspects = {
-        name: tuple(s.code for s in sentinels(c.values))
+        name: tuple(s.code for s in sentinels(without_limits(name, cells, mapping)))
         for name, c in cells.items()
         if mapping.get(name, name) and not c.is_text
     }

@@ -2,64 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from scant.errors import BadInput
-from scant.tables import column_matching
-from scant.tables.assembly import assemble, suggested
-from scant.tables.cells import Cells, from_series, from_texts
+from scant.tables.assembly import assemble
 from scant.tables.checks import Diagnostics
-from scant.tables.csv_parser import parse
 from scant.tables.encoding import LIMIT_BYTES
-from scant.tables.formats import files
-from scant.tables.levels import LEVELS, Levels
-from scant.tables.number_style import number_style
+from scant.tables.levels import LEVELS
+from scant.tables.opening import (
+    Opened,
+    Reading,
+    columns_of,
+    opened_file,
+    opened_together,
+    prepared,
+    suggestion_of,
+)
 from scant.tables.profile import profile
-from scant.tables.questions import decimal_question, missing_question, part_question
-from scant.tables.schema import Preview, Question, Table, TableSchema, counts
-from scant.tables.wide import long_form
+from scant.tables.questions import missing_question
+from scant.tables.schema import Preview, Table, TableSchema, counts
 
 MOST_PROBLEMS = 20
 _HEAD = 8  # rows of a preview
-
-
-class Answers(TypedDict, total=False):
-    """What only the user knows of a table.
-
-    Attributes:
-        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
-        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
-        levels: Text columns that are inputs, with their levels; None: those of few levels.
-    """
-
-    missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
-    decimal: str | None
-    levels: Levels | None
-
-
-class Reading(Answers, total=False):
-    """How a table is read.
-
-    Attributes:
-        mapping: The table's column names to the schema's, "" to leave one out; names that it lacks
-            stay as they are. None: as `inspect_table` suggests.
-        target: The target column where the schema leaves it to a setting.
-        purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
-        features: For "predict": the columns that the model was trained on.
-        part: Which sheet of a workbook, file of a ZIP or table of an HDF5 file; the first.
-    """
-
-    mapping: Mapping[str, str] | None
-    target: str | None
-    purpose: str
-    features: Sequence[str] | None
-    part: str
 
 
 def read_table(
@@ -83,8 +51,53 @@ def read_table(
         BadInput: The first problem, and how many more there are.
     """
     file = name or (source.name if isinstance(source, Path) else "file.csv")
-    opened = _open(source, file, schema, limit_bytes, reading)
-    table = assemble(opened.cells, schema, opened.findings, **_assembling(reading))
+    opened = opened_file(source, file, schema, limit_bytes, reading)
+    return _assembled(opened, schema, reading, of_file=True)
+
+
+def read_tables(
+    sources: Sequence[Path],
+    schema: TableSchema,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    **reading: Unpack[Reading],
+) -> Table:
+    """Several files as one table: each a task of its own, or values joined with a map.
+
+    Args:
+        sources: Paths.
+        schema: What the study takes.
+        limit_bytes: Larger files are refused before they are read.
+        **reading: How they are read.
+
+    Raises:
+        BadInput: The study takes one table, or the first problem, and how many more there are.
+    """
+    if not schema.boxes:
+        raise BadInput(
+            f"This study takes one table, and got {len(sources)} files; put their rows into one."
+        )
+    made = [(path.name, path) for path in sources]
+    if twice := [n for n, _ in made if [m for m, _ in made].count(n) > 1]:
+        raise BadInput(f"{twice[0]} is there twice; a file's name is its task's name: rename one.")
+    opened = opened_together(made, schema, limit_bytes, reading)
+    return _assembled(opened, schema, reading, of_file=True)
+
+
+def _assembled(
+    opened: Opened, schema: TableSchema, reading: Reading, *, of_file: bool = False
+) -> Table:
+    """The checked table; of a file with headers of its own, measurements beside y are left out."""
+    aimed = schema.with_target(reading.get("target"))
+    suggestion, mapping = None, reading.get("mapping")
+    if mapping is None:
+        suggestion = suggestion_of(opened, aimed, reading)
+        if of_file and schema.boxes and not set(opened.cells) & set(aimed.targets):
+            known, guesses = suggestion
+            if not any(guesses.unsure.values()):  # else y is asked first
+                known |= guesses.unsure
+    how = _assembling(reading) | {"mapping": mapping, "suggestion": suggestion}
+    table = assemble(opened.cells, schema, opened.findings, **how)
     _raise(opened.findings)
     return table
 
@@ -103,11 +116,7 @@ def read_frame(
     """
     cells = columns_of(frame, name, schema.maximum_columns)
     findings = Diagnostics(name, np.arange(len(frame)))
-    _note_empty(cells, findings)
-    cells = _turned(cells, findings, schema, reading)
-    table = assemble(cells, schema, findings, **_assembling(reading))
-    _raise(findings)
-    return table
+    return _assembled(prepared(cells, findings, [], schema, reading), schema, reading)
 
 
 def inspect_table(
@@ -124,24 +133,17 @@ def inspect_table(
     """
     file = name or (source.name if isinstance(source, Path) else "file.csv")
     try:
-        opened = _open(source, file, schema, limit_bytes, reading)
+        opened = opened_file(source, file, schema, limit_bytes, reading)
     except BadInput as error:
         return Preview(problems=(str(error),))
     cells, findings, questions = opened.cells, opened.findings, list(opened.questions)
     aimed, mapping = schema.with_target(reading.get("target")), reading.get("mapping")
     columns, suggestion = {n: profile(c) for n, c in cells.items()}, None
     if mapping is None:
-        suggestion = suggested(columns, aimed, reading.get("purpose", "fit"))
+        suggestion = suggestion_of(opened, aimed, reading, columns)
         mapping, guesses = suggestion[0], suggestion[1]
         questions += guesses.questions
-        rival = column_matching.rival_target(list(cells), aimed)
-        if rival is not None:
-            findings.notes.append(
-                f"{file} has both {aimed.targets[0]!r}, which looks like a magnitude, and "
-                f"{rival!r}: {rival!r} is taken for the target; choose another column where it is "
-                "not."
-            )
-        if rival is not None or guesses.unsure:  # what is on show can be agreed to
+        if guesses.unsure:  # what is on show can be agreed to
             mapping |= guesses.unsure
             reading["mapping"] = mapping
     if "missing_codes" not in reading and (missing := missing_question(cells, mapping)):
@@ -166,99 +168,10 @@ def inspect_table(
     )
 
 
-@dataclass
-class _Opened:
-    """The columns of a file, what is wrong with them, and what cannot be known."""
-
-    cells: dict[str, Cells]
-    findings: Diagnostics
-    questions: list[Question]
-
-
-def _open(
-    source: Path | bytes, file: str, schema: TableSchema, limit_bytes: int, reading: Reading
-) -> _Opened:
-    content = files.read(source, file, part=reading.get("part", ""), limit_bytes=limit_bytes)
-    questions = [part_question(content)] if content.parts else []
-    notes = list(content.notes)
-    if isinstance(content.table, pd.DataFrame):
-        cells = columns_of(content.table, file, schema.maximum_columns)
-        findings = Diagnostics(file, np.arange(2, len(content.table) + 2), notes=notes)
-    else:
-        assert isinstance(content.table, str)
-        raw = parse(content.table, file, schema.maximum_columns)
-        del content
-        pa.default_memory_pool().release_unused()  # what the parser had, several times the file
-        texts = dict(zip(raw.names, raw.columns))
-        style = number_style(texts, raw.delimiter, reading.get("decimal"))
-        findings = Diagnostics(file, raw.rows, notes=[*notes, *raw.notes])
-        if style.note:
-            findings.notes.append(style.note)
-        cells = from_texts(texts, style)
-        if style.unsure is not None:
-            column, at = style.unsure
-            cell = cells[column].shown(at)
-            if style.mixed:
-                findings.problems.append(
-                    f"{file}, column {column!r}, row {raw.rows[at]}: got {cell!r}, and nothing "
-                    "tells whether its comma is a decimal point; write numbers without commas."
-                )
-            else:
-                questions.append(decimal_question(column, cell, style.decimal))
-    _note_empty(cells, findings)
-    cells = _turned(cells, findings, schema, reading)
-    return _Opened(cells, findings, questions)
-
-
-def columns_of(frame: pd.DataFrame, name: str, maximum_columns: int) -> dict[str, Cells]:
-    """The columns of a data frame, by their names as text.
-
-    Raises:
-        BadInput: No data, too many columns, or a name that is there twice.
-    """
-    names = [str(c) for c in frame.columns]
-    if not len(frame) or not names:
-        raise BadInput(f"{name} has {len(frame)} rows and {len(names)} columns; give data.")
-    twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
-    if twice:
-        raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
-    if len(names) > maximum_columns:
-        raise BadInput(
-            f"{name} has {len(names):,} columns and the limit is {maximum_columns:,}; "
-            "keep the columns you need."
-        )
-    return {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}
-
-
-def _turned(
-    cells: dict[str, Cells], findings: Diagnostics, schema: TableSchema, reading: Reading
-) -> dict[str, Cells]:
-    """The columns of a wide table turned long, where the study takes replicas; others as they are.
-
-    A mapping of the file's own columns says that it is long already.
-    """
-    long = set(reading.get("mapping") or ()) & set(cells)
-    if not schema.replicas or reading.get("purpose", "fit") != "fit" or long:
-        return cells
-    turned = long_form(cells, findings.rows, schema)
-    if turned is None:
-        return cells
-    cells, findings.rows, message = turned
-    findings.notes.append(f"{findings.file}: {message}.")
-    return cells
-
-
-def _note_empty(cells: Mapping[str, Cells], findings: Diagnostics) -> None:
-    """Say which unusual words were read as empty cells."""
-    odd = sorted({word for column in cells.values() for word in column.odd_words()})
-    if odd:
-        named = ", ".join(map(repr, odd))
-        findings.notes.append(f"{findings.file}: {named} was read as an empty cell.")
-
-
 def _assembling(reading: Reading) -> dict[str, Any]:
     """What of it is for columns, and not for the file."""
-    return {k: v for k, v in reading.items() if k not in ("part", "decimal")}
+    of_file = ("part", "decimal", "columns", "closed", "join")
+    return {k: v for k, v in reading.items() if k not in of_file}
 
 
 def _raise(findings: Diagnostics) -> None:

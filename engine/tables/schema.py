@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+COVARIATE = "covariate_"  # what columns beside boxes or polygons begin with that are no dimension
 READING = "reading"  # where a frame's attributes and a study's metadata have `Table.reading`
 RowNumbers = Sequence[int] | Int[np.ndarray, " n"]  # what messages call the rows of a table
 
@@ -20,7 +21,8 @@ class Column:
 
     Attributes:
         name: Its header.
-        kind: "number", "label" (a class or group, read as text) or "text".
+        kind: "number", "label" (a class or group, read as text), "text" or "geometry" (polygons and
+            points, see `scant.tables.geometry`).
         required: Must the table have it?
         missing: May cells be empty?
         doc: What it holds, with its unit.
@@ -28,6 +30,7 @@ class Column:
         beside: The target that it belongs to: without that one there is nothing to learn.
         minimum_levels: A label with fewer different values cannot be fitted.
         aliases: Other names it is known by, tried where a table lacks `name`.
+        only_with: A column without which a table's headers do not mean this one.
         positive: Must a number be above zero?
         levels: The only words that a label may be; any where there is none.
         synonyms: Other words for levels, in lower case, each with the level that it means.
@@ -47,6 +50,7 @@ class Column:
     beside: str = ""
     minimum_levels: int = 1
     aliases: tuple[str, ...] = ()
+    only_with: str = ""
     positive: bool = False
     levels: tuple[str, ...] = ()
     synonyms: tuple[tuple[str, str], ...] = ()
@@ -64,7 +68,12 @@ class TableSchema:
     Attributes:
         columns: The columns with a meaning of their own.
         features: Whether every further numeric column is a feature.
-        errors: Whether `<feature>_err` holds the standard deviation of a feature.
+        errors: Whether `<feature>_err` holds the standard deviation of a feature, and beside it
+            `<feature>_lim` a limit than which it is fainter (`scant.tables.limits`).
+        band: What of several quantities a feature measures, by its name ("u" of "dered_u"; "" where
+            that is not known), by which errors and limits of another name find it.
+        order: Features in the order in which they are shown and learned from.
+        aside: A pattern of names' words, joined by "_", that no feature has: positions, flags.
         boxes: Whether an input `<dim>` may come as `<dim>_lo` and `<dim>_hi`.
         missing: Whether an empty feature cell is a missing value (else it is an error).
         one_target: Whether one of the columns that are learned must be there, whichever it is.
@@ -87,6 +96,9 @@ class TableSchema:
     columns: tuple[Column, ...] = ()
     features: bool = False
     errors: bool = False
+    band: Callable[[str], str] | None = None
+    order: Callable[[Sequence[str]], list[str]] = list
+    aside: str = ""
     boxes: bool = False
     missing: bool = False
     one_target: bool = False

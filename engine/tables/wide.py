@@ -28,6 +28,7 @@ _TIME = re.compile(
 _NUMBER = re.compile(r"([a-z]*)[ _.#-]?(\d+(?:\.\d+)?)", re.IGNORECASE)
 _REPLICA = {"rep", "r", "replicate", "embryo", "e", "sample", "subject", "mouse", "bio", "b", "run"}
 _EDGES = " _-.:/|()[]"
+_LONGEST = 500  # characters of a sample's name; of images in base64 the search takes minutes
 
 
 class Sample(NamedTuple):
@@ -42,6 +43,8 @@ def samples(names: Sequence[str]) -> list[Sample] | None:
 
     The replica is what the name says beside the time.
     """
+    if any(len(name) > _LONGEST for name in names):
+        return None
     found = [_TIME.search(name) for name in names]
     if all(found):
         made = [_sample(n, m.span(), m[1] or m[2]) for n, m in zip(names, found) if m]
@@ -104,12 +107,15 @@ def tasks(
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], dict[str, str]]:
     """Columns that are all mapped to y below each other, each a task of its own by its header.
 
-    Without such columns, or beside one of tasks, all comes back as it was.
+    Beside a column of tasks a task is a pair of both. Without several such columns all comes back
+    as it was.
     """
     values = [c for n, c in cells.items() if mapping.get(n, n) == "y"]
-    if len(values) < 2 or "task" in {mapping.get(n, n) for n in cells}:
+    if len(values) < 2:
         return dict(cells), rows, dict(mapping)
-    k, named = len(values), {c.name for c in values} | {"task", "y"}
+    k = len(values)
+    outer = next((c for n, c in cells.items() if mapping.get(n, n) == "task"), None)
+    named = {c.name for c in (*values, *([outer] if outer else []))} | {"task", "y"}
     repeated = {
         n: replace(
             c,
@@ -121,7 +127,8 @@ def tasks(
         for n, c in cells.items()
         if n not in named
     }
-    task = pa.array(np.repeat([c.name for c in values], len(rows)), pa.string())
+    within = [""] * len(rows) if outer is None else [f"{w} · " if w else "" for w in outer.labels()]
+    task = pa.array([f"{w}{c.name}" for c in values for w in within], pa.string())
     made = {"task": from_text("task", task), "y": _joined("y", values)}
     kept = {n: to for n, to in mapping.items() if n not in named}
     return {**repeated, **made}, np.tile(rows, k), kept

@@ -100,7 +100,7 @@ class Fit(Iterator[Event]):
 
 def fit(
     study: str,
-    data: pd.DataFrame | str | Path | None = None,
+    data: pd.DataFrame | str | Path | Sequence[str | Path] | None = None,
     *,
     device: str = "auto",
     control: Control | None = None,
@@ -109,14 +109,18 @@ def fit(
     own: bool | None = None,
     missing_codes: Sequence[float] | Mapping[str, Sequence[float]] = (),
     decimal: str | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    closed: Mapping[str, bool] | None = None,
+    join: tuple[str, str] | None = None,
     **values: Any,
 ) -> Fit:
     """Fit a study here and now.
 
     Args:
         study: A name from `scant.studies.STUDIES`.
-        data: A table, a file of any format (`book.xlsx#Sheet2`), the name of one of the study's
-            data sets, or None for its demonstration data.
+        data: A table, a file of any format (`book.xlsx#Sheet2`), several files where the study
+            takes boxes, the name of one of the study's data sets, or None for its demonstration
+            data.
         device: "auto", "cpu" or "cuda".
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
@@ -125,6 +129,12 @@ def fit(
             published figures out; None: where `data` is none of the study's data sets.
         missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
         decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
+        columns: Names of the schema, each with the header that is taken for it, several headers
+            ("y": each is a task of its own), or "" where no column is.
+        closed: Whether intervals such as 15-19 include their upper ends, by header; None: as their
+            neighbors show.
+        join: Headers, of a table and of a map, that name the same places; None: those whose values
+            are alike.
         **values: Settings by name.
 
     Raises:
@@ -133,7 +143,10 @@ def fit(
     keep_freed_memory()
     spec = entry(study)
     settings = settings or spec.parse(data, values)
-    table = open_table(spec, data, settings, missing_codes=missing_codes, decimal=decimal)
+    table = open_table(
+        spec, data, settings, missing_codes=missing_codes, decimal=decimal,
+        columns=columns or {}, closed=closed or {}, join=join,
+    )  # fmt: skip
     notes, place = _notes(table), choose_device(device)
     make = partial(_made, study, table.attrs.pop(READING, {}))
     budget = training_seconds(settings)

@@ -20,6 +20,7 @@ import torch
 from safetensors.torch import load, save
 from scant.errors import BadInput
 from scant.events import (
+    TRAINING_ENDED,
     Checkpoint,
     Event,
     Finished,
@@ -281,11 +282,11 @@ class _Loop:
             yield Finished(state, "No step was taken, so there is no model.", Report())
             return
         study = self.study
+        rivals = self.own and getattr(study.settings, "baselines", True)
+        if self.scored and rivals:  # before the report, which may take longer than training
+            yield Note(TRAINING_ENDED)
         report = study.finalize(self.kept)
         if self.scored:
-            rivals = self.own and getattr(study.settings, "baselines", True)
-            if rivals:
-                yield Note("Training has ended; general tools are fitted to the same rows.")
             since, comparison = self.clock(), study.comparison(report)
             if rivals and comparison is not None and self.folds is not None:
                 comparison = self.crossed(comparison, state, since)

@@ -53,6 +53,7 @@ class Card:
         model_hash: SHA-256 of the fitted model's file.
         scant_version: Of this package.
         device: Where it was trained.
+        files: What it was fitted to, where these are several files.
     """
 
     entry: Entry
@@ -67,6 +68,7 @@ class Card:
     model_hash: str
     scant_version: str
     device: str
+    files: tuple[str, ...] = ()
 
 
 def markdown(card: Card) -> str:
@@ -223,11 +225,11 @@ def _reproduce(card: Card) -> list[str]:
     changed = {
         k: v for k, v in card.settings.items() if k in parameters and v != parameters[k].default
     }
-    words = ["scant", "fit", card.entry.name, "--data", card.data]
+    words = ["scant", "fit", card.entry.name, *(card.files or ("--data", card.data))]
     for name, value in changed.items():
         words += ["--set", f"{name}={value}"]
     values = "".join(f", {name}={value!r}" for name, value in changed.items())
-    python = f"scant.fit({card.entry.name!r}, {card.data!r}{values})"
+    python = f"scant.fit({card.entry.name!r}, {list(card.files) or card.data!r}{values})"
     lines = [f"    {_line(' '.join(shlex.quote(str(w)) for w in words))}", f"    {_line(python)}"]
     made = card.report.verdict
     if made is not None and made.code:

@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import torch
-from scant.data_sources.open import open_table, path_and_part, reopen_table
+from scant.data_sources.open import open_table, path_and_part, reopen_table, with_covariates
 from scant.errors import BadInput
 from scant.studies import Entry, Settings, entry
+from scant.studies.base import ArraySpec
+from scant.studies.densities import HasDensities, column_specs
 from scant.studies.predicted_columns import ROLE, FilePrediction, data_dictionary, plain
 from scant.studies.predicted_table import FILE, with_columns
 from scant.studies.protocol import FittedStudy, study_class
@@ -27,12 +30,16 @@ from scant.tables.checks import Diagnostics
 from scant.tables.column_matching import as_before, suggest
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import regular
+from scant.tables.geometry import COLUMN
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.intervals import CLOSED, bounds
 from scant.tables.levels import LEVELS, NOT_LEARNED, UNSEEN, decoded
 from scant.tables.pieces import Piece, Style, ending, pieces, write
 from scant.tables.schema import READING
+from scant.training import density_file
 
 UPLOADED_ROWS = 1_000_000  # that a page has predicted at once; packed, they may take no room
+MAPS = (".geojson", ".gpkg")
 COLUMNS, HEADING = "columns.md", "# Columns of these predictions"
 
 
@@ -46,6 +53,8 @@ class PredictedFile:
         rows: Of the file.
         outside: Those that lie outside the training data.
         notes: What was inferred of the table, or looks suspicious.
+        totals: Predicted parts against observed totals, where the rows make up polygons of a map.
+        beside: Further files: densities, totals.
     """
 
     path: Path
@@ -53,6 +62,8 @@ class PredictedFile:
     rows: int
     outside: int
     notes: tuple[str, ...]
+    totals: pd.DataFrame | None = None
+    beside: tuple[Path, ...] = ()
 
 
 def predict_file(
@@ -60,6 +71,7 @@ def predict_file(
     source: Path | str,
     out: Path,
     progress: Callable[[float, int], None] = lambda share, rows: None,
+    densities: str = "",
 ) -> PredictedFile:
     """Predict the rows of a file, however many, piece by piece, into another file.
 
@@ -71,10 +83,12 @@ def predict_file(
             takes those.
         out: Its ending names the format.
         progress: Called with the share of the table that is done, and the number of rows.
+        densities: How predictive densities are written too: "qp", as an ensemble beside the file
+            (`density_file.beside`); "columns", as columns of the file; or "", not at all.
 
     Raises:
         BadInput: The table lacks what the model needs, a cell cannot be used (the sentence names
-            file, column and row), or the file cannot be written.
+            file, column and row), the file cannot be written, or the study has no densities.
     """
     spec = entry(study.settings.study)
     source, part = path_and_part(str(source))
@@ -85,10 +99,14 @@ def predict_file(
     seen: list[str] = []
     names: tuple[list[str], list[str]] = ([], [])
     count = [0, 0]
+    summed: list[pd.DataFrame] | None = [] if getattr(study, "further", ()) else None
 
-    def told() -> Iterator[pd.DataFrame]:
+    def told(tell: density_file.Tell) -> Iterator[pd.DataFrame]:
         for piece in _whole(rows) if getattr(study, "together", "") else rows:
-            frame = predicted(study, spec, piece, source.name, seen)
+            query = _query(study, spec, piece, source.name, seen)
+            if summed is not None:
+                summed.append(query)
+            frame = tell(piece.frame, query, predicted(study, piece, query, source.name))
             names[0][:], names[1][:] = list(map(str, piece.frame)), list(map(str, frame))
             count[0] += len(frame)
             flags = [c for c in names[1] if c not in names[0] and c.endswith("outside")]
@@ -98,34 +116,64 @@ def predict_file(
 
     try:
         with tempfile.TemporaryDirectory(prefix=".scant-", dir=out.parent) as folder:
-            made = Path(folder) / out.name
-            write(told(), made, style)
+            made, ensemble = Path(folder) / out.name, Path(folder) / "ensemble"
+            with density_file.opened(study, densities, ensemble) as tell:
+                write(told(tell), made, style)
             progress(1.0, count[0])
             os.replace(made, out)
-            words = data_dictionary(spec, *names, _header(spec, study))
-            beside = _dictionary(out, words)
+            beside: list[Path] = []
+            if ensemble.exists():
+                beside.append(density_file.beside(out))
+                os.replace(ensemble, beside[0])
+                seen.insert(0, density_file.NOTE.format(beside[0].name))
+            words = data_dictionary(spec, *names, _header(spec, study), _further(study))
+            dictionary = _dictionary(out, words)
+            totals = _totals(study, summed, out, seen)
+            if totals is not None:
+                beside.append(totals_beside(out))
     except OSError as error:
         raise BadInput(f"{out} cannot be written ({error.strerror}); name another place.") from None
-    return PredictedFile(out, beside, count[0], count[1], tuple(dict.fromkeys(seen)))
+    notes = tuple(dict.fromkeys(seen))
+    return PredictedFile(out, dictionary, count[0], count[1], notes, totals, tuple(beside))
 
 
-def predicted(
-    study: FittedStudy, spec: Entry, piece: Piece, file: str, notes: list[str]
-) -> pd.DataFrame:
+def _further(study: FittedStudy) -> tuple[ArraySpec, ...]:
+    """Columns that a study may add beside those of its catalog."""
+    return (*column_specs("target"), *getattr(study, "further", ()))
+
+
+def _totals(
+    study: FittedStudy, rows: list[pd.DataFrame] | None, out: Path, notes: list[str]
+) -> pd.DataFrame | None:
+    """Predicted parts against observed totals, written beside the predictions of a map."""
+    told: Any = study
+    if not rows or (made := told.totals(pd.concat(rows))) is None:
+        return None
+    table, sentence = made
+    path = totals_beside(out)
+    path.write_bytes(_csv(table))
+    notes.insert(0, f"{sentence} {path.name} lists them.")
+    frame: pd.DataFrame = table
+    return frame
+
+
+def totals_beside(out: Path) -> Path:
+    """Where predicted parts are compared with observed totals."""
+    return out.with_name(f"{out.name.split('.')[0]}.totals.csv")
+
+
+def predicted(study: FittedStudy, piece: Piece, query: pd.DataFrame, file: str) -> pd.DataFrame:
     """The rows of a piece as they came, with the study's columns behind them.
 
     Args:
         study: Fitted.
-        spec: Its entry.
         piece: Rows of the file.
+        query: The same, as the study takes them.
         file: What sentences call it.
-        notes: Those on the first rows are put here.
 
     Raises:
         BadInput: As `predict_file`.
     """
-    known = study.metadata.get(READING, {})
-    query = _query(study.settings, spec, piece, file, study.inputs, notes, known)
     try:
         told = study.predict(query)
     except BadInput as error:
@@ -145,7 +193,7 @@ def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:
     source, part = path_and_part(str(source))
     seen: list[str] = []
     for piece in _opened(settings, spec, source, part)[1]:
-        _query(settings, spec, piece, source.name, [], seen, {})
+        _as_schema(settings, spec, piece, source.name, [], seen, {})
     return tuple(dict.fromkeys(seen))
 
 
@@ -164,6 +212,14 @@ def result_name(source: Path | str, alone: bool = True) -> str:
 
 
 def _query(
+    study: FittedStudy, spec: Entry, piece: Piece, file: str, notes: list[str]
+) -> pd.DataFrame:
+    """A piece as a fitted study takes it; `notes` gets those on the first rows."""
+    known = study.metadata.get(READING, {})
+    return _as_schema(study.settings, spec, piece, file, study.inputs, notes, known)
+
+
+def _as_schema(
     settings: Settings,
     spec: Entry,
     piece: Piece,
@@ -172,19 +228,22 @@ def _query(
     notes: list[str],
     known: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """A piece as the study takes it, under the names of its schema; see `predicted`.
+    """A piece under the names of the study's schema.
 
     `known` says how the table of the fit was read (`Table.reading`).
     """
     reads: list[str] | None = inputs or None
-    names = list(piece.cells)
+    findings = Diagnostics(file, piece.frame.index.to_numpy())
+    cells = piece.cells
+    if spec.table.boxes:
+        cells, _ = bounds(cells, findings, known.get(CLOSED, {}))
+    names = list(cells)
     mapping = as_before(names, spec.table, known["mapping"]) if "mapping" in known else None
     if reads is not None and spec.table.boxes:  # a dimension is a point or a box
         there = set((mapping or suggest(names, spec.table)).values())
         reads = [name for name in reads if name in there]
-    findings = Diagnostics(file, piece.frame.index.to_numpy())
     table = assemble(
-        piece.cells,
+        cells,
         spec.table,
         findings,
         mapping=mapping,
@@ -198,6 +257,7 @@ def _query(
         more = len(findings.problems) - 1
         also = f" ({more} more problem{'s' * (more > 1)} in this table.)" if more else ""
         raise BadInput(findings.problems[0] + also)
+    table = with_covariates(table, settings)
     late = [note for note in table.notes if NOT_LEARNED in note]
     notes += late if notes else [*piece.notes, *table.notes]
     query = table.frame.set_axis(piece.frame.index)
@@ -286,9 +346,11 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
         source.parent.mkdir()
         source.write_bytes(content)
         out = Path(folder) / result_name(source)
-        made = predict_file(study, source, out, bounded)
+        densities = density_file.QP if isinstance(study, HasDensities) else ""
+        made = predict_file(study, source, out, bounded, densities)
         files = {out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()}
-        return FilePrediction(_zipped(files), made.rows, made.outside, made.notes)
+        files |= {path.name: path.read_bytes() for path in made.beside}
+        return FilePrediction(_zipped(files), made.rows, made.outside, made.notes, made.totals)
 
 
 def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
@@ -324,12 +386,31 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     mine = mine.assign(**{str(n): beside[n] for n in beside if n not in mine})
     whole = with_columns(mine, columns)
     files = {"predictions.csv": _csv(whole)}
+    if isinstance(study, HasDensities):
+        files[f"predictions.{density_file.NAME}"] = density_file.as_bytes(study, frame, mine)
     every = [str(c) for c in whole]
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
         every += [str(c) for c in drawn if c not in every]
-    words = data_dictionary(spec, [str(c) for c in mine], every, _header(spec, study))
+    files |= _as_maps(whole, frame)
+    words = data_dictionary(
+        spec, [str(c) for c in mine], every, _header(spec, study), getattr(study, "further", ())
+    )
     return _zipped({**files, COLUMNS: words.encode()})
+
+
+def _as_maps(whole: pd.DataFrame, frame: pd.DataFrame) -> dict[str, bytes]:
+    """Predictions of polygons as maps, in the formats that can be written here."""
+    if COLUMN not in frame:
+        return {}
+    drawn = whole.assign(**{COLUMN: frame[COLUMN].to_numpy()})
+    made = {}
+    with tempfile.TemporaryDirectory(prefix="scant-") as folder:
+        for ending in MAPS if find_spec("pyogrio") else MAPS[:1]:
+            path = Path(folder) / f"predictions{ending}"
+            write(iter([drawn]), path, Style())
+            made[path.name] = path.read_bytes()
+    return made
 
 
 def _csv(frame: pd.DataFrame) -> bytes:

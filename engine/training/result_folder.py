@@ -25,7 +25,9 @@ SETTINGS, MODEL, CARD = "settings.json", "model.safetensors", "model_card"
 DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
 
 
-def settings_record(study: str, settings: Mapping[str, Any], data: str) -> dict[str, Any]:
+def settings_record(
+    study: str, settings: Mapping[str, Any], data: str | Sequence[str]
+) -> dict[str, Any]:
     """The content of settings.json: all that is needed to run the same fit again.
 
     `threads` is how many torch uses in this process: the last digits depend on it.

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-expect.set_options(timeout=20_000)  # a busy machine takes its time to open a page
+expect.set_options(timeout=60_000)  # a busy machine takes its time to open a page
 OPENING = 120_000  # ms
 ENDING = 120  # s, for a server on a busy machine
 
@@ -127,7 +127,7 @@ def app_url(served: Served) -> str:
 @pytest.fixture
 def context(context: BrowserContext) -> BrowserContext:
     """A visitor as patient as the machine may be busy."""
-    context.set_default_navigation_timeout(OPENING)
+    context.set_default_timeout(OPENING)
     return context
 
 
@@ -179,6 +179,7 @@ def visit(
         came.add(path)
         if path not in visits:
             page = browser.new_context().new_page()
+            page.set_default_timeout(OPENING)
             visits[path] = page, _complaints(page, app_url)
             page.goto(app_url + path, timeout=OPENING)
             page.get_by_role("heading", level=1).wait_for(timeout=OPENING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
@@ -15,6 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 from scant.store import Store
 from scant.store.label_agreement import standing
+from scant.store.records import ADJUDICATOR
 
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served
@@ -63,11 +65,20 @@ def places(page: Page) -> list[float]:
 
 
 def press(page: Page, key: str) -> None:
-    """Press a key and wait until the desk has taken it."""
-    shown(page)
+    """Press a key and wait until the desk has taken it; one that is laid out anew takes none."""
+    before, still = shown(page), 0
+    while still < 10:
+        page.wait_for_timeout(100)
+        now = shown(page)
+        before, still = now, still + 1 if now == before else 0
     turn = int(bench(page).get_attribute("data-turn") or 0)
     page.keyboard.press(key)
     expect(bench(page)).to_have_attribute("data-turn", str(turn + 1), timeout=PATIENCE)
+
+
+def ask_about(page: Page, kind: str) -> None:
+    page.get_by_role("combobox", name="Ask me about").click()
+    page.get_by_role("menuitem", name=kind).click()
 
 
 def begin(page: Page, url: str) -> str:
@@ -109,9 +120,9 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
     skipped = shown(page)
     press(page, "s")
     assert shown(page) != skipped
-    press(page, "u")
+    press(page, "z")
     assert shown(page) == skipped
-    press(page, "u")
+    press(page, "z")
     assert shown(page) == rows[-1]
     assert rows[-1] not in standing(store.labels(run))
     press(page, "1")
@@ -133,8 +144,8 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
         window.goto(f"{served.url}/clamp?run={run}")
         shown(window)
         window.get_by_label("Your name").fill("bo")
-        window.get_by_label("Your name").press("Tab")
-        window.get_by_role("button", name="what others labeled").click()
+        window.get_by_label("Your name").press("Enter")
+        ask_about(window, "what others labeled")
         expect(bench(window)).to_have_attribute(
             "data-row", re.compile("^(" + "|".join(map(str, rows)) + ")$"), timeout=PATIENCE
         )
@@ -145,4 +156,112 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
         expect(come_to(page, "The labels")).to_contain_text(said, timeout=PATIENCE)
     finally:
         other.close()
+    store.close()
+
+
+@pytest.mark.usefixtures("nothing_complains")
+def test_a_session_goes_on_elsewhere_by_its_link_and_two_people_are_decided_between(
+    page: Page, browser: Browser, served: Served
+) -> None:
+    run = begin(page, served.url)
+    store = Store.open(f"sqlite:///{served.data / 'scant.db'}")
+    page.get_by_label("Your name").fill("ada")
+    page.get_by_label("Your name").press("Enter")
+    rows = []
+    for _ in range(4):
+        rows.append(shown(page))
+        press(page, "2")
+    doubtful = shown(page)
+    press(page, "u")
+    expect(page.get_by_role("button", name=f"Look again at patch {doubtful}:")).to_be_visible()
+
+    elsewhere = browser.new_context()  # another machine, another visitor
+    try:
+        window = elsewhere.new_page()
+        window.goto(f"{served.url}/clamp?run={run}")
+        assert shown(window) not in {*rows, doubtful}
+        expect(window.get_by_role("button", name=re.compile("^Change patch"))).to_have_count(4)
+        expect(bench(window).locator(".progress")).to_contain_text("4 of 230 labels of the budget")
+        window.get_by_label("Your name").fill("bo")
+        window.get_by_label("Your name").press("Enter")
+        press(window, "1")
+        ask_about(window, "unsure patches")
+        expect(bench(window)).to_have_attribute("data-row", str(doubtful), timeout=PATIENCE)
+        press(window, "1")
+        ask_about(window, "what others labeled")
+        expect(bench(window)).to_have_attribute(
+            "data-row", re.compile("^(" + "|".join(map(str, rows)) + ")$"), timeout=PATIENCE
+        )
+        disputed = shown(window)
+        press(window, "1")
+        given = store.labels(run)
+        assert len({v.visitor for v in given}) == 2
+        assert [v.labeler for v in given] == ["ada"] * 5 + ["bo"] * 3
+        assert standing(given)[doubtful].label == "not of interest"
+        assert_accessible(window, "Label")
+    finally:
+        elsewhere.close()
+
+    page.get_by_role("button", name=re.compile(f"^Decide patch {disputed}: ada says")).click()
+    expect(page.locator(".why")).to_contain_text("Your decision stands over both")
+    press(page, "2")
+    expect(page.get_by_role("button", name=re.compile("decided: of interest$"))).to_be_visible()
+    stand = standing(store.labels(run))
+    assert (stand[disputed].label, stand[disputed].role) == ("of interest", ADJUDICATOR)
+    press(page, "z")
+    assert standing(store.labels(run))[disputed].label == "not of interest"
+    store.close()
+
+
+@pytest.mark.usefixtures("nothing_complains")
+def test_labels_go_out_and_in_and_a_patch_is_labeled_from_its_picture(
+    page: Page, served: Served
+) -> None:
+    run = begin(page, served.url)
+    store = Store.open(f"sqlite:///{served.data / 'scant.db'}")
+    for key in "1221":
+        press(page, key)
+    come_to(page, "The labels")
+    page.get_by_role("combobox", name="Format of the labels").click()
+    page.get_by_role("menuitem", name="COCO").click()
+    with page.expect_download(timeout=PATIENCE) as held:
+        button(page, "Download labels").click()
+    assert held.value.suggested_filename == "labels.coco.json"
+    content = json.loads(held.value.path().read_text())
+    assert len(content["annotations"]) == 4
+    kept = {v.item: v.label for v in standing(store.labels(run)).values()}
+
+    for one in content["annotations"]:  # as if another program had given them to another person
+        one["attributes"]["labeler"] = "robot"
+    swapped = {c["id"]: c["name"] for c in content["categories"]}
+    for category, name in zip(content["categories"], reversed(swapped.values())):
+        category["name"] = name
+    button(page, "Load labels").click()
+    field = page.locator("input[type=file]")
+    field.set_input_files(
+        {
+            "name": "robot.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps(content).encode(),
+        }
+    )
+    said = page.get_by_text("robot.json: 4 labels of 4 patches loaded")
+    expect(said).to_be_visible(timeout=PATIENCE)
+    stand = standing(store.labels(run))
+    assert {row: v.label for row, v in stand.items()} == kept  # a person's answer counts more
+    expect(page.get_by_role("button", name=re.compile("^Decide patch"))).to_have_count(4)
+
+    come_to(page, "A whole picture")
+    page.get_by_role("combobox", name="Picture").click()
+    page.get_by_role("menuitem", name="photo 3").click()
+    expect(come_to(page, "A whole picture")).to_contain_text("Click a patch", timeout=PATIENCE)
+    figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="A whole picture"))
+    picture = figure.get_by_role("img").first
+    page.wait_for_timeout(500)  # until it has its size
+    box = picture.bounding_box()
+    assert box is not None
+    picture.click(position={"x": box["width"] * 5 / 6, "y": box["height"] * 3 / 4})
+    expect(bench(page)).to_have_attribute("data-row", "23", timeout=PATIENCE)  # 3 x 6 + 5
+    press(page, "2")
+    assert standing(store.labels(run))[23].label == "of interest"
     store.close()

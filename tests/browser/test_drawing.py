@@ -14,8 +14,9 @@ pytestmark = pytest.mark.browser_context_args(bypass_csp=True)
 # A component's model as the browser has it: values, and who is called when one of them changes.
 DESK = """async (script) => {
   const heard = {}
-  const model = {cards: [], queue: [], history: [], classes: ['no', 'yes'], open: true,
-    undoable: false, idle: 'wait', session: 0, send_msg: () => {},
+  const model = {cards: [], queue: [], history: [], unsure: [], disputes: [], agreement: '',
+    progress: {}, classes: ['no', 'yes'], open: true, undoable: false, idle: 'wait', session: 0,
+    send_msg: () => {},
     on: (names, act) => { for (const name of [names].flat()) (heard[name] ??= []).push(act) }}
   window.tell = (name, value) => {
     model[name] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ from tests.browser.visiting import (
 from tests.paths import TEMPLATES
 
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=25&restarts=1"
-LONG = "training_size=1500&n_basis=40&max_steps=5000&patience=0&restarts=1&test_size=120"
+LONG = "training_size=1500&n_basis=100&max_steps=5000&patience=0&restarts=1&test_size=120"
 
 
 pytestmark = pytest.mark.usefixtures("nothing_complains")
@@ -46,7 +47,7 @@ def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> N
     expect(status(redshift)).to_contain_text(re.compile("^converged|^finished|^limit reached"))
     for title in (
         "Where the uncertainty comes from", "Features that matter", "Probability integral",
-        "Coverage of intervals", "What more data", "Bands missing", "Bin by bin",
+        "Coverage of intervals", "What more data", "Bands missing", "Bin by bin", "Scores by bin",
         "What if a band", "Keep only",
     ):  # fmt: skip
         expect(come_to(redshift, title)).to_contain_text(re.compile(r"\d"), timeout=PATIENCE)
@@ -90,12 +91,12 @@ def test_pause_resume_and_stop_answer_and_leave_a_usable_result(page: Page, app_
     page.goto(f"{app_url}/redshift?{LONG}")
     button(page, "Train").click()
     expect(status(page)).to_contain_text(re.compile("^running"), timeout=PATIENCE)
-    button(page, "Pause").click()
+    button(page, "Pause").click(timeout=PATIENCE)
     expect(status(page)).to_contain_text(re.compile("^paus"))
     expect(status(page)).to_contain_text(re.compile("^paused"), timeout=PATIENCE)
-    button(page, "Resume").click()
+    button(page, "Resume").click(timeout=PATIENCE)
     expect(status(page)).to_contain_text(re.compile("^running"), timeout=PATIENCE)
-    button(page, "Stop").click()
+    button(page, "Stop").click(timeout=PATIENCE)
     expect(status(page)).to_contain_text(re.compile("^stopp"))
     expect(status(page)).to_contain_text(re.compile("^stopped"), timeout=PATIENCE)
     expect(page.get_by_role("heading", name="Explore")).to_be_visible(timeout=PATIENCE)
@@ -267,6 +268,7 @@ def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str)
     use_and_train(page, "mine.csv: 450 rows, 4 columns")
     come_to(page, "What if a band")
     expect(page.get_by_role("checkbox", name="green")).to_be_visible(timeout=PATIENCE)
+    come_to(page, "Features that matter")
     expect(reading(page, "Features that matter")).to_contain_text(
         "Most sensitive to", timeout=PATIENCE
     )
@@ -274,6 +276,59 @@ def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str)
     expect(page.get_by_role("combobox", name="Source")).to_have_text(
         "Simulated survey", timeout=PATIENCE
     )
+
+
+def photometry(rows: int = 300) -> bytes:
+    """A file as RAIL has them: a group of columns, 99 and the limit where nothing was detected."""
+    h5py = pytest.importorskip("h5py")
+    random = np.random.default_rng(1)
+    z, color = random.uniform(0.1, 1.5, rows), random.normal(0, 0.1, rows)
+    content = io.BytesIO()
+    with h5py.File(content, "w") as file:
+        group = file.create_group("photometry")
+        group["redshift"] = z
+        for k, band in enumerate("griz"):
+            magnitude = 24 - 0.6 * k * (1 + z) + color + random.normal(0, 0.05, rows)
+            error = np.full(rows, 0.05)
+            if band == "g":
+                magnitude[::25], error[::25] = 99.0, 25.0
+            group[f"mag_{band}_lsst"], group[f"mag_err_{band}_lsst"] = magnitude, error
+    return content.getvalue()
+
+
+OWN = "time_budget=1&gap_seconds=1&restarts=1&log_target=no&robust=yes"
+
+
+def test_an_own_file_of_the_field_is_trained_on_judged_and_its_densities_taken_home(
+    page: Page, app_url: str, tmp_path: Path
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    page.goto(f"{app_url}/redshift?{OWN}")
+    expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
+    expect(page.get_by_label("Time budget (s)").first).to_be_visible()
+    expect(page.get_by_label("Time for gaps (s)").first).to_be_visible()
+    drop(page, "mine.hdf5", photometry())
+    expect(page.get_by_text("99 in 12 cells was read as 'not detected'")).to_be_visible(
+        timeout=PATIENCE
+    )
+    use_and_train(page, "mine.hdf5: 300 rows")
+    expect(page.locator("[data-part=verdict]")).to_contain_text("RMSE", timeout=PATIENCE)
+    card = page.locator("[data-part=take-another]")
+    expect(card).to_contain_text("Take another tool when …", timeout=PATIENCE)
+    expect(card).to_contain_text(re.compile(r"\d+ scores on \d+ parts? of the held-out rows"))
+    expect(come_to(page, "Models tried")).to_contain_text(
+        re.compile(r"It began with \d+ G"), timeout=PATIENCE
+    )
+    expect(come_to(page, "Bands missing")).to_contain_text("of the best rival", timeout=PATIENCE)
+    with page.expect_download(timeout=PATIENCE) as waiting:
+        button(page, "Predictions").click()
+    waiting.value.save_as(tmp_path / "predictions.zip")
+    with ZipFile(tmp_path / "predictions.zip") as made:
+        rows = len(pd.read_csv(made.open("predictions.csv")))
+        with h5py.File(io.BytesIO(made.read("predictions.densities.hdf5"))) as file:
+            weights = file["data/weights"][:]
+    assert len(weights) == rows == 300
+    np.testing.assert_allclose(weights.sum(1), 1, atol=1e-3)
 
 
 WIDE = ",".join(f"c{i}" for i in range(30_000))

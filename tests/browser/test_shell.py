@@ -44,7 +44,7 @@ def open_page(page: Page, app_url: str) -> Callable[[str], Page]:
 
     def opened(path: str) -> Page:
         page.goto(app_url + path)
-        page.get_by_role("heading", level=1).wait_for()
+        page.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
         return page
 
     return opened
@@ -196,3 +196,14 @@ def test_no_page_scrolls_sideways(page: Page, app_url: str, path: str) -> None:
         widest = page.locator(".main-content").evaluate("(n) => n.scrollWidth - n.clientWidth")
         assert widest <= 0
         expect(page.locator("header button")).to_be_in_viewport(ratio=1)
+
+
+def test_a_page_is_printed_whole(visit: Callable[[str], Page]) -> None:
+    page = visit("/redshift")
+    expect(page.get_by_role("heading", name="Limits and sources")).to_be_attached(timeout=PATIENCE)
+    page.emulate_media(media="print")
+    cut = page.locator(".main-content").evaluate("e => e.scrollHeight - e.clientHeight")
+    assert cut == 0
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) > 1
+    page.emulate_media(media="screen")
+    assert page.locator(".main-content").evaluate("e => e.scrollHeight - e.clientHeight") > 0

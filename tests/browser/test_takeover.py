@@ -60,7 +60,7 @@ def test_without_scripts_the_recorded_run_can_be_read(browser: Browser, still: S
         page.get_by_role("img", name=re.compile("log marginal likelihood")).first
     ).to_be_visible()
     page.get_by_text("Equations", exact=True).click()
-    expect(page.locator("details[open]")).to_be_visible()
+    expect(page.locator("details.fold[open]")).to_be_visible()
     assert not [url for url in requests if "/static/" in url]
     context.close()
 

@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 from playwright.sync_api import Locator, Page, expect
 
+KINDS = {"zip": "application/zip", "hdf5": "application/x-hdf5"}
 PATIENCE = 120_000  # milliseconds; other work may share the machine's cores
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=15&restarts=1"
-LONG = "training_size=3000&n_basis=60&max_steps=5000&patience=0&restarts=1&test_size=120"
+LONG = "training_size=3000&n_basis=100&max_steps=5000&patience=0&restarts=1&test_size=120"
 
 # The steps that the browser's own copy of the curve holds.
 DRAWN = """() => {
@@ -74,7 +75,7 @@ def drop(page: Page, name: str, content: bytes) -> None:
     if not page.get_by_role("dialog").count():
         press(page, "Use your own data")
     expect(page.get_by_role("dialog")).to_be_visible(timeout=PATIENCE)
-    kind = "application/zip" if name.endswith(".zip") else "text/csv"
+    kind = KINDS.get(name.rpartition(".")[2], "text/csv")
     page.locator("input[type=file]").set_input_files(
         {"name": name, "mimeType": kind, "buffer": content}
     )
@@ -87,7 +88,7 @@ def press(page: Page, name: str) -> None:
 def train(page: Page, address: str) -> str:
     """Open a page with these settings, press Train, and return the run's id."""
     page.goto(address, timeout=PATIENCE)
-    page.get_by_role("heading", level=1).wait_for()
+    page.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
     press(page, "Train")
     page.wait_for_url(re.compile("[?&]run="), timeout=PATIENCE)
     return parse_qs(urlsplit(page.url).query)["run"][0]

@@ -24,6 +24,7 @@ def test_server_and_browser_killed_at_once_lose_no_label(
     address = f"sqlite:///{tmp_path / 'data' / 'scant.db'}"
     with serving(tmp_path) as server:
         window = browser_type.launch_persistent_context(profile, **browser_type_launch_args)
+        window.set_default_timeout(PATIENCE)
         page = window.pages[0]
         run = begin(page, server.url)
         given = {}
@@ -49,6 +50,7 @@ def test_server_and_browser_killed_at_once_lose_no_label(
     with serving(tmp_path) as server:
         window = browser_type.launch_persistent_context(profile, **browser_type_launch_args)
         window.add_cookies(cookies)  # a browser writes its cookies down every half minute only
+        window.set_default_timeout(PATIENCE)
         page = window.pages[0]
         page.goto(f"{server.url}/clamp?run={run}")
         assert shown(page) not in kept

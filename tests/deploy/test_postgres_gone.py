@@ -25,7 +25,7 @@ def test_every_step_and_state_is_there_when_postgres_has_come_back(
 ) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
         monkeypatch.setattr(leases, name, 0.1)
-    monkeypatch.setattr(pool, "SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(pool, "SILENCE_SECONDS", 20.0)
     monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.2)
 
     async def story() -> None:

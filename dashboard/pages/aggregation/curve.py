@@ -12,6 +12,7 @@ from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.score_curve import ScoreCurve
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.on_demand import SliderCurve
+from scant.studies.aggregation.settings import EXACT
 
 WHOLE = "computing the whole curve from exact posteriors"
 REPEATS = 3  # trainings for each stop of the slider, each with other fine values
@@ -70,7 +71,7 @@ class Scarcity(SliderCurve):
         numbers = list(run.metadata.get("counts", ()))
         if numbers:
             self._offer(numbers, numbers[0])
-        gaussian = all(kind == "gaussian" for kind in run.metadata["likelihoods"])
+        gaussian = all(kind in EXACT for kind in run.metadata["likelihoods"])
         self.button.disabled = not (numbers and gaussian)
 
     def clear(self, run: RunState) -> None:

@@ -9,6 +9,8 @@ from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.aggregation.box import BoxAsked
 from scant.dashboard.pages.aggregation.curve import Scarcity
 from scant.dashboard.pages.aggregation.field import Field
+from scant.dashboard.pages.aggregation.map import Maps, on_map
+from scant.dashboard.pages.aggregation.polygon import PolygonAsked
 from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.calibration import CoveragePlot
 from scant.dashboard.plots.elbo import ElboPlot
@@ -31,6 +33,7 @@ STORY, EQUATIONS = read_prose(__package__)
 TOGETHER = "How the tasks go together"
 PICTURE = "Posterior mean and deviation"
 CHECK = "Aggregate check"
+TOTALS = "Predicted parts against observed totals"
 WORTH = "What is each task worth?"
 ASK = BoxAsked.title
 
@@ -39,15 +42,18 @@ def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     box = LazyView(ASK, lambda: BoxAsked(page), height=700)
     curve = LazyView(Scarcity.title, lambda: Scarcity(page), height=420)
-    explore: tuple[Any, ...] = (box, curve, Alternatives(page, WORTH, without_a_task))
+    polygon = LazyView(PolygonAsked.title, lambda: PolygonAsked(page), height=760)
+    explore: tuple[Any, ...] = (box, polygon, curve, Alternatives(page, WORTH, without_a_task))
     return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
-        live=_live(),
+        live=_live(page),
         result=_result(page),
         explore=explore,
-        wide=frozenset({PICTURE, "Figures", box.title, curve.title, WORTH}),
+        wide=frozenset(
+            {PICTURE, Maps.title, "Figures", box.title, polygon.title, curve.title, WORTH}
+        ),
         steps=(
             (PICTURE, "The data are averages over boxes and a few single values."),
             (
@@ -58,15 +64,28 @@ def views(page: PageContext) -> PageViews:
             (ASK, "Which average would you like to know?"),
             (Scarcity.title, "How many fine values are the coarse ones worth?"),
         ),
+        hides=hides,
     )
 
 
-def _live() -> tuple[Any, ...]:
+def hides(run: RunState) -> set[str]:
+    """Titles that have nothing to show: a run of polygons has maps, another one cells."""
+    hidden = {PICTURE, BoxAsked.title} if on_map(run) else {Maps.title, PolygonAsked.title}
+    if run.report is None or not np.size(run.report.arrays.get("totals", ())):
+        hidden.add(TOTALS)
+    return hidden
+
+
+def _live(page: PageContext) -> tuple[Any, ...]:
     def together() -> DataView:
         hinton = HintonPlot(TOGETHER, "task", "task", "covariances")
         return shown(hinton, "B", labels=("tasks",))
 
-    return LazyView(TOGETHER, together), LazyView(PICTURE, lambda: Field(PICTURE), height=480)
+    return (
+        LazyView(TOGETHER, together),
+        LazyView(PICTURE, lambda: Field(PICTURE), height=480),
+        LazyView(Maps.title, lambda: Maps(page), height=900),
+    )
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
@@ -85,6 +104,15 @@ def _result(page: PageContext) -> tuple[Any, ...]:
 
         return DataView(plot, feed)
 
+    def totals() -> DataView:
+        plot = ScatterPlot("total", outlier=None, title=TOTALS, against="observed")
+
+        def feed(data: Report, metadata: Any) -> None:
+            _, observed, predicted, _, new, _ = data.arrays["totals"]
+            plot.show(observed, predicted, new)
+
+        return DataView(plot, feed)
+
     def coverage() -> HiddenUntilRevealed:
         plot = shown(CoveragePlot(), "coverage", needs="coverage")
         return HiddenUntilRevealed(page, plot, covered, above=True)
@@ -93,6 +121,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
         LazyView("Held-out values", held_out),
         LazyView(CHECK, check),
+        LazyView(TOTALS, totals),
         LazyView("Coverage of intervals", coverage),
     )
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
-from scant.dashboard.pages.clamp.labeling_session import Answer
-from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels
+from scant.dashboard.pages.clamp.labeling_view import LabelingView
+from scant.dashboard.pages.clamp.labels_view import Labels
 from scant.dashboard.pages.clamp.picture import Picture
 from scant.dashboard.pages.clamp.pool import Efficiency, PoolView
+from scant.dashboard.pages.clamp.progress import Answer
 from scant.dashboard.pages.clamp.queue import Queue
+from scant.dashboard.pages.clamp.session_labels import by_a_person, positive_class
 from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import BasisPlot
@@ -24,6 +26,7 @@ from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
 from scant.store.records import Label
+from scant.studies.clamp.entry import ClampSettings
 
 STORY, EQUATIONS = read_prose(__package__)
 COMPARED = "All methods on the same budget"
@@ -42,14 +45,12 @@ def views(page: PageContext) -> PageViews:
         picture.on_answer()
 
     def known() -> list[list[int]]:
-        session = labeling.session
-        classes = list(session.run.metadata["classes"]) if session.run is not None else []
-        return [[r, classes.index(v.label)] for r, v in session.standing.items()
-                if v.label in classes]  # fmt: skip
+        return labeling.session.labels.taught(labeling.session.classes)
 
     labeling = LabelingView(page, on_answer)
     picture = Picture(page, known)
     queue.picked = picture.show
+    picture.picked = labeling.session.pick
     live: tuple[Any, ...] = (labeling, efficiency, pool)
     explore: tuple[Any, ...] = (
         Labels(page, labeling), queue, picture, Alternatives(page, ELSE, otherwise)
@@ -76,7 +77,7 @@ def views(page: PageContext) -> PageViews:
 def hidden(run: RunState) -> set[str]:
     """Titles of the views that this run has nothing for."""
     metadata, result = run.metadata, set()
-    if run.record.settings.get("expert") == "you":
+    if by_a_person(run):
         result |= {"Objective", "Figures", TRUST, COMPARED, Queue.title, ELSE}
     else:
         result.add(Labels.title)
@@ -100,9 +101,7 @@ def _result() -> tuple[Any, ...]:
         plot = ReliabilityPlot(TRUST)
         return DataView(
             plot,
-            lambda data, metadata: plot.show(
-                data.arrays["reliability"], str(metadata["classes"][1])
-            ),
+            lambda data, metadata: plot.show(data.arrays["reliability"], positive_class(metadata)),
         )
 
     def shares() -> DataView:
@@ -118,11 +117,14 @@ def _result() -> tuple[Any, ...]:
 
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other ways of asking, rarer clamps, fewer labels: each one click away."""
-    used, sought = run.record.settings, str(run.metadata["classes"][1])
+    used, sought = run.record.settings, positive_class(run.metadata)
+    settings = ClampSettings.parse(used)
+    assert isinstance(settings, ClampSettings)
+    method = settings.method
     others = [
         Variant(f"sampling by {name}", message, {"acquisition": name})
         for name, message in ASKS.items()
-        if name != used["acquisition"]
+        if name != method
     ]
     if not used["imbalance"]:
         rarer = f"with one {sought} in twenty-one"
@@ -135,10 +137,11 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         others.append(
             Variant("at a pace that can be watched", "ten labels a second.", {"pace": 10.0})
         )
-    return f"This run sampled by {used['acquisition']}.", others
+    return f"This run sampled by {method}.", others
 
 
 ASKS = {
+    "rare class first": "the likeliest clamps until enough are labeled, then the least confident.",
     "band": "p within 0.05 of one half, as published.",
     "entropy": "the same ranking as least confident for two classes, with different batches.",
     "BALD": "the largest expected information about the latent function, not only about the patch.",

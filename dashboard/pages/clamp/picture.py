@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+from jaxtyping import Float, Int
 from scant.dashboard.live.run_state import RunState
+from scant.dashboard.pages.clamp.session_labels import by_a_person, positive_class
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.boxes import BoxesPlot
 from scant.dashboard.study_page.context import PageContext
@@ -17,6 +19,7 @@ from scant.dashboard.study_page.widgets import stacked
 
 CHOOSE = "Choose a picture."
 ASKED = "Where in this picture is the model most certain of {}? Touch the place."
+CLICK = "Click a patch to label it."
 NO_PICTURES = "The patches of this pool have no pictures."
 
 
@@ -32,14 +35,22 @@ class Picture(PlotView):
         self._page, self._known = page, known
         self._metadata: Mapping[str, Any] = {}
         self._quiet = False
-        self.plot = BoxesPlot(self.title)
+        self.picked: Callable[[int], None] = lambda row: None
+        self.plot = BoxesPlot(self.title, lambda row: self._picked(row))
         self.figures = self.plot.figures
         self.which = pmui.Select(label="Picture", options={}, disabled=True, size="small",
                                  margin=0, sizing_mode="stretch_width", max_width=420)  # fmt: skip
         self.which.param.watch(lambda _: self._ask(), "value")
         # Hidden within a column: a pane of Bokeh's would not be seen again.
-        self.shown = pn.Column(self.plot.panel, sizing_mode="stretch_width", margin=0,
-                               visible=False)  # fmt: skip
+        self.patch = pmui.Select(label="Patch", options={}, size="small", margin=0, width=240)
+        self.label = pmui.Button(
+            label="Label this patch", on_click=lambda _: self._picked(self.patch.value),
+            variant="outlined", size="small", margin=0,
+        )  # fmt: skip
+        self.by_keys = pn.FlexBox(self.patch, self.label, gap="10px", margin=0,
+                                  align_items="center", visible=False)  # fmt: skip
+        self.shown = pn.Column(self.plot.panel, self.by_keys, sizing_mode="stretch_width",
+                               margin=0, visible=False)  # fmt: skip
         self._puzzle: int | None = None  # the first row of the picture that is on show
         self.reveal = page.guess_first()
         self.reveal.watch(self._turned)
@@ -57,6 +68,7 @@ class Picture(PlotView):
         """Offer the run's pictures, and show the one that is most likely to hold what is sought."""
         assert run.report is not None
         self._metadata = run.metadata
+        self.by_keys.visible = by_a_person(run)
         names = [str(n) for n in run.metadata.get("pictures", ())]
         if not names:
             return
@@ -78,6 +90,7 @@ class Picture(PlotView):
         self._quiet = False
         self._metadata = {}
         self._puzzle = None
+        self.by_keys.visible = False
         self.reveal.ask("")
         self.shown.visible = False
         self.plot.clear()
@@ -103,12 +116,16 @@ class Picture(PlotView):
         share = np.stack([left / w, top / h, (right - left) / w, (bottom - top) / h], axis=1)
         p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
         verdict = float(np.ravel(answer["verdict"])[0])
-        sought = str(self._metadata["classes"][1])
+        sought = positive_class(self._metadata)
         message = f"This picture shows {sought} with p = {verdict:.2f}"
         message += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
         if (truth >= 0).any():
-            message += f" In the table, {int((truth == 1).sum())} of them show it."
+            own = truth == int(self._metadata.get("positive", 1))
+            message += f" In the table, {int(own.sum())} of them show it."
         rows = np.asarray(answer["rows"], int)
+        if self.by_keys.visible:
+            message += f" {CLICK}"
+            self._offer(rows, p)
         if self._puzzle != rows[0]:
             self._puzzle = int(rows[0])
             self.reveal.ask(ASKED.format(sought), picture=image)
@@ -120,6 +137,17 @@ class Picture(PlotView):
         )
         self.plot.show(image, share, p, rows, message)
         self._turned()
+
+    def _offer(self, rows: Int[np.ndarray, " b"], p: Float[np.ndarray, " b"]) -> None:
+        """Name the patches of the picture, for who has no mouse, the likeliest first."""
+        order = np.argsort(-p, kind="stable")
+        options = {f"patch {rows[i]}, p = {p[i]:.2f}": int(rows[i]) for i in order}
+        kept = self.patch.value if self.patch.value in options.values() else int(rows[order[0]])
+        self.patch.param.update(options=options, value=kept)
+
+    def _picked(self, row: int | None) -> None:
+        if row is not None and self.by_keys.visible:
+            self.picked(row)
 
     def _turned(self) -> None:
         """The patches may be seen now, or may not any longer."""

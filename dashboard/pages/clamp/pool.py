@@ -9,6 +9,8 @@ import numpy as np
 import panel_material_ui as pmui
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
+from scant.dashboard.pages.clamp.progress import FOLDS
+from scant.dashboard.pages.clamp.session_labels import classes_of, positive_class
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.pool import PoolPlot
 from scant.dashboard.study_page.widgets import stacked
@@ -29,15 +31,16 @@ class PoolView(PlotView):
         self.plot = PoolPlot(self.title)
         self.figures, self.panel = self.plot.figures, self.plot.panel
         self._xy = np.empty((0, 2))
-        self._classes: list[str] = ["", ""]
+        self._classes: list[str] = []
+        self._sought = ""
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the pool of a snapshot."""
         arrays = data.arrays
         self._xy = np.asarray(arrays["pool_xy"], float)
-        self._classes = [str(c) for c in metadata["classes"]]
+        self._classes, self._sought = classes_of(metadata), positive_class(metadata)
         query, label = (np.asarray(arrays[n], int) for n in ("asked", "asked_label"))
-        given = [query[label == k].tolist() for k in (0, 1)]
+        given = [query[label == k].tolist() for k in range(len(self._classes))]
         self._show(arrays["pool_p"], given, arrays["queue"])
 
     def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
@@ -49,7 +52,8 @@ class PoolView(PlotView):
     def _show(self, p: np.ndarray, given: list[list[int]], queue: np.ndarray) -> None:
         rows = np.arange(len(self._xy))
         query = np.asarray(queue, int).tolist()
-        self.plot.show(self._xy, np.asarray(p, float), rows, given, query, self._classes)
+        self.plot.show(self._xy, np.asarray(p, float), rows, given, query, self._classes,
+                       self._sought)  # fmt: skip
 
 
 class Efficiency(PlotView):
@@ -66,6 +70,7 @@ class Efficiency(PlotView):
         self.panel = stacked(self.score, self.plot.panel)
         self._latest: tuple[Mapping[str, np.ndarray], list[str]] | None = None
         self._own: dict[int, list[float]] = {}
+        self._of = ""
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the curves of a snapshot."""
@@ -80,6 +85,8 @@ class Efficiency(PlotView):
     def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
         """Add a point: the scores that these labels have come to."""
         scores = [float(np.ravel(answer[name])[0]) for name in SCORES.values()]
+        held_out = float(np.ravel(answer.get("held_out", 0.0))[0]) == 1
+        self._of = "of held-out patches" if held_out else FOLDS
         # Labels that were taken back take their points along.
         self._own = {n: s for n, s in self._own.items() if n < len(labels)}
         self._own[len(labels)] = scores
@@ -91,7 +98,7 @@ class Efficiency(PlotView):
             column = list(SCORES).index(name)
             count = np.array(sorted(self._own), float)
             mine = np.array([[self._own[int(n)][column] for n in count]])
-            self.plot.show(count, mine, [YOURS], name)
+            self.plot.show(count, mine, [YOURS], name, of=self._of)
         elif self._latest is not None:
             arrays, methods = self._latest
             scores = np.asarray(arrays[SCORES[name]], float)

@@ -24,7 +24,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.studies import auto
-from scant.studies.mitosis.settings import BOTH, GP, LATENT, MODELS
+from scant.studies.mitosis.settings import BOTH, GP, LATENT, MODELS, PIXELS
 
 STORY, EQUATIONS = read_prose(__package__)
 PUBLISHED = (
@@ -128,6 +128,9 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     if used["n_private_dims"] != 1 and used["model"] == "sclvm":
         others.append(Variant("with one private dimension", "how small a private space suffices?",
                             {"n_private_dims": 1}))  # fmt: skip
+    if run.metadata.get("size") and used.get("features", PIXELS) != PIXELS:
+        text = "without the network that has seen photographs: what does it add?"
+        others.append(Variant("with pixels alone", text, {"features": PIXELS}))
     message = f"This run trained {MODELS[str(used['model'])]} on {n_train:,} rows"
     told = {GP: "a GP classifier", BOTH: "this model and a GP classifier"}.get(
         used.get("classifier", LATENT)

@@ -27,7 +27,8 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
-from scant.studies.omniglot.settings import COVARIANCES, MODELS
+from scant.studies import auto
+from scant.studies.omniglot.settings import COVARIANCES, MODELS, PIXELS
 
 STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"
@@ -148,7 +149,7 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
 
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Fewer examples, another model, another bound or kernel: each one click away."""
-    used, names = run.record.settings, list(run.metadata["outputs"])
+    used, names = auto.used(run.record.settings, run.metadata), list(run.metadata["outputs"])
     others = []
     if used["n_outputs"]:
         others.append(Variant("with all alphabets", "more to borrow from.", {"n_outputs": 0}))
@@ -171,6 +172,10 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
         sees = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
         others.append(Variant(f"with the kernel {kernel}", sees[kernel], {"kernel": kernel}))
+    seen = used.get("features", PIXELS)
+    if run.metadata.get("size") and used.get("stack") and seen != PIXELS:
+        text = "no HOG, no network, no image that bends: what do they add?"
+        others.append(Variant("with pixels alone", text, {"features": PIXELS}))
     many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
     return f"This run trained {MODELS[str(used['model'])]} on {many}.", others
 

@@ -16,6 +16,7 @@ from scant.dashboard.plots.table import comparison
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.question_view import QuestionView
 from scant.dashboard.study_page.widgets import controls_row
+from scant.tables.levels import measured
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
 SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all
@@ -67,7 +68,7 @@ class BandsOff(QuestionView):
         self._shown = np.unique(np.linspace(0, n - 1, min(n, SHOWN)).astype(int))
         for plot in (self.scatter, self.density):
             plot.call_target(target_name(run.metadata))
-        names = [str(b) for b in run.metadata.get("bands", ())]
+        names = measured([str(b) for b in run.metadata.get("bands", ())])
         self._quiet = True
         self.bands.param.update(options=names, value=names, disabled=len(names) < 2)
         self.galaxy.param.update(value=None, end=n - 1, disabled=False)

@@ -11,6 +11,10 @@ from scant.dashboard.pages.redshift import selection
 from scant.dashboard.pages.redshift.bands import BandsOff
 from scant.dashboard.pages.redshift.missing import MissingPlot
 from scant.dashboard.pages.redshift.rejection import KEPT, KeptSlider
+from scant.dashboard.pages.redshift.scores import TITLE as SCORES
+from scant.dashboard.pages.redshift.scores import score_tables
+from scant.dashboard.pages.redshift.tried import TITLE as TRIED
+from scant.dashboard.pages.redshift.tried import TriedPlot
 from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.bins import BinsPlot
 from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
@@ -30,7 +34,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
-from scant.events import Snapshot
+from scant.events import Report, Snapshot
 
 STORY, EQUATIONS = read_prose(__package__)
 
@@ -57,7 +61,10 @@ def views(page: PageContext) -> PageViews:
             {
                 "Where the uncertainty comes from",
                 "Figures",
+                "Bands missing",
                 "Bin by bin",
+                SCORES,
+                TRIED,
                 bands.title,
                 kept.title,
                 chosen.title,
@@ -68,7 +75,7 @@ def views(page: PageContext) -> PageViews:
             ("Prediction against truth", "Every dot is a held-out galaxy."),
             ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
             ("Probability integral transform", "Is the predicted uncertainty correct?"),
-            ("Bands missing", "Each missing band costs accuracy, but less than filling in does."),
+            ("Bands missing", "Each missing band costs accuracy. Who loses least?"),
             (bands.title, "Guess first: how much larger is the error without the u band?"),
             (kept.title, "How accurate are the most certain predictions?"),
         ),
@@ -123,7 +130,17 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         ),
         LazyView("Bands missing", lambda: shown(MissingPlot("z"), "missing")),
         LazyView("Bin by bin", lambda: shown(BinsPlot("z"), "bins")),
+        LazyView(SCORES, score_tables, height=640),
+        LazyView(TRIED, _tried),
     )
+
+
+def _tried() -> DataView:
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        plot.show(data.arrays.get("tried", np.empty((0, 5))))  # older runs have none
+
+    plot = TriedPlot()
+    return DataView(plot, feed)
 
 
 COST = "What if errors cost differently?"

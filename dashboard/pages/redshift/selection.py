@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scant import metrics
 from scant.dashboard.live.run_state import RunState
+from scant.tables.levels import measured
 
 
 def rows(run: RunState) -> pd.DataFrame:
@@ -26,16 +27,16 @@ def rows(run: RunState) -> pd.DataFrame:
 
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Prediction against truth, how unsure it is, and the first and last band."""
-    bands = [str(name) for name in frame.columns[3:]]
+    bands = measured([str(name) for name in frame.columns[3:]])
     results = [("true z", "predicted z"), ("predicted z", "deviation of z")]
     return [*results, (bands[0], bands[-1])] if len(bands) > 1 else results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:
-    """RMSE and mean log-likelihood of some of the rows."""
+    """RMSE and mean log-likelihood of some of the rows, of a Gaussian with the moments of p(z)."""
     y, mean = frame["true z"].to_numpy(), frame["predicted z"].to_numpy()
     variance = frame["deviation of z"].to_numpy() ** 2
     return {
         "RMSE": metrics.rmse(y, mean),
-        "mean log-likelihood": metrics.mean_log_likelihood(y, mean, variance),
+        "mean log-likelihood of Gaussians": metrics.mean_log_likelihood(y, mean, variance),
     }

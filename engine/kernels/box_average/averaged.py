@@ -59,7 +59,10 @@ class SupportKernel(Kernel):
         first, second = self._pieces(x1), self._pieces(x2)
         if diag:
             return self._pairs(first, second, x1 is x2)
-        K = self._all(first.rows(), second.rows())  # (5.7)
+        weighted = first.weight is not None or second.weight is not None
+        x, y = first.rows(), second.rows()
+        points = weighted and torch.equal(*x) and torch.equal(*y)
+        K = self._of_points(x[0], y[0]) if points else self._all(x, y)  # (5.7)
         if first.weight is not None:
             K = (first.weight.unsqueeze(2) * K.unflatten(0, first.weight.shape)).sum(1)
         if second.weight is not None:
@@ -86,8 +89,19 @@ class SupportKernel(Kernel):
     def _all(self, x: Corners, y: Corners) -> Float[Tensor, "n m"]:
         raise NotImplementedError
 
+    def _of_points(self, x: Tensor, y: Tensor) -> Float[Tensor, "n m"]:
+        """Of many points, those of weighted sets; a subclass may know a faster way than `_all`."""
+        return self._all((x, x), (y, y))
+
     def _each(self, x: Corners, y: Corners) -> Float[Tensor, " n"]:
         raise NotImplementedError
+
+    def within(self, points: Float[Tensor, "n k d"]) -> Float[Tensor, "n k k"]:
+        """Covariances of the k points of each of n sets with each other."""
+        n, k, d = points.shape
+        x = points.unsqueeze(2).expand(n, k, k, d).reshape(-1, d)
+        y = points.unsqueeze(1).expand(n, k, k, d).reshape(-1, d)
+        return self._each((x, x), (y, y)).view(n, k, k)
 
 
 class AveragedKernel(SupportKernel):
@@ -126,14 +140,21 @@ class AveragedKernel(SupportKernel):
 
 
 def grid(boxes: Pieces, nodes: int) -> Pieces:
-    """Every box as a grid of weighted points; one point where no box has any extent."""
+    """Every box as a grid of weighted points, in the dimensions in which any has an extent."""
     lower, upper, weight = boxes
-    if bool((lower == upper).all()):
+    wide = extended(boxes)
+    if not wide:
         return boxes
     places, shares = np.polynomial.legendre.leggauss(nodes)
-    d = lower.shape[-1]
-    inside = lower.new_tensor(list(product(0.5 + 0.5 * places, repeat=d)))
-    share = lower.new_tensor(list(product(0.5 * shares, repeat=d))).prod(1)
+    inside = lower.new_full((nodes ** len(wide), lower.shape[-1]), 0.5)
+    inside[:, wide] = lower.new_tensor(list(product(0.5 + 0.5 * places, repeat=len(wide))))
+    share = lower.new_tensor(list(product(0.5 * shares, repeat=len(wide)))).prod(1)
     points = torch.lerp(lower.unsqueeze(2), upper.unsqueeze(2), inside).flatten(1, 2)
     weight = lower.new_ones(lower.shape[:2]) if weight is None else weight
     return Pieces(points, points, (weight.unsqueeze(2) * share).flatten(1))
+
+
+def extended(boxes: Pieces) -> list[int]:
+    """The dimensions in which any of the boxes is more than a point."""
+    found: list[int] = (boxes.lower != boxes.upper).any(0).any(0).nonzero().squeeze(1).tolist()
+    return found

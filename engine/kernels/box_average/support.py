@@ -113,12 +113,12 @@ def widen(supports: Float[Tensor, "n c"], d: int, columns: int) -> Float[Tensor,
     return torch.cat([rows, spare.expand(n, missing, -1)], dim=1).flatten(1)
 
 
-def alike(parts: list[Float[Tensor, "_ _"]], d: int) -> list[Float[Tensor, "_ _"]]:
+def alike(parts: list[Float[Tensor, "... _ _"]], d: int) -> list[Float[Tensor, "... _ _"]]:
     """Supports of several forms, all in the narrowest form that fits each."""
     columns = max(part.shape[-1] for part in parts)
     if any(part.shape[-1] > 2 * d for part in parts):
         columns = max(part.shape[-1] // (2 * d + 1) for part in parts) * (2 * d + 1)
-    return [widen(part, d, columns) for part in parts]
+    return [p if p.shape[-1] == columns else widen(p, d, columns) for p in parts]
 
 
 def join(parts: list[Float[Tensor, "_ _"]], d: int) -> Float[Tensor, "n c"]:

@@ -6,6 +6,7 @@ learns the weights; or, beyond the thesis, EM updates all three from this start.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,6 +20,9 @@ LEAST_PRECISION = 1e-4
 
 
 DENSITY_ROWS = 100_000  # that EM goes over, at most
+CHOOSING_ROWS = 5000  # that tell how many Gaussians there are
+COUNTS = (1, 2, 4, 8, 16, 32)  # that are tried
+ROWS_EACH = 50  # whole rows for each Gaussian, at least
 
 
 class Mixture(NamedTuple):
@@ -150,6 +154,43 @@ def single_gaussian(X: Float[Tensor, "n d"]) -> Mixture:
     variance = filled.var(0, correction=0).clamp(min=1e-6)
     start = Mixture(X.new_zeros(1), filled.mean(0, keepdim=True), torch.diag(1 / variance)[None])
     return fit_mixture(X, start, free=True)
+
+
+def spread_mixture(X: Float[Tensor, "n d"], k: int) -> Mixture:
+    """k Gaussians fitted by EM, which start at rows spread over the whole ones, or fewer."""
+    one, whole = single_gaussian(X), X[~X.isnan().any(1)]
+    k = max(1, min(k, len(whole) // ROWS_EACH))
+    if k == 1:
+        return one
+    return fit_mixture(X, spread_start(one, whole, k), free=True)
+
+
+def spread_start(one: Mixture, centres: Float[Tensor, "m d"], k: int) -> Mixture:
+    """Where EM of k Gaussians starts: at some of these centres, with the covariance of all rows."""
+    chosen = torch.linspace(0, len(centres) - 1, k, device=centres.device).round().long()
+    precisions = one.precisions.expand(k, -1, -1) * k ** (2 / centres.shape[1])
+    return Mixture(centres.new_full((k,), -math.log(k)), centres[chosen], precisions)
+
+
+def chosen_components(X: Float[Tensor, "n d"]) -> int:
+    """How many Gaussians give rows that they have not seen the highest density.
+
+    Of `COUNTS`, one after another until the density falls; every fifth row is left out.
+    """
+    some = X[torch.linspace(0, len(X) - 1, min(len(X), CHOOSING_ROWS)).round().long().to(X.device)]
+    left_out = torch.arange(len(some), device=X.device) % 5 == 0
+    best, highest = 1, -torch.inf
+    for k in COUNTS:
+        mixture = spread_mixture(some[~left_out], k)
+        held = some[left_out]
+        parts = [
+            mixture.log_joint(held[r], observed).logsumexp(1) for observed, r in patterns(held)
+        ]
+        score = torch.cat(parts).mean().item()
+        if score <= highest:
+            break
+        best, highest = k, score
+    return best
 
 
 def fill(X: Float[Tensor, "n d"], gaussian: Mixture) -> Float[Tensor, "n d"]:

@@ -37,6 +37,7 @@ from scant.models.gpz.basis import (
     start_gamma,
 )
 from scant.models.gpz.evidence import Posterior, weight_posterior
+from scant.models.gpz.given import PosteriorState, Prepared
 from scant.models.gpz.input_density import (
     LEAST_PRECISION,
     Mixture,
@@ -45,7 +46,7 @@ from scant.models.gpz.input_density import (
     single_gaussian,
 )
 from scant.models.gpz.prediction import Components, GPzPrediction
-from scant.models.gpz.uncertain_inputs import PosteriorState, predict_inputs
+from scant.models.gpz.uncertain_inputs import predict_inputs
 from torch import Tensor, nn
 
 START_ROWS = 50_000  # from which centres and widths start, at most
@@ -121,6 +122,7 @@ class GPz(gpytorch.Module):
             self.log_tau = free(m)
             self.register_constraint("log_tau", LogPositive())
         self.register_constraint("log_alpha", LogPositive())
+        self._prepared: Prepared | None = None
         self._hold("weight_mean", p)
         self._hold(
             "weight_factor", p, p
@@ -361,10 +363,11 @@ class GPz(gpytorch.Module):
         """p(y | observed inputs) on a grid of targets: the full mixture, not its two moments."""
         return self.predict_components(X, noise_variance).density(grid)
 
-    def _fitted(self) -> PosteriorState:
+    def _fitted(self) -> Prepared:
+        """The model as it is now, and what was found of it since it is so."""
         m = len(self.centres)
         mixture = Mixture(self.mixture_log_weights, self.mixture_means, self.mixture_precisions)
-        return PosteriorState(
+        state = PosteriorState(
             basis=kernel_forms(self.centres, self.precision()),
             weights=self.weight_mean[:m],
             linear=self.weight_mean[m:],
@@ -373,6 +376,9 @@ class GPz(gpytorch.Module):
             b=self.b,
             mixture=mixture,
         )
+        if self._prepared is None or not self._prepared.of(state):
+            self._prepared = Prepared(state)
+        return self._prepared
 
     def _check(self, X: Tensor) -> None:
         d = self.centres.shape[1]

@@ -17,39 +17,22 @@ from jaxtyping import Bool, Float
 from scant.inference.expectations import (
     CHUNK,
     Forms,
+    exp_,
+    features,
     log_expected,
     marginal_forms,
     pair_forms,
-    quadratics,
     row_chunks,
     tilted_mean,
 )
-from scant.models.gpz.input_density import Mixture, patterns
+from scant.models.gpz.given import Prepared
+from scant.models.gpz.input_density import patterns
 from scant.models.gpz.prediction import Components
 from torch import Tensor
 
 # Components that hold less of a row's probability are left out: at most a few thousandths in sum.
 LEAST_SHARE = 1e-4
-
-
-class PosteriorState(NamedTuple):
-    """What prediction needs of a fitted GPz.
-
-    `linear` is empty, and the quadratic forms have no rows for it, without a joint mean.
-    """
-
-    basis: Forms
-    weights: Float[Tensor, " m"]
-    linear: Float[Tensor, " l"]  # slopes and constant: d + 1, or none
-    covariance: Float[Tensor, "p p"]
-    v: Float[Tensor, " m"]
-    b: Float[Tensor, ""]
-    mixture: Mixture
-
-    def quadratic(self) -> Float[Tensor, "2 p p"]:
-        """The matrices whose quadratic forms are f^2 and nu^2."""
-        mean = torch.cat([self.weights, self.linear])
-        return torch.stack([torch.outer(mean, mean), self.covariance])
+CACHED = 1 << 18  # numbers that are worked on at once on a CPU (2 MiB)
 
 
 class Moments(NamedTuple):
@@ -70,49 +53,32 @@ class _Part(NamedTuple):
     moments: Moments
 
 
-class _Pairs(NamedTuple):
-    """Products of basis functions and what f^2, nu^2 and ln^2 beta make of each."""
-
-    forms: Forms
-    shares: Float[Tensor, "k 3"]
-
-
 def predict_inputs(
-    fitted: PosteriorState, X: Float[Tensor, "n d"], noise: Float[Tensor, "n *d_d"] | None
+    prepared: Prepared, X: Float[Tensor, "n d"], noise: Float[Tensor, "n *d_d"] | None
 ) -> Components:
     """Components of p(y | observed) for rows with NaN, with input noise, or with both.
 
     Args:
-        fitted: The model.
+        prepared: The model.
         X: Inputs, NaN where missing.
         noise: Variances (n, d) or covariances (n, d, d) of the inputs; where a value is missing
             its noise is not read.
     """
-    pairs = _pairs(fitted)
-    k = len(fitted.mixture.log_weights) if bool(X.isnan().any()) else 1
+    k = len(prepared.fitted.mixture.log_weights) if bool(X.isnan().any()) else 1
     out = X.new_zeros(5, len(X), k)
     for observed, rows in patterns(X):
         if noise is None:
-            parts = _known(fitted, pairs, X[rows], observed)
+            parts = _known(prepared, X[rows], observed)
         else:
-            parts = _noisy(fitted, pairs, X[rows], noise[rows], observed)
+            parts = _noisy(prepared, X[rows], noise[rows], observed)
         for part in parts:
             out[:, rows[part.rows], part.component] = torch.stack([part.shares, *part.moments])
     weights, mean, inside, model, beta = out
     return Components(weights, mean, model, beta, inside)
 
 
-def _pairs(fitted: PosteriorState) -> _Pairs:
-    """All pairs, with weights doubled off the diagonal."""
-    forms, i, j = pair_forms(fitted.basis)
-    m = len(fitted.weights)
-    squares = [*fitted.quadratic()[:, :m, :m], torch.outer(fitted.v, fitted.v)]
-    double = torch.where(i == j, 1.0, 2.0).to(fitted.weights)
-    return _Pairs(forms, torch.stack([s[i, j] * double for s in squares], dim=1))
-
-
 def _moments(
-    fitted: PosteriorState,
+    prepared: Prepared,
     phi: Float[Tensor, "r m"],
     squares: Float[Tensor, "r 3"],
     cross: Float[Tensor, "2 r"],
@@ -122,19 +88,20 @@ def _moments(
     """Put the expectations together.
 
     Args:
-        fitted: The model.
+        prepared: The model.
         phi: E[phi_j].
         squares: Sums over pairs of E[phi_i phi_j] for f^2, nu^2 and ln^2 beta.
         cross: Sums over j of E[phi_j (row j of the matrix) (x, 1)] for f^2 and nu^2.
         x: E[x].
         spread: V[x], one or one a row.
     """
+    fitted = prepared.fitted
     mean = phi @ fitted.weights  # (5.8)
     f2, nu = squares[:, 0], squares[:, 1]
     if len(fitted.linear):
         whole = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
         mean = mean + whole @ fitted.linear
-        blocks = fitted.quadratic()[:, len(fitted.weights) :, len(fitted.weights) :]
+        blocks = prepared.quadratic[:, len(fitted.weights) :, len(fitted.weights) :]
         own = torch.einsum("ri,sij,rj->sr", whole, blocks, whole)
         own = own + (blocks[:, None, :-1, :-1] * spread).sum((-1, -2))
         f2, nu = f2 + 2 * cross[0] + own[0], nu + 2 * cross[1] + own[1]
@@ -154,65 +121,33 @@ def _truncated(shares: Float[Tensor, "r k"]) -> Float[Tensor, "r k"]:
 
 
 def _known(
-    fitted: PosteriorState,
-    pairs: _Pairs,
-    X: Float[Tensor, "r d"],
-    observed: Bool[Tensor, " d"],
+    prepared: Prepared, X: Float[Tensor, "r d"], observed: Bool[Tensor, " d"]
 ) -> Iterator[_Part]:
     """Rows whose observed values are exact and some missing (5.22-5.40), a component at a time.
 
-    p(j, o) E[g(x) | o, j] is an integral of a product of Gaussians over the missing values alone;
-    as a function of o it has the same precision for every row, so the rows of a component need
-    but one matrix product. The time grows with the number of components that a row belongs to
-    times the square of the number of basis functions.
+    The time grows with the number of components that a row belongs to times the square of the
+    number of basis functions.
     """
-    mixture, o = fitted.mixture, X[:, observed]
-    log_joint = mixture.log_joint(X, observed)
-    shares = _shares(log_joint)
-    slope, offset, spread = mixture.conditional(observed)
-    density, basis, products = mixture.forms(), fitted.basis.full(), pairs.forms.full()
-    for j in (shares > 0).any(0).nonzero().squeeze(1):
+    o = X[:, observed]
+    products = torch.cat([features(o, diagonal=False), o.new_ones(len(o), 1)], dim=1)
+    shares = _shares(prepared.fitted.mixture.log_joint(X, observed))
+    for j in (shares > 0).any(0).nonzero().squeeze(1).tolist():
         rows = (shares[:, j] > 0).nonzero().squeeze(1)
-        here, level, single = o[rows], log_joint[rows, j].unsqueeze(1), density.at(j.unsqueeze(0))
-        product = basis.plus(single)
-        phi = (-0.5 * quadratics(here, marginal_forms(product, observed)) - level).exp()
-        both = marginal_forms(products.plus(single), observed)
-        squares = torch.cat(
-            [
-                (-0.5 * quadratics(here[r], both) - level[r]).exp() @ pairs.shares
-                for r in _chunks(len(rows), len(both.c))
-            ]
-        )
-        cross = _cross(fitted, product, phi, here, observed)
-        x = here @ slope[j].T + offset[j]  # (5.30)
-        moments = _moments(fitted, phi, squares, cross, x, spread[j])
-        yield _Part(rows, int(j), shares[rows, j], moments)
-
-
-def _cross(
-    fitted: PosteriorState,
-    product: Forms,
-    phi: Float[Tensor, "r m"],
-    o: Float[Tensor, "r o"],
-    observed: Bool[Tensor, " d"],
-) -> Float[Tensor, "2 r"]:
-    """Sum over i of E[phi_i (row i of the matrix) (x, 1)] where the observed o are exact."""
-    m, d = len(fitted.weights), len(observed)
-    if not len(fitted.linear):
-        return phi.new_zeros(2, len(phi))
-    rows = fitted.quadratic()[:, :m, m:]
-    inner = product.A[:, ~observed][:, :, ~observed]
-    sides = torch.cat([product.A[:, ~observed][:, :, observed], product.b[:, ~observed, None]], 2)
-    pulled = torch.linalg.solve(inner, sides)
-    loose = rows[:, :, :d][:, :, ~observed]
-    slope = rows[:, :, :d][:, :, observed] - torch.einsum("smu,muo->smo", loose, pulled[..., :-1])
-    constant = rows[:, :, d] + torch.einsum("smu,mu->sm", loose, pulled[..., -1])
-    return torch.stack([(phi * (o @ a.T + c)).sum(1) for a, c in zip(slope, constant)])
+        given, here, own = prepared.given(observed, j), products[rows], o[rows]
+        phi = exp_(here @ given.single)
+        squares, cross = phi.new_empty(len(rows), 3), phi.new_zeros(2, len(rows))
+        for r in _chunks(len(rows), given.both):
+            both = exp_(here[r] @ given.both)
+            squares[r] = (prepared.pairs.shares @ both.T).T
+        for total, slope, constant in zip(cross, given.slope, given.constant):
+            torch.sum(phi * (own @ slope.T + constant), 1, out=total)
+        x = own @ given.along.T + given.offset
+        moments = _moments(prepared, phi, squares, cross, x, given.spread)
+        yield _Part(rows, j, shares[rows, j], moments)
 
 
 def _noisy(
-    fitted: PosteriorState,
-    pairs: _Pairs,
+    prepared: Prepared,
     X: Float[Tensor, "r d"],
     noise: Float[Tensor, "r *d_d"],
     observed: Bool[Tensor, " d"],
@@ -220,18 +155,19 @@ def _noisy(
     """Rows with noise on what is observed (5.8-5.19), and perhaps missing values (5.44-5.66)."""
     if bool(observed.all()):
         everything = torch.arange(len(X), device=X.device)
-        moments = _noisy_moments(fitted, pairs, X, noise)
+        moments = _noisy_moments(prepared, X, noise)
         yield _Part(everything, 0, torch.ones_like(X[:, 0]), moments)
         return
+    mixture = prepared.fitted.mixture
     noise = noise if noise.dim() == 3 else torch.diag_embed(noise)
     noise, o = noise[:, observed][:, :, observed], X[:, observed]
-    shares = _noisy_shares(marginal_forms(fitted.mixture.forms(), observed), o, noise)
-    slope, offset, spread = fitted.mixture.conditional(observed)
+    shares = _noisy_shares(marginal_forms(mixture.forms(), observed), o, noise)
+    slope, offset, spread = mixture.conditional(observed)
     for j in (shares > 0).any(0).nonzero().squeeze(1):
         rows = (shares[:, j] > 0).nonzero().squeeze(1)
         x = o[rows] @ slope[j].T + offset[j]
         wide = spread[j] + slope[j] @ noise[rows] @ slope[j].T  # (5.57)
-        yield _Part(rows, int(j), shares[rows, j], _noisy_moments(fitted, pairs, x, wide))
+        yield _Part(rows, int(j), shares[rows, j], _noisy_moments(prepared, x, wide))
 
 
 def _noisy_shares(
@@ -251,25 +187,27 @@ def _noisy_shares(
 
 
 def _noisy_moments(
-    fitted: PosteriorState, pairs: _Pairs, x: Float[Tensor, "r d"], spread: Float[Tensor, "r *d_d"]
+    prepared: Prepared, x: Float[Tensor, "r d"], spread: Float[Tensor, "r *d_d"]
 ) -> Moments:
+    fitted, pairs = prepared.fitted, prepared.pairs
     m = len(fitted.weights)
-    rows = fitted.quadratic()[:, :m, m:]
+    rows = prepared.quadratic[:, :m, m:]
     parts = []
     for r in row_chunks(pairs.forms, spread):
         phi = log_expected(fitted.basis, x[r], spread[r]).exp()
-        squares = log_expected(pairs.forms, x[r], spread[r]).exp() @ pairs.shares
+        squares = log_expected(pairs.forms, x[r], spread[r]).exp() @ pairs.shares.T
         cross = phi.new_zeros(2, len(phi))
         if len(fitted.linear):
             tilted = tilted_mean(fitted.basis, x[r], spread[r])
             cross = torch.einsum("rm,rmd,smd->sr", phi, tilted, rows[..., :-1])
             cross = cross + (phi @ rows[..., -1].T).T
         wide = spread[r] if spread.dim() == 3 else torch.diag_embed(spread[r])
-        parts.append(_moments(fitted, phi, squares, cross, x[r], wide))
+        parts.append(_moments(prepared, phi, squares, cross, x[r], wide))
     return Moments(*(torch.cat(column) for column in zip(*parts)))
 
 
-def _chunks(n: int, k: int) -> Iterator[slice]:
-    step = max(1, CHUNK // k)
+def _chunks(n: int, coefficients: Float[Tensor, "f k"]) -> Iterator[slice]:
+    """Rows whose numbers, one for each pair, stay in a processor's cache."""
+    step = max(1, (CACHED if coefficients.device.type == "cpu" else CHUNK) // coefficients.shape[1])
     for start in range(0, n, step):
         yield slice(start, start + step)

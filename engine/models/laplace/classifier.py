@@ -21,7 +21,6 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import torch
-from gpytorch.constraints import Positive
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel, RBFKernel, ScaleKernel
 from gpytorch.models import GP
@@ -29,6 +28,7 @@ from jaxtyping import Float, Int
 from linear_operator.operators import MatmulLinearOperator
 from scant.errors import BadInput
 from scant.models.hyperprior import log_hyperprior
+from scant.models.laplace.kernels import LinearAndRBF, dense, squared_exponential, typical
 from scant.models.laplace.links import LIKELIHOODS, LINKS, Link, LinkDerivatives, probability
 from scant.optim.lbfgs import LBFGS
 from torch import Tensor
@@ -173,11 +173,23 @@ class Prior(NamedTuple):
     amplitude: float = 3.0  # of f, the median
     amplitude_spread: float = 1.5  # deviation of ln amplitude^2
     lengthscale_spread: float = 1.0  # deviation of ln lengthscale; the median is sqrt(d)
+    weight: float = 10.0  # variance of a weight of the linear part, the median; v is d times it
+    weight_spread: float = 0.7  # deviation of its logarithm
+    constant: float = 200.0  # variance of the constant, the median; the spread is that of amplitude
 
-    def log_prob(self, kernel: ScaleKernel, d: int) -> Float[Tensor, ""]:
-        """Its logarithm, up to a constant, for inputs of `d` features."""
+    def log_prob(self, kernel: ScaleKernel | LinearAndRBF, d: int) -> Float[Tensor, ""]:
+        """Its logarithm, up to a constant, for inputs of `d` features.
+
+        Those of the linear part are nearly flat: labels that were asked for are few of the rare
+        class, and a weaker slope would take too few rows for it.
+        """
+        if isinstance(kernel, LinearAndRBF):
+            weight = (kernel.slope / (d * self.weight)).log() / self.weight_spread
+            constant = (kernel.constant / self.constant).log() / self.amplitude_spread
+            away = torch.stack([weight, constant])
+            return self.log_prob(kernel.curved, d) - 0.5 * away.square().sum()
         scale = (kernel.outputscale / self.amplitude**2).log() / self.amplitude_spread
-        length = (kernel.base_kernel.lengthscale / _typical(d)).log() / self.lengthscale_spread
+        length = (kernel.base_kernel.lengthscale / typical(d)).log() / self.lengthscale_spread
         found: Tensor = -0.5 * (scale.square() + length.square().sum())
         return found
 
@@ -209,7 +221,7 @@ class LaplaceGPC(GP):
     ) -> None:
         super().__init__()
         self.link_name, self.ard, self.prior = link, ard, prior
-        self.kernel = _squared_exponential(x.shape[1], ard) if kernel is None else deepcopy(kernel)
+        self.kernel = squared_exponential(x.shape[1], ard) if kernel is None else deepcopy(kernel)
         self.kernel.to(x)
         self.likelihood = LIKELIHOODS[link]()
         self.register_buffer("x", x)
@@ -226,6 +238,8 @@ class LaplaceGPC(GP):
         ard: bool = False,
         prior: Prior | None = None,
         kernel: Kernel | None = None,
+        *,
+        linear: bool = False,
     ) -> LaplaceGPC:
         """A model of labeled rows.
 
@@ -236,6 +250,7 @@ class LaplaceGPC(GP):
             ard: Whether each feature has its own lengthscale.
             prior: On the hyperparameters; None: the evidence alone decides.
             kernel: In place of the squared exponential; copied. It decides about lengthscales.
+            linear: Add a linear and a constant part to the squared exponential.
 
         Raises:
             BadInput: An unknown link, no rows, labels or inputs that are not such; a prior with a
@@ -244,6 +259,8 @@ class LaplaceGPC(GP):
         if link not in LINKS:
             raise BadInput(f"The link must be one of {', '.join(LINKS)}, got {link!r}.")
         _check(x, y)
+        if linear and kernel is None:
+            kernel = LinearAndRBF(x.shape[1], ard)
         if prior is not None and kernel is not None and not _scaled(kernel):
             raise BadInput(
                 "The prior is on an output scale and lengthscales; give a ScaleKernel of a kernel "
@@ -262,8 +279,9 @@ class LaplaceGPC(GP):
         """Prior covariance of f between rows."""
         other = a if b is None else b
         if isinstance(self.kernel, ScaleKernel) and type(self.kernel.base_kernel) is RBFKernel:
-            # Without GPyTorch's lazy layer: the same numbers, and no second look at the rows.
-            return self.kernel.outputscale * self.kernel.base_kernel.forward(a, other)
+            return dense(self.kernel, a, other)
+        if isinstance(self.kernel, LinearAndRBF):
+            return self.kernel.forward(a, other)
         K: Tensor = self.kernel(a, other).to_dense()
         return K
 
@@ -369,25 +387,9 @@ class LaplaceGPC(GP):
         return probability(self.link_name, *self.latent(x))
 
 
-def _squared_exponential(d: int, ard: bool) -> ScaleKernel:
-    inner = RBFKernel(ard_num_dims=d if ard else None, lengthscale_constraint=_log())
-    kernel = ScaleKernel(inner.double(), outputscale_constraint=_log()).double()
-    inner.lengthscale = _typical(d)
-    kernel.outputscale = 4.0
-    return kernel
-
-
 def _scaled(kernel: Kernel) -> bool:
-    return isinstance(kernel, ScaleKernel) and kernel.base_kernel.has_lengthscale
-
-
-def _typical(d: int) -> float:
-    """A lengthscale for `d` standardized inputs: distances grow with the root of their number."""
-    return float(max(d, 1) ** 0.5)
-
-
-def _log() -> Positive:
-    return Positive(transform=torch.exp, inv_transform=torch.log)
+    scaled = isinstance(kernel, ScaleKernel) and kernel.base_kernel.has_lengthscale
+    return scaled or isinstance(kernel, LinearAndRBF)
 
 
 def _check(x: Tensor, y: Tensor) -> None:

@@ -25,7 +25,8 @@ def inducing_points(
     Args:
         place: `"kmeans"`: over the centres of the supports, each dimension scaled to unit variance
             (Yousefi 2021, section 5.3). `"even"`: the largest grid of at most `count` points, the
-            same spacing in the same scale, over the box that holds all supports.
+            same spacing in the same scale, over the box that holds all supports. `"inside"`: over
+            the pieces of all supports, or all of them, where they are no more than `count`.
         generator: A CPU generator.
 
     Raises:
@@ -35,9 +36,15 @@ def inducing_points(
         raise BadInput(f"There must be at least one inducing point, got {count}.")
     if place == "even":
         return _even(supports, dimensions, count)
-    if place != "kmeans":
-        raise BadInput(f"Place {place!r} is unknown; use 'kmeans' or 'even'.")
+    if place not in ("kmeans", "inside"):
+        raise BadInput(f"Place {place!r} is unknown; use 'kmeans', 'even' or 'inside'.")
     centres = centroids(supports, dimensions)
+    if place == "inside":
+        parts = pieces(supports, dimensions)
+        middles = (parts.lower + parts.upper) / 2
+        centres = torch.unique(middles.flatten(0, 1), dim=0)  # padding lies where others do
+        if len(centres) <= count:
+            return centres
     scale = centres.std(0, correction=0).clamp(min=1e-12)
     if len(centres) > ROWS:
         centres = centres[torch.randperm(len(centres), generator=generator)[:ROWS]]
@@ -110,6 +117,10 @@ def check(data: Data, tasks: int) -> None:
         (known, f"a task that is not one of 0 to {tasks - 1}", data.task),
         (exposure.isfinite() & (exposure > 0), "an exposure that is not above zero", exposure),
     ]
+    if (noise := data.known) is not None:
+        rules.append(
+            (noise.isfinite() & (noise >= 0), "known noise whose variance is below zero", noise)
+        )
     for good, what, values in rules:
         if not bool(good.all()):
             row = int((~good).nonzero()[0])

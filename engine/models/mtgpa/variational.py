@@ -59,6 +59,40 @@ class _Posterior(torch.autograd.Function):
         return to_K, None, to_A.T @ inverse, to_middle @ (2 * root), to_mean
 
 
+class _Blocks(torch.autograd.Function):
+    """The same of sets of k points each, with what is changed of all covariances within a set.
+
+    A is held as its transpose here, so that the rows of a set lie beside each other.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, K: Tensor, inverse: Tensor, cross: Tensor, root: Tensor, mean: Tensor, k: int
+    ) -> tuple[Tensor, Tensor]:
+        A = cross @ inverse.T
+        middle = root @ root.mT
+        middle.diagonal(dim1=-2, dim2=-1).sub_(1)
+        product = A @ middle
+        ctx.save_for_backward(inverse, A, root, middle, product, mean)
+        sets = A.unflatten(0, (-1, k))
+        return mean @ A.T, product.unflatten(1, (-1, k)) @ sets.mT
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        inverse, A, root, middle, product, mean = ctx.saved_tensors
+        by_mean, by_block = grads[0], grads[1] + grads[1].mT
+        k = by_block.shape[-1]
+        to_A, to_middle = by_mean.T @ mean, torch.empty_like(root)
+        for r, block in enumerate(by_block):
+            to_A += (block @ product[r].unflatten(0, (-1, k))).flatten(0, 1)
+            to_middle[r] = A.T @ (block @ A.unflatten(0, (-1, k))).flatten(0, 1)
+        inner = (to_middle @ middle).sum(0).addmm_((by_mean @ A).T, mean).triu_()
+        inner.diagonal().mul_(0.5)
+        to_K = inverse.T @ inner @ inverse
+        to_K = (to_K + to_K.T).mul_(-0.5)
+        return to_K, None, to_A @ inverse, to_middle @ root, by_mean @ A, None
+
+
 class _Prior:
     """A zero-mean GP as a strategy wants it; the kernel belongs to the coregionalisation."""
 
@@ -143,6 +177,17 @@ class Latent(VariationalStrategy):
         cross = kernel.forward(x, self.inducing_points)
         means, change = _Posterior.apply(K, inverse, cross, root, mean)
         return means, (kernel.forward(x, x, diag=True) + self.jitter_val + change).clamp(min=0)
+
+    def blocks(
+        self, points: Float[Tensor, "n k d"]
+    ) -> tuple[Float[Tensor, "r n k"], Float[Tensor, "r n k k"]]:
+        """Means of each function at sets of points, and covariances within each set."""
+        K, inverse, root, mean = self._held or self._factors()
+        kernel, k = self.model.kernel, points.shape[1]
+        cross = kernel.forward(points.flatten(0, 1), self.inducing_points)
+        means, change = _Blocks.apply(K, inverse, cross, root, mean, k)
+        jitter = self.jitter_val * torch.eye(k, dtype=K.dtype, device=K.device)
+        return means.unflatten(1, (-1, k)), kernel.within(points) + jitter + change
 
     def _factors(self) -> Factors:
         Z, q = self.inducing_points, self._variational_distribution

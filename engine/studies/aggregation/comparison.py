@@ -22,7 +22,7 @@ def comparison(fitted: FittedMTGPA, train: TrainingData) -> Comparison | None:
     if mine.sum() < LEAST_ROWS or not test.any():
         return None
     exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
-    supports = space.tensors_of(observed.lo[test], observed.hi[test], fitted.device)
+    supports = space.supports_of(observed, test, fitted.device)
     density = fitted.log_predictive(fitted.data_of(observed, test), number)
     return Comparison(
         x=_columns(observed, mine),
@@ -39,4 +39,7 @@ def comparison(fitted: FittedMTGPA, train: TrainingData) -> Comparison | None:
 
 def _columns(observed: Supports, which: Bool[np.ndarray, " n"]) -> Float[np.ndarray, "m k"]:
     lo, hi = observed.lo[which], observed.hi[which]
-    return np.concatenate([(lo + hi) / 2, hi - lo, observed.exposure[which, None]], axis=1)
+    columns = [(lo + hi) / 2, hi - lo, observed.exposure[which, None]]
+    if observed.covariates is not None:
+        columns.append(observed.covariates[which])
+    return np.concatenate(columns, axis=1)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from scant.errors import BadInput
-from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.entry import ENTRY
 from scant.studies.aggregation.fitted import FittedMTGPA
+from scant.studies.aggregation.maps import polygon
 from scant.studies.aggregation.scarcity import curve, retrain
 
 GRID = 200
@@ -24,6 +24,8 @@ def answer(fitted: FittedMTGPA, question: str, query: dict[str, Any]) -> dict[st
         return box(fitted, query)
     if question == "field":
         return fitted.field(str(query.get("task", fitted.scarce)))
+    if question == "polygon":
+        return polygon(fitted, query)
     if question == "scarcity":
         return curve(fitted)
     if question == "retrain":
@@ -39,9 +41,7 @@ def box(fitted: FittedMTGPA, query: dict[str, Any]) -> dict[str, np.ndarray]:
         raise BadInput(f"A box needs a lower and an upper bound of {', '.join(dims)}.")
     lo, hi = np.minimum(*bounds)[None], np.maximum(*bounds)[None]
     task = fitted.task(str(query.get("task", fitted.scarce)))
-    mean, std, new = (
-        float(v[0]) for v in fitted.ask(space.tensors_of(lo, hi, fitted.device), task)
-    )
+    mean, std, new = (float(v[0]) for v in fitted.ask(fitted.boxes(lo, hi), task))
     std = max(std, 1e-12 * max(abs(mean), 1.0))
     grid = np.linspace(mean - 4 * std, mean + 4 * std, GRID)
     return {

@@ -9,17 +9,18 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 from scant.errors import BadInput
-from scant.models.mtgpa.likelihoods import MTGPAPrediction
+from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
 from scant.studies import intervals
 from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.beside import known_of
+from scant.studies.aggregation.population import People
 from scant.studies.aggregation.preprocessing import Scale
-from scant.studies.aggregation.settings import AggregationSettings
-from scant.studies.aggregation.stack import Parts, Stack
+from scant.studies.aggregation.settings import COUNTED, AggregationSettings
+from scant.studies.aggregation.stack import Stack
 from scant.studies.aggregation.table import Supports
 from torch import Tensor
-from torch.distributions import Normal
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class FittedMTGPA:
         whole: All rows of the table, or those of them that were kept with the model.
         device: Where the model is.
         stack: What the model is averaged with for the scarce task.
+        people: Whose number weighs the points inside of polygons; None: their areas do.
     """
 
     settings: AggregationSettings
@@ -69,6 +71,7 @@ class FittedMTGPA:
     whole: Supports
     device: torch.device
     stack: Stack | None = None
+    people: People | None = None
 
     def task(self, name: str) -> int:
         """The number of a task of the model.
@@ -82,16 +85,37 @@ class FittedMTGPA:
 
     def data_of(self, observed: Supports, rows: np.ndarray) -> Data:
         """Rows of a table as the model takes them: its own task numbers, values scaled."""
-        return space.data_of(observed, rows, self.tasks, self.scale, self.device)
+        return space.data_of(
+            self.settings, observed, rows, self.tasks, self.kinds, self.scale, self.device
+        )
+
+    def unit(self, task: int, exposure: Tensor | None = None) -> Tensor | float:
+        """What values of the model are multiplied by: by its scale, and counts to become rates."""
+        factor = self.scale[task].factor
+        if not self.settings.rate_per or self.kinds[task] not in COUNTED:
+            return factor
+        per: Tensor | float = factor * self.settings.rate_per
+        return per if exposure is None else per / exposure
+
+    def known(self, supports: Supports, rows: np.ndarray, task: int) -> Tensor | None:
+        """Variances of known noise of rows of a task, in the unit of the model."""
+        factor = self.scale[task].factor
+        return known_of(self.settings, supports, rows, factor, self.device)
 
     def ask(
-        self, supports: Tensor, task: int, exposure: Tensor | None = None
+        self,
+        supports: Tensor,
+        task: int,
+        exposure: Tensor | None = None,
+        known: Tensor | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
-        prediction: MTGPAPrediction = self.model.predict(supports, task, exposure)
-        if mixture := self._mixture(supports, task, prediction):
-            prediction = mixture.moments()
-        offset, factor = self.scale[task].offset, self.scale[task].factor
+        stacked = self._stacked(supports, task, exposure, known)
+        if stacked is None:
+            prediction = self.model.predict(supports, task, exposure, known)
+        else:
+            prediction = stacked.moments()
+        offset, factor = self.scale[task].offset, self.unit(task, exposure)
         mean = offset + factor * prediction.mean
         std, new = (
             factor * prediction.variance.sqrt(),
@@ -99,32 +123,43 @@ class FittedMTGPA:
         )
         return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
 
-    def _mixture(self, supports: Tensor, task: int, told: MTGPAPrediction) -> Parts | None:
-        """What is averaged at some supports, in the unit of the model; None: nothing is."""
+    def _stacked(
+        self,
+        supports: Tensor,
+        task: int,
+        exposure: Tensor | None = None,
+        known: Tensor | None = None,
+    ) -> Mixture | None:
+        """The model's average with others, in the unit of the model; None: it stands alone."""
         if self.stack is None or task != self.stack.task or not len(supports):
             return None
-        return self.stack.parts(supports, told)
+        if supports.shape[1] > 2 * len(self.dims):  # polygons, asked of a model of points
+            return None
+        return self.stack.mixture(supports, self.model.mixture(supports, task, exposure, known))
 
     def log_predictive(self, data: Data, task: int) -> np.ndarray:
         """Log densities (or probabilities) of observations of a task, in its unit; nats a row."""
-        told: MTGPAPrediction = self.model.predict(data.supports, task)
-        if mixture := self._mixture(data.supports, task, told):
-            each = Normal(mixture.mean, mixture.std).log_prob(data.y)
-            density = (mixture.weights.log() + each).logsumexp(0)
-        else:
-            density = self.model.log_predictive(data)
+        stacked = self._stacked(data.supports, task, data.exposure, data.known)
+        density = self.model.log_predictive(data) if stacked is None else stacked.log_prob(data.y)
         return np.asarray(density.detach().cpu().numpy() - np.log(self.scale[task].factor))
 
-    def ends(self, supports: Tensor, task: int, exposure: Tensor | None = None) -> intervals.Ends:
+    def ends(
+        self,
+        supports: Tensor,
+        task: int,
+        exposure: Tensor | None = None,
+        known: Tensor | None = None,
+    ) -> intervals.Ends:
         """Ends of the intervals of a new observation, in the task's unit."""
         p = torch.as_tensor(intervals.PROBABILITIES).to(supports)
-        told: MTGPAPrediction = self.model.predict(supports, task, exposure)
-        if mixture := self._mixture(supports, task, told):
-            columns = (mixture.weights, mixture.mean, mixture.std)
+        if stacked := self._stacked(supports, task, exposure, known):
+            columns = (stacked.weights, stacked.mean, stacked.std)
             own = intervals.mixture(*(c.T.cpu().numpy() for c in columns))
         else:
-            own = self.model.quantiles(supports, task, p, exposure).cpu().numpy()
-        return np.asarray(self.scale[task].offset + self.scale[task].factor * own)
+            own = self.model.quantiles(supports, task, p, exposure, known).cpu().numpy()
+        unit = self.unit(task, exposure)
+        factor = unit.cpu().numpy() if isinstance(unit, Tensor) else unit
+        return np.asarray(self.scale[task].offset + factor * own)
 
     def predictions(self, supports: Supports) -> dict[str, np.ndarray]:
         """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
@@ -134,9 +169,10 @@ class FittedMTGPA:
             mine = supports.task == t
             if mine.any():
                 exposure = torch.as_tensor(supports.exposure[mine]).to(self.device)
-                boxes = space.tensors_of(supports.lo[mine], supports.hi[mine], self.device)
-                out[:, mine] = np.stack(self.ask(boxes, t, exposure))
-                ends[:, mine] = self.ends(boxes, t, exposure)
+                boxes = space.supports_of(supports, mine, self.device)
+                known = self.known(supports, mine, t)
+                out[:, mine] = np.stack(self.ask(boxes, t, exposure, known))
+                ends[:, mine] = self.ends(boxes, t, exposure, known)
         mean, std, new = out
         return {
             **{"mean": mean, "std": std, "std_y": new, "std_model": std},
@@ -150,8 +186,13 @@ class FittedMTGPA:
         number = self.task(task)
         if not sides:
             return {name: np.empty(0) for name in ("mean", "std_f", "std_y")}
-        supports = space.tensors_of(*space.cells(sides), self.device)
+        supports = self.boxes(*space.cells(sides))
         return dict(zip(("mean", "std_f", "std_y"), self.ask(supports, number)))
+
+    def boxes(self, lo: np.ndarray, hi: np.ndarray) -> Tensor:
+        """Boxes as the model takes them, where covariates have their means."""
+        made = space.tensors_of(lo, hi, self.device)
+        return torch.cat([made, made.new_zeros(len(made), self.model.prior.covariates)], dim=1)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The arrays that the catalog promises while the model is trained."""

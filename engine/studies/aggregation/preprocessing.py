@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,27 @@ import torch
 from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
+from scant.models.mtgpa.areas import fits
 from scant.models.mtgpa.prior import Data
+from scant.studies.aggregation.beside import (
+    counts_of,
+    covariates,
+    fitting,
+    known_covariates,
+    known_of,
+    with_errors,
+)
+from scant.studies.aggregation.capacity import inside_each
+from scant.studies.aggregation.population import People
 from scant.studies.aggregation.settings import (
+    COUNTED,
+    EXACT,
     MOST_EXACT,
     MOST_KNOWN,
     MOST_LATENT,
     MOST_LEARNED,
+    MOST_NODE_ROWS,
+    MOST_PIECES,
     AggregationSettings,
 )
 from scant.studies.aggregation.table import Supports, check_values, of
@@ -29,7 +44,6 @@ from torch import Tensor
 MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
 COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
 LEAST_TEST = 2  # rows that can be scored
-MOST_COUNTED = 100.0  # mean of counts; noise of larger ones is mostly not that of counting
 MOST_SHOWN = 1500  # observations that travel to the page
 
 
@@ -111,22 +125,27 @@ def likelihoods(settings: AggregationSettings, observed: Supports, name: str) ->
     """The likelihood of each task.
 
     Raises:
-        BadInput: A value that the likelihood asked for excludes, an unknown task or likelihood.
+        BadInput: A value that the likelihood asked for excludes, an unknown task or likelihood;
+            rates are to become counts, and there is no exposure.
     """
+    per = settings.rate_per
+    if per and not (observed.exposure != 1).any():
+        raise BadInput(
+            f"Setting 'rate_per' is {per:g}, so that y are rates, but {name} has no column "
+            "'exposure' of what they are rates of; name the column with the population, or set "
+            "rate_per to 0."
+        )
     chosen = named(settings.likelihoods, observed)
     for t, task in enumerate(observed.tasks):
         if task in chosen:
             continue
-        y = observed.y[(observed.task == t) & np.isfinite(observed.y)]
-        whole = len(y) > 0 and bool((y == np.round(y)).all() and (y >= 0).all())
-        if settings.likelihood != "auto":
-            chosen[task] = settings.likelihood
-        elif whole and y.max() <= 1:
-            chosen[task] = "bernoulli"
+        rows = (observed.task == t) & np.isfinite(observed.y)
+        y, exposure = observed.y[rows], observed.exposure[rows]
+        if settings.likelihood == AUTO:
+            chosen[task] = fitting(counts_of(y, exposure, per) if per else y, exposure)
         else:
-            few = whole and y.mean() <= MOST_COUNTED
-            chosen[task] = "poisson" if few else "gaussian"
-    check_values(observed, chosen, name=name)
+            chosen[task] = settings.likelihood
+    check_values(observed, chosen, rates=per > 0, name=name)
     return [chosen[task] for task in observed.tasks]
 
 
@@ -136,16 +155,21 @@ def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
     Two tasks that are one quantity share a function; more tasks are of more quantities, which one
     function cannot serve (four tasks of births: SMSE 0.28 with one, 0.008 with two).
     """
-    return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
+    wanted = 0 if settings.n_latent == AUTO else settings.n_latent
+    return (settings.rank,) * (wanted or min(-(-tasks // 2), MOST_LATENT))
 
 
-def exact(settings: AggregationSettings, kinds: list[str], rows: int, points: bool) -> bool:
+def exact(
+    settings: AggregationSettings, kinds: list[str], rows: int, points: bool, pieces: int = 1
+) -> bool:
     """Whether inference is exact, of so many rows that are all points or not; see the setting.
+
+    `pieces` are those of a row: a polygon is as many points, each of which meets all others.
 
     Raises:
         BadInput: It is asked for where a likelihood or minibatches exclude it.
     """
-    met = [f"a {kind} likelihood" for kind in kinds if kind != "gaussian"]
+    met = [f"a {kind} likelihood" for kind in kinds if kind not in EXACT]
     if settings.batch_size:
         met.append(f"batch_size {settings.batch_size}")
     if settings.kernel not in (AUTO, "eq") and not points:  # a box is many of them, all in pairs
@@ -157,7 +181,40 @@ def exact(settings: AggregationSettings, kinds: list[str], rows: int, points: bo
             "variational."
         )
     quick = rows <= (MOST_KNOWN if settings.kernel == AUTO else MOST_EXACT) and not met
+    quick &= pieces == 1 or rows * pieces <= MOST_PIECES
     return settings.inference == "exact" or (settings.inference == "auto" and quick)
+
+
+def by_laplace(
+    settings: AggregationSettings, kinds: list[str], rows: int, latents: int, summed: bool
+) -> bool:
+    """Whether counts of areas, of so many rows with so many points in all, go by Laplace's
+    approximation; see the setting.
+
+    Args:
+        summed: Whether rates are sums over polygons of a map.
+
+    Raises:
+        BadInput: It is asked for where tasks or minibatches exclude it.
+    """
+    met = [f"a {kind} likelihood" for kind in kinds if kind not in COUNTED]
+    if not summed:
+        met.append("no map of counts whose rates are sums")
+    if settings.batch_size:
+        met.append(f"batch_size {settings.batch_size}")
+    if settings.inference == "laplace" and met:
+        raise BadInput(
+            "Setting 'inference' is laplace, which takes counts on a map, sums of rates, and all "
+            f"rows at once; here it meets {met[0]}. Choose auto or variational."
+        )
+    quick = not met and fits(rows, latents)
+    return settings.inference == "laplace" or (settings.inference == "auto" and quick)
+
+
+def over_nodes(settings: AggregationSettings, rows: int) -> bool:
+    """Whether an exact model of so many rows averages over its hyperparameters."""
+    few = settings.hyperparameters == AUTO and rows <= MOST_NODE_ROWS
+    return few or settings.hyperparameters == "nodes"
 
 
 def learned(s: AggregationSettings, data: Data) -> Data:
@@ -195,7 +252,7 @@ def scales(
     kinds: list[str],
 ) -> list[Scale]:
     """Mean and deviation of what is learned from, of all Gaussian tasks or of each."""
-    gaussian = np.array([kind in ("gaussian", "heteroscedastic") for kind in kinds])
+    gaussian = np.array([kind in (*EXACT, "heteroscedastic") for kind in kinds])
     apart = settings.standardize == "each task"
     if settings.standardize == "auto":
         apart = differ([observed.y[rows & (observed.task == t)] for t in np.flatnonzero(gaussian)])
@@ -232,7 +289,7 @@ def edges(observed: Supports, scarce: str) -> list[Float[np.ndarray, " _"]]:
     points), or a whole number of times that where there would be too many cells.
     """
     d = len(observed.dims)
-    if d not in MOST_CELLS:
+    if d not in MOST_CELLS or observed.inside is not None:  # a map is drawn as its polygons
         return []
     low, high = observed.lo.min(0), observed.hi.max(0)
     span = np.maximum(high - low, 1e-12)
@@ -258,6 +315,27 @@ def tensors_of(lo: np.ndarray, hi: np.ndarray, device: torch.device) -> Float[Te
     return boxes(torch.as_tensor(lo), torch.as_tensor(hi)).to(device)
 
 
+def supports_of(observed: Supports, rows: np.ndarray, device: torch.device) -> Float[Tensor, "m c"]:
+    """Rows (chosen or numbered) of a table as the model takes them, covariates behind.
+
+    A polygon's points each lie in all of what its row spans in further dimensions.
+    """
+    if observed.covariates is not None:
+        z = torch.as_tensor(observed.covariates[rows]).to(device)
+        bare = replace(observed, covariates=None)
+        return torch.cat([supports_of(bare, rows, device), z], dim=1)
+    lo, hi = observed.lo[rows], observed.hi[rows]
+    if observed.inside is None:
+        return tensors_of(lo, hi, device)
+    inside = observed.inside[rows]
+    flat = inside.shape[2] - 1  # dimensions of the map
+    ends = [
+        np.broadcast_to(e[:, None, flat:], (*inside.shape[:2], e.shape[1] - flat)) for e in (lo, hi)
+    ]
+    pieces = [inside[..., :flat], ends[0], inside[..., :flat], ends[1], inside[..., flat:]]
+    return torch.as_tensor(np.concatenate(pieces, axis=2)).flatten(1).to(device)
+
+
 def of_rows(
     scale: list[Scale], task: Int[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
@@ -267,21 +345,33 @@ def of_rows(
 
 
 def data_of(
-    observed: Supports, rows: np.ndarray, tasks: list[str], scale: list[Scale], device: torch.device
+    settings: AggregationSettings,
+    observed: Supports,
+    rows: np.ndarray,
+    tasks: list[str],
+    kinds: list[str],
+    scale: list[Scale],
+    device: torch.device,
 ) -> Data:
     """Rows (chosen or numbered) of a table as the model takes them.
 
     Args:
         tasks: Of the model, which numbers them so; all rows are of one of these.
+        kinds: The likelihoods of those tasks.
         scale: Of those tasks: values are scaled by it.
     """
     number = np.array([tasks.index(observed.tasks[t]) for t in observed.task[rows]], dtype=np.int64)
     offset, factor = of_rows(scale, number)
+    y, exposure = observed.y[rows], observed.exposure[rows]
+    if settings.rate_per:
+        counted = np.isin(np.array(kinds, dtype=object)[number], COUNTED)
+        y = np.where(counted, counts_of(y, exposure, settings.rate_per), y)
     return Data(
-        tensors_of(observed.lo[rows], observed.hi[rows], device),
-        torch.as_tensor((observed.y[rows] - offset) / factor).to(device),
+        supports_of(observed, rows, device),
+        torch.as_tensor((y - offset) / factor).to(device),
         torch.as_tensor(number).to(device),
-        torch.as_tensor(observed.exposure[rows]).to(device),
+        torch.as_tensor(exposure).to(device),
+        known_of(settings, observed, rows, factor, device),
     )
 
 
@@ -311,6 +401,8 @@ def metadata_of(
         "likelihoods": kinds,
         "scarce": scarce,
         "dims": list(observed.dims),
+        **({"system": observed.system} if observed.system else {}),
+        **({"covariates": [list(c) for c in observed.named]} if observed.named else {}),
         "range": [[float(a), float(b)] for a, b in zip(whole.lo.min(0), whole.hi.max(0))],
         "edges": [side.tolist() for side in sides],
         "truth": truth_of(whole, sides, scarce),
@@ -341,19 +433,40 @@ def truth_of(observed: Supports, sides: list[np.ndarray], scarce: str) -> list[f
     return results if any(v is not None for v in results) else None
 
 
-def kept(rows: dict[str, Tensor], tasks: list[str], dims: list[str]) -> Supports:
+def kept(rows: dict[str, Tensor], tasks: list[str], metadata: dict[str, Any]) -> Supports:
     """The rows that stayed with a fitted model."""
     of_row = {name: values.numpy() for name, values in rows.items()}
     unknown = np.full(len(of_row["y"]), np.nan)
-    return Supports(tuple(tasks), tuple(dims), y_err=unknown, truth=unknown, **of_row)
+    dims, system = tuple(metadata["dims"]), metadata.get("system", "")
+    own: dict[str, Any] = {"y_err": unknown, "named": known_covariates(metadata), **of_row}
+    return Supports(tuple(tasks), dims, truth=unknown, system=system, **own)
 
 
-def read(table: pd.DataFrame, metadata: dict[str, Any] | None = None) -> Supports:
+def read(
+    settings: AggregationSettings,
+    table: pd.DataFrame,
+    metadata: dict[str, Any] | None = None,
+    people: People | None = None,
+) -> Supports:
     """The table's arrays; with the tasks and dimensions of a fitted study, where there is one.
 
     Raises:
         BadInput: See `supports.of`.
     """
+    points = inside_each(settings, len(table))
     if metadata is None:
-        return of(table)
-    return of(table, dims=metadata["dims"], tasks=metadata["tasks"], **words(table))
+        own = covariates(settings, table)
+        found = of(table, points=points, covariates=own, people=people)
+        return with_errors(found) if settings.known_noise else found
+    dims, system = metadata["dims"], metadata.get("system", "")
+    tasks = metadata["tasks"]
+    return of(
+        table,
+        dims=dims,
+        tasks=tasks,
+        system=system,
+        points=points,
+        covariates=known_covariates(metadata),
+        people=people,
+        **words(table),
+    )

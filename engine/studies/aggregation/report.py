@@ -13,12 +13,14 @@ from scant.models.mtgpa.baselines import alone, baseline
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
+from scant.studies.aggregation.settings import MOST_PIECES
 
 BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
 FIT_STEPS = 40
 LEAST_SCORED = 2 * space.LEAST_TEST  # rows of a task, of which some are held out
 SHOWN = 2000  # test rows that travel to the page
 CHECKED = 2000  # training rows of the aggregate check
+LEAST_COUNTS, MOST_COUNTS = 20, 500  # rows of a task that tell whether counts are Poisson
 NAMES = {
     "kriging": "area-to-point kriging, this task alone",
     "single": "exact GP on centroids, this task alone",
@@ -44,6 +46,7 @@ def write_report(fitted: FittedMTGPA, train: TrainingData) -> Report:
         f"Aggregate check: {100 * held:.0f}% of the observed averages lie within the 95% interval "
         "of the posterior average over their own box."
     )
+    notes += overdispersed(fitted, train.data)
     empty = np.empty(0)
     for name in ("test_y", "test_mean", "test_std"):
         arrays.setdefault(name, empty)
@@ -64,6 +67,32 @@ def nothing_held_out(task: str, rows: int) -> str:
     )
 
 
+def overdispersed(fitted: FittedMTGPA, data: Data) -> list[str]:
+    """Sentences on Poisson tasks whose counts vary about the fitted rates by more than chance.
+
+    By the mean of (y - mean)^2 / mean over rows: it is below 1 where rates follow the counts, and
+    is counted as more where it is by three of its deviations above 1, those of Poisson counts.
+    """
+    notes = []
+    for t, kind in enumerate(fitted.kinds):
+        own = data.of_task(t)
+        if kind != "poisson" or len(own.y) < LEAST_COUNTS:
+            continue
+        few = torch.linspace(0, len(own.y) - 1, min(len(own.y), MOST_COUNTS)).long()
+        own = own.at(few.to(own.y.device))
+        told = fitted.model.predict(own.supports, t, own.exposures())
+        rate = told.mean.clamp(min=1e-6)
+        ratio = float(((own.y - rate).square() / rate).mean())
+        deviation = float(((2 + (1 / rate).mean()) / len(rate)).sqrt())
+        if ratio > 1 + 3 * deviation:
+            notes.append(
+                f"Counts of {fitted.tasks[t]} vary {ratio:.1f} times as much about the fitted "
+                "rates as Poisson's would; choose likelihood negative_binomial, whose intervals "
+                "are wider."
+            )
+    return notes
+
+
 def on_test_rows(
     fitted: FittedMTGPA,
     train: TrainingData,
@@ -74,9 +103,9 @@ def on_test_rows(
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
     """Scores of this run and of the baselines, and the predictions themselves."""
     observed = train.observed
-    supports = space.tensors_of(observed.lo[test], observed.hi[test], fitted.device)
+    supports = space.supports_of(observed, test, fitted.device)
     exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
-    mean, _, std = fitted.ask(supports, number, exposure)
+    mean, _, std = fitted.ask(supports, number, exposure, fitted.known(observed, test, number))
     own = fitted.data_of(observed, test)
     log_density = fitted.log_predictive(own, number)
     rows = [
@@ -107,15 +136,19 @@ def baselines(
     """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
     if any(kind != "gaussian" for kind in fitted.kinds) or len(train.data.y) > BASELINE_ROWS:
         return []
+    pieces = 1 if train.observed.inside is None else train.observed.inside.shape[1]
+    if pieces > 1 and pieces * len(train.data.y) > MOST_PIECES:
+        return []
     scale, rows = fitted.scale[number], []
-    d = len(fitted.dims)
+    d, split = len(fitted.dims), fitted.model.prior.split
+    data, own = (part._replace(supports=split(part.supports)[0]) for part in (train.data, own))
     for name in names:
         if name in ("kriging", "single"):
-            given, task = alone(train.data, number), 0
+            given, task = alone(data, number), 0
             if len(given.y) < 3:
                 continue
         elif len(fitted.kinds) > 1:
-            given, task = train.data, number
+            given, task = data, number
         else:
             continue
         generator = torch.Generator().manual_seed(fitted.settings.seed)
@@ -168,6 +201,11 @@ def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
     result = fitted.model.aggregate_check(chosen)
     task = chosen.task.cpu().numpy()
     offset, factor = space.of_rows(fitted.scale, task)
+    if fitted.settings.rate_per:
+        exposure = chosen.exposures()
+        units = [fitted.unit(t, exposure) for t in range(len(fitted.kinds))]
+        table = torch.stack([torch.as_tensor(u).to(exposure).expand_as(exposure) for u in units])
+        factor = table[chosen.task, torch.arange(len(task))].cpu().numpy()
     y = offset + factor * chosen.y.cpu().numpy()
     mean = offset + factor * result.prediction.mean.cpu().numpy()
     variance = (result.prediction.variance + result.prediction.noise).cpu().numpy()

@@ -15,14 +15,16 @@ import torch
 from jaxtyping import Int
 from scant import metrics
 from scant.errors import BadInput
+from scant.models.mtgpa.areas import AreaGP
 from scant.models.mtgpa.exact import ExactGP, ExactTrainer
+from scant.models.mtgpa.likelihoods import MTGPAPrediction
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.optim.trainer import Trainer
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.preprocessing import COUNTS, counts
-from scant.studies.aggregation.settings import MOST_EXACT
+from scant.studies.aggregation.settings import EXACT, MOST_EXACT, MOST_PIECES
 
 REPEATS = 3
 MOST_ROWS = 1200  # exact inference costs their cube
@@ -43,18 +45,21 @@ def curve(fitted: FittedMTGPA) -> dict[str, np.ndarray]:
     Raises:
         BadInput: A likelihood is not Gaussian, or no row of the scarce task is held out.
     """
-    if any(kind != "gaussian" for kind in fitted.kinds):
+    if any(kind not in EXACT for kind in fitted.kinds):
         raise BadInput(
             "This curve needs exact posteriors, which only Gaussian likelihoods have; move the "
             "slider instead, which trains the model anew."
         )
     test, fine, others = _rows(fitted)
-    if len(others) > MOST_ROWS - COUNTS[0]:
+    inside, most = fitted.whole.inside, MOST_ROWS
+    if inside is not None:  # each polygon is many points
+        most = min(most, MOST_PIECES // inside.shape[1])
+    if len(others) > most - COUNTS[0]:
         raise BadInput(
             f"The other tasks have {len(others):,} rows; this curve is computed exactly, which is "
-            f"quick for up to {MOST_ROWS:,} rows. Move the slider instead."
+            f"quick for up to {most:,} rows. Move the slider instead."
         )
-    query = counts(min(len(fine), MOST_ROWS - len(others)))
+    query = counts(min(len(fine), most - len(others)))
     result = np.full((2, 2, REPEATS, len(query)), np.nan)
     for repeat in range(REPEATS):
         for k, n in enumerate(query):
@@ -95,6 +100,12 @@ def _trained_on(fitted: FittedMTGPA, data: Data) -> TaskGP:
     An exact one, of more rows than are quick, keeps its hyperparameters.
     """
     s, model = fitted.settings, deepcopy(fitted.model)
+    if isinstance(model, AreaGP):
+        areas = AreaGP(model.likelihoods, model.prior, data)
+        learning = ExactTrainer(areas)
+        for _ in range(EXACT_STEPS):
+            learning.step()
+        return areas
     if isinstance(model, ExactGP):
         exact = _on(model, data)
         trainer: Trainer = ExactTrainer(exact)
@@ -107,7 +118,7 @@ def _trained_on(fitted: FittedMTGPA, data: Data) -> TaskGP:
         torch.Generator().manual_seed(s.seed),
         scheme="natural" if model.natural else "adam",
         rate=s.learning_rate / 2,
-        natural_rate=0.3 if all(kind == "gaussian" for kind in fitted.kinds) else 0.1,
+        natural_rate=0.3 if all(kind in EXACT for kind in fitted.kinds) else 0.1,
         halving=STEPS // 2,
         batch=BATCH if len(data.y) > 2 * BATCH else None,
     )
@@ -126,10 +137,11 @@ def _scores(fitted: FittedMTGPA, model: TaskGP, test: Rows, fine: Rows) -> tuple
     """SMSE and SNLP on the held-out rows, beside the mean and variance of all fine rows."""
     number = fitted.task(fitted.scarce)
     scale, own = fitted.scale[number], fitted.data_of(fitted.whole, test)
-    mean = model.predict(own.supports, number).mean.cpu().numpy()
+    told: MTGPAPrediction = model.predict(own.supports, number, own.exposure)
+    mean = (fitted.unit(number, own.exposure) * told.mean).cpu().numpy()
     density = model.log_predictive(own).detach().cpu().numpy() - np.log(scale.factor)
     y = fitted.whole.y[test]
-    smse = metrics.smse(y, scale.offset + scale.factor * mean)
+    smse = metrics.smse(y, scale.offset + mean)
     return smse, metrics.snlp(y, density, fitted.whole.y[fine])
 
 

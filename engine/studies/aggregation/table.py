@@ -2,24 +2,30 @@
 
 A row is one observation of one task: the average of `y` over a box with the bounds `<dim>_lo` and
 `<dim>_hi` in each input dimension, or the value at the point `<dim>`, which is a box of width zero.
-What a file may hold stands in `TABLE`, so that the common reader (`scant.tables.read.read_table`)
-checks it cell by cell; `of` makes arrays of a table that was read, and `Supports.frame` a table of
-arrays. Bounds are in each dimension's own unit, `y` in its task's.
+In place of two dimensions there may be a column `geometry` with a polygon or a point, which becomes
+weighted points in metres (`polygons`). What a file may hold stands in `TABLE`, so that the common
+reader (`scant.tables.read.read_table`) checks it cell by cell; `of` makes arrays of such a table,
+and `Supports.frame` a table of arrays. Bounds are in each dimension's own unit, `y` in its
+task's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
+from scant.studies.aggregation import polygons
+from scant.studies.aggregation.population import People
 from scant.studies.split import COLUMNS, TEST, TRAIN
+from scant.tables import geometry
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
-from scant.tables.schema import Column, RowNumbers, TableSchema
+from scant.tables.schema import COVARIATE, Column, RowNumbers, TableSchema
 
 TABLE = TableSchema(
     columns=(
@@ -43,18 +49,40 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             positive=True,
-            doc="standard deviation of the noise of y; kept, but not used: the model learns one "
-            "noise a task",
-            aliases=("y_error", "y_std", "y_sd", "std", "sd", "sigma", "error", "uncertainty"),
-            note="it is not used, for the model learns one noise variance of each task; leave it "
-            "out, or give what differs much in noise a task of its own",
+            doc="standard deviation of the noise of y that is known, such as a standard error; "
+            "Gaussian tasks learn what noise there is beside it",
+            aliases=(
+                *("y_error", "y_std", "y_sd", "std", "sd", "sigma", "error", "uncertainty"),
+                *("standard_error", "se", "stderr"),
+            ),
         ),
         Column(
             "exposure",
             required=False,
             missing=True,
             positive=True,
-            doc="what the rate of a Poisson task is multiplied by; empty means 1",
+            doc="what the rate of counts is multiplied by: people, births, hours; the denominator "
+            "of a rate; empty means 1",
+            aliases=("population", "denominator", "at_risk", "person_years", "pop"),
+        ),
+        Column(
+            geometry.COLUMN,
+            "geometry",
+            required=False,
+            doc="the row's polygon, multipolygon or point, in place of bounds: well-known text in "
+            "longitude and latitude, or in front of it SRID=<EPSG code>;",
+            aliases=geometry.ALIASES,
+            guessed=False,
+        ),
+        Column(
+            "area_name",
+            "label",
+            required=False,
+            missing=True,
+            doc="name of the row's polygon, shown on maps; never learned",
+            aliases=("place", "name", "county", "district", "municipality", "region"),
+            only_with=geometry.COLUMN,
+            guessed=False,
         ),
         *COLUMNS,
         Column(
@@ -70,6 +98,15 @@ TABLE = TableSchema(
     minimum_rows=4,
 )
 _OWN = {column.name for column in TABLE.columns}
+POINTS = 25  # inside each polygon, where nobody says how many
+
+
+class Covariate(NamedTuple):
+    """A column that enters linearly, and by what it is standardized."""
+
+    column: str
+    mean: float
+    deviation: float
 
 
 @dataclass(frozen=True)
@@ -87,6 +124,12 @@ class Supports:
         exposure: Factor of a Poisson rate; 1 where the table says nothing.
         truth: Noise-free values; NaN where unknown.
         test: Rows that are kept out of training.
+        inside: Points in the first two dimensions and their weights, of rows that are polygons,
+            whose bounds `lo` and `hi` then are; None where all rows are boxes or points.
+        covariates: Of each row, standardized, in the order of `named`.
+        named: Their columns.
+        empty: Polygons that are weighted by area, for none of the people live inside.
+        system: The projection to these two dimensions; "" where the table has no geometries.
     """
 
     tasks: tuple[str, ...]
@@ -99,6 +142,11 @@ class Supports:
     exposure: Float[np.ndarray, " n"]
     truth: Float[np.ndarray, " n"]
     test: Bool[np.ndarray, " n"]
+    inside: Float[np.ndarray, "n k 3"] | None = None
+    system: str = ""
+    covariates: Float[np.ndarray, "n p"] | None = None
+    named: tuple[Covariate, ...] = ()
+    empty: int = 0
 
     def __len__(self) -> int:
         return len(self.task)
@@ -113,8 +161,18 @@ class Supports:
         """Widths of the boxes, zero at a point."""
         return self.hi - self.lo
 
+    def at(self, rows: Int[np.ndarray, " m"], tasks: Sequence[str] | None = None) -> Supports:
+        """Some rows; with `tasks`, numbered among these, of which all must be."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        own = {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in own.items()}
+        if tasks is not None:
+            place = np.array([tasks.index(t) if t in tasks else -1 for t in self.tasks])
+            own |= {"tasks": tuple(tasks), "task": place[own["task"]].astype(np.int64)}
+        return Supports(**own)
+
     def frame(self) -> pd.DataFrame:
-        """The table in long form; `of` gives these arrays back from it."""
+        """The table in long form; `of` gives these arrays back from it, but for polygons, of which
+        it has the bounds."""
         columns: dict[str, np.ndarray] = {"task": np.array(self.tasks, dtype=object)[self.task]}
         for d, dim in enumerate(self.dims):
             if (self.lo[:, d] == self.hi[:, d]).all():
@@ -125,6 +183,9 @@ class Supports:
         columns |= {n: v for n, v in optional.items() if not np.isnan(v).all()}
         if (self.exposure != 1).any():
             columns["exposure"] = self.exposure
+        if self.covariates is not None:
+            for own, z in zip(self.named, self.covariates.T):
+                columns[own.column] = own.mean + own.deviation * z
         if self.test.any():
             columns["split"] = np.where(self.test, TEST, TRAIN).astype(object)
         return pd.DataFrame(columns)
@@ -137,6 +198,10 @@ def of(
     tasks: Sequence[str] | None = None,
     name: str = "the table",
     rows: RowNumbers | None = None,
+    system: str = "",
+    points: int = POINTS,
+    covariates: Sequence[str | Covariate] = (),
+    people: People | None = None,
 ) -> Supports:
     """The arrays of a long-form table, such as `read_table(file, TABLE).frame`.
 
@@ -146,10 +211,16 @@ def of(
         tasks: The tasks a model was trained on. None: those of the table.
         name: What messages call the table.
         rows: The row of each line, for messages (`Table.rows`); counted from 0 where None.
+        system: The projection that a model was trained in; "": one for the table's own region.
+        points: Inside each polygon, at most.
+        covariates: Columns that enter linearly and are no dimensions; those that are only named are
+            standardized by this table.
+        people: Whose number weighs the points inside of polygons; None: by area.
 
     Raises:
         BadInput: No task, an unknown one, no dimension or one that is absent, bounds that are no
-            numbers or upside down.
+            numbers or upside down, an exposure that is not above zero, a covariate that is absent
+            or has empty cells.
     """
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
     if "task" not in frame:
@@ -163,12 +234,31 @@ def of(
                 f"{name}, column 'task', row {row}: {word!r} was not trained on; "
                 f"the tasks are {listed(known)}."
             )
-    result = _dimensions(frame) if dims is None else tuple(dims)
+    drawn = None
+    if geometry.COLUMN in frame and (dims is None or system):
+        cells = geometry.words(frame[geometry.COLUMN]).tolist()
+        drawn = polygons.shapes(cells, system, points, name, at, people)
+    columns = [c if isinstance(c, str) else c.column for c in covariates]
+    beside = {*columns, *(str(c) for c in frame if str(c).startswith(COVARIATE))}
+    result = _dimensions(frame, drawn is not None, beside) if dims is None else tuple(dims)
+    if system and drawn is None and not any(str(c).startswith(polygons.DIMS) for c in frame):
+        raise BadInput(
+            f"{name} has no column {geometry.COLUMN!r}, and the model was trained on a map; give "
+            "a map, or a column of polygons."
+        )
     if not result:
         raise BadInput(
             f"{name} has no input dimension beside {listed([str(c) for c in frame])}; add one."
         )
-    bounds = [_bounds(frame, dim, name, at) for dim in result]
+    plain = result if drawn is None else result[len(polygons.DIMS) :]
+    values = _covariates(frame, columns, name, at)
+    own = tuple(
+        Covariate(c, float(v.mean()), float(v.std()) or 1.0) if isinstance(c, str) else c
+        for c, v in zip(covariates, values.T)
+    )
+    bounds = [_bounds(frame, dim, name, at) for dim in plain]
+    if drawn is not None:
+        bounds = [*zip(drawn.lo.T, drawn.hi.T), *bounds]
     return Supports(
         tasks=known,
         dims=result,
@@ -177,11 +267,16 @@ def of(
         hi=np.column_stack([hi for _, hi in bounds]),
         y=_numbers(frame, "y"),
         y_err=_numbers(frame, "y_err"),
-        exposure=np.nan_to_num(_numbers(frame, "exposure"), nan=1.0),
+        exposure=_exposure(frame, name, at),
         truth=_numbers(frame, "truth"),
         test=(frame["split"] == TEST).to_numpy(dtype=bool)
         if "split" in frame
         else np.zeros(len(frame), dtype=bool),
+        inside=None if drawn is None else drawn.inside,
+        system=system if drawn is None else drawn.system,
+        covariates=(values - [c.mean for c in own]) / [c.deviation for c in own] if own else None,
+        named=own,
+        empty=0 if drawn is None else drawn.empty,
     )
 
 
@@ -189,6 +284,7 @@ def check_values(
     supports: Supports,
     likelihoods: Mapping[str, str],
     *,
+    rates: bool = False,
     name: str = "the table",
     rows: RowNumbers | None = None,
 ) -> None:
@@ -196,7 +292,9 @@ def check_values(
 
     Args:
         supports: The observations; values that are NaN are passed over.
-        likelihoods: Task to "poisson" (counts), "bernoulli" (0 or 1) or any other (all numbers).
+        likelihoods: Task to "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1) or any
+            other (all numbers).
+        rates: Whether y are counts divided by exposures, which need not be whole.
         name: What messages call the table.
         rows: As for `of`.
 
@@ -204,8 +302,12 @@ def check_values(
         BadInput: The first row whose value cannot be.
     """
     y, at = supports.y, np.arange(len(supports)) if rows is None else np.asarray(rows)
+    counted = (y < 0, "a rate of zero or more", "a Gaussian")
+    if not rates:
+        counted = ((y < 0) | (y != np.round(y)), "a count (0, 1, 2 …)", "a Gaussian")
     rules = {
-        "poisson": ((y < 0) | (y != np.round(y)), "a count (0, 1, 2 …)", "a Gaussian"),
+        "poisson": counted,
+        "negative_binomial": counted,
         "bernoulli": ((y != 0) & (y != 1), "0 or 1", "another"),
     }
     for t, task in enumerate(supports.tasks):
@@ -223,10 +325,11 @@ def check_values(
             )
 
 
-def _dimensions(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The input dimensions of a table, in order of appearance."""
-    inputs = [str(c) for c in frame.columns if c not in _OWN]
-    return tuple(dict.fromkeys(n[:-3] if n.endswith(("_lo", "_hi")) else n for n in inputs))
+def _dimensions(frame: pd.DataFrame, drawn: bool, beside: Set[str]) -> tuple[str, ...]:
+    """The input dimensions of a table, those of a map first, then in order of appearance."""
+    inputs = [str(c) for c in frame.columns if c not in _OWN | beside]
+    named = [n[:-3] if n.endswith(("_lo", "_hi")) else n for n in inputs]
+    return tuple(dict.fromkeys([*(polygons.DIMS if drawn else ()), *named]))
 
 
 def _bounds(
@@ -255,3 +358,29 @@ def _numbers(frame: pd.DataFrame, column: str) -> Float[np.ndarray, " n"]:
     if column not in frame:
         return np.full(len(frame), np.nan)
     return frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _exposure(
+    frame: pd.DataFrame, name: str, rows: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    found = np.nan_to_num(_numbers(frame, "exposure"), nan=1.0)
+    bad = np.flatnonzero(~((found > 0) & np.isfinite(found)))
+    if len(bad):
+        more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
+        raise BadInput(
+            f"{name}, column 'exposure', row {rows[bad[0]]}: got {found[bad[0]]:g}{more}, where "
+            "nobody is counted nothing can be learned; leave the row out or give a number above 0."
+        )
+    return found
+
+
+def _covariates(
+    frame: pd.DataFrame, columns: Sequence[str], name: str, rows: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "n p"]:
+    for column in columns:
+        if column not in frame:
+            raise BadInput(
+                f"{name} lacks the covariate {column!r}, which the model needs of every row; add "
+                "this column, or choose other covariates."
+            )
+    return finite(frame, columns, name, rows)

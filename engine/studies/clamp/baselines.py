@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.studies.clamp import splits as rows_of
-from scant.studies.clamp.active_learner import UNIT, ActiveLearner, Linear, start_of
+from scant.studies.clamp.active_learner import ActiveLearner, Linear, start_of
 from scant.studies.clamp.fitted import Prepared
-from scant.studies.clamp.splits import Rows
-from sklearn.linear_model import LogisticRegression
 
 Curve = Float[np.ndarray, "r 3"]  # F1, precision and recall by round
 
 
 def active(data: Prepared, repeat: int, counts: list[int]) -> Curve:
     """The session of the run from another start, with the same numbers of labels."""
-    session = data.session(repeat, data.settings.acquisition)
+    session = data.session(repeat, data.settings.method)
     start, _ = first_rows(data, repeat)
     results = []
     for count in counts:
@@ -35,28 +33,48 @@ def answer_to(data: Prepared, session: ActiveLearner, start: list[int], count: i
 def first_rows(data: Prepared, repeat: int) -> tuple[list[int], list[int]]:
     """The start of a session, and all rows in random order."""
     s, rows = data.settings, data.rows
-    start, order = start_of(rows.pool.label, rows.answerable, s.start, s.seed, repeat)
+    start, order = start_of(rows.pool.label, rows.answerable, s.start, s.seed, repeat, rows.sought)
     return [int(i) for i in start], [int(i) for i in order]
 
 
 def linear(data: Prepared, repeat: int, counts: list[int]) -> Curve:
-    """Active logistic regression on the same components, start and numbers of labels."""
-    rows, label = data.rows, data.rows.pool.label
-    made = Linear(rows.x, rows.answerable)
+    """Active logistic regression: same components, start, acquisition and numbers of labels."""
+    rows, s = data.rows, data.settings
+    made = Linear(rows.x, rows.answerable, len(rows.pool.classes))
     start, _ = first_rows(data, repeat)
     results = []
     for count in counts:
         more = max(0, count - len(made.rows))
-        made.rows += made.ask(more, str(data.settings.diverse)) if made.rows else start
-        made.fit(label)
-        results.append(rows_of.scores(label[rows.scored], made.p[rows.scored]))
+        made.rows += made.ask(more, s.method, str(s.diverse)) if made.rows else start
+        made.fit(rows.pool.label)
+        results.append(data.scores(made))
     return np.array(results)
 
 
-def ceiling(rows: Rows) -> tuple[float, float, float]:
+def ceiling(data: Prepared) -> tuple[float, float, float]:
     """A linear classifier that knows every label which may be asked about."""
-    label = rows.pool.label
-    known = rows.answerable
-    made = LogisticRegression(C=UNIT, max_iter=1000).fit(rows.x[known], label[known])
-    p = made.predict_proba(rows.x[rows.scored])[:, 1] if len(rows.scored) else np.empty(0)
-    return rows_of.scores(label[rows.scored], p)
+    rows = data.rows
+    made = Linear(rows.x, rows.answerable, len(rows.pool.classes))
+    made.rows = rows.answerable.tolist()
+    made.fit(rows.pool.label)
+    return data.scores(made)
+
+
+def network(data: Prepared, repeat: int, counts: list[int]) -> Curve:
+    """A small convolutional network that learns as many labels, drawn at random.
+
+    It is trained at the last number of labels alone; before it there is no score (NaN).
+    """
+    from scant.studies.clamp.network import trained
+
+    rows = data.rows
+    known = first_rows(data, repeat)[1][: counts[-1]]
+    predict = trained(
+        [rows.pool.images[i] for i in known], rows.pool.label[known], len(rows.pool.classes),
+        1_000_003 * data.settings.seed + repeat,
+    )  # fmt: skip
+    at = rows.scored
+    predicted = predict([rows.pool.images[i] for i in at])
+    curve = np.full((len(counts), 3), np.nan)
+    curve[-1] = rows_of.scores(rows.pool.label[at], predicted, rows.sought)
+    return curve

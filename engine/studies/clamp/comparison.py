@@ -14,14 +14,15 @@ def comparison(fitted: FittedClamp, report: Report) -> Comparison | None:
     y = np.array(fitted.active.labels, dtype=int)
     if len(set(y.tolist())) < 2:
         return None
-    p, label = report.arrays["test_p"], report.arrays["test_label"].astype(int)
+    at, label = report.arrays["test_row"], report.arrays["test_label"].astype(int)
+    each, sought = fitted.active.each.cpu().numpy()[at], fitted.data.rows.sought
     return Comparison(
         x=fitted.data.rows.x[asked],
         y=y,
-        x_test=fitted.data.rows.x[report.arrays["test_row"]],
+        x_test=fitted.data.rows.x[at],
         y_test=label,
-        own=of_classes(label, np.stack([1 - p, p], 1), 1, (p >= 0.5).astype(int)),
+        own=of_classes(label, each, sought, fitted.active.predicted[at]),
         scores=("F1", "recall", "average precision", "mean log probability (nats)"),
-        classes=2,
-        rare=1,
+        classes=sought + 1,
+        rare=sought,
     )

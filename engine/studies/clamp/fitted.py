@@ -5,6 +5,7 @@ What reports, answers and the methods compared are made from; `Study` makes both
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scant.models.laplace import stopping
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
-from scant.studies.clamp.active_learner import ActiveLearner, start_of
+from scant.studies.clamp.active_learner import ActiveLearner, Linear, start_of
 from scant.studies.clamp.entry import ClampSettings
 from scant.studies.clamp.splits import Rows
 from scant.studies.learned_region import LearnedRegion
@@ -45,6 +47,11 @@ class Prepared:
     def x(self) -> Float[torch.Tensor, "n q"]:
         return torch.as_tensor(self.rows.x, dtype=torch.float64).to(self.device)
 
+    @property
+    def spent(self) -> int:
+        """Labels of the budget that went to validation."""
+        return len(self.rows.validation) if self.settings.count_validation else 0
+
     @cached_property
     def region(self) -> LearnedRegion:
         """Where the patches of the pool lie: its labels are few."""
@@ -66,7 +73,8 @@ class Prepared:
         """
         s, rows = self.settings, self.rows
         if s.expert != "you":
-            return start_of(rows.pool.label, rows.answerable, s.start, s.seed, 0)[0]
+            answers = rows.answerable
+            return start_of(rows.pool.label, answers, s.start, s.seed, 0, rows.sought)[0]
         whole = len(rows.answerable) == len(rows.askable)
         return np.empty(0, dtype=np.int64) if whole else rows.answerable
 
@@ -74,17 +82,51 @@ class Prepared:
         """Begun with the start rows of that repeat."""
         s, rows = self.settings, self.rows
         person = s.expert == "you"
-        askable = rows.askable if person else rows.answerable
+        askable = np.setdiff1d(rows.askable, self.checks) if person else rows.answerable
         order = None
         if not person:
-            _, order = start_of(rows.pool.label, askable, s.start, s.seed, repeat)
+            _, order = start_of(rows.pool.label, askable, s.start, s.seed, repeat, rows.sought)
         seed = 1_000_003 * s.seed + repeat
-        return ActiveLearner(s, self.x, askable, seed, method, order)
+        return ActiveLearner(s, self.x, askable, seed, method, order, rows.pool.classes)
 
-    def scores(self, session: ActiveLearner) -> tuple[float, float, float]:
+    @cached_property
+    def checks(self) -> Int[np.ndarray, " c"]:
+        """Rows of a person's session whose labels are not learned from, in the order to ask them.
+
+        A random sample of what may be asked about: by it the session's F1 is told.
+        """
+        s, rows = self.settings, self.rows
+        if s.expert != "you":
+            return np.empty(0, dtype=np.int64)
+        order = np.random.default_rng([s.seed, 64]).permutation(rows.askable)
+        order = order[~np.isin(order, self.first)]
+        return order[: round(s.check_share * len(order))]
+
+    def scores(self, session: ActiveLearner | Linear) -> tuple[float, float, float]:
         """F1, precision and recall of a session on the held-out rows."""
         at = self.rows.scored
-        return rows_of.scores(self.rows.pool.label[at], session.p.cpu().numpy()[at])
+        return rows_of.scores(self.rows.pool.label[at], session.predicted[at], self.rows.sought)
+
+
+def advised(
+    session: ActiveLearner, changes: Sequence[float], settings: ClampSettings
+) -> stopping.Advice:
+    """Whether a session should go on, by the changes of F1 so far, by batch."""
+    asked = set(session.rows)
+    free = [row for row in session.askable.tolist() if row not in asked]
+    predicted = int((session.predicted[free] == session.classes - 1).sum())
+    return stopping.advise(
+        changes,
+        session.counts,
+        predicted,
+        flipped=session.flips,
+        expected=session.expected,
+        rows=len(session.askable),
+        labels=len(session.rows),
+        batch=settings.batch_size,
+        window=settings.patience or stopping.WINDOW,
+        sought=session.names[-1],
+    )
 
 
 @dataclass
@@ -94,12 +136,14 @@ class FittedClamp:
     Attributes:
         data: The pool.
         active: What has learned from the labels so far.
-        heard: F1 by batch, of a person's session.
+        heard: Predicted classes by number of labels, of a person's session.
+        checked: Labels of `Prepared.checks` that were sent, by row.
     """
 
     data: Prepared
     active: ActiveLearner
-    heard: dict[int, float] = field(default_factory=dict)
+    heard: dict[int, Int[np.ndarray, " n"]] = field(default_factory=dict)
+    checked: dict[int, int] = field(default_factory=dict)
 
     def tensors(self) -> tuple[Tensors, dict[str, Any]]:
         """The session as it is kept (see `scant.studies.protocol.Study.fitted`)."""

@@ -67,13 +67,19 @@ def mosaics(pool: PatchPool, width: int) -> Mosaics:
         pool: With or without images.
         width: Wider pictures are reduced to it, in pixels.
     """
-    place = pool.place
-    placed = bool(pool.pictures) and bool((place[:, 2] > 0).all()) and bool((place >= 0).all())
-    placed = placed and bool(((place[:, :2] + place[:, 2:]) <= MOST_SIDE).all())
     if not pool.images:
         return Mosaics([], pool.picture, np.zeros((len(pool), 4)))
-    made = [_placed, _single][not placed](pool, width)
+    made = [_single, _placed][_are_placed(pool)](pool, width)
     return Mosaics(*made)
+
+
+def _are_placed(pool: PatchPool) -> bool:
+    """Whether every patch has a place in a picture that can be put together."""
+    place = pool.place
+    known = bool(pool.pictures) and bool((place[:, 2:4] > 0).all()) and bool((place >= 0).all())
+    with_whole = np.isin(pool.picture, list(pool.wholes)) & (place[:, 4:] > 0).all(1)
+    small = (place[:, :2] + place[:, 2:4] <= MOST_SIDE).all(1)
+    return known and bool((with_whole | small).all())
 
 
 def _placed(pool: PatchPool, width: int) -> tuple[Any, ...]:
@@ -83,18 +89,28 @@ def _placed(pool: PatchPool, width: int) -> tuple[Any, ...]:
         if not len(own):
             files.append(jpeg(np.full((1, 1, 3), BLANK, dtype=np.uint8)))
             continue
-        corner = pool.place[own, :2] + pool.place[own, 2:]
-        w, h = corner.max(0)
-        canvas, bare = np.full((h, w, 3), BLANK, dtype=np.uint8), np.ones((h, w), dtype=bool)
-        for row in own:
-            left, top, size = pool.place[row]
-            box = slice(top, top + size), slice(left, left + size)
-            if bare[box].any():
-                canvas[box], bare[box] = pixels(pool.images[row], int(size)), False
-        small, scale = _reduced(canvas, width)
+        corner = pool.place[own, :2] + pool.place[own, 2:4]
+        if number in pool.wholes:
+            small, _ = _reduced(pixels(pool.wholes[number]), width)
+            scale = np.array(small.shape[1::-1]) / np.maximum(pool.place[own[0], 4:], 1)
+        else:
+            small, reduced = _reduced(_put_together(pool, own), width)
+            scale = np.array([reduced, reduced])
         files.append(jpeg(small, QUALITY))
-        boxes[own] = np.column_stack([pool.place[own, :2], corner]) * scale
+        boxes[own] = np.column_stack([pool.place[own, :2] * scale, corner * scale])
     return files, pool.picture, boxes
+
+
+def _put_together(pool: PatchPool, own: Int[np.ndarray, " k"]) -> UInt8[np.ndarray, "h w 3"]:
+    """A picture as far as its patches cover it."""
+    w, h = (pool.place[own, :2] + pool.place[own, 2:4]).max(0)
+    canvas, bare = np.full((h, w, 3), BLANK, dtype=np.uint8), np.ones((h, w), dtype=bool)
+    for row in own:
+        left, top, wide, high = (int(v) for v in pool.place[row, :4])
+        box = slice(top, top + high), slice(left, left + wide)
+        if bare[box].any():
+            canvas[box], bare[box] = pixels(pool.images[row], (wide, high)), False
+    return canvas
 
 
 def _single(pool: PatchPool, width: int) -> tuple[Any, ...]:

@@ -28,7 +28,7 @@ SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would
 KINDS = ("ring", "metal pinch", "plastic pinch")
 HELD = 0.3  # of a clamp's area: a patch that holds as much counts as showing it
 WITHOUT = 0.15  # share of pictures that have no clamp
-DEMO, LARGE = 36, 80  # pictures
+DEMO, LARGE, MANY = 36, 80, 143  # pictures
 VERSION = 1  # of the pictures: raise it when they change, and those kept are forgotten
 _PIPES = ((0.92, 0.78, 0.18), (0.20, 0.38, 0.68), (0.16, 0.17, 0.19))
 _JAWS = ((0.95, 0.42, 0.08), (0.80, 0.12, 0.12), (0.08, 0.50, 0.35))
@@ -64,6 +64,11 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """80 pictures: enough for one patch with a clamp among twenty without."""
     return thinned(kept(settings.data_seed, LARGE), rows)
+
+
+def many(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
+    """143 pictures, 3,003 patches: a pool much larger than a budget of labels."""
+    return thinned(kept(settings.data_seed, MANY), rows)
 
 
 def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:

@@ -12,15 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from scant.errors import BadInput
-from scant.studies.clamp.entry import FEATURES, ROLES, ClampSettings
+from scant.studies.auto import AUTO, Choice, Choices
+from scant.studies.clamp.capacity import expert_for
+from scant.studies.clamp.entry import BY_PICTURE, FEATURES, ROLES, ClampSettings
 from scant.studies.clamp.table import UNKNOWN, PatchPool
 from scant.studies.split import TEST as HELD_OUT
 from scant.studies.split import TRAIN
 from scant.studies.split import VALIDATION as VALIDATED
 from scant.tables.images.features import features
+from scant.tables.images.kinds import GAIN, HANDMADE, automatic
 from sklearn.metrics import precision_recall_fscore_support
 
 MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
+BEST = "ahead of the others on trenches"
 ENOUGH = 40  # labeled rows; with more, some are held out while a person labels the others
 
 
@@ -82,8 +86,25 @@ class Rows:
 
     @property
     def validation(self) -> Int[np.ndarray, " v"]:
-        """Rows that tell when to stop."""
+        """Rows whose F1 is followed."""
         return np.flatnonzero(self.role == VALIDATION)
+
+    @property
+    def sought(self) -> int:
+        """The number of the class of interest."""
+        return len(self.pool.classes) - 1
+
+
+def settled(settings: ClampSettings, pool: PatchPool) -> tuple[ClampSettings, Choices]:
+    """Settings with an expert and an acquisition in place of `auto`, and why."""
+    chosen: dict[str, Choice] = {}
+    if settings.expert == AUTO:
+        rows = {name: int((pool.label == c).sum()) for c, name in enumerate(pool.classes)}
+        chosen["expert"] = expert_for(rows, len(pool))
+    if settings.acquisition == AUTO:
+        chosen["acquisition"] = Choice(settings.method, BEST)
+    values = settings.values() | {name: choice.value for name, choice in chosen.items()}
+    return type(settings)(**values), chosen
 
 
 def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None = None) -> Rows:
@@ -99,8 +120,8 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
             has not.
     """
     simulated = settings.expert == "simulated"
-    counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
-    if simulated and not counts.all():
+    counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
+    if simulated and (counts > 0).sum() < 2:
         has = "no labels" if not counts.any() else f"only labels {pool.classes[counts.argmax()]!r}"
         raise BadInput(
             f"The table has {has}, from which a simulated expert cannot answer; give labels of "
@@ -112,27 +133,64 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
     given, x = looked_at(settings, own)
     scaling = scaled(x, settings.n_components)
     rows = Rows(own, kept, role, given, scaling, scaling.of(x))
-    known = np.bincount(own.label[rows.answerable], minlength=2)
-    if simulated and not known.all():
+    known = np.bincount(own.label[rows.answerable], minlength=len(own.classes))
+    lost = np.flatnonzero((known == 0) & (counts > 0))
+    if simulated and len(lost):
         raise BadInput(
-            f"Of what is not held out, no row is {own.classes[int(known.argmin())]!r}; hold out "
+            f"Of what is not held out, no row is {own.classes[int(lost[0])]!r}; hold out "
             "less, or set a smaller 'imbalance'."
         )
     return rows
 
 
 def thinned(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " m"]:
-    """Rows by which there are `imbalance` of the other class to one of what is looked for."""
-    every = np.arange(len(pool))
-    other, wanted = (np.flatnonzero(pool.label == c) for c in (0, 1))
-    if not settings.imbalance or not len(other) or not len(wanted):
+    """Rows by which there are `imbalance` others to one of what is looked for.
+
+    Patches are dropped, or whole pictures (`imbalance_by`). A picture shows the rarer of two
+    classes if one of its patches does, and counts as the other class if none does.
+    """
+    every, sought = np.arange(len(pool)), len(pool.classes) - 1
+    if not settings.imbalance:
         return every
-    rng = np.random.default_rng([settings.seed, 61])
-    most = max(1, int(len(other) / settings.imbalance))
+    shows = pool.label == sought
+    rng = np.random.default_rng([settings.split_seed, 61])
+    if settings.imbalance_by != BY_PICTURE:
+        return np.setdiff1d(
+            every,
+            _surplus(
+                rng, np.flatnonzero((pool.label != UNKNOWN) & ~shows), np.flatnonzero(shows),
+                settings.imbalance,
+            ),
+        )  # fmt: skip
+    rare = rarer(pool)
+    with_rare = np.unique(pool.picture[pool.label == rare])
+    without = np.setdiff1d(np.unique(pool.picture[pool.label != UNKNOWN]), with_rare)
+    both = (without, with_rare) if rare == sought else (with_rare, without)
+    return np.flatnonzero(~np.isin(pool.picture, _surplus(rng, *both, settings.imbalance)))
+
+
+def rarer(pool: PatchPool) -> int:
+    """The class by which pictures differ: of two the rarer, of more the one of interest."""
+    if len(pool.classes) > 2:
+        return len(pool.classes) - 1
+    counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
+    return int(counts[1] <= counts[0])
+
+
+def _surplus(
+    rng: np.random.Generator,
+    other: Int[np.ndarray, " a"],
+    wanted: Int[np.ndarray, " b"],
+    ratio: float,
+) -> Int[np.ndarray, " d"]:
+    """Those to drop, at random, so that there are `ratio` others to one wanted."""
+    if not len(other) or not len(wanted):
+        return other[:0]
+    most = max(1, int(len(other) / ratio))
     dropped = rng.permutation(wanted)[most:]
     if len(wanted) < most:
-        dropped = rng.permutation(other)[max(1, round(len(wanted) * settings.imbalance)) :]
-    return np.setdiff1d(every, dropped)
+        dropped = rng.permutation(other)[max(1, round(len(wanted) * ratio)) :]
+    return dropped
 
 
 def taken(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
@@ -164,14 +222,18 @@ def roles(
         role[(marked == HELD_OUT) & known] = TEST
         role[(marked == VALIDATED) & known] = VALIDATION
         return role
-    rng = np.random.default_rng([settings.seed, 62])
-    holding = np.unique(pool.picture[pool.label == 1])
+    rng = np.random.default_rng([settings.split_seed, 62])
+    holding = np.unique(pool.picture[pool.label == rarer(pool)])
+    share = 0.0 if settings.count_validation else settings.validation_share
     for pictures in (holding, np.setdiff1d(np.unique(pool.picture[known]), holding)):
         mixed = rng.permutation(pictures)
         test = round(settings.test_share * len(mixed))
-        spared = test + round(settings.validation_share * len(mixed))
+        spared = test + round(share * len(mixed))
         role[np.isin(pool.picture, mixed[:test]) & known] = TEST
         role[np.isin(pool.picture, mixed[test:spared]) & known] = VALIDATION
+    if settings.expert != "you":  # a person's checks are drawn while labels come
+        left = np.flatnonzero((role == MAY_BE_ASKED) & known)
+        role[rng.permutation(left)[: settings.spent(len(left))]] = VALIDATION
     return role
 
 
@@ -183,7 +245,9 @@ def looked_at(settings: ClampSettings, pool: PatchPool) -> tuple[str, Float[np.n
     """
     kind = settings.feature_extractor
     if kind == FEATURES[0]:
-        kind = FEATURES[1] if pool.features else FEATURES[2]
+        kind = FEATURES[1] if pool.features else automatic()
+    if kind == HANDMADE and not pool.images and pool.features:  # a preset's, of another table
+        kind = FEATURES[1]
     if kind == FEATURES[1] and not pool.features:
         raise BadInput(
             "Setting 'features' is columns, and the table has no numeric columns that vary; choose "
@@ -210,12 +274,14 @@ def scaled(x: Float[np.ndarray, "n d"], count: int) -> Scaling:
     return Scaling(mean, deviation, own.T / scale, variance / max(variance.sum(), 1e-300))
 
 
-def scores(label: Int[np.ndarray, " n"], p: Float[np.ndarray, " n"]) -> tuple[float, float, float]:
+def scores(
+    label: Int[np.ndarray, " n"], predicted: Int[np.ndarray, " n"], sought: int = 1
+) -> tuple[float, float, float]:
     """F1, precision and recall of what is looked for; NaN without rows."""
     if not len(label):
         return (float("nan"),) * 3
     precision, recall, f1, _ = precision_recall_fscore_support(
-        label, p > 0.5, labels=[1], average="binary", zero_division=0.0
+        label == sought, predicted == sought, labels=[1], average="binary", zero_division=0.0
     )
     return float(f1), float(precision), float(recall)
 
@@ -223,11 +289,17 @@ def scores(label: Int[np.ndarray, " n"], p: Float[np.ndarray, " n"]) -> tuple[fl
 def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
     """What a person should know of how the table was taken."""
     pool, messages = rows.pool, []
-    known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
+    known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
     if len(rows.row) < table_rows:
+        each = [f"{n:,} are {name}" for n, name in zip(known, pool.classes)]
         messages.append(
-            f"{table_rows - len(rows.row):,} patches were left out, so that {known[0]:,} are "
-            f"{pool.classes[0]} and {known[1]:,} are {pool.classes[1]}."
+            f"{table_rows - len(rows.row):,} patches were left out, so that "
+            f"{', '.join(each[:-1])} and {each[-1]}."
+        )
+    if len(pool.classes) > 2:
+        messages.append(
+            f"There are {len(pool.classes)} classes; {pool.classes[-1]} is the class of interest, "
+            "which 'positive_class' changes."
         )
     unknown = int((pool.label == UNKNOWN).sum())
     if settings.expert == "simulated" and unknown:
@@ -250,4 +322,6 @@ def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
         f"{len(rows.scaling.mean):,} features ({rows.given}), which hold {kept:.0%} of their "
         "variance."
     )
+    if settings.feature_extractor == FEATURES[0] and rows.given == HANDMADE:
+        messages.append(GAIN)
     return messages

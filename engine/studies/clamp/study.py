@@ -15,12 +15,14 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.models.laplace import stopping
+from scant.models.laplace.acquisition import STRICT
 from scant.rivals.comparison import Comparison
+from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
-from scant.studies.clamp.entry import COMPARED, METHODS, QUEUE, ROLES, ClampSettings
-from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
+from scant.studies.clamp.entry import CNN, COMPARED, METHODS, QUEUE, ROLES, ClampSettings
+from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared, advised
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PatchPool, pixels
 from scant.studies.predicted_table import by_levels
@@ -28,7 +30,7 @@ from scant.studies.protocol import Step, Tensors, arrays, part, required, roles
 from scant.studies.split import marks
 
 TURN = 0.25  # seconds at most that a simulated expert who takes his time keeps the run waiting
-HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected")
+HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected", "change")
 
 
 class Study:
@@ -43,9 +45,13 @@ class Study:
         self, settings: ClampSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("clamp", table)
-        pool = PatchPool.of(table, positive=settings.positive_class)
+        names = settings.names_of_classes()
+        pool = PatchPool.of(table, positive=settings.positive_class, named=names)
+        settings, chosen = rows_of.settled(settings, pool)
         rows = rows_of.prepare(settings, pool, marks(table))
         self._set_data(Prepared(settings, metadata_of(settings, rows), rows, None, device))
+        if chosen:
+            self.metadata[CHOSEN] = {name: list(choice) for name, choice in chosen.items()}
         self.notes += rows_of.notes(settings, rows, len(table))
         own = {word: rows.row[rows.role == i] for i, word in enumerate(ROLES)}
         self.roles = roles(len(table), **own)
@@ -56,7 +62,7 @@ class Study:
         s = data.settings
         self.data, self.metadata, self.settings, self.device = data, data.metadata, s, data.device
         self.notes: list[str] = []
-        self.present = FittedClamp(data, data.session(0, s.acquisition))
+        self.present = FittedClamp(data, data.session(0, s.method))
         self.random: list[ActiveLearner] = []
         self.measured: dict[str, list[Any]] = {name: [] for name in (*HISTORY, *METHODS)}
         self.chunk = s.batch_size
@@ -66,8 +72,7 @@ class Study:
             return
         if s.pace:
             self.chunk = max(1, min(s.batch_size, int(s.pace * TURN)))
-        budget = min(s.budget, len(data.rows.answerable))
-        batches = -(-max(0, budget - len(data.first)) // s.batch_size)
+        batches = -(-max(0, self.most - len(data.first)) // s.batch_size)
         self.max_steps = 1 + batches * -(-s.batch_size // self.chunk)
 
     @property
@@ -76,18 +81,31 @@ class Study:
         return self.present.active
 
     @property
+    def most(self) -> int:
+        """Labels that the session may learn from."""
+        return min(self.settings.budget - self.data.spent, len(self.data.rows.answerable))
+
+    @property
     def patience(self) -> int:
-        """Steps without a better F1: they count once predictions have settled as well."""
-        if self.settings.expert == "you":
+        """1 where the session is to end: nothing is left to ask, or the advice is to stop."""
+        if self.settings.expert == "you" or not self.measured["labels"]:
             return 0
-        steps = self.settings.patience * -(-self.settings.batch_size // self.chunk)
-        return steps if steps and self.advice().stop else 0
+        return int(self.exhausted or (self.settings.patience > 0 and self.advice().stop))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no patch lies in the band of a strict acquisition, before the budget is used."""
+        session = self.active
+        strict = session.method == STRICT and bool(session.rows)
+        return strict and not session.pending and len(session.rows) < self.most
 
     @property
     def reason(self) -> str:
         """Why the session is over, for now or by the advice."""
         if self.settings.expert == "you":
             return "The pool is prepared; it waits for your labels."
+        if self.exhausted:
+            return f"No patch is left with p within {self.settings.delta:g} of 0.5."
         result = self.advice()
         return result.text if result.stop else ""
 
@@ -95,7 +113,7 @@ class Study:
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
-        self.present.active = self.data.session(0, s.acquisition)
+        self.present.active = self.data.session(0, s.method)
         repeats = 0 if s.expert == "you" else s.repeats
         self.random = [self.data.session(r, "random") for r in range(repeats)]
         self.measured = {name: [] for name in (*HISTORY, *METHODS)}
@@ -113,7 +131,13 @@ class Study:
             return self._round(now)
         self._answer(self.active, now)
         self.active.pending = self.active.pending[len(now) :]
-        return Step(self.active.evidence, self.measured["validation_f1"][-1])
+        return Step(self.active.evidence, self._score())
+
+    def _score(self) -> float:
+        """F1 of the validation rows; without any, of the predictions by those before them."""
+        if len(self.data.rows.validation):
+            return float(self.measured["validation_f1"][-1])
+        return 1 - float(self.measured["change"][-1])
 
     def _prepared(self) -> Step:
         """For a person: what labels there are, and that it is their turn."""
@@ -133,8 +157,7 @@ class Study:
         self._answer(session, answered)
         session.fit()
         count = len(session.rows)
-        budget = min(s.budget, len(self.data.rows.answerable))
-        session.ask(min(s.batch_size, budget - count))
+        session.ask(min(s.batch_size, self.most - count))
         for other in self.random:
             assert other.order is not None
             first = other.order[max(len(other.rows), 0) : count].tolist()
@@ -142,15 +165,14 @@ class Study:
             if len(set(other.labels)) > 1:
                 other.fit()
         self._measure()
-        score = self.measured["validation_f1"][-1]
-        return Step(session.evidence, score)
+        return Step(session.evidence, self._score())
 
     def _measure(self) -> None:
         rows, session, result = self.data.rows, self.active, self.measured
-        p = self.active.p.cpu().numpy()
-        result["labels"].append(len(session.rows))
+        at = rows.validation
+        result["labels"].append(len(session.rows) + self.data.spent)
         result["validation_f1"].append(
-            rows_of.scores(rows.pool.label[rows.validation], p[rows.validation])[0]
+            rows_of.scores(rows.pool.label[at], session.predicted[at], rows.sought)[0]
         )
         for name in HISTORY[2:]:
             result[name].append(getattr(session, name))
@@ -160,17 +182,8 @@ class Study:
 
     def advice(self) -> stopping.Advice:
         """Whether to go on, by the rounds so far."""
-        result, session = self.measured, self.active
-        known = result["validation_f1"] if len(self.data.rows.validation) else []
-        return stopping.advise(
-            [0.0 if np.isnan(v) else v for v in known],
-            session.flips,
-            session.expected,
-            len(session.askable),
-            patience=max(1, self.settings.patience),
-            tolerance=self.tolerance,
-            both=len(set(session.labels)) > 1,
-        )
+        changes = [v for v in self.measured["change"] if not np.isnan(v)]
+        return advised(self.active, changes, self.settings)
 
     # --- what the loop keeps --------------------------------------------------------------------
 
@@ -220,6 +233,7 @@ class Study:
             "asked_label": np.array(session.labels, dtype=np.int64),
             "queue": queue,
             "queue_p": p[queue],
+            "predicted": session.predicted,
         }
 
     # --- afterwards -----------------------------------------------------------------------------
@@ -231,7 +245,7 @@ class Study:
         if not self.measured["labels"] and self.settings.expert != "you":
             self.start_restart(0, 0, None)
             self.load(max(restarts, key=lambda pair: pair[0])[1], {})
-        text = () if self.settings.expert == "you" else (self.advice().text,)
+        text = () if self.settings.expert == "you" else (self.reason or self.advice().text,)
         return write_report(self.present, self.snapshot(), self.measured, text)
 
     def comparison(self, report: Report) -> Comparison | None:
@@ -253,6 +267,8 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         metadata = meta["words"]
+        was = {n: metadata[n] for n in ("expert", "acquisition") if getattr(settings, n) == AUTO}
+        settings = type(settings)(**settings.values() | was)
         kept = arrays(tensors, "rows.")
         pool = PatchPool(
             metadata["classes"], kept["label"], metadata["pictures"], kept["picture"],
@@ -296,8 +312,10 @@ def metadata_of(settings: ClampSettings, rows: Rows) -> dict[str, Any]:
     roles = np.bincount(rows.role, minlength=3).tolist()
     return {
         "classes": list(pool.classes),
+        "positive": rows.sought,
         "methods": list(METHODS),
-        "compared": list(COMPARED),
+        "compared": [*COMPARED, *([CNN] if settings.network and pool.images else [])],
+        "acquisition": settings.method,
         "pictures": list(pool.pictures),
         "features": rows.given,
         "columns": list(pool.features) if rows.given == "columns" else [],

@@ -99,8 +99,8 @@ def mixed(
         latent: What the latent variable model says, trained anew; None: it was left out.
     """
     assert run.gp is not None
-    gp = run.gp.again(data.z[train], data.label[train], data.settings.seed)
-    p = gp.probability(data.z[query])
+    gp = run.gp.again(data.seen[train], data.label[train], data.settings.seed)
+    p = gp.probability(data.seen[query])
     if latent is not None:
         p = (1 - run.share) * p + run.share * doubted(latent, run.doubt)
     threshold = best_expected_threshold(p[:, 0])
@@ -110,10 +110,13 @@ def mixed(
 def plain(
     data: Prepared, train: Int[np.ndarray, " m"], query: Int[np.ndarray, " n"]
 ) -> Iterator[MethodResult]:
-    """Class-weighted classifiers of the principal components that the model is given."""
+    """Class-weighted classifiers of what the GP classifier is given as well."""
     spared = data.split.validation
-    x, held, new = (data.filled(data.z[which]) for which in (train, spared, query))
-    if data.image is not None and not len(data.columns.axes):
+    x, held, new = (
+        np.hstack([data.filled(data.z[which]), data.seen[which, data.z.shape[1] :]])
+        for which in (train, spared, query)
+    )
+    if data.network is None and data.image is not None and not len(data.columns.axes):
         turned = Columns.of(x, FALLBACK, pixels=True)
         x, held, new = (turned.forward(v) for v in (x, held, new))
     label, c = data.label[train], data.n_classes

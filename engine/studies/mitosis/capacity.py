@@ -5,7 +5,8 @@ from __future__ import annotations
 from scant.studies.auto import Choice, Choices, set_or
 from scant.studies.base import Counts
 from scant.studies.mitosis.cost import modeled, n_classes, parts, step_seconds
-from scant.studies.mitosis.settings import FIXED, MitosisSettings
+from scant.studies.mitosis.settings import EARLY, FIXED, PIXELS, MitosisSettings
+from scant.tables.images.kinds import GAIN, HANDMADE, automatic
 
 STEPS = (60, 300)  # fewest and most
 SHARE = 0.2  # of the time budget that steps may take; the rest is for other methods
@@ -40,7 +41,11 @@ def capacity(settings: MitosisSettings, rows: int, columns: int, counts: Counts)
     steps = max(least, min(enough, int(SHARE * s.time_budget / seconds)))
     within = f"within {s.time_budget:g} s"
     adam = round(FIXED["adam_steps"] / FIXED["max_steps"] * set_or(s.max_steps, steps))
+    there = automatic() != HANDMADE
     return {
+        "features": Choice(EARLY, "of images, beside their pixels")
+        if pixels and there
+        else Choice(PIXELS, GAIN if pixels else "columns are no images"),
         "model": Choice(FIXED["model"], "classes keep dimensions of their own"),
         "n_components": Choice(components, why),
         "n_shared_dims": Choice(shared, f"for {width} columns"),

@@ -6,14 +6,17 @@ not seen (cross-validation) are compared with the latent variable model's of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
+from scant.inference.stacking import best_expected_threshold
+from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.studies.mitosis.models import CalibratedClassifier
 
 SHARES = np.linspace(0, 0.9, 10)  # of the latent variable model
+BEFORE, STEPS = 300.0, 200  # rows that speak for the shares of training; of the search for others
 FOR_GP = 5.0  # rows that speak for the GP classifier before one is seen
 
 Chances = Float[np.ndarray, "n c"]
@@ -31,14 +34,16 @@ class Classifier:
         prior: Of the classes, over their shares in the rows that the GP classifier learned from.
         threshold: On the probability of class 0, from which a row is of it; NaN: its most probable
             class.
+        shift: Of the classes, over the shares that the mixture is for; None: the same ones.
     """
 
     latent: CalibratedClassifier
-    gp: SoftmaxMixture | None
+    gp: SoftmaxMixture | AveragedSoftmax | None
     share: float
     doubt: float
     prior: Float[np.ndarray, " c"]
     threshold: float
+    shift: Float[np.ndarray, " c"] | None = None
 
     @classmethod
     def of_latent(cls, latent: CalibratedClassifier) -> Classifier:
@@ -58,7 +63,29 @@ class Classifier:
         if self.share > 0:
             assert evidence is not None
             parts.append(self.share * doubted(self.latent.of(evidence), self.doubt))
-        return np.asarray(sum(parts))
+        p = np.asarray(sum(parts))
+        return p if self.shift is None else weighted(p, self.shift)
+
+    def shifted(
+        self,
+        z: Float[np.ndarray, "n k"],
+        evidence: Float[np.ndarray, "n c"] | None,
+        share: Float[np.ndarray, " c"],
+    ) -> Classifier:
+        """For the shares of the classes under which these rows are likeliest.
+
+        Args:
+            z: Rows, whose labels are not known.
+            evidence: As `of` takes it.
+            share: Of the classes, that the mixture is for.
+        """
+        p = self.of(z, evidence)
+        ratio = estimated_shares(p, share) / share
+        moved = weighted(p, ratio)
+        threshold = self.threshold
+        if not np.isnan(threshold):
+            threshold = best_expected_threshold(moved[:, 0])
+        return replace(self, shift=ratio, threshold=threshold)
 
     def decide(self, p: Chances) -> np.ndarray:
         """The class that a row is taken for."""
@@ -74,6 +101,20 @@ def weighted(p: Chances, ratio: Float[np.ndarray, " c"]) -> Chances:
     """Probabilities under another prior, `ratio` times the one that they are for."""
     q = p * ratio
     return np.asarray(q / q.sum(1, keepdims=True))
+
+
+def estimated_shares(p: Chances, share: Float[np.ndarray, " c"]) -> Float[np.ndarray, " c"]:
+    """Shares of classes among rows, from probabilities that are for other shares.
+
+    Saerens, Latinne and Decaestecker 2002, Adjusting the outputs of a classifier to new a priori
+    probabilities, Neural Computation 14(1):21-41: expectation maximization. Probabilities of few
+    rows that are not quite calibrated would lead it astray, so that `BEFORE` rows speak for the
+    shares that the probabilities are for.
+    """
+    found = share
+    for _ in range(STEPS):
+        found = (weighted(p, found / share).sum(0) + BEFORE * share) / (len(p) + BEFORE)
+    return np.asarray(found)
 
 
 def best_share(gp: Float[np.ndarray, " v"], latent: Float[np.ndarray, " v"]) -> float:

@@ -8,15 +8,15 @@ from scant.studies.mitosis.fitted import FittedMitosis
 
 
 def comparison(fitted: FittedMitosis, report: Report) -> Comparison:
-    """Columns or components as the model is given them; validation rows are learned from too."""
+    """Columns or components as classifiers are given them; validation rows are learned from too."""
     data = fitted.data
     assert fitted.chances is not None, "finalize comes first"
     rows = data.known
     p, label = report.arrays["test_p"], data.label[data.test]
     return Comparison(
-        x=data.z[rows],
+        x=data.seen[rows],
         y=data.label[rows],
-        x_test=data.z[data.test],
+        x_test=data.seen[data.test],
         y_test=label,
         own=of_classes(label, p, 0, fitted.chances.decide(p)),
         scores=("F1", "average precision", "recall", "mean log probability (nats)", "ECE"),

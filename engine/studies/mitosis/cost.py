@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scant.studies.base import Counts, until_rest
-from scant.studies.mitosis.settings import LATENT, MitosisSettings
+from scant.studies.mitosis.settings import EARLY, LATENT, NETWORK, MitosisSettings
 from scant.studies.split import SplitCounts, planned
 
 STEPS = {"sclvm": 200, "bgplvm": 150, "dgplvm": 60}  # of models that are compared
@@ -13,6 +13,8 @@ MOST_KNOWN = 20_000  # rows of the GP classifier
 MOST_DGPLVM = 1000  # rows, for its cost is cubic in them
 MOST_VALIDATION = 500
 MOST_TEST = 1000  # held-out rows that are scored, as published
+LOOK = {NETWORK: 0.006, EARLY: 0.018}  # seconds that an image is looked at, with its turns
+MODELED = 20  # components of that, which the latent variable model learns
 VALIDATION_SHARE = 0.25  # of what is not held out, for temperatures and thresholds
 
 
@@ -60,11 +62,11 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: reading; the steps (half were used before the bound settled); the compared
-    models' own steps; placing the held-out rows. Labels that were not counted are guessed: two, a
-    twelfth of the rows rare. Measured, one thread, ten latent dimensions, 60 inducing points in
-    all: a step of SCLVM takes 9 to 11 ms of tables of 400 and 569 rows, 16 to 18 ms of 1,140 and
-    1,320; of BGPLVM 7 ms of 400.
+    Counted: reading; what a network sees in images; the steps (half were used before the bound
+    settled); the compared models' own steps; placing the held-out rows. Labels that were not
+    counted are guessed: two, a twelfth of the rows rare. Measured, one thread, ten latent
+    dimensions, 60 inducing points in all: a step of SCLVM takes 9 to 11 ms of tables of 400 and 569
+    rows, 16 to 18 ms of 1,140 and 1,320; of BGPLVM 7 ms of 400.
     """
     s = settings
     n, spared, test, _ = parts(s, rows, counts)
@@ -73,11 +75,13 @@ def estimate(
     m = s.n_inducing * (2 if s.model == "bgplvm" else classes)
     q = s.n_shared_dims + s.n_private_dims
     width = min(n, s.n_components or min(columns, s.size**2))
+    looks = LOOK.get(s.features, 0.0) if "p0" in counts or columns > 400 else 0.0
+    width += MODELED if looks else 0
     bound = step_seconds(n, m, q, width)
     cubic = 0.0025 + 1.7e-10 * min(n, MOST_DGPLVM) ** 3
     placing = 1.3e-8 * test * m * m * q
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * 1.1
-    seconds = 0.5 + 3e-6 * rows * min(columns, 2000) * 0.5
+    seconds = 0.5 + looks * rows + 3e-6 * rows * min(columns, 2000) * 0.5
     seconds += steps * (cubic if s.model == "dgplvm" else bound) + 2 * placing
     compared = s.baselines and s.classifier == LATENT
     for name, own in STEPS.items() if compared else ():

@@ -173,6 +173,11 @@ ENTRY = Entry(
             "Press, 2006, sections 3.5 and 8.3.1."
         ),
         Citation(
+            "M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new "
+            "a priori probabilities, Neural Computation 14(1):21-41, 2002.",
+            "10.1162/089976602753284446",
+        ),
+        Citation(
             "C. A. Bertram et al., Histologic Dataset of Normal and Atypical Mitotic Figures on "
             "Human Breast Cancer (AMi-Br), BVM 2025."
         ),
@@ -201,6 +206,10 @@ ENTRY = Entry(
         "where that helps on the rows spared; positions and generated rows are SCLVM's. Set "
         "'classifier' to latent variables for the publication's way. The posterior is taken at its "
         "mode, and its functions are those of 300 rows.",
+        "Given early layers of a network (extra 'vision'), ten mitoses of AMi-Br and 1,000 other "
+        "cells had F1 0.72 on other slides (0.59 to 0.82 on ten draws), 33 had 0.80 (0.72 to "
+        "0.85), 440 and 5,000 others had 0.84 (0.79 to 0.89 on six); the classifier knew how often "
+        "mitoses look to be there, and no label.",
         "With ten rows of the rare class or fewer, its private dimensions are poorly determined: "
         "the best method then varies between draws of the rows, and it is often the SVM.",
         "A converged bound does not give the best classifier: on three draws of the demonstration,"

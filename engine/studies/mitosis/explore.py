@@ -35,10 +35,11 @@ def answer(fitted: FittedMitosis, question: str, query: dict[str, Any]) -> dict[
         return decoded(fitted, query)
     if question == "place":
         x = given(data, query.get("pixels", query.get("features", "")))
-        return placed(fitted, data.columns.forward(x[None])[0], x, UNKNOWN)
+        return placed(fitted, data.look(x[None]), x, UNKNOWN)
     if question == "row":
         row = row_of(data, query)
-        return placed(fitted, data.z[row], data.picture(row).ravel(), int(data.label[row]))
+        picture, label = data.picture(row).ravel(), int(data.label[row])
+        return placed(fitted, data.seen[[row]], picture, label)
     if question == "generate":
         count = whole(query.get("count", STRIP), "count", 1, 64)
         seed = whole(query.get("seed", 0), "seed", 0, 2**31 - 1)
@@ -61,20 +62,21 @@ def decoded(fitted: FittedMitosis, query: dict[str, Any]) -> dict[str, np.ndarra
     at = torch.tensor(x[None]).to(data.device)
     mean, variance = (v.cpu().numpy() for v in models.decode(fitted.model, at, _class(data, query)))
     shape = data.image or (1, -1)
-    std = data.columns.spread(variance).reshape(shape)
+    std = data.columns.spread(variance[:, : data.z.shape[1]]).reshape(shape)
     return {"image": data.drawn(mean).reshape(shape), "std": std}
 
 
 def placed(
     fitted: FittedMitosis,
-    z: Float[np.ndarray, " k"],
+    seen: Float[np.ndarray, "1 _"],
     x: Float[np.ndarray, " d"],
     label: int,
 ) -> dict[str, np.ndarray]:
     """Classes of a row, where it lies under each, and what the model makes of it."""
     data = fitted.data
-    own = data.filled(z[None]) if data.settings.model == "dgplvm" else z[None]
-    result, p = fitted.ask(torch.tensor(own).to(data.device), restarts=2)
+    z = seen[:, : data.width]
+    own = data.filled(z) if data.settings.model == "dgplvm" else z
+    result, p = fitted.ask(torch.tensor(own).to(data.device), seen, restarts=2)
     back = [
         models.decode(fitted.model, result.mean[:, c], c)[0].cpu().numpy()
         for c in range(data.n_classes)
@@ -101,7 +103,7 @@ def redrawn(fitted: FittedMitosis, query: dict[str, Any]) -> dict[str, np.ndarra
     if data.image is not None and np.isin(own, data.pictured).any():
         own = own[np.isin(own, data.pictured)]  # those whose images were kept
     which = np.sort(np.random.default_rng(seed).permutation(own)[:count])
-    at = fitted.ask(data.given(which), restarts=2)[0].mean[:, c]
+    at = fitted.ask(data.given(which), data.seen[which], restarts=2)[0].mean[:, c]
     return {
         "rows": data.places[which],
         "real": np.stack([data.picture(row) for row in which.tolist()]),
@@ -191,7 +193,7 @@ def predictions(fitted: FittedMitosis, table: pd.DataFrame) -> pd.DataFrame:
     x = rows_to_predict(data, own)
     z = data.columns.forward(x)
     outside = data.region.outside(z).astype(np.int64)
-    p = fitted.probabilities(z)
+    p = fitted.probabilities(data.look(x))
     assert fitted.chances is not None
     taken, classes = fitted.chances.decide(p), data.metadata["classes"]
     each = {name: p[:, c] for c, name in enumerate(classes)}

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from scant.errors import BadInput
 from scant.inference.stacking import best_expected_threshold
+from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.studies.auto import AUTO, Choice
 from scant.studies.learned_region import LearnedRegion
@@ -29,6 +30,7 @@ from scant.studies.mitosis.cost import MOST_KNOWN
 from scant.studies.mitosis.entry import STRIP
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import BOTH, GP, LATENT, PRIORS, MitosisSettings
+from scant.studies.mitosis.sight import Sight
 from scant.studies.mitosis.splits import Split
 
 PICTURED = 50  # held-out rows of each class whose images are kept
@@ -42,11 +44,14 @@ class Prepared:
         settings: Of the run.
         metadata: What labels the arrays on a page (`splits.metadata_of`).
         label: Classes of the rows, the rare one 0.
-        z: Rows as they are learned; NaN where missing.
+        z: Pixels or features of the rows as they are learned; NaN where missing.
         split: Rows by what they are for.
         columns: From the table's columns to `z`, and back.
         image: Height and width of images; None: rows are features.
         places: Of the rows in the table.
+        sight: From images to features of a network; None: classifiers are given `z`.
+        network: Those features of the rows.
+        joined: How many of them the latent variable model learns.
         group: Of the rows; None: they have none, or training has ended.
         pictured: Rows whose images are kept.
         images: Those images.
@@ -66,7 +71,30 @@ class Prepared:
     images: Float[np.ndarray, "m d"]
     shares: Float[np.ndarray, " c"]
     device: torch.device
+    sight: Sight | None = None
+    network: Float[np.ndarray, "n e"] | None = None
+    joined: int = 0
     group: Int[np.ndarray, " n"] | None = None
+
+    @property
+    def seen(self) -> Float[np.ndarray, "n _"]:
+        """The rows as classifiers are given them."""
+        return self.z if self.network is None else np.hstack([self.z, self.network])
+
+    @property
+    def widths(self) -> list[int]:
+        """Columns of `seen` that are the latent variable model's, and the network's."""
+        return [part.shape[1] for part in (self.z, self.network) if part is not None]
+
+    @property
+    def width(self) -> int:
+        """The first columns of `seen`, which the latent variable model learns."""
+        return self.z.shape[1] + self.joined
+
+    def look(self, x: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m _"]:
+        """Rows in the table's units, as classifiers are given them."""
+        z = self.columns.forward(x)
+        return z if self.sight is None else np.hstack([z, self.sight.forward(x)])
 
     @property
     def n_classes(self) -> int:
@@ -94,18 +122,19 @@ class Prepared:
 
     def given(self, which: Int[np.ndarray, " m"], name: str = "") -> torch.Tensor:
         """Rows as a model is given them; dgplvm takes no missing values."""
-        z = self.z[which]
+        z = self.seen[which, : self.width]
         if (name or self.settings.model) == "dgplvm":
             z = self.filled(z)
         return torch.tensor(z, dtype=torch.float64).to(self.device)
 
     def filled(self, z: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
         """Rows without gaps: what is missing is the mean of the rows that are learned from."""
-        return np.where(np.isfinite(z), z, np.nanmean(self.z[self.train], axis=0))
+        usual = np.nanmean(self.seen[self.train, : z.shape[1]], axis=0)
+        return np.where(np.isfinite(z), z, usual)
 
     def drawn(self, z: Float[np.ndarray, "m k"]) -> np.ndarray:
         """What was learned as the table shows it: images in whole shades, or features."""
-        x = self.columns.back(z)
+        x = self.columns.back(z[:, : self.z.shape[1]])
         if self.image is None:
             return x
         shades = np.round(np.clip(x, 0, 1) * rows.SHADES) / rows.SHADES
@@ -137,8 +166,15 @@ class FittedMitosis:
     reader: models.Reader | None
     chances: Classifier | None
 
-    def ask(self, z: torch.Tensor, restarts: int = 1) -> tuple[models.Places, np.ndarray]:
+    def ask(
+        self, z: torch.Tensor, seen: Float[np.ndarray, "n _"], restarts: int = 1
+    ) -> tuple[models.Places, np.ndarray]:
         """Where rows lie under each class, and the classes' probabilities.
+
+        Args:
+            z: Rows as the latent variable model is given them.
+            seen: The same as classifiers are given them.
+            restarts: Of the search for their places.
 
         Raises:
             BadInput: The study is not fitted yet.
@@ -146,14 +182,15 @@ class FittedMitosis:
         if self.reader is None or self.chances is None:
             raise BadInput("This run has not ended yet, so that nothing can be asked of it.")
         result = self.reader.place(z, restarts)
-        return result, self.chances.of(z.cpu().numpy(), result.evidence)
+        return result, self.chances.of(seen, result.evidence)
 
-    def probabilities(self, z: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n c"]:
+    def probabilities(self, seen: Float[np.ndarray, "n _"]) -> Float[np.ndarray, "n c"]:
         """Of the classes of rows; where they lie is only found if it counts."""
         if self.chances is not None and not self.chances.share:
-            return self.chances.of(z, None)
+            return self.chances.of(seen, None)
+        z = seen[:, : self.data.width]
         own = self.data.filled(z) if self.data.settings.model == "dgplvm" else z
-        return self.ask(torch.tensor(own).to(self.data.device))[1]
+        return self.ask(torch.tensor(own).to(self.data.device), seen)[1]
 
     def generate(self, label: int, count: int, seed: int) -> np.ndarray:
         """New rows of a class, as images where there are images."""
@@ -229,7 +266,10 @@ def classifier(
         others = rng.permutation(known[data.label[known] != 0])[: MOST_KNOWN - len(rare)]
         known = np.union1d(rare, others)
     group = None if data.group is None else data.group[known]
-    gp = SoftmaxMixture.fit(data.z[known], data.label[known], c, data.settings.seed, group)
+    own = data.label[known], c, data.settings.seed, group
+    gp: SoftmaxMixture | AveragedSoftmax = SoftmaxMixture.fit(data.z[known], *own)
+    if data.network is not None:
+        gp = AveragedSoftmax.fit(data.seen[known], data.widths, *own)
     share_of = np.bincount(data.label[known], minlength=c) / len(known)
     ratio = data.prior(data.split.learnt) / share_of
     held = weighted(gp.held, ratio)
@@ -249,3 +289,20 @@ def classifier(
     threshold = best_expected_threshold(held[:, 0]) if data.settings.tempered else float("nan")
     choice = Choice(BOTH if share else GP, why)
     return Classifier(latent, gp, share, doubt, ratio, threshold), choice
+
+
+def shifted(fitted: FittedMitosis, chances: Classifier) -> Classifier:
+    """For the shares of the classes among rows held out, if settings want it.
+
+    Args:
+        fitted: The model, its reader settled.
+        chances: What tells the classes, for the shares in the training rows.
+    """
+    data = fitted.data
+    if data.settings.prior != PRIORS[3] or not len(data.test):
+        return chances
+    evidence = None
+    if chances.share > 0:
+        assert fitted.reader is not None
+        evidence = fitted.reader.place(data.given(data.test)).evidence
+    return chances.shifted(data.seen[data.test], evidence, data.prior(data.split.learnt))

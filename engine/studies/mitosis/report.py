@@ -30,7 +30,7 @@ def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: 
     assert chances is not None
     p, evidence = np.empty((0, data.n_classes)), np.empty((0, data.n_classes))
     if len(test):
-        places, p = fitted.ask(data.given(test))
+        places, p = fitted.ask(data.given(test), data.seen[test])
         evidence = places.evidence
     own = baselines.MethodResult(OURS, p, chances.decide(p), chances.threshold)
     every, others = [own], data.metadata["methods"][1:]
@@ -52,7 +52,16 @@ def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: 
         if len(test)
         else np.empty((3, 0)),
     }
-    return Report(tuple(scored), arrays, tuple(one.note for one in every if one.note))
+    notes = [one.note for one in every if one.note]
+    if chances.shift is not None:
+        share = data.prior(data.split.learnt)
+        now = share * chances.shift / (share @ chances.shift)
+        notes.append(
+            f"Of the rows held out, {now[0]:.1%} look to be of class {data.metadata['rare']!r}, of "
+            f"those learned from {share[0]:.1%} are; this run's probabilities are for the former "
+            "('prior'). No label of a row held out was used for it."
+        )
+    return Report(tuple(scored), arrays, tuple(notes))
 
 
 def scores(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> dict[str, float]:

@@ -10,12 +10,16 @@ from scant.studies.auto import AUTO, AutoInteger, set_or
 from scant.studies.split import SplitSettings
 
 MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
-PRIORS = ["as in training", "as in the table", "even"]
+PRIORS = ["as in training", "as in the table", "even", "as rows held out look"]
 OURS = "this run"  # of methods, where a GP classifier tells the classes too
 LATENT, GP, BOTH = "latent variables", "GP", "both"
+PIXELS, NETWORK = "pixels", "EfficientNet-Lite0"
+EARLY = f"{NETWORK}, early layers"
 FIXED: dict[str, Any] = {  # what presets begin from: sizes that were chosen on images of cells
     "model": "sclvm",
     "classifier": LATENT,
+    "features": PIXELS,
+    "prior": PRIORS[0],
     "n_shared_dims": 2,
     "n_private_dims": 8,
     "n_inducing": 30,
@@ -45,6 +49,14 @@ class MitosisSettings(SplitSettings):
         doc="What tells the class of a row. latent variables: the model, as published. GP: a "
         "mixture of Gaussian process classifiers of the columns, by cross-validation. both: the "
         "mean of their probabilities. auto: the mixture of both that suits rows spared best.",
+    )
+    features = param.Selector(
+        default=AUTO,
+        objects=[AUTO, PIXELS, NETWORK, EARLY],
+        doc="What models and classifiers are given of images: pixels alone, or besides them "
+        "features of a pretrained network, of its last layer or of early ones, which tell textures "
+        "and are averaged over the image turned and mirrored. auto: early layers where the extra "
+        "'vision' is installed.",
     )
     imbalance = param.Number(
         0.0,
@@ -84,9 +96,11 @@ class MitosisSettings(SplitSettings):
         "than all pixels do; 0: the columns themselves, as published.",
     )
     prior = param.Selector(
+        default=PRIORS[3],
         objects=PRIORS,
         doc="Class prior in Bayes' rule: shares in the training rows, shares in the whole table, "
-        "or equal shares.",
+        "equal shares, or the shares under which the rows held out are likeliest, whose labels are "
+        "not used: a rare class is often collected at another rate than it is met at.",
     )
     tempered = param.Boolean(
         True,

@@ -14,19 +14,27 @@ import numpy as np
 import pandas as pd
 import torch
 from scant.events import Report
+from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies.auto import AUTO, CHOSEN
-from scant.studies.mitosis import covariances, models
+from scant.studies.mitosis import covariances, models, sight
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.classifier import Classifier
+from scant.studies.mitosis.cost import MODELED, MOST_KNOWN, MOST_MODELED
 from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
-from scant.studies.mitosis.cost import MOST_KNOWN, MOST_MODELED
 from scant.studies.mitosis.entry import OTHERS, PAIRS, SHOWN, STRIP
-from scant.studies.mitosis.fitted import FittedMitosis, Prepared, classifier, pictured, settle
+from scant.studies.mitosis.fitted import (
+    FittedMitosis,
+    Prepared,
+    classifier,
+    pictured,
+    settle,
+    shifted,
+)
 from scant.studies.mitosis.preprocessing import Columns
-from scant.studies.mitosis.settings import LATENT, MODELS, OURS, MitosisSettings
+from scant.studies.mitosis.settings import EARLY, LATENT, MODELS, OURS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.predicted_table import by_levels
@@ -70,6 +78,12 @@ class Study(TrainedStudy):
         own = {"train": split.learnt, "validation": split.validation, "test": split.test}
         self.roles = roles(len(table), **{word: places[at] for word, at in own.items()})
         columns = Columns.of(x[split.learnt], s.n_components, image is not None)
+        looks, told = sight.wanted(s, image)
+        z, eye, network = columns.forward(x), None, None
+        if looks and image:
+            early = s.features == EARLY
+            eye, network = sight.Sight.of(x, z, image, split.learnt, early)
+        messages += told
         methods = [MODELS[s.model]] if s.classifier == LATENT else [OURS, MODELS[s.model]]
         if s.baselines and s.classifier == LATENT:
             methods += [n for k, n in MODELS.items() if k != s.model]
@@ -80,7 +94,7 @@ class Study(TrainedStudy):
                 settings=s,
                 metadata=rows.metadata_of(s, cells, image, split, methods),
                 label=cells.label,
-                z=columns.forward(x),
+                z=z,
                 split=split,
                 columns=columns,
                 image=image,
@@ -89,6 +103,9 @@ class Study(TrainedStudy):
                 images=np.nan_to_num(x[picked]) if image else np.empty((0, 0)),
                 shares=np.bincount(cells.label) / len(cells),
                 device=device,
+                sight=eye,
+                network=network,
+                joined=0 if network is None else min(MODELED, network.shape[1]),
                 group=cells.group if cells.groups else None,
             )
         )
@@ -166,6 +183,7 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         self.reader, latent, self.how, evidence = settle(self.data, self.model, self.data.train)
         self.chances, choice = classifier(self.data, latent, evidence)
+        self.chances = shifted(self.present, self.chances)
         if self.settings.classifier == AUTO:
             self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "classifier": list(choice)}
         return write_report(self.present, self.snapshot(), score)
@@ -191,10 +209,19 @@ class Study(TrainedStudy):
         }
         if chances.gp is not None:
             stored |= {f"gp.{k}": v for k, v in chances.gp.arrays().items()}
-            mixed = {k: v for k, v in vars(chances).items() if k not in ("latent", "gp")}
+            mixed = {k: v for k, v in vars(chances).items() if k not in ("latent", "gp", "shift")}
             stored |= {f"mixed.{k}": np.asarray(v) for k, v in mixed.items()}
+        if chances.shift is not None:
+            stored |= {"shift": chances.shift, "threshold": np.array(chances.threshold)}
         stored |= {f"columns.{k}": np.asarray(v) for k, v in vars(self.data.columns).items()}
         stored["columns.axes"] = stored["columns.axes"].astype(np.float32)
+        if self.data.sight is not None and self.data.network is not None:
+            stored |= {
+                f"sight.{k}": np.asarray(v) for k, v in vars(self.data.sight.columns).items()
+            }
+            stored |= {"usual": self.data.sight.usual, "network": self.data.network}
+            stored["factor"] = np.array(self.data.sight.factor)
+            stored["joined"] = np.array(self.data.joined)
         tensors = {f"rows.{k}": torch.as_tensor(v) for k, v in stored.items()}
         tensors |= {f"model.{k}": v for k, v in self.model.state_dict().items()}
         return tensors, {"words": self.metadata, "how": list(self.how)}
@@ -215,6 +242,11 @@ class Study(TrainedStudy):
         image = tuple(meta["words"]["size"]) or None
         label, z = kept["label"].astype(np.int64), kept["z"].astype(np.float64)
         columns |= {"left": float(columns["left"]), "axes": columns["axes"].astype(np.float64)}
+        eye = arrays(tensors, "rows.sight.")
+        eye |= {"left": float(eye["left"])} if eye else {}
+        looks = None
+        if eye and image:
+            looks = sight.Sight(Columns(**eye), image, kept["usual"], float(kept["factor"]))
         data = Prepared(
             settings=settings,
             metadata=meta["words"],
@@ -228,6 +260,9 @@ class Study(TrainedStudy):
             images=kept["images"] / rows.SHADES,
             shares=kept["shares"],
             device=device,
+            sight=looks,
+            network=kept.get("network"),
+            joined=int(kept.get("joined", 0)),
         )
         study._set_data(data)
         study.start_restart(0, 0, part(tensors, "model."))
@@ -242,7 +277,12 @@ class Study(TrainedStudy):
         gp, mixed = (arrays(tensors, f"rows.{p}.") for p in ("gp", "mixed"))
         if gp:
             numbers: dict[str, Any] = {k: v if k == "prior" else float(v) for k, v in mixed.items()}
-            study.chances = Classifier(latent, SoftmaxMixture.of_arrays(gp), **numbers)
+            kind = AveragedSoftmax if "widths" in gp else SoftmaxMixture
+            study.chances = Classifier(latent, kind.of_arrays(gp), **numbers)
+        if "shift" in kept:
+            study.chances = replace(
+                study.chances, shift=kept["shift"], threshold=float(kept["threshold"])
+            )
         return study
 
     # --- questions ------------------------------------------------------------------------------

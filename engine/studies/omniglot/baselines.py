@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.studies.omniglot import models
+from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.models import SINGLE
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.settings import MODELS
@@ -23,9 +25,11 @@ MOST_ROWS, MOST_OUTPUTS = 2000, 6  # up to which models of single outputs are tr
 SINGLE_STEPS = 250
 
 
-def compared(data: Prepared) -> Iterator[tuple[str, Chances | None, str]]:
+def compared(fitted: FittedOmniglot) -> Iterator[tuple[str, Chances | None, str]]:
     """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
+    data = fitted.data
     yield "nearest neighbor", nearest(data, data.train, data.test), ""
+    yield from members(fitted)
     rows = len(data.train)
     cost = sum(
         float((data.observed.output[data.train] == d).sum()) * data.observed.x.shape[1] * size
@@ -44,6 +48,23 @@ def compared(data: Prepared) -> Iterator[tuple[str, Chances | None, str]]:
             yield name, linear(data), ""
         else:
             yield name, single(data, next(m for m in SINGLE if MODELS[m] == name)), ""
+
+
+def members(fitted: FittedOmniglot) -> Iterator[tuple[str, Chances | None, str]]:
+    """What is averaged, each by itself: the model, and classifiers of strokes."""
+    data, stack = fitted.data, fitted.stack
+    if stack is None or data.drawings is None:
+        return
+    alone = replace(fitted, stack=None).ask(data.test).probability
+    yield f"{MODELS[data.settings.model]} alone", np.asarray(alone.cpu().numpy()), ""
+    output = data.observed.output[data.test]
+    for name in stack.members.drawn:
+        result = np.zeros((len(data.test), data.sizes.max()))
+        for d in np.unique(output):
+            at = np.flatnonzero(output == d)
+            own = stack.members.of_strokes(name, data.observed.x[data.test[at]], int(d))
+            result[at, : data.sizes[d]] = own
+        yield name, result, ""
 
 
 def single(data: Prepared, name: str) -> Chances:

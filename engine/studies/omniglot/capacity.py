@@ -6,8 +6,9 @@ from typing import Any
 
 from scant.studies.auto import AUTO, Choice
 from scant.studies.base import Counts, until_rest
-from scant.studies.omniglot.settings import OmniglotSettings
+from scant.studies.omniglot.settings import HOG, NETWORK, PIXELS, OmniglotSettings
 from scant.studies.split import SplitCounts, planned
+from scant.tables.images.kinds import GAIN, HANDMADE, automatic
 
 SHARE = 0.4  # of a time budget, for training; the rest is for calibration, report and rivals
 MOST_LATENT = 16
@@ -47,7 +48,7 @@ def estimate(
     """
     s = settings
     _, outputs, _ = _kinds(s, rows, counts)
-    n = parts(s, rows, counts).train
+    n, _, test, _ = parts(s, rows, counts)
     step, held = _step(s, n, outputs, columns, counts)
     steps = until_rest(s.max_steps, s.patience, 0.6) * s.restarts * 1.1
     others = 0.5
@@ -57,15 +58,33 @@ def estimate(
         others = 1.0 if n > 2000 or outputs > 6 else 500 * (0.0055 + 0.1 * step)
     if s.stack and s.calibrate and n <= 4000:
         others += 1.0 + 5e-10 * outputs * min(n / outputs, MOST_ROWS) ** 3
+        others += _drawings(s, n, test, outputs, counts, columns)
     return 0.5 + steps * step + others, 550e6 + 32.0 * rows * min(columns, 2000) + held
+
+
+def _images(columns: int, counts: Counts) -> bool:
+    """Whether columns are pixels, as far as is known."""
+    return "p0" in counts or columns > 100
+
+
+def _drawings(s: Any, n: int, test: int, outputs: int, counts: Counts, columns: int) -> float:
+    """Seconds of classifiers of strokes, with settings that are numbers."""
+    if s.features == PIXELS or not _images(columns, counts):
+        return 0.0
+    own = n / outputs
+    copied = max(own, min(9 * own, MOST_ROWS))
+    look = 0.0005 + (0.003 if s.features == NETWORK else 0.0)  # of an image
+    views = 2 if s.features == NETWORK else 1
+    learning = outputs * views * 2 * (1.5e-10 * copied**3 + 2e-7 * copied**2)
+    bending = 1e-4 * own * (test + 200 * outputs)
+    return look * (n * copied / own + 5 * test) + learning + bending
 
 
 def _step(s: Any, n: int, outputs: int, columns: int, counts: Counts) -> tuple[float, float]:
     """Seconds of a step, and the bytes that it holds, with settings that are numbers."""
     m, q, pixels = s.n_inducing, s.n_latent, min(s.size**2, columns)
     batch = min(n, outputs * s.batch_size)
-    images = "p0" in counts or columns > 100
-    if s.kernel == "patch" or (s.kernel == "auto" and images):
+    if s.kernel == "patch" or (s.kernel == "auto" and _images(columns, counts)):
         # A sum over 512 patches of ink and paper, or over all that the image has.
         listed = 512 if s.pixels != "grey" and s.patch == 3 else 18 * pixels
         work = 1e-9 * batch * listed * (m + 20)
@@ -90,6 +109,12 @@ def capacity(
         "batch_size": Choice(max(20, ROWS // outputs), f"{outputs:,} outputs"),
         "restarts": Choice(1, "one start"),
     }
+    if not _images(columns, counts):
+        found["features"] = Choice(PIXELS, "columns are no images")
+    elif automatic() == HANDMADE:
+        found["features"] = Choice(HOG, GAIN)
+    else:
+        found["features"] = Choice(NETWORK, "weighed by training rows left out")
     given = {name: c.value for name, c in found.items() if getattr(s, name) == AUTO}
     for m in INDUCING if s.n_inducing == AUTO else (s.n_inducing,):
         made = type(s)(**s.values() | given | {"n_inducing": m})

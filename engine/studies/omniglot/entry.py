@@ -142,6 +142,11 @@ ENTRY = Entry(
             "Inference for Large Categorical Distributions, ICML 2018."
         ),
         Citation(
+            "D. Keysers, T. Deselaers, C. Gollan, H. Ney, Deformation models for image "
+            "recognition, IEEE TPAMI 29(8):1422-1435, 2007.",
+            "10.1109/TPAMI.2007.1153",
+        ),
+        Citation(
             "M. van der Wilk, C. E. Rasmussen, J. Hensman, Convolutional Gaussian Processes, "
             "NeurIPS 2017."
         ),
@@ -154,8 +159,11 @@ ENTRY = Entry(
     limits=(
         "One temperature for all classes calibrates the probabilities, which is not in the "
         "publication; the other classifiers have none.",
-        "By default the probabilities of own tables are an average with an exact GP and a linear "
-        "classifier of each output, which is not in the publication; up to 4,000 training rows. "
+        "By default the probabilities of own tables are an average with an exact GP, a linear "
+        "classifier and, of images, classifiers of strokes of each output, which is not in the "
+        "publication; up to 4,000 training rows. On Ojibwe and Blackfoot, 15 people's drawings to "
+        "learn and 5 others' to tell, its recall was 0.87 to 0.93 on six draws, 0.66 to 0.71 "
+        "without strokes on three of them; a GP of a network's early layers weighs most. "
         "What classes share, patches and maps are those of the model alone.",
         "Each row belongs to a known output and competes among its classes: the model does not "
         "predict the alphabet of a character.",

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.omniglot.settings import OmniglotSettings
+from scant.studies.omniglot import strokes
+from scant.studies.omniglot.settings import HOG, NETWORK, OmniglotSettings
 from scant.studies.omniglot.table import Characters
 
 
@@ -51,6 +52,18 @@ class Prepared:
     def region(self) -> LearnedRegion:
         """Where rows were learned from."""
         return LearnedRegion(self.observed.x[self.train])
+
+    @cached_property
+    def drawings(self) -> strokes.Drawings | None:
+        """Images of training rows, and what is seen in them; None where only pixels are."""
+        views = {HOG: [strokes.HOG], NETWORK: list(strokes.VIEWS)}.get(self.settings.features)
+        if views is None or self.image is None or min(self.image) < strokes.LEAST:
+            return None
+        observed = self.observed.take(self.train)
+        images = strokes.small(observed.x, self.image)
+        return strokes.Drawings.of(
+            images, observed.label, observed.output, self.sizes.tolist(), views
+        )
 
     @cached_property
     def output(self) -> Int[torch.Tensor, " n"]:

@@ -42,7 +42,7 @@ def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score:
     metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
     others, compared, message = [], [], []
     if data.settings.baselines and len(test):
-        for name, chances, note in baselines.compared(data):
+        for name, chances, note in baselines.compared(fitted):
             message += [note] if note else []
             if chances is None:
                 continue

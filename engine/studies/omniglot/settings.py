@@ -13,6 +13,7 @@ MODELS = {
     "g-m": "G-M",
     "g-a": "G-A",
 }
+PIXELS, HOG, NETWORK = "pixels", "HOG", "EfficientNet-Lite0, HOG"
 COVARIANCES = ["kept", "dropped as published"]
 SHOWN = 60  # classes whose coregionalisation travels to the page entry by entry
 BLOCK = 120  # classes of a block that is asked for
@@ -130,6 +131,14 @@ class OmniglotSettings(SplitSettings):
         "each output, weighted by the same held-out rows, if they are calibrated. Not in the "
         "publication.",
     )
+    features = param.Selector(
+        default=AUTO,
+        objects=[AUTO, PIXELS, HOG, NETWORK],
+        doc="What members of that average are given of images: pixels alone; besides them HOG of "
+        "the images and of copies that are turned, sheared, scaled and shifted a little, and "
+        "distances of images that may bend; besides both the early layers of a pretrained network. "
+        "auto: with the network where the extra 'vision' is installed. Not in the publication.",
+    )
     baselines = param.Boolean(
         True, doc="Fit other classifiers to the same rows after the run, for comparison."
     )
@@ -161,6 +170,7 @@ class OmniglotSettings(SplitSettings):
 FIXED = {
     "pixels": "black and white",
     "stack": False,
+    "features": PIXELS,
     "n_latent": 16,
     "n_inducing": 40,
     "batch_size": 50,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import NamedTuple
 
+from scant.rivals.cost import beside
 from scant.studies.auto import AUTO, TRAINING_SHARE, Choice
 from scant.studies.base import Counts, partner_seconds, until_rest
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.split import TEST, VALIDATION, SplitCounts
+from scant.tables.levels import measured
 
 TIED, NOISY, FREE = 0, 1, 2  # how free the prior precisions and the noise are
 SMALL = 2000  # rows up to which a fit starts with tied precisions and sees each row held out
@@ -25,6 +28,15 @@ LEAST_ROWS = 2000  # of these, if there are as many
 MOST_STEPS = 3000
 FIRST = 300  # basis functions that a fit to few rows starts with: as many as rows, up to this
 LEAST_TESTED = 5  # rows, of which a score says something
+SCORED_ROWS = 5000  # whose share of test rows says enough: those of more are better learned from
+WIDE_STEPS = 150  # that many diagonal basis functions, which begin anew, are reckoned with
+LEAST_WIDE = 50  # of these
+# Of models of rows that lack something (`gaps.py`):
+MOST_GAPS = 62  # as many as six bands have
+GAP_ROWS = 100  # learned from, at least
+LEAST_GROWTH, MOST_GROWTH = 0.7, 3.0  # seconds, of each
+BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
+RIVAL_ROWS = 20_000  # that the report's rivals learn from: more only make them slow
 FULL = 14  # inputs up to which full covariances are tried: their numbers grow with the square
 
 
@@ -108,7 +120,7 @@ class Room:
     def after(self, stage: Stage) -> Iterator[Stage]:
         """Stages a step away from this one, in the order in which they are tried."""
         path = self._path
-        finer = path[path.index(stage.shape) + 1 :]
+        finer = path[path.index(stage.shape) + 1 :] if stage.shape in path else []
         larger = min(2 * stage.n_basis, self.most)
         if stage.shape == "GL" and finer:
             yield stage._replace(shape=finer[0])
@@ -119,13 +131,32 @@ class Room:
             yield from (stage._replace(shape=shape) for shape in finer)
         if larger >= 1.5 * stage.n_basis and not self.n_basis:
             yield stage._replace(n_basis=larger)
+        if stage.shape == "VC" and not (self.small or self.shape or self.n_basis):
+            yield from (wide for wide in self._wide() if wide.n_basis > stage.n_basis)
+
+    def _wide(self) -> Iterator[Stage]:
+        """Many basis functions without correlations, which begin anew.
+
+        Full covariances of a dozen inputs fit the noise of the rows before there are many of them.
+        """
+        wide = Stage(self.most, "VD", FREE)
+        while wide.n_basis >= LEAST_WIDE:
+            if WIDE_STEPS * self.step_seconds(wide) <= 0.7 * self.seconds:
+                yield wide
+                return
+            wide = wide._replace(n_basis=wide.n_basis // 2)
+
+    @staticmethod
+    def anew(stage: Stage, before: Stage) -> bool:
+        """Whether a stage does not set out from the models of another one."""
+        return stage.free == TIED or (stage.shape, before.shape) == ("VD", "VC")
 
     def all(self) -> Iterator[Stage]:
         """The stages of a fit in which each gains and the next one fits."""
         used, stage = 0.0, self.first
         while True:
             yield stage
-            used += STAGE_STEPS * self.step_seconds(stage)
+            used += self.steps(stage) * self.step_seconds(stage)
             following = next((s for s in self.after(stage) if self.fits(s, used)), None)
             if following is None:
                 return
@@ -142,7 +173,12 @@ class Room:
 
     def fits(self, stage: Stage, used: float) -> bool:
         """Whether a stage is expected to end within the time, of which some is used."""
-        return used + STAGE_STEPS * self.step_seconds(stage) <= self.seconds
+        return used + self.steps(stage) * self.step_seconds(stage) <= self.seconds
+
+    def steps(self, stage: Stage) -> int:
+        """Steps that a stage is reckoned with."""
+        wide = stage.shape == "VD" and self._path[-1] == "VC" and not self.shape
+        return WIDE_STEPS if wide else STAGE_STEPS
 
 
 def step_seconds(rows: int, inputs: int, n_basis: int, noisy: bool) -> float:
@@ -170,9 +206,10 @@ def grows(s: RedshiftSettings) -> bool:
 
 def test_rows(s: RedshiftSettings, n: int) -> int:
     """Rows to hold out of n, where none are marked."""
-    if not s.test_size:
-        return max(round(s.test_share * n), min(LEAST_TESTED, n // 3))
-    return min(s.test_size, max(n - s.training_size - s.validation_size, n // 3))
+    if s.test_size in (0, AUTO):
+        scored = min(n, max(SCORED_ROWS, n // 10)) if s.test_size == AUTO else n
+        return max(round(s.test_share * scored), min(LEAST_TESTED, n // 3))
+    return min(int(s.test_size), max(n - s.training_size - s.validation_size, n // 3))
 
 
 def learned(s: RedshiftSettings, n: int) -> tuple[int, int]:
@@ -211,16 +248,54 @@ def capacity(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> di
     return {**chosen, "max_steps": Choice(steps, why)}
 
 
+def gap_time(seconds: float, gaps: int, rows: int) -> tuple[int, float]:
+    """How many gaps get models of their own in this time, and the seconds that each may grow.
+
+    As expected, and not by the clock, so that a fit is the same on any machine.
+    """
+    other = BESIDE + BESIDE_ROW * rows
+    count = min(gaps, int(seconds / (other + LEAST_GROWTH)))
+    return count, min(MOST_GROWTH, seconds / max(count, 1) - other)
+
+
+def gap_seconds(s: RedshiftSettings, rows: int, inputs: int, counts: Counts) -> float:
+    """Seconds that models of gaps are expected to take.
+
+    Of columns that may be magnitudes: gaps of others are those that the table has, which nobody has
+    looked at.
+
+    Args:
+        s: Of the run.
+        rows: Learned from.
+        inputs: Columns, errors among them.
+        counts: Names the columns, where they are known; else every other one is an error.
+    """
+    if s.missing != AUTO or not stacks(s) or s.features == "as given" or rows < GAP_ROWS:
+        return 0.0
+    errors = sum(name.endswith("_err") for name in counts) if counts else inputs // 2
+    made = len(counts) - len(measured(list(counts)))  # of text, which no row lacks
+    bands = max(inputs - errors - made, 1)
+    if bands < (3 if s.features == AUTO else 2):
+        return 0.0
+    count, each = gap_time(s.gap_seconds, min(2**bands - 2, MOST_GAPS), rows)
+    return count * (BESIDE + BESIDE_ROW * rows + each)
+
+
+def stacks(s: RedshiftSettings) -> bool:
+    """Whether other models take part: they know no noisy inputs and no weights of rows."""
+    return bool(s.stack and s.errors != "as noise" and s.weights == "normal")
+
+
 def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the report; the steps of all restarts (45 to 80% were used before the score settled),
-    each with objective, gradient and score; the forest beside it. Measured, one thread, a full
-    covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100 functions
-    16 ms; with noisy inputs (5.71) 0.3 s of 2,000. Training on 1,000,000 rows of ten inputs with
-    100 functions peaks at 2.0 GB; the table and the report come on top. Models that grow take the
-    time that they are given, or what their stages would take if all gained. GPs of the average
-    are searched for in each fold, of many rows once.
+    Counted: the report with its rivals; models of gaps; the steps of all restarts (45 to 80% were
+    used before the score settled), each with objective, gradient and score. Measured, one thread, a
+    full covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100
+    functions 16 ms; with noisy inputs (5.71) 0.3 s of 2,000. Training on 1,000,000 rows of ten
+    inputs with 100 functions peaks at 2.0 GB; the table and the report come on top. Models that
+    grow take the time that they are given, or what their stages would take if all gained. GPs of
+    the average are searched for in each fold, of many rows once.
     """
     split = parts(s, rows, counts)
     n, m = split.train, s.n_basis
@@ -229,7 +304,7 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         room = Room.of(s, n, max(columns - 1, 1), models_of(s, n + split.validation), seconds)
         stages = list(room.all())
         m = max(stage.n_basis for stage in stages)
-        training = sum(STAGE_STEPS * room.step_seconds(stage) for stage in stages)
+        training = sum(room.steps(stage) * room.step_seconds(stage) for stage in stages)
         size = room.models * room.trained(stages[-1]) * m
     else:
         size = n * m
@@ -237,7 +312,10 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         if s.errors == "as noise":
             step *= 110
         training = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * (0.004 + step)
-    if s.stack and s.errors != "as noise" and s.weights == "normal":  # of each fold, and of all
+    if stacks(s):  # of each fold, and of all
         sets = 1 + models_of(s, n + split.validation) if n <= 300 else 1
         training += sets * partner_seconds(n, max(columns - 1, 1), wide=3, narrow=2)
-    return 1.0 + 4e-4 * n + training, 500e6 + min(450 * size, 1e8 + n * (25 * m + 1000))
+    known, inputs = n + split.validation, max(columns - 1, 1)
+    training += gap_seconds(s, known, inputs, counts)
+    report = beside(min(known, RIVAL_ROWS), inputs, find_spec("catboost") is not None)
+    return 1.0 + report + training, 500e6 + min(450 * size, 1e8 + n * (25 * m + 1000))

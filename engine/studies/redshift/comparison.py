@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
-from scant.rivals.comparison import Comparison, Prediction
+from scant.rivals.comparison import Comparison
+from scant.studies.redshift.beside import blocks_of, own_answer, table_of
 from scant.studies.redshift.fitted import FittedGPz
-from scant.studies.redshift.report import table_of
 
 
 def comparison(fitted: FittedGPz, learn: pd.DataFrame) -> Comparison:
@@ -16,7 +16,9 @@ def comparison(fitted: FittedGPz, learn: pd.DataFrame) -> Comparison:
         y=learn[fitted.settings.target].to_numpy(float),
         x_test=table_of(fitted.features, fitted.held),
         y_test=judged.y,
-        own=Prediction(judged.told.mean.numpy(), judged.density),
-        scores=("RMSE", "mean log-likelihood"),
+        own=own_answer(judged),
+        scores=("RMSE", "mean log-likelihood", "CRPS"),
         replaces=True,
+        by=fitted.settings.target,
+        blocks=blocks_of(fitted.features),
     )

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from scant.models.gpz.input_density import Mixture, fit_mixture, single_gaussian
+from scant.models.gpz.input_density import (
+    chosen_components,
+    fit_mixture,
+    single_gaussian,
+    spread_start,
+)
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
+from scant.studies.auto import AUTO
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.stack import Stack
 from torch import Tensor
 
-# Components of the inputs' density that missing values are filled with. On SDSS galaxies with two
-# of five bands missing 8, 15, 25 and 40 gave RMSE .083, .091, .088, .088: more only follow noise.
+# Components of the inputs' density that missing values are filled with, unless `missing` is auto
+# and left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave
+# RMSE .083, .091, .088, .088: more only follow noise.
 DENSITY_COMPONENTS = 8
 
 
@@ -53,16 +59,11 @@ class Members:
         m = len(models[0].centres)
         whole = single_gaussian(x)
         k = 1 if missing == "one Gaussian" else min(m, DENSITY_COMPONENTS)
-        chosen = torch.linspace(0, m - 1, k, device=x.device).round().long()
+        if missing == AUTO:
+            k = min(m, chosen_components(x))
         complete = x[~x.isnan().any(1)]
-        centres = models[0].centres[chosen]
-        if len(complete) >= k:  # rows spread over the data are a sounder start than far centres
-            centres = complete[torch.linspace(0, len(complete) - 1, k).round().long()]
-        start = Mixture(
-            x.new_full((k,), -math.log(k)),
-            centres,
-            whole.precisions.expand(k, -1, -1) * k ** (2 / x.shape[1]),
-        )
+        # Rows spread over the data are a sounder start than far centres.
+        start = spread_start(whole, complete if len(complete) >= k else models[0].centres, k)
         result = fit_mixture(x, start, free=True)
         for model in models:
             model.mixture_log_weights = result.log_weights
@@ -81,6 +82,19 @@ class Members:
         told, apart = self._alone(x, noise)
         return self.stack.mixed(x, told, apart) if self.stack else told
 
+    def told(
+        self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
+    ) -> tuple[GPzPrediction, Components]:
+        """`predict` and `components`, in one pass."""
+        results = [model.predict_components(x, noise) for model in self.models]
+        told, apart = _averaged([found.collapse() for found in results])
+        parts = _joined(results)
+        if self.stack is None:
+            return told, parts
+        asked = self.stack.asked(x, told.noise_variance)
+        mixed = self.stack.mixed(x, told, apart, asked)
+        return mixed, self.stack.components(x, parts, told.noise_variance, asked)
+
     def alone(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """The same without the models beside them."""
         return self._alone(x, noise)[0]
@@ -89,26 +103,11 @@ class Members:
         self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
     ) -> tuple[GPzPrediction, Float[Tensor, " n"]]:
         """Moments, and the part of the model variance that is the members' disagreement."""
-        prediction = [model.predict(x, noise) for model in self.models]
-        mean = torch.stack([f.mean for f in prediction])
-
-        def average(part: str) -> Tensor:
-            return torch.stack([getattr(f, part) for f in prediction]).mean(0)
-
-        apart = mean.var(0, correction=0)
-        told = GPzPrediction(
-            mean.mean(0),
-            average("model_variance") + apart,
-            average("noise_variance"),
-            average("input_variance"),
-        )
-        return told, apart
+        return _averaged([model.predict(x, noise) for model in self.models])
 
     def components(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> Components:
         """All components of all members, their weights shared out equally."""
-        results = [model.predict_components(x, noise) for model in self.models]
-        columns = [torch.cat(parts, dim=1) for parts in zip(*(vars(f).values() for f in results))]
-        told = Components(columns[0] / len(results), *columns[1:])
+        told = _joined([model.predict_components(x, noise) for model in self.models])
         if self.stack is None:
             return told
         return self.stack.components(x, told, self.alone(x, noise).noise_variance)
@@ -143,3 +142,28 @@ class Members:
             model.load_state_dict(state)
             models.append(model.to(device))
         return cls(models, Stack.read(part(tensors, "stack."), stack))
+
+
+def _averaged(
+    prediction: Sequence[GPzPrediction],
+) -> tuple[GPzPrediction, Float[Tensor, " n"]]:
+    """Moments of an equal mixture, and the part of its model variance that is disagreement."""
+    mean = torch.stack([f.mean for f in prediction])
+
+    def average(part: str) -> Tensor:
+        return torch.stack([getattr(f, part) for f in prediction]).mean(0)
+
+    apart = mean.var(0, correction=0)
+    told = GPzPrediction(
+        mean.mean(0),
+        average("model_variance") + apart,
+        average("noise_variance"),
+        average("input_variance"),
+    )
+    return told, apart
+
+
+def _joined(results: Sequence[Components]) -> Components:
+    """All components, the weights shared out equally."""
+    columns = [torch.cat(parts, dim=1) for parts in zip(*(vars(f).values() for f in results))]
+    return Components(columns[0] / len(results), *columns[1:])

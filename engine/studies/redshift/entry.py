@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from scant.studies.base import ArraySpec, Citation, Entry, Source, array_specs
 from scant.studies.predicted_columns import of_values
+from scant.studies.redshift.bands import band, by_wavelength
 from scant.studies.redshift.capacity import capacity, estimate, parts
+from scant.studies.redshift.catalogs import ASIDE, TARGETS
 from scant.studies.redshift.settings import DEMO, FIXED, RedshiftSettings, survey_size
 from scant.studies.split import COLUMNS
 from scant.tables.schema import Column, TableSchema
@@ -27,12 +29,15 @@ ENTRY = Entry(
             Column(
                 "z",
                 doc="what to predict; another column can be named in `target`",
-                aliases=("z_spec", "spec_z", "redshift", "z_true", "z_redshift"),
+                aliases=TARGETS,
             ),
             *COLUMNS,
         ),
         features=True,
         errors=True,
+        band=band,
+        order=by_wavelength,
+        aside=ASIDE,
         missing=True,
         minimum_rows=10,
         target_setting="target",
@@ -76,8 +81,11 @@ ENTRY = Entry(
                 log-likelihood, CRPS, CDE loss, distance of the PIT from uniform (PIT-KS)
             kept (6 p) [share] share kept by confidence, then RMSE, mean log-likelihood, FR15, FR05,
                 bias of what is kept
-            missing (3 5) [target] 0 to 4 bands removed at random: how many, RMSE of this model,
-                RMSE of the forest with mean imputation
+            missing (13 5) [mixed] 0 to 4 bands removed at random: how many, then RMSE of this
+                model, of a random forest, of gradient boosting and of CatBoost (NaN where it is not
+                installed), all trained on rows with bands removed too; then their mean
+                log-likelihood; then their CRPS. Reports of before have 3 rows: how many, RMSE of
+                this model, and of a forest of whole rows with the mean in place of what is missing
             missing_scores (7 5) [mixed] of this model with so many bands removed: how many,
                 sigma_MAD, share of errors beyond 0.15, mean log-likelihood, CRPS, CDE loss, PIT-KS
             tried (t 5) [mixed] per stage of training: number of basis functions, place of their
@@ -136,6 +144,9 @@ ENTRY = Entry(
     },
     citations=(_CITATION,),
     limits=(
+        "A band without a detection is integrated over beyond its limit, under the density of the "
+        "inputs; that density is learned from detected magnitudes, and of what is fainter it knows "
+        "only what they suggest.",
         "The expectation under one Gaussian fills in bands missing from training rows (5.82); this"
         " is optimistic if a band is missing because the galaxy is faint.",
         "p(z) is a mixture of Gaussians: it cannot represent sharp edges or exclude redshifts "

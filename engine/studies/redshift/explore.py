@@ -20,13 +20,11 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
     Raises:
         BadInput: A question that this study does not know, a band or row that is not there.
     """
-    off = list(query.get("off", ()))
-    unknown = [band for band in off if band not in fitted.features.bands]
+    off, bands = list(query.get("off", ())), fitted.features.optional
+    unknown = [band for band in off if band not in bands]
     if unknown:
-        raise BadInput(
-            f"There is no band {unknown[0]!r}; the bands are {', '.join(fitted.features.bands)}."
-        )
-    if len(off) == len(fitted.features.bands):
+        raise BadInput(f"There is no band {unknown[0]!r}; the bands are {', '.join(bands)}.")
+    if off and len(off) == len(bands):
         raise BadInput("At least one band must stay on; switch one back on.")
     if question == "without":
         return without(fitted, off)

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from scant import metrics
 from scant.density_scores import Scores, mixture_scores
+from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.studies import intervals
 from scant.studies.learned_region import LearnedRegion
@@ -20,6 +21,7 @@ from scant.studies.redshift.gaps import Gaps
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Located, Target
+from scant.studies.redshift.undetected import Drawn
 from scipy.special import logsumexp, ndtr
 from torch import Tensor
 
@@ -42,6 +44,7 @@ class Judged(NamedTuple):
     scores: Scores
 
 
+_Divided = tuple[Bool[np.ndarray, " r"], Members, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
 SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
 
 
@@ -79,11 +82,14 @@ class FittedGPz:
 
     def ask(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Located:
         """Moments in the target's unit, on the CPU; bands in `off` count as not measured."""
+        drawn = self._drawn(table, off)
+        table = table if drawn is None else drawn.table
         out = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
         for rows, members, x, noise in self._parts(table, off):
             told = members.predict(x, noise)
             out[:, rows] = torch.stack([getattr(told, f.name) for f in fields(told)])
-        return self.target.restore(GPzPrediction(*out)).cpu()
+        told = GPzPrediction(*out)
+        return self.target.restore(told if drawn is None else drawn.moments(told)).cpu()
 
     def judge(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Judged:
         """Rows whose target is known: by the whole mixture where there is a stack, or where the
@@ -111,18 +117,45 @@ class FittedGPz:
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
         """The mixture with the moments of `ask`, on the model's standardized scale."""
-        asked = list(self._parts(table, off))
+        drawn = self._drawn(table, off)
+        table = table if drawn is None else drawn.table
+        asked = self._parts(table, off)
         parts = [(rows, members.components(x, noise)) for rows, members, x, noise in asked]
-        widest = max(told.weights.shape[1] for _, told in parts)
-        out = torch.zeros(5, len(table), widest, dtype=torch.float64, device=self.device)
-        for rows, told in parts:
-            out[:, rows, : told.weights.shape[1]] = torch.stack(list(vars(told).values()))
-        return Components(*out)
+        told = _joined(parts, len(table))
+        return told if drawn is None else drawn.components(told)
+
+    def told(self, table: pd.DataFrame) -> tuple[Located, intervals.Ends, Int[np.ndarray, " n"]]:
+        """What `ask`, `ends` and `outside` say, in one pass over the rows."""
+        x, noise = self._inputs(table, ())
+        drawn = self._drawn(table, ())
+        if drawn is None:
+            every = self._divided(table, x, noise, ())
+        else:
+            table = drawn.table
+            every = self._parts(table, ())
+        out = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
+        ends = np.empty((len(intervals.ENDS), len(x)))
+        kept = list[tuple[Bool[np.ndarray, " n"], Components]]()
+        for rows, members, own, spread in every:
+            told, parts = members.told(own, spread)
+            out[:, rows] = torch.stack([getattr(told, f.name) for f in fields(told)])
+            if drawn is None:
+                ends[:, rows] = self._ends(parts)
+            else:
+                kept.append((rows, parts))
+        moments = GPzPrediction(*out)
+        if drawn is not None:
+            moments = drawn.moments(moments)
+            ends = self._ends(drawn.components(_joined(kept, len(table))))
+        outside = self.region.outside(x.cpu().numpy()).astype(np.int64)
+        return self.target.restore(moments).cpu(), ends, outside
 
     def ends(self, table: pd.DataFrame) -> intervals.Ends:
         """Ends of the intervals of the target, in its unit."""
-        columns = vars(self.components(table)).values()
-        weights, mean, *variances = (v.cpu().numpy() for v in columns)
+        return self._ends(self.components(table))
+
+    def _ends(self, parts: Components) -> intervals.Ends:
+        weights, mean, *variances = (v.cpu().numpy() for v in vars(parts).values())
         own = intervals.mixture(weights, mean, np.sqrt(sum(variances)))
         own = own * self.target.scale + self.target.centre
         return np.exp(own) if self.target.positive else own
@@ -132,13 +165,24 @@ class FittedGPz:
         inside = self.features.inputs(table).numpy()
         return np.asarray(self.region.outside(inside).astype(np.int64))
 
-    def _parts(
-        self, table: pd.DataFrame, off: Sequence[str]
-    ) -> Iterator[
-        tuple[Bool[np.ndarray, " r"], Members, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
-    ]:
+    def _drawn(self, table: pd.DataFrame, off: Sequence[str]) -> Drawn | None:
+        """The rows with draws of the bands that were not detected, where there are any."""
+        first = self.members.models[0]
+        parts = first.mixture_log_weights, first.mixture_means, first.mixture_precisions
+        density = Mixture(*(part.cpu() for part in parts))
+        return Drawn.of(self.features, density, table, off)
+
+    def _parts(self, table: pd.DataFrame, off: Sequence[str]) -> Iterator[_Divided]:
         """Rows, the models that answer for them, and what these take: inputs and their noise."""
-        x, noise = self._inputs(table, off)
+        return self._divided(table, *self._inputs(table, off), off)
+
+    def _divided(
+        self,
+        table: pd.DataFrame,
+        x: Float[Tensor, "n d"],
+        noise: Float[Tensor, "n d"] | None,
+        off: Sequence[str],
+    ) -> Iterator[_Divided]:
         for gap, rows in self.gaps.parts(x):
             if gap is None:
                 yield rows, self.members, x[rows], None if noise is None else noise[rows]
@@ -151,3 +195,12 @@ class FittedGPz:
         noise = self.features.noise(table)
         x = self.features.inputs(table, off).to(self.device)
         return x, None if noise is None else noise.to(self.device)
+
+
+def _joined(parts: Sequence[tuple[Bool[np.ndarray, " n"], Components]], rows: int) -> Components:
+    """Components of some rows each as those of all."""
+    widest = max(told.weights.shape[1] for _, told in parts)
+    out = parts[0][1].weights.new_zeros(5, rows, widest)
+    for mine, told in parts:
+        out[:, mine, : told.weights.shape[1]] = torch.stack(list(vars(told).values()))
+    return Components(*out)

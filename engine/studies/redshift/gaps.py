@@ -22,7 +22,7 @@ from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
-from scant.studies.redshift.capacity import Room
+from scant.studies.redshift.capacity import GAP_ROWS, MOST_GAPS, Room, gap_time
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import Growth, finished
@@ -32,12 +32,8 @@ from scant.studies.redshift.stack import Stack
 from scant.studies.redshift.target import Target
 from torch import Tensor
 
-LEAST_ROWS = 100  # that have what is left
-MOST_GAPS = 62  # as many as six bands have
 FEW = 100  # basis functions, where there are few rows
 PATIENCE = 8  # steps without a better score that end a stage
-LEAST, MOST = 0.7, 3.0  # seconds of growth, of each
-BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
 
 Kept = tuple[bool, ...]  # of each coordinate, whether it was measured
 
@@ -114,17 +110,18 @@ class Gaps:
 def gaps_of(features: Features, x: Float[Tensor, "n d"]) -> list[Kept]:
     """What rows have left: as in these rows, the most frequent first, then as other tables may.
 
-    Of magnitudes any band may be missing, with its error; of other columns what is missing is.
+    Of magnitudes any band may be missing, with its error, but not all of them; of other columns
+    what is missing is.
     """
     there = (~x.isnan()).cpu().numpy()
     kinds, count = np.unique(there, axis=0, return_counts=True)
     found = [tuple(map(bool, kinds[k])) for k in np.argsort(-count, kind="stable")]
     b = len(features.bands)
-    owner = np.array([*range(b), *(features.bands.index(e) for e in features.errors)])
-    owner = owner[: x.shape[1]]
+    owner = np.array(features.owners)
     if features.chosen.value == "colours":
-        for off in range(1, b):
-            for bands in combinations(range(b), off):
+        places = [features.bands.index(band) for band in features.optional]
+        for off in range(1, len(places)):
+            for bands in combinations(places, off):
                 found.append(tuple((~np.isin(owner, bands)).tolist()))
     wanted = [kept for kept in dict.fromkeys(found) if any(kept[:b]) and not all(kept)]
     return wanted[:MOST_GAPS]
@@ -149,16 +146,15 @@ def fit_gaps(
         unseen: Those of them that are only scored.
         device: Where the models are.
     """
-    x, seconds = features.inputs(table), settings.gap_seconds
+    x = features.inputs(table)
     wanted = gaps_of(features, x)
-    beside = BESIDE + BESIDE_ROW * len(x)
-    wanted = wanted[: int(seconds / (beside + LEAST))]
-    each = min(MOST, seconds / max(len(wanted), 1) - beside)
+    count, each = gap_time(settings.gap_seconds, len(wanted), len(x))
+    wanted = wanted[:count]
     there = (~x.isnan()).numpy()
     models = dict[Kept, Gap]()
     for kept in wanted:
         rows = there[:, list(kept)].all(1)
-        if rows.sum() < LEAST_ROWS or min(unseen[rows].sum(), (~unseen[rows]).sum()) < 10:
+        if rows.sum() < GAP_ROWS or min(unseen[rows].sum(), (~unseen[rows]).sum()) < 10:
             continue
         own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
         models[kept] = _fitted(own, features, target, settings, unseen[rows], each, device)

@@ -4,7 +4,8 @@ Several models of the same rows are trained side by side, each on another divisi
 together they are scored on many rows that they were not trained on. A stage sets out from the best
 models so far, with one change (`capacity.Room.after`): a freer shape, freer precisions, or twice as
 many basis functions, the new ones placed where the residuals are large and no old one is near.
-While precisions are tied, which is nearly a Gaussian process, a stage begins anew.
+While precisions are tied, which is nearly a Gaussian process, a stage begins anew, and so do many
+diagonal basis functions, which are tried after a few full ones.
 It is kept where the unseen rows gain more than the noise of that gain.
 """
 
@@ -147,6 +148,8 @@ class Growth:
         self.stage = fitting[0]
         self.base_rows, self.base_score = self.best_rows, self.best_score
         self.stage_score, self.idle = -math.inf, 0
+        if self.stage.free != TIED and self.room.anew(self.stage, self.best_stage):
+            self.anchor = -math.inf  # it has to come up first
         self._begin()
 
     def history(self) -> list[list[float]]:
@@ -163,7 +166,7 @@ class Growth:
             generator = torch.Generator().manual_seed(
                 7919 * self.seed + 101 * k + 10_007 * len(self.tried)
             )
-            if self.best and self.stage.free != TIED:
+            if self.best and not self.room.anew(self.stage, self.best_stage):
                 model = self.made(self.stage.n_basis, self.stage.shape, fold)
                 take(model, self._larger(self.best[k], fold, model, generator))
             else:

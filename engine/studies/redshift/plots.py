@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scant.rivals.knocked_out import NAMES
 
 if TYPE_CHECKING:
     from scant.plotting.elements import Elements
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
 def figures(made: Elements) -> dict[str, Any]:
     """Predictions with their bands, and what missing bands cost."""
-    count, *errors = made.arrays["missing"]
-    names = ("this run", "random forest")
+    count, *scores = made.arrays["missing"]
+    errors = scores[:4]  # two in reports of before; a rival that is not installed has NaN
+    names = ("this run", *NAMES)[: len(errors)]
+    there = [k for k, error in enumerate(errors) if np.isfinite(error).any()]
+    errors, names = [errors[k] for k in there], tuple(names[k] for k in there)
     return {
         "Prediction against truth": made.against(
             "z_true", "z_mean", "std_model", "std_noise", "std_input"

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from scant.studies.auto import AUTO, Choice
 from scant.studies.redshift.settings import RedshiftSettings
+from scant.tables.levels import measured
 from torch import Tensor
 
 # Beyond this many robust deviations a value grows only logarithmically: it stays the most extreme
@@ -27,6 +28,7 @@ TAME = 4.0
 # An error larger than the band's own spread says no more than that the band is unknown.
 LARGEST_NOISE = 3.0
 ALIKE_ROWS = 5000
+FEWEST_ALIKE = 3  # columns
 SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation at least
 
 
@@ -74,10 +76,14 @@ class Features:
         """
         use = settings.errors
         errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
-        colors = settings.features == "colours" and len(bands) > 1
+        group = one_quantity(table, bands)
+        colors = settings.features == "colours" and len(group) > 1
         if settings.features == AUTO:
-            colors = alike(table[list(bands)])
-        combine = color_matrix(len(bands)) if colors else np.eye(len(bands))
+            colors = alike(table[group])
+        combine = np.eye(len(bands))
+        if colors:
+            own = np.flatnonzero([b in group for b in bands])
+            combine[np.ix_(own, own)] = color_matrix(len(own))
         d = len(bands) + (len(errors) if use == "as features" else 0)
         rough = cls(
             tuple(bands),
@@ -115,6 +121,17 @@ class Features:
         """A name for each coordinate of x."""
         logs = [f"log {b}_err" for b in self.errors] if self.use == "as features" else []
         return [*self.bands, *logs]
+
+    @property
+    def optional(self) -> list[str]:
+        """The bands that a row may lack, though all of these rows have them."""
+        return measured(self.bands)
+
+    @property
+    def owners(self) -> list[int]:
+        """For each coordinate of x, which band it belongs to: an error goes with its band."""
+        logs = [self.bands.index(b) for b in self.errors] if self.use == "as features" else []
+        return [*range(len(self.bands)), *logs]
 
     def measured(self, table: pd.DataFrame) -> Float[ndarray, "n d"]:
         """Magnitudes and log errors, NaN where missing; a column that is not there is missing."""
@@ -161,7 +178,7 @@ class Features:
         """Coordinates x of a table's rows; bands named in `off` count as not measured."""
         measured = self.measured(table)
         measured[:, [i for i, band in enumerate(self.bands) if band in off]] = np.nan
-        measured = np.where(np.isnan(measured[:, _band_of(self)]), np.nan, measured)
+        measured = np.where(np.isnan(measured[:, self.owners]), np.nan, measured)
         return torch.as_tensor((self.tamed(measured) - self.mean) / self.scale)
 
     def noise(self, table: pd.DataFrame) -> Float[Tensor, "n d"] | None:
@@ -200,13 +217,22 @@ class Features:
         )
 
 
+def one_quantity(table: pd.DataFrame, bands: Sequence[str]) -> list[str]:
+    """The columns that may be one quantity: those with errors, else all that were measured.
+
+    A morphology or a size beside the magnitudes is none of them.
+    """
+    known = [b for b in bands if f"{b}_err" in table]
+    return known if len(known) >= FEWEST_ALIKE else measured(bands)
+
+
 def alike(bands: pd.DataFrame) -> bool:
     """Whether the columns are one quantity seen in several ways, as the magnitudes of a galaxy are.
 
     Three or more of similar spread, each of which rises and falls with its neighbor. Only then do
     differences of neighbors mean anything.
     """
-    if bands.shape[1] < 3:
+    if bands.shape[1] < FEWEST_ALIKE:
         return False
     some = bands.iloc[:ALIKE_ROWS]
     quarter = some.quantile(0.75) - some.quantile(0.25)
@@ -221,14 +247,6 @@ def color_matrix(b: int) -> Float[ndarray, "b b"]:
     for i in range(b - 1):
         matrix[i + 1, i], matrix[i + 1, i + 1] = 1.0, -1.0
     return matrix
-
-
-def _band_of(features: Features) -> list[int]:
-    """For each coordinate of x, which band it belongs to: an error goes with its band."""
-    own = list(range(len(features.bands)))
-    if features.use == "as features":
-        own += [features.bands.index(b) for b in features.errors]
-    return own
 
 
 def _column(table: pd.DataFrame, name: str) -> Float[ndarray, " n"]:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 from scant import metrics
 from scant.density_scores import Scores, pit_ks
 from scant.events import Metric, Report
 from scant.models.gpz.prediction import GPzPrediction
+from scant.rivals.comparison import gaussian
+from scant.studies.redshift.beside import MISSING_ROWS, beside, summary, table_of
+from scant.studies.redshift.capacity import RIVAL_ROWS
 from scant.studies.redshift.fitted import SHOWN, FittedGPz, Judged
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
+from scant.verdict import Verdict
 from scipy.special import ndtri
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 
-FOREST_ROWS = 20_000  # more only make the baseline slow
-MISSING_ROWS = 500  # test rows from which bands are removed
-PAIRS = 20_000  # of basis functions, in all models: a pattern of missing bands takes so long
-PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
 BOOTSTRAPS = 200
 SHARES = np.arange(0.05, 1.001, 0.05)
 # Almosallam 2017, Table 6.7: SDSS-DR12, 100,000 galaxies to train on, m = 100.
@@ -49,17 +48,14 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     covered = metrics.coverage(y, mean, variance)
     if fitted.members.stack is not None:  # of the mixture: its quantiles as those of a normal one
         covered = metrics.coverage(ndtri(pit), np.zeros_like(pit), np.ones_like(pit))
-    forest, line = baselines(fitted.features, learn, fitted.settings)
+    rivals = beside(fitted, learn, judged)
+    floor = line(fitted.features, learn, fitted.held, fitted.settings.target)
     rows = own_metrics(judged, covered, fitted.settings.seed)
-    for name, model in (("random forest", forest), ("linear regression", line)):
-        guess = model.predict(table_of(fitted.features, fitted.held))
-        spread = float(np.std(y - guess))  # the forest brings no deviation of its own
-        rows += [
-            Metric(name, n, v, source="baseline")
-            for n, v in zip(
-                NAMES, four(y, guess, metrics.log_density(y, guess, np.full_like(y, spread**2)))
-            )
-        ]
+    for name, told in {**rivals.whole, "linear regression": gaussian(y, *floor)}.items():
+        assert told.log_density is not None
+        assert told.crps is not None
+        values = *four(y, told.value, told.log_density), float(told.crps.mean())
+        rows += [Metric(name, n, v, source="baseline") for n, v in zip((*NAMES, "CRPS"), values)]
     photometry = is_photometry(fitted.features, fitted.settings)
     if photometry:
         rows += [
@@ -84,9 +80,9 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
         "bin_scores": by_bins(y, density, pit, scores),
         "kept": metrics.by_confidence(y, mean, variance, density, SHARES),
     }
-    arrays["missing"], arrays["missing_scores"] = with_bands_missing(fitted, forest)
+    arrays["missing"], arrays["missing_scores"] = rivals.missing, rivals.scores
     notes = notes_of(prediction, arrays["coverage"], len(learn), photometry)
-    return Report(tuple(rows), arrays, notes)
+    return Report(tuple(rows), arrays, (*notes, *rivals.notes), Verdict(parts=rivals.parts))
 
 
 def four(
@@ -113,7 +109,9 @@ def own_metrics(judged: Judged, covered: Float[ndarray, "2 c"], seed: int) -> li
     error = metrics.normalized_error(y, mean)
     rows += [
         Metric("this run", "bias", float(error.mean())),
+        Metric("this run", "median bias", float(np.median(error))),
         Metric("this run", "sigma_MAD", metrics.sigma_mad(error)),
+        Metric("this run", "sigma_IQR", metrics.sigma_iqr(error)),
         Metric("this run", "outlier rate", metrics.outlier_rate(error)),
         Metric("this run", "outliers beyond 0.15", metrics.far_share(error, 0.15)),
         Metric("this run", "outliers beyond 3 sigma", metrics.far_share(error)),
@@ -128,67 +126,20 @@ def own_metrics(judged: Judged, covered: Float[ndarray, "2 c"], seed: int) -> li
     return rows
 
 
-def baselines(
-    features: Features, learn: pd.DataFrame, settings: RedshiftSettings
-) -> tuple[Pipeline, Pipeline]:
-    """A random forest and a line on the same columns, missing values imputed by their mean."""
-    learn = learn.iloc[:FOREST_ROWS]
-    X, y = table_of(features, learn), learn[settings.target].to_numpy(float)
-    forest = make_pipeline(
-        SimpleImputer(keep_empty_features=True),
-        RandomForestRegressor(100, min_samples_leaf=3, random_state=settings.seed),
-    ).fit(X, y)
-    line = make_pipeline(SimpleImputer(keep_empty_features=True), LinearRegression()).fit(X, y)
-    return forest, line
+def line(
+    features: Features, learn: pd.DataFrame, held: pd.DataFrame, target: str
+) -> tuple[Rows, Rows]:
+    """Mean and variance by a straight line, the floor that all others stand on.
 
-
-def table_of(
-    features: Features, table: pd.DataFrame, hidden: Bool[ndarray, "n b"] | None = None
-) -> Float[ndarray, "n d"]:
-    """What the baselines see: bands and log errors as they are, with `hidden` ones removed."""
-    measured = features.measured(table)
-    if hidden is not None:
-        bands = list(features.bands)
-        owner = [*range(len(bands)), *(bands.index(b) for b in features.errors)]
-        measured = np.where(hidden[:, owner[: measured.shape[1]]], np.nan, measured)
-    return np.where(np.isfinite(measured), measured, np.nan)
-
-
-def with_bands_missing(
-    fitted: FittedGPz, forest: Pipeline
-) -> tuple[Float[ndarray, "3 k"], Float[ndarray, "7 k"]]:
-    """RMSE with 0, 1, 2, … bands removed at random from each row, ours and the forest's; and ours
-    by all other scores.
-
-    Figs. 6.17-6.18. A removed band takes its error along.
+    Missing values are taken for their mean; the error is that of the rows learned from.
     """
-    bands = fitted.features.bands
-    table = fitted.held.iloc[:MISSING_ROWS].reset_index(drop=True)
-    pairs = sum(len(model.centres) ** 2 for model in fitted.members.models)
-    patterns = min(max(PAIRS // pairs, 1), PATTERNS)
-    generator = np.random.default_rng(fitted.settings.seed)
-    results, others = [], []
-    for count in range(min(5, len(bands))):
-        hidden = hide(generator, len(table), len(bands), count, patterns)
-        less = table.copy()
-        less[list(bands)] = less[list(bands)].mask(hidden)
-        y, told, density, pit, scores = fitted.judge(less)
-        theirs = forest.predict(table_of(fitted.features, table, hidden))
-        results.append([count, metrics.rmse(y, told.mean.numpy()), metrics.rmse(y, theirs)])
-        error = metrics.normalized_error(y, told.mean.numpy())
-        point = metrics.sigma_mad(error), metrics.far_share(error, 0.15)
-        others.append([count, *point, *summary(density, pit, scores)])
-    return np.array(results).T, np.array(others).T
-
-
-def summary(density: Rows, pit: Rows, scores: Scores) -> tuple[float, float, float, float]:
-    """Mean log-likelihood, CRPS and CDE loss of some rows, and the PIT's distance from uniform."""
-    return (
-        float(density.mean()),
-        float(scores.crps.mean()),
-        float(scores.cde.mean()),
-        pit_ks(pit),
-    )
+    learn = learn.iloc[:RIVAL_ROWS]
+    x, y = table_of(features, learn), learn[target].to_numpy(float)
+    model = make_pipeline(SimpleImputer(keep_empty_features=True), LinearRegression()).fit(x, y)
+    free = max(len(y) - x.shape[1] - 1, 1)
+    variance = float(((y - model.predict(x)) ** 2).sum()) / free
+    mean = model.predict(table_of(features, held))
+    return mean, np.full(len(mean), variance)
 
 
 def by_bins(y: Rows, density: Rows, pit: Rows, scores: Scores) -> Float[ndarray, "6 q"]:
@@ -199,16 +150,6 @@ def by_bins(y: Rows, density: Rows, pit: Rows, scores: Scores) -> Float[ndarray,
         some = Scores(scores.crps[rows], scores.cde[rows])
         found.append([low, high, *summary(density[rows], pit[rows], some)])
     return np.array(found).reshape(-1, 6).T
-
-
-def hide(
-    generator: np.random.Generator, n: int, bands: int, count: int, patterns: int = PATTERNS
-) -> Bool[ndarray, "n bands"]:
-    """Which `count` bands each row lacks: one of so many random choices, row by row in turn."""
-    chosen = np.zeros((patterns, bands), dtype=bool)
-    for pattern in chosen:
-        pattern[generator.permutation(bands)[:count]] = True
-    return chosen[np.arange(n) % patterns]
 
 
 def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
@@ -227,12 +168,13 @@ def notes_of(
         "variance; the rest needs better or further measurements.",
         f"The {100 * level:.0f}% intervals hold {100 * held:.1f}% of the test rows.",
     ]
-    if n_train > FOREST_ROWS:
-        notes.append(f"The baselines were fitted to the first {FOREST_ROWS:,} rows only.")
+    if n_train > RIVAL_ROWS:
+        notes.append(f"The baselines were fitted to the first {RIVAL_ROWS:,} rows only.")
     if len(prediction.variance) > MISSING_ROWS:
         notes.append(
-            f"The curve of missing bands is of the first {MISSING_ROWS:,} of "
-            f"{len(prediction.variance):,} test rows."
+            f"The curves of missing bands are of the first {MISSING_ROWS:,} of "
+            f"{len(prediction.variance):,} test rows; forest and boosting have learned from copies "
+            "of rows with bands removed."
         )
     if photometry:
         notes.append(

@@ -12,6 +12,7 @@ import pandas as pd
 from scant.errors import BadInput
 from scant.events import Finished, Report
 from scant.reproduce.runner import Runs, Score
+from scant.rivals.knocked_out import NAMES as RIVALS
 from scant.studies.redshift.report import NAMES, PUBLISHED
 from scant.studies.redshift.settings import FIXED
 from scant.training.api import fit
@@ -134,9 +135,10 @@ def _figures(method: str, report: Report) -> Iterator[tuple[str, str, str, float
             yield EXPERIMENT, method, m.name, m.value
         elif m.source == "baseline":
             yield EXPERIMENT, m.method, m.name, m.value
-    for count, ours, forest in report.arrays["missing"].T:
-        yield MISSING, method, f"RMSE, {count:.0f} missing", float(ours)
-        yield MISSING, "random forest", f"RMSE, {count:.0f} missing", float(forest)
+    for count, *scores in report.arrays["missing"].T:
+        for name, error in zip((method, *RIVALS), scores):
+            if np.isfinite(error):
+                yield MISSING, name, f"RMSE, {count:.0f} missing", float(error)
 
 
 def _published(method: str, metric: str) -> float | None:

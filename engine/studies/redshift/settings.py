@@ -29,7 +29,15 @@ class RedshiftSettings(SplitSettings):
     """Settings of a GPz fit (Almosallam 2017, chapters 3-6)."""
 
     study = "redshift"
-    essential = ("training_size", "n_basis", "covariance", "weights", "max_steps")
+    essential = (
+        "training_size",
+        "time_budget",
+        "gap_seconds",
+        "n_basis",
+        "covariance",
+        "weights",
+        "max_steps",
+    )
 
     target = param.String("z", doc="Column to predict; for galaxies the spectroscopic redshift.")
     training_size = param.Integer(
@@ -50,20 +58,27 @@ class RedshiftSettings(SplitSettings):
     validation_size = param.Integer(
         0, bounds=(0, 1_000_000), doc="Rows of the validation set; 0: its share."
     )
-    test_size = param.Integer(0, bounds=(0, 1_000_000), doc="Rows of the test set; 0: its share.")
+    test_size = AutoInteger(
+        AUTO,
+        bounds=(0, 1_000_000),
+        doc="Rows of the test set; 0: its share of all rows; auto: its share of 5,000 rows, or "
+        "of a tenth of all if these are more, at most, so that the others are learned from.",
+    )
     n_basis = AutoInteger(
         AUTO,
         bounds=(1, 1000),
         label="Basis functions",
-        doc="Number m of basis functions; the cost grows as n m². auto: it grows while the "
-        "validation score rises and the time budget lasts.",
+        doc="Number m of basis functions: more of them follow finer detail and take longer (n m²)."
+        " auto: it is found, from few to many, while rows held out for validation are predicted "
+        "better and the time budget lasts; the figure 'Models tried' shows how.",
     )
     covariance = param.Selector(
         default=AUTO,
         objects=[AUTO, *SHAPES],
-        doc="Shape of the basis functions. G: one for all, V: one each; L: one lengthscale, D: one"
-        " per feature, C: a full covariance. auto: from coarse to fine while the validation score "
-        "rises.",
+        doc="Shape of the basis functions. First letter: G, all share one shape, or V, each has its"
+        " own. Second letter: L, one lengthscale; D, one per feature; C, a full covariance, which "
+        "also tilts. auto: it is found, from coarse to fine, while rows held out for validation "
+        "are predicted better.",
     )
     heteroscedastic = param.Boolean(True, doc="Let the noise depend on the input (eq. 3.3).")
     joint_mean = param.Boolean(True, doc="Learn a linear mean jointly with the basis (3.27).")
@@ -126,21 +141,25 @@ class RedshiftSettings(SplitSettings):
     missing = param.Selector(
         default=AUTO,
         objects=[AUTO, "integrate", "basis functions", "one Gaussian"],
-        doc="Predictions of rows with missing values. integrate: the expectation under a mixture of"
-        " Gaussians fitted to the inputs; basis functions: the same under the density that the "
-        "publication makes of its basis functions (5.22); one Gaussian: under a single one; auto: "
-        "models of their own for frequent gaps, the mixture for others.",
+        doc="How rows with missing values are predicted. integrate: all values that the missing "
+        "ones may have are averaged over, each as likely as a mixture of Gaussians, fitted to the "
+        "inputs, says; basis functions: the same with the publication's density (5.22); one "
+        "Gaussian: the same with a single Gaussian. auto: frequent gaps get models of their own, "
+        "trained on the remaining columns; other gaps are integrated.",
     )
     gap_seconds = param.Number(
         180.0,
         bounds=(0.0, 1e6),
-        doc="Seconds beside `time_budget` for these models, if missing is auto. Magnitudes get one "
-        "for each choice of bands that may be missing, other columns for gaps that the table has.",
+        label="Time for gaps (s)",
+        doc="Further seconds, beside the time budget, for models of rows with missing values; used "
+        "where 'missing' is auto. Magnitudes get a model for each choice of bands that may be "
+        "missing, other columns one for each gap that the table has. 0: no such models.",
     )
     max_steps = AutoInteger(
         AUTO,
         bounds=(1, 5000),
-        doc="Maximum number of L-BFGS iterations per restart. auto: what `time_budget` allows.",
+        doc="Maximum number of L-BFGS iterations per restart. auto: as many as the time budget "
+        "allows.",
     )
     patience = param.Integer(
         25,
@@ -170,4 +189,5 @@ class RedshiftSettings(SplitSettings):
 
 def survey_size(s: RedshiftSettings) -> int:
     """Galaxies of the simulated survey."""
-    return sum(getattr(s, name) or count for name, count in DEMO.items())
+    asked = {name: getattr(s, name) for name in DEMO}
+    return sum(count if asked[n] in (0, AUTO) else asked[n] for n, count in DEMO.items())

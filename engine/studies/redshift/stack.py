@@ -26,7 +26,7 @@ from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.marginal_gp import MarginalGP
-from scant.models.nearest_gp import LONG, QUICK, NearestGP
+from scant.models.nearest_gp import LONG, PARTS, QUICK, NearestGP
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.fold import Fold, Rows
 from scipy.special import logsumexp
@@ -39,6 +39,8 @@ PRIOR = 0.3  # rows for which each member counts as the best from the start
 SCALES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # of the deviations of a whole row's mixture
 AS_SAID = SCALES.index(1.0)
 GAUSSIAN = 10.0  # rows for which the deviations count as right from the start
+PART_ROWS = 1.0  # rows for which each part of a density counts as the best from the start
+EQUAL = (1 / PARTS,) * PARTS
 RARE = 0.001  # weight below which a scale is left out
 FEW = 64  # rows, up to which a GP is averaged over its hyperparameters
 TRUST = 10.0  # rows for which that one counts as the best from the start
@@ -47,20 +49,27 @@ FARTHER = 0.75  # of the distance of the ends of that: where GPs are stopped
 
 
 MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
+HALF = 0.5  # power of the noise, where few rows that look noisy may be a kind of their own
 MANY = 300  # rows, from which on those nearest to a row are enough of them
 
 
 Model = AnchoredGP | MarginalGP | NearestGP
 Inputs = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
+Parts = Float[np.ndarray, "n _"]
+Asked = list[tuple[Float[Tensor, "w _"], ...]]
 
 
 class Partner(NamedTuple):
-    """A model beside GPz: its name, its kernel, and whether its noise is that of GPz."""
+    """A model beside GPz: its name, its kernel, and the power of GPz's noise that it takes over.
+
+    `draw` says which rows choose its hyperparameters, where there are too many for all to do so.
+    """
 
     name: str
     shape: str
-    noisy: bool
+    power: float
+    draw: int = 0
 
     def ends(self, low: float, high: float) -> tuple[float, float]:
         """Of its mean, by those of GPz."""
@@ -70,15 +79,20 @@ class Partner(NamedTuple):
     def able(self, rows: int, quick: bool) -> bool:
         """Whether it is for so many rows, and for a search that is to be quick."""
         told = {MARGINAL: rows <= FEW, NEAREST: rows > MANY, "constant": True}
-        return told.get(self.shape, not quick or rows <= MANY)
+        first = not self.draw or (not quick and (self.power == HALF or rows > LONG.rows))
+        return told.get(self.shape, not quick or rows <= MANY) and first
+
+    def noise(self, told: Values) -> Values:
+        """The part that the noise of GPz has in its own, but for a factor that it learns."""
+        return told**self.power if self.power else np.zeros_like(told)
 
     def of(self, x: Inputs, y: Values, told: Values, theta: Any, quick: bool) -> Model:
         """Of rows; `told` is the noise that GPz has found, `theta` what is known already."""
-        noise = told if self.noisy else None
+        noise = self.noise(told) if self.power else None
         if self.shape == MARGINAL:
             return MarginalGP.of(x, y)
         if self.shape == NEAREST:
-            return NearestGP.of(x, y, noise, theta, QUICK if quick else LONG)
+            return NearestGP.of(x, y, noise, theta, QUICK if quick else LONG, self.draw)
         return AnchoredGP.of(self.shape, x, y, noise, theta)
 
     def read(self, tensors: Tensors) -> Model:
@@ -89,23 +103,30 @@ class Partner(NamedTuple):
             return NearestGP.read(tensors)
         return AnchoredGP.read(self.shape, tensors)
 
-    def ask(self, model: Model, x: Inputs, told: Values) -> tuple[Values, Values, Values]:
-        """Means, model variances and noise variances of rows of which GPz has told its noise."""
-        noise = told if self.noisy else np.zeros_like(told)
+    def ask(self, model: Model, x: Inputs, told: Values) -> tuple[Parts, Parts, Parts]:
+        """Means, model variances and noise variances of rows of which GPz has told its noise.
+
+        Of each of a few equal parts of a row's density; most partners have one.
+        """
+        noise = self.noise(told)
         if isinstance(model, NearestGP):
             return model.ask(x, noise)
-        return *model.ask(x), model.noise + noise
+        mean, variance = model.ask(x)
+        return mean[:, None], variance[:, None], (model.noise + noise)[:, None]
 
 
 PARTNERS = (
-    Partner("GP", "rbf", False),
-    Partner("GP with this noise", "rbf", True),
-    Partner("rough GP with this noise", "rough", True),
-    Partner("straight line", "linear", False),
-    Partner("no input", "constant", False),
-    Partner("GP with uncertain hyperparameters", MARGINAL, False),
-    Partner("GP of the nearest rows", NEAREST, True),
+    Partner("GP", "rbf", 0.0),
+    Partner("GP with this noise", "rbf", 1.0),
+    Partner("rough GP with this noise", "rough", 1.0),
+    Partner("straight line", "linear", 0.0),
+    Partner("no input", "constant", 0.0),
+    Partner("GP with uncertain hyperparameters", MARGINAL, 0.0),
+    Partner("GP of the nearest rows", NEAREST, 1.0),
+    Partner("GP of the nearest rows with evener noise", NEAREST, HALF, draw=1),
+    Partner("GP of the nearest rows, of another choice", NEAREST, 1.0, draw=2),
 )
+NEAREST_PLACE = 1 + [partner.shape for partner in PARTNERS].index(NEAREST)  # behind GPz
 
 
 @dataclass(frozen=True)
@@ -115,6 +136,7 @@ class Stack(stacking.Average):
     Attributes:
         weights: Of GPz, then of the partners.
         shape: Weights of `SCALES`.
+        parts: Weights of the parts of the density of the GP of the nearest rows.
         gps: The partners, of all learned rows; None where one has no weight.
         T: From the inputs x to the coordinates that they were trained in.
         low: Least mean that is believed, on the scale of training.
@@ -124,6 +146,7 @@ class Stack(stacking.Average):
     names = ("GPz", *(partner.name for partner in PARTNERS))
 
     shape: tuple[float, ...]
+    parts: tuple[float, ...]
     gps: tuple[Model | None, ...]
     T: Float[Tensor, "d d"]
     low: float
@@ -153,39 +176,45 @@ class Stack(stacking.Average):
         ends = float(rows.y.min()) - beyond, float(rows.y.max()) + beyond
         few = len(rows.y) <= FEW
         able = [partner.able(len(rows.y), quick) for partner in PARTNERS]
-        errors, deviations = list[Any](), list[Any]()
+        truth, said = list[Values](), list[list[tuple[Parts, Parts]]]()
         theta: list[Any] = [None] * len(PARTNERS)
         for fold, model, told in zip(folds, models, unseen):
             gps = _learned(fold, fold.train, [model], theta, able, quick)
             if len(fold.train.y) > SEARCH_ROWS:  # then they say little of any one row
                 theta = [None if gp is None else gp.theta for gp in gps]
             asked = fold.asked[:MOST_ASKED].cpu().numpy()
-            parts = [(np.clip(told.mean.cpu().numpy(), *ends), told.variance.cpu().numpy())]
+            own, variance, known = (
+                v[:MOST_ASKED].cpu().numpy()
+                for v in (told.mean, told.variance, told.noise_variance)
+            )
+            told_by = [(np.clip(own, *ends)[:, None], variance[:, None] ** 0.5)]
             for partner, gp in zip(PARTNERS, gps):
                 if gp is None:
-                    parts.append((np.zeros(len(asked)), np.full(len(asked), np.inf)))
+                    told_by.append((np.zeros((len(asked), 1)), np.full((len(asked), 1), np.inf)))
                     continue
-                known = told.noise_variance.cpu().numpy()[:MOST_ASKED]
-                mean, variance, noise = partner.ask(gp, asked, known)
-                parts.append((np.clip(mean, *partner.ends(*ends)), variance + noise))
-            truth = fold.unseen.y.cpu().numpy()[:MOST_ASKED]
-            means, variances = (
-                np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
-            )
-            errors.append(truth - means)
-            deviations.append(variances**0.5)
+                mean, *variances = partner.ask(gp, asked, known)
+                told_by.append((np.clip(mean, *partner.ends(*ends)), sum(variances) ** 0.5))
+            truth.append(fold.unseen.y[:MOST_ASKED].cpu().numpy())
+            said.append(told_by)
+        y = np.concatenate(truth)[:, None]
+        members = [tuple(map(np.concatenate, zip(*found))) for found in zip(*said)]
         prior = [PRIOR, *(PRIOR if p.shape != MARGINAL else TRUST * few for p in PARTNERS)]
         trivial = None if few else cls.names.index("no input")
-        error, deviation = np.concatenate(errors, 1).T, np.concatenate(deviations, 1).T
-        density = norm.logpdf(error, scale=deviation)
+        judged = [(y - mean, std) for mean, std in members]
+        parts = _parts(*judged[NEAREST_PLACE])
+        density = np.stack([_density(*pair, parts) for pair in judged], axis=1)
         weights = stacking.weights(density, trivial, np.array(prior))
-        shape = _shape(error, deviation, weights)
+        shape = _shape(judged, weights, parts)
         wanted = [w > 0 for w in weights[1:].tolist()]
         gps = _learned(folds[0], rows, models, theta, wanted, quick)
-        return cls(tuple(weights.tolist()), shape, tuple(gps), T, *ends)
+        return cls(tuple(weights.tolist()), shape, parts, tuple(gps), T, *ends)
 
     def mixed(
-        self, x: Float[Tensor, "n d"], told: GPzPrediction, apart: Float[Tensor, " n"]
+        self,
+        x: Float[Tensor, "n d"],
+        told: GPzPrediction,
+        apart: Float[Tensor, " n"],
+        asked: Asked | None = None,
     ) -> GPzPrediction:
         """The average with what GPz says of rows; all disagreement is model variance.
 
@@ -193,40 +222,56 @@ class Stack(stacking.Average):
             x: Rows.
             told: Of GPz.
             apart: The part of its model variance that is disagreement already.
+            asked: What the partners say of these rows, where they have been asked already.
         """
         whole = x.isfinite().all(1)
-        parts = self._parts(x[whole], told.noise_variance[whole])
+        parts = asked or self.asked(x, told.noise_variance)
         own = told.mean.clamp(self.low, self.high)
         known, noise = told.model_variance.clone(), told.noise_variance.clone()
         weights = self._used.to(own)
-        means = torch.stack([own[whole], *(p[0] for p in parts)])
-        model = torch.stack([(known - apart)[whole], *(p[1] for p in parts)])
+        shares = [self._shares(p[0]) for p in parts]
+        means, model, within = (
+            torch.stack([of_gpz, *((p[k] * share).sum(1) for p, share in zip(parts, shares))])
+            for k, of_gpz in enumerate((own[whole], (known - apart)[whole], noise[whole]))
+        )
         mean = weights @ means
         wider = sum(w * s**2 for w, s in zip(self.shape, SCALES))
         own[whole] = mean
         between = weights @ (means - mean).square() + weights[0] * apart[whole]
         known[whole] = wider * weights @ model + between
-        noise[whole] = wider * weights @ torch.stack([noise[whole], *(p[2] for p in parts)])
+        noise[whole] = wider * weights @ within
+        for weight, several, own_share, middle in zip(weights[1:], parts, shares, means[1:]):
+            away = (several[0] - middle[:, None]).square()  # errors that go several ways are noise
+            noise[whole] += weight * (own_share * away).sum(1)
         return GPzPrediction(own, known, noise, told.input_variance)  # zero where all is there
 
-    def components(self, x: Float[Tensor, "n d"], told: Components, noise: Tensor) -> Components:
+    def components(
+        self,
+        x: Float[Tensor, "n d"],
+        told: Components,
+        noise: Float[Tensor, " n"],
+        asked: Asked | None = None,
+    ) -> Components:
         """Those of GPz and one for each partner.
 
         Args:
             x: Rows.
             told: Of GPz.
             noise: Its noise variance of each row.
+            asked: As `mixed`.
         """
         whole = x.isfinite().all(1)
         weights = self._used.to(noise)
         share = torch.where(whole, weights[0], 1.0).unsqueeze(1)
         own = replace(told, weights=told.weights * share, mean=told.mean.clamp(self.low, self.high))
-        others = noise.new_zeros(5, len(x), len(weights) - 1)
-        for k, numbers in enumerate(self._parts(x[whole], noise[whole])):
-            others[0, whole, k] = weights[k + 1]
-            others[1:4, whole, k] = torch.stack(numbers)
-        pairs = zip(vars(own).values(), others)
-        return self._shaped(*(torch.cat(pair, dim=1) for pair in pairs), whole=whole)
+        columns = [own]
+        for weight, (mean, model, within) in zip(weights[1:], asked or self.asked(x, noise)):
+            others = noise.new_zeros(5, len(x), mean.shape[1])
+            own_share = (weight * self._shares(mean)).expand_as(mean)
+            others[:4, whole] = torch.stack([own_share, mean, model, within])
+            columns.append(Components(*others))
+        joined = [torch.cat(parts, dim=1) for parts in zip(*(vars(c).values() for c in columns))]
+        return self._shaped(*joined, whole=whole)
 
     def _shaped(
         self,
@@ -249,18 +294,22 @@ class Stack(stacking.Average):
             *(torch.einsum("nk,s->nks", v[:, there], square).flatten(1) for v in variances),
         )
 
+    def _shares(self, parts: Float[Tensor, "n a"]) -> Float[Tensor, " a"]:
+        """Weights of the parts of a partner's density."""
+        return parts.new_tensor(self.parts if parts.shape[1] == PARTS else [1.0])
+
     @property
     def _used(self) -> Float[Tensor, " k"]:
         """The weights above zero, that of GPz first in any case."""
         own, *others = self.weights
         return torch.tensor([own, *(w for w in others if w)], dtype=torch.float64)
 
-    def _parts(
-        self, x: Float[Tensor, "n d"], noise: Float[Tensor, " n"]
-    ) -> list[tuple[Float[Tensor, " n"], ...]]:
-        """Mean, model variance and noise variance of rows by each partner that has a weight."""
+    def asked(self, x: Float[Tensor, "n d"], noise: Float[Tensor, " n"]) -> Asked:
+        """What each partner with a weight says of whole rows (`Partner.ask`)."""
+        whole = x.isfinite().all(1)
+        x, noise = x[whole], noise[whole]
         z, known = (x @ self.T.T).cpu().numpy(), noise.cpu().numpy()
-        parts = list[tuple[Tensor, ...]]()
+        parts: Asked = []
         for partner, gp in zip(PARTNERS, self.gps):
             if gp is None:
                 continue
@@ -281,6 +330,7 @@ class Stack(stacking.Average):
         return {
             "weights": list(self.weights),
             "shape": list(self.shape),
+            "parts": list(self.parts),
             "low": self.low,
             "high": self.high,
         }
@@ -292,24 +342,41 @@ class Stack(stacking.Average):
             return None
         weights = tuple(meta["weights"])
         shape = tuple(meta.get("shape", np.eye(len(SCALES))[AS_SAID].tolist()))  # none before 0.2
+        parts = tuple(meta.get("parts", EQUAL))
         gps = [
             partner.read(part(tensors, f"{k}.")) if weight else None
             for k, (partner, weight) in enumerate(zip(PARTNERS, weights[1:]))
         ]
-        return cls(weights, shape, tuple(gps), tensors["T"], meta["low"], meta["high"])
+        return cls(weights, shape, parts, tuple(gps), tensors["T"], meta["low"], meta["high"])
+
+
+def _parts(error: Parts, deviation: Parts) -> tuple[float, ...]:
+    """Weights of the parts of a density, from the errors of their means at left-out rows."""
+    if error.shape[1] < PARTS:
+        return EQUAL
+    found = stacking.weights(norm.logpdf(error, scale=deviation), prior=PART_ROWS, least=0.0)
+    return tuple(found.tolist())
+
+
+def _density(error: Parts, deviation: Parts, parts: tuple[float, ...]) -> Values:
+    """Log density of rows under a mixture of one or of these parts."""
+    each = norm.logpdf(error, scale=deviation)
+    return np.asarray(logsumexp(each, axis=1, b=parts if error.shape[1] == PARTS else 1.0))
 
 
 def _shape(
-    error: Float[np.ndarray, "n k"],
-    deviation: Float[np.ndarray, "n k"],
+    members: Sequence[tuple[Parts, Parts]],
     weights: Float[np.ndarray, " k"],
+    parts: tuple[float, ...],
 ) -> tuple[float, ...]:
-    """Weights of `SCALES` by the errors of left-out rows under members of these weights."""
-    used = weights > 0
-    scaled = deviation[:, used, None] * SCALES
-    each = norm.logpdf(error[:, used, None], scale=scaled) + np.log(weights[used])[:, None]
+    """Weights of `SCALES`, from errors and deviations of left-out rows under these members."""
+    each = [
+        np.stack([_density(error, scale * deviation, parts) for scale in SCALES], 1) + np.log(w)
+        for (error, deviation), w in zip(members, weights)
+        if w > 0
+    ]
     prior = GAUSSIAN * np.eye(len(SCALES))[AS_SAID]
-    found = stacking.weights(logsumexp(each, axis=1), prior=prior, least=RARE)
+    found = stacking.weights(logsumexp(each, axis=0), prior=prior, least=RARE)
     return tuple(found.tolist())
 
 

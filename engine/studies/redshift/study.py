@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
@@ -28,10 +28,22 @@ from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies import intervals
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
+from scant.studies.densities import MOST, Densities
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import by_levels, checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
-from scant.studies.redshift.capacity import FREE, SMALL, Room, grows, learned, test_rows
+from scant.studies.redshift import undetected
+from scant.studies.redshift.bands import by_wavelength
+from scant.studies.redshift.capacity import (
+    FREE,
+    SMALL,
+    Room,
+    grows,
+    learned,
+    stacks,
+    test_rows,
+)
+from scant.studies.redshift.densities import densities
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
@@ -46,6 +58,7 @@ from scant.studies.redshift.stack import Stack
 from scant.studies.redshift.target import Target
 from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
 from scant.studies.trained import TrainedStudy
+from scant.tables.limits import beside
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -67,7 +80,9 @@ class Study(TrainedStudy):
         table = required("redshift", table)
         self._configure(settings, device)
         bands = bands_of(table, settings.target)
-        self.learn, self.held = self._split(table)
+        self.given, self.partial, self.held = self._split(table)  # as rivals take them
+        self.learn = self._drawn(self.given, bands)
+        self.partial = self._drawn(self.partial, bands)
         self.features, seen = self._look(bands)
         self.target = Target.fit(self._z(self.learn), seen["log_target"].value == "yes")
         T = torch.eye(len(self.features.names), dtype=torch.float64)
@@ -102,8 +117,8 @@ class Study(TrainedStudy):
 
     # --- rows -----------------------------------------------------------------------------------
 
-    def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Rows to learn from (validation first, then training), and test rows."""
+    def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Rows to learn from (validation first, then training), such as lack a band, test rows."""
         s = self.settings
         if s.log_target == "yes" and (table[s.target] <= 0).any():
             row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
@@ -114,7 +129,7 @@ class Study(TrainedStudy):
         known = np.isfinite(table[s.target].to_numpy(float))
         complete = np.ones(len(table), dtype=bool)
         if s.incomplete == "leave out":
-            complete = table[bands_of(table, s.target)].notna().all(axis=1).to_numpy()
+            complete = complete_rows(table, bands_of(table, s.target))
         marked, group = np.where(known, marks(table), UNUSED), groups(table, s.split_by)
         rows = divide(
             len(table),
@@ -157,8 +172,23 @@ class Study(TrainedStudy):
         learn = table.iloc[np.concatenate([rows.validation, train])]
         apart = known & ~complete
         apart[rows.test] = False
-        self.partial = table[apart].reset_index(drop=True)
-        return learn.reset_index(drop=True), table.iloc[rows.test].reset_index(drop=True)
+        parts = (learn, table[apart], table.iloc[rows.test])
+        given, partial, held = (part.reset_index(drop=True) for part in parts)
+        return given, partial, held
+
+    def _drawn(self, rows: pd.DataFrame, bands: list[str]) -> pd.DataFrame:
+        """Rows with one draw for each band that was not detected."""
+        if not len(rows) or not any(f"{band}_lim" in rows for band in bands):
+            return rows
+        features = Features.fit(self.given, bands, self.settings)
+        drawn = undetected.learned(features, rows, self.settings.seed)
+        count = int((rows[bands].isna() & drawn[bands].notna()).any(axis=1).sum())
+        if count and rows is self.given:
+            self.notes.append(
+                f"{count:,} of the {len(rows):,} rows learned from have a band without a "
+                "detection; its magnitudes beyond the limit are integrated over."
+            )
+        return drawn
 
     def _counts(self) -> tuple[int, int]:
         return len(self.learn) - self.n_validation, self.n_validation
@@ -321,22 +351,18 @@ class Study(TrainedStudy):
                 self.fold.model.take_posterior(self.fold.trainer.log_evidence.posterior())
                 models.append(self.fold.model)
         x = self.features.inputs(self.learn).to(self.device)
-        stack = Stack.weighed(folds, models, unseen, self.T) if self._stacks(folds[0]) else None
+        stack = None
+        if stacks(self.settings) and len(folds[0].unseen.y):
+            stack = Stack.weighed(folds, models, unseen, self.T)
         moved = [in_coordinates(m, self.T) for m in models]
         self.members = Members.of(moved, x, stack, self.settings.missing)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         self.gaps = self._fill_gaps()
-        report = write_report(self.posterior, self.learn)
+        report = write_report(self.posterior, self.given)
         if stack is not None:
             report = replace(report, notes=(stack.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
         return replace(report, arrays={**report.arrays, "tried": tried})
-
-    def _stacks(self, fold: Fold) -> bool:
-        """Whether other models take part: they know no noisy inputs and no weights of rows."""
-        s = self.settings
-        plain = s.errors != "as noise" and s.weights == "normal"
-        return bool(s.stack and plain and len(fold.unseen.y))
 
     def _finish(self, best: Tensors) -> tuple[list[GPz], list[Fold], list[GPzPrediction]]:
         """The models that growth came to; what they are is said in the metadata."""
@@ -348,10 +374,14 @@ class Study(TrainedStudy):
         if self.settings.combine == "best":
             place = int(np.argmax(scores))
             models, folds, unseen = [models[place]], [folds[place]], [unseen[place]]
-        why = f"unseen rows gained until then, from {self.growth.room.first} on"
-        found = {"n_basis": len(models[0].centres), "covariance": shape_of(models[0])}
-        for name, value in found.items():
+        first = self.growth.room.first
+        found = {
+            "n_basis": (len(models[0].centres), first.n_basis, "the first size tried"),
+            "covariance": (shape_of(models[0]), first.shape, "the first shape tried"),
+        }
+        for name, (value, began, same) in found.items():
             if getattr(self.settings, name) == AUTO:
+                why = same if value == began else f"unseen rows gained until then, from {first} on"
                 self.metadata.setdefault(CHOSEN, {})[name] = [value, why]
         return models, folds, unseen
 
@@ -375,7 +405,7 @@ class Study(TrainedStudy):
         """The problem as a matrix (see `comparison.py` beside this file)."""
         from scant.studies.redshift.comparison import comparison
 
-        return comparison(self.posterior, self.learn)
+        return comparison(self.posterior, self.given)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior
@@ -450,14 +480,13 @@ class Study(TrainedStudy):
         Raises:
             BadInput: None of the features is there.
         """
-        query = checked(table, gaps=self.inputs)
+        query = checked(table, gaps=[*self.inputs, *(f"{b}_lim" for b in self.features.bands)])
         if not any(b in query for b in self.features.bands):
             raise BadInput(
                 f"The table has none of the features {', '.join(self.features.bands)}; "
                 "rename its columns to those of the training table."
             )
-        posterior = self.posterior
-        prediction = posterior.ask(query)
+        prediction, ends, outside = self.posterior.told(query)
         told = {
             "mean": prediction.mean,
             "std": prediction.variance.sqrt(),
@@ -469,10 +498,14 @@ class Study(TrainedStudy):
             table,
             {
                 **{name: values.numpy() for name, values in told.items()},
-                **intervals.columns(posterior.ends(query)),
-                "outside": posterior.outside(query),
+                **intervals.columns(ends),
+                "outside": outside,
             },
         )
+
+    def densities(self, table: pd.DataFrame, most: int = MOST) -> Densities:
+        """p(z) of each row as at most so many Gaussians, with mean and variance of its mixture."""
+        return densities(self.posterior, table, most)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""
@@ -480,7 +513,7 @@ class Study(TrainedStudy):
 
 
 def bands_of(table: pd.DataFrame, target: str) -> list[str]:
-    """The feature columns: numeric, neither the target nor the error of another column.
+    """The feature columns: numeric, neither the target nor the error or limit of another column.
 
     Raises:
         BadInput: There is no target column, or nothing else.
@@ -491,10 +524,19 @@ def bands_of(table: pd.DataFrame, target: str) -> list[str]:
             f"The columns are {', '.join(map(str, table.columns[:12]))}."
         )
     numeric = [str(c) for c in table.select_dtypes("number").columns if c != target]
-    bands = [c for c in numeric if not (c.endswith("_err") and c[:-4] in numeric)]
+    bands = [c for c in numeric if not beside(c, numeric)]
     if not bands:
         raise BadInput(f"There is no numeric column besides {target!r}; features are needed.")
-    return bands
+    return by_wavelength(bands)
+
+
+def complete_rows(table: pd.DataFrame, bands: Sequence[str]) -> Bool[np.ndarray, " n"]:
+    """Rows whose bands were all observed, whether with a detection or without."""
+    known = [
+        table[band].notna() | (table[f"{band}_lim"].notna() if f"{band}_lim" in table else False)
+        for band in bands
+    ]
+    return np.asarray(np.all(known, axis=0))
 
 
 def stages_to(covariance: str, start: str) -> tuple[str, ...]:

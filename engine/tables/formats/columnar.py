@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import feather, json, parquet
 from scant.errors import BadInput
 from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.formats import geoparquet
 from scant.tables.formats.registry import (
     Content,
     Format,
@@ -21,6 +23,7 @@ from scant.tables.formats.registry import (
     check_size,
 )
 
+GROUP_ROWS = 200_000  # of a Parquet file that is written: small groups are slow to read
 BLOCK = 1 << 23  # bytes of JSON lines that are parsed at once
 _LINES = "JSON lines (an object each)"
 _OBJECT = re.compile(rb"\s*\{\s*\"")
@@ -29,7 +32,10 @@ _OBJECT = re.compile(rb"\s*\{\s*\"")
 def _read_parquet(data: bytes, file: str, part: str) -> Content:
     try:
         opened = parquet.ParquetFile(pa.BufferReader(data))
-        _check(opened.schema_arrow, opened.metadata.num_rows, file)
+        geo = geoparquet.described(opened.schema_arrow)
+        _check(geoparquet.plain(opened.schema_arrow, geo), opened.metadata.num_rows, file)
+        if geo is not None:
+            return Content(geoparquet.frame(opened.read(use_threads=False), geo, file))
         words = [f.name for f in opened.schema_arrow if _is_text(f.type)]
         # As dictionaries, so that a word that fills a page is in memory once and not in each row.
         opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=words)
@@ -71,14 +77,27 @@ def _read_lines(data: bytes, file: str, part: str) -> Content:
 def _parquet_pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
     try:
         with open_file() as opened, parquet.ParquetFile(opened.stream) as table:
-            _check_kinds(table.schema_arrow, file)
+            geo = geoparquet.described(table.schema_arrow)
+            _check_kinds(geoparquet.plain(table.schema_arrow, geo), file)
             done = 0
-            for batch in table.iter_batches(rows, use_threads=False):
+            for batch in _batches(table, rows):
                 done += batch.num_rows
-                frame = _as_it_came(pa.Table.from_batches([batch]))
+                some = pa.Table.from_batches([batch])
+                frame = _as_it_came(some) if geo is None else geoparquet.frame(some, geo, file)
                 yield Rows(frame, done / table.metadata.num_rows)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(file, "Parquet", error) from None
+
+
+def _batches(table: parquet.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+    """Some rows at a time, by row groups: a reader keeps what it has read to its end."""
+    waiting, count = list[int](), 0
+    for group in range(table.num_row_groups):
+        waiting.append(group)
+        count += table.metadata.row_group(group).num_rows
+        if count >= rows or group + 1 == table.num_row_groups:
+            yield from table.iter_batches(rows, waiting, use_threads=False)
+            waiting, count = [], 0
 
 
 def _feather_pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
@@ -195,9 +214,15 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> 
     first = next(frames)
     schema = pa.Schema.from_pandas(first, preserve_index=False)
     with parquet.ParquetWriter(path, schema) as out:
-        out.write_table(pa.Table.from_pandas(first, schema, preserve_index=False))
-        for frame in frames:
-            out.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+        waiting, count = list[pa.Table](), 0
+        for frame in chain([first], frames):
+            waiting.append(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            count += len(frame)
+            if count >= GROUP_ROWS:
+                out.write_table(pa.concat_tables(waiting), row_group_size=count)
+                waiting, count = [], 0
+        if waiting:
+            out.write_table(pa.concat_tables(waiting), row_group_size=max(count, 1))
 
 
 def _write_feather(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:

@@ -12,23 +12,26 @@ from pathlib import Path
 
 import pandas as pd
 from scant.errors import BadInput
-from scant.tables.formats import columnar, excel, hdf5, packed, registry, text
+from scant.tables.formats import columnar, ecsv, excel, fits, hdf5, maps, packed, registry, text
 from scant.tables.formats.registry import Content, Opened, Style, by_ending, endings, read, register
 
 __all__ = ["Content", "by_ending", "endings", "is_url", "opened", "read", "write"]
 
 register(
     *text.FORMATS,
+    *ecsv.FORMATS,
     *packed.FORMATS,
     *columnar.FORMATS,
     *hdf5.FORMATS,
+    *fits.FORMATS,
     *excel.FORMATS,
+    *maps.FORMATS,
 )
 
 PLAIN = Style()
 READABLE = (
-    "CSV, TSV, fixed-width text, Excel, Parquet, Feather, HDF5 or JSON lines, also packed (.gz, "
-    ".bz2, .zst, .zip)"
+    "CSV, TSV, ECSV, fixed-width text, Excel, Parquet, Feather, HDF5, FITS, JSON lines, GeoJSON, "
+    "GeoPackage or zipped shapefile, also packed (.gz, .bz2, .zst, .zip)"
 )
 
 

@@ -1,8 +1,8 @@
 """HDF5 by h5py: one table of a file, in any of the forms in which tables are stored.
 
 These are a compound dataset (PyTables, `to_hdf(format="table", data_columns=True)`), a group of
-columns of one length, a matrix, and pandas' own fixed form of numbers. pandas' reader is not used:
-it unpickles what a file holds, and runs whatever code that contains.
+columns of one length (RAIL's `tables_io`), a matrix, and pandas' own fixed form of numbers. pandas'
+reader is not used: it unpickles what a file holds, and runs whatever code that contains.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from scant.tables.formats.registry import (
 EVERY = slice(None)  # row
 _CHUNK = 8192  # rows of a column that lie together in a file
 _MOST_OBJECTS = 50_000  # groups and datasets
+_MOST_VALUES = 200  # of a row in a matrix that becomes as many columns
 
 
 def _read(data: bytes, file: str, part: str) -> Content:
@@ -104,19 +105,30 @@ def _tables(opened: Any, file: str) -> dict[str, Any]:
                 plain[name] = child
             elif count < _MOST_OBJECTS:
                 waiting.append(child)
-        fixed = _pandas_fixed(group, plain)
-        if fixed or _even(plain):
+        if table := _pandas_fixed(group, plain) or _even(plain):
             path = group.name.strip("/") or "/"
             own = {d.name.strip("/") for d in plain.values()}
-            made = {n: d for n, d in made.items() if not fixed or n not in own}
-            made[path] = fixed or plain
+            made = {n: d for n, d in made.items() if n not in own}
+            made[path] = table
     return made
 
 
-def _even(plain: dict[str, Any]) -> bool:
-    """Are these datasets columns of one length?"""
-    shapes = {d.shape for d in plain.values()}
-    return len(plain) > 1 and len(shapes) == 1 and len(shapes.pop()) == 1
+def _even(plain: dict[str, Any]) -> dict[str, Any]:
+    """Datasets as columns of one length, matrices beside them as several; nothing otherwise."""
+    flat = [d for d in plain.values() if d.ndim == 1 and not d.dtype.names]
+    if len(plain) < 2 or not flat:
+        return {}
+    made: dict[str, Any] = {}
+    for name, dataset in plain.items():
+        if dataset.dtype.names or dataset.ndim not in (1, 2) or len(dataset) != len(flat[0]):
+            return {}
+        if dataset.ndim == 1:
+            made[name] = dataset
+        elif dataset.dtype.kind not in "iufb" or dataset.shape[1] > _MOST_VALUES:
+            return {}
+        else:
+            made |= {f"{name}_{i + 1}": (dataset, i) for i in range(dataset.shape[1])}
+    return made
 
 
 def _pandas_fixed(group: Any, plain: dict[str, Any]) -> dict[str, Any]:

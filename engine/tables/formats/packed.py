@@ -13,9 +13,10 @@ from typing import cast
 import pandas as pd
 import pyarrow as pa
 from scant.errors import BadInput
-from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.encoding import LIMIT_BYTES, load, regular
 from scant.tables.formats.registry import Content, Format, Style, Unpacked, by_ending, chosen
 
+MOST_TABLES = 50  # of an archive that are read together
 DAMAGED = (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError, pa.ArrowException)
 
 
@@ -78,6 +79,78 @@ def _unzip(data: bytes, file: str, part: str) -> Content:
     return Content(_small(inside, file), notes, parts if len(parts) > 1 else (), name, inside=name)
 
 
+def tables_of(source: Path | bytes, file: str, limit_bytes: int) -> list[tuple[str, bytes]]:
+    """The tables of a ZIP, each with its name; the parts of a shapefile are one, a ZIP again.
+
+    Args:
+        source: A path or the file's bytes.
+        file: What messages call it.
+        limit_bytes: More, packed or unpacked, is refused before it is read.
+
+    Returns:
+        None of a file that is no ZIP of tables.
+
+    Raises:
+        BadInput: Too large, encrypted or damaged.
+    """
+    if not _head(source).startswith(b"PK\x03\x04"):
+        return []
+    data = load(source, file, limit_bytes)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            inside = {
+                m.filename: m
+                for m in archive.infolist()
+                if not m.is_dir() and not _hidden(m.filename)
+            }
+            if "[Content_Types].xml" in inside:  # a workbook
+                return []
+            drawn = [PurePath(n).with_suffix("") for n in inside if n.lower().endswith(".shp")]
+            parts = {n: PurePath(n).with_suffix("") for n in inside}
+            tables = [n for n in inside if parts[n] not in drawn and by_ending(n)]
+            if len(tables) + len(drawn) < 2:
+                return []
+            if len(tables) + len(drawn) > MOST_TABLES:
+                raise BadInput(
+                    f"{file} holds {len(tables) + len(drawn):,} tables, and at most {MOST_TABLES} "
+                    "can be read together; pack fewer, or put their rows into one with a column "
+                    "'task'."
+                )
+            if sum(inside[n].file_size for n in inside) > LIMIT_BYTES:
+                raise BadInput(_too_large(file))
+            if any(m.flag_bits & 1 for m in inside.values()):
+                raise BadInput(f"{file} is encrypted; pack it without a password.")
+            bare = [PurePath(n).name for n in tables]
+            called = bare if len({*bare}) == len(bare) else tables
+            made = [(name, archive.read(n)) for name, n in zip(called, tables)]
+            for stem in drawn:
+                again = io.BytesIO()
+                with zipfile.ZipFile(again, "w") as own:
+                    for n in (n for n, part in parts.items() if part == stem):
+                        own.writestr(PurePath(n).name, archive.read(n))
+                made.append((f"{stem if called is tables else stem.name}.shp", again.getvalue()))
+            return made
+    except BadInput:
+        raise
+    except DAMAGED:
+        raise BadInput(f"{file} is a damaged ZIP archive; pack it again.") from None
+
+
+def _head(source: Path | bytes) -> bytes:
+    if isinstance(source, bytes):
+        return source[:4]
+    regular(source)
+    with source.open("rb") as file:
+        return file.read(4)
+
+
+def _too_large(file: str) -> str:
+    return (
+        f"{file} unpacks to more than {LIMIT_BYTES / 1e6:,.0f} MB, which is the limit; keep "
+        "fewer rows or columns."
+    )
+
+
 def _member(packed: BufferedIOBase, file: str, part: str) -> Unpacked:
     archive = zipfile.ZipFile(packed)
     member, _, notes = _chosen(archive, file, part)
@@ -112,10 +185,7 @@ def _hidden(name: str) -> bool:
 
 def _small(inside: bytes, file: str) -> bytes:
     if len(inside) > LIMIT_BYTES:
-        raise BadInput(
-            f"{file} unpacks to more than {LIMIT_BYTES / 1e6:,.0f} MB, which is the limit; keep "
-            "fewer rows or columns."
-        )
+        raise BadInput(_too_large(file))
     if not inside.strip(b"\r\n \t\xef\xbb\xbf"):
         raise BadInput(f"{file} holds an empty file; give a table with a header and rows.")
     return inside

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import decode
+from scant.tables.formats import csv_rows
 from scant.tables.formats.registry import Content, Format, Style
 
 
@@ -19,11 +20,16 @@ def _read(data: bytes, file: str, part: str) -> Content:
 
 def _write(own: str, frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     delimiter = _delimiter(own, style)
-    with path.open("w", encoding="utf-8", newline="") as out:
+    with path.open("wb") as out:
         for i, frame in enumerate(frames):
-            safe_for_spreadsheet(frame).to_csv(
-                out, sep=delimiter, decimal=style.decimal, index=False, header=not i
-            )
+            safe = safe_for_spreadsheet(frame)
+            if not i:
+                out.write(safe.iloc[:0].to_csv(sep=delimiter, index=False).encode())
+            lines = csv_rows.rows(safe, delimiter, style.decimal)
+            if lines is None:
+                text = safe.to_csv(sep=delimiter, decimal=style.decimal, index=False, header=False)
+                lines = text.encode()
+            out.write(lines)
 
 
 def _delimiter(own: str, style: Style) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import stat
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,25 +15,18 @@ import pandas as pd
 from jaxtyping import Float
 from PIL import Image
 from scant.errors import BadInput
+from scant.hardware import on_all_cores
 from scant.tables.column_matching import listed
 from scant.tables.encoding import LIMIT_BYTES, load
+from scant.tables.images.decoding import BROKEN, Conversions, Decoded, decoded, why
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"})
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF")
-# What zipfile and Pillow raise on damaged bytes (UnidentifiedImageError is an OSError).
-BROKEN = (
-    zipfile.BadZipFile,
-    Image.DecompressionBombError,
-    zlib.error,
-    struct.error,
-    OSError,
-    EOFError,
-    SyntaxError,
-    ValueError,
-    RuntimeError,  # NotImplementedError among them
+# Pictures as well, and not read; nobody should wonder where they are.
+UNREAD = frozenset(
+    {".heic", ".heif", ".webp", ".avif", ".jp2", ".jxl", ".svg", ".psd", ".dng", ".cr2", ".cr3"}
+    | {".nef", ".arw", ".raw", ".pdf", ".mp4", ".mov"}
 )
-
-
+TEXTS = frozenset({".json", ".csv", ".tsv", ".txt", ".yaml", ".yml", ".names"})  # of labels
 Read = TypeVar("Read")
 Member = tuple[zipfile.ZipInfo, PurePosixPath]
 IMAGE_LIMIT_BYTES = LIMIT_BYTES  # of one archive
@@ -86,7 +77,8 @@ def read_images(
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     with opened(source, file, limit_bytes) as archive:
-        members = checked(archive, file, limits or ArchiveLimits())
+        every = harmless(archive, file, limits or ArchiveLimits())
+        members = images_of(every, file)
         values, most = len(members) * size[0] * size[1], (limits or ArchiveLimits()).values
         if values > most:
             raise BadInput(
@@ -94,9 +86,15 @@ def read_images(
                 f"{values / 1e6:,.0f} million values and the limit is {most / 1e6:,.0f} million; "
                 "choose a smaller size or keep fewer images."
             )
-        members, rows, notes = readable(
-            members, file, lambda m: _pixels(archive, m, file, size, limits or ArchiveLimits())
-        )
+        most, done = (limits or ArchiveLimits()).pixels, Conversions()
+
+        def pixels_of(member: zipfile.ZipInfo) -> Float[np.ndarray, "h w"]:
+            made = decoded(archive.read(member), _place(member, file), most)
+            done.add(member.filename[:80], made.done)
+            return _gray(made, size)
+
+        members, rows, notes = readable(members, file, pixels_of)
+        notes += [*done.notes(file), *unread(every, file)]
     fewest = min(len(path.parts) for _, path in members) - 1
     levels = levels[min(max(len(levels) - fewest, 0), outer) :]
     for member, path in members:
@@ -118,27 +116,47 @@ def read_images(
 
 
 def readable(
-    members: Sequence[Member], file: str, read: Callable[[zipfile.ZipInfo], Read]
+    members: Sequence[Member],
+    file: str,
+    read: Callable[[zipfile.ZipInfo], Read],
+    *,
+    threads: bool = False,
 ) -> tuple[list[Member], list[Read], list[str]]:
     """The members that can be read, what they hold, and a note on those that cannot.
+
+    Args:
+        members: Of an archive.
+        file: What messages call it.
+        read: What a member holds.
+        threads: Whether several are read at once, which pays for large images.
 
     Raises:
         BadInput: There is none, or one is refused for another reason than damage.
     """
-    kept, made, lost = [], [], []
-    for member, path in members:
+
+    def attempt(member: Member) -> tuple[Read | None, Exception | None]:
         try:
-            made.append(read(member))
-            kept.append((member, path))
+            return read(member[0]), None
         except BadInput:
             raise
-        except BROKEN:
-            lost.append(member.filename[:80])
+        except BROKEN as error:
+            return None, error
+
+    results = on_all_cores(attempt, members) if threads else map(attempt, members)
+    kept, made, lost = list[Member](), list[Read](), list[tuple[str, str]]()
+    for member, (value, error) in zip(members, results):
+        if error is not None:
+            lost.append((member[0].filename[:80], why(error)))
+        elif value is not None:
+            kept.append(member)
+            made.append(value)
     if not kept:
-        raise BadInput(f"{file}, {lost[0]!r} is not an image that can be read; replace it.")
+        first, reason = lost[0]
+        raise BadInput(f"{file}, {first!r} is not an image that can be read{reason}; replace it.")
+    named = [name + reason for name, reason in lost]
     notes = [
         f"{file}: {len(lost):,} image{'s' * (len(lost) > 1)} cannot be read and "
-        f"{'were' if len(lost) > 1 else 'was'} passed over: {listed(lost)}."
+        f"{'were' if len(lost) > 1 else 'was'} passed over: {listed(named)}."
     ]
     return kept, made, notes if lost else []
 
@@ -161,15 +179,81 @@ def opened(source: Path | bytes, file: str, limit_bytes: int) -> zipfile.ZipFile
     """
     data = load(source, file, limit_bytes)
     try:
-        return zipfile.ZipFile(io.BytesIO(data))
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        inner = zips_inside(archive)
+        return _flat(archive, inner, file) if inner else archive
+    except BadInput:
+        raise
     except BROKEN:
         raise BadInput(f"{file} is not a ZIP archive; pack the images again.") from None
 
 
-def checked(
-    archive: zipfile.ZipFile, file: str, limits: ArchiveLimits
-) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """The images of an archive by path, after every member was found harmless."""
+def zips_inside(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The ZIPs in an archive that has no images beside them, as of files dropped together."""
+    names = [PurePosixPath(name.replace("\\", "/")) for name in archive.namelist()]
+    if any(path.suffix.lower() in ENDINGS for path in names):
+        return []
+    return [
+        member
+        for member, path in zip(archive.infolist(), names)
+        if path.suffix.lower() == ".zip" and not path.name.startswith(".")
+    ]
+
+
+def _flat(archive: zipfile.ZipFile, inner: Sequence[zipfile.ZipInfo], file: str) -> zipfile.ZipFile:
+    """An archive with what the ZIPs in it hold, each in a folder of its name."""
+    limits, size = ArchiveLimits(), 0
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        for member, path in harmless(archive, file, limits):
+            if member not in inner:
+                made.writestr(str(path), archive.read(member))
+                continue
+            with zipfile.ZipFile(io.BytesIO(archive.read(member))) as own:
+                place = f"{file}, {member.filename[:80]!r}"
+                for part, below in harmless(own, place, limits):
+                    if (size := size + part.file_size) > limits.unpacked_bytes:
+                        raise BadInput(
+                            f"{file} unpacks to over {limits.unpacked_bytes / 1e6:,.0f} MB, which "
+                            "is the limit; keep fewer or smaller images."
+                        )
+                    folder = path.with_suffix("")
+                    made.writestr(str(folder / below), own.read(part))
+    return zipfile.ZipFile(out)
+
+
+def images_of(members: Sequence[Member], file: str) -> list[Member]:
+    """Those of the members that are images by their names, by path.
+
+    Raises:
+        BadInput: There are none.
+    """
+    images = [m for m in members if m[1].suffix.lower() in ENDINGS]
+    if not images:
+        other = sorted({p.suffix.lower() for _, p in members} & UNREAD)
+        but = f", but {listed(other)}" if other else ""
+        raise BadInput(
+            f"{file} holds no images (PNG, JPEG, BMP, GIF or TIFF){but}; "
+            f"{'save these as JPEG or PNG' if other else 'add some'}."
+        )
+    return sorted(images, key=lambda found: found[1])
+
+
+def unread(members: Sequence[Member], file: str) -> list[str]:
+    """A note on pictures of kinds that are not read."""
+    other = [member.filename[:80] for member, path in members if path.suffix.lower() in UNREAD]
+    return [
+        f"{file}: {len(other):,} picture{'s' * (len(other) > 1)} of a kind that is not read "
+        f"{'were' if len(other) > 1 else 'was'} passed over: {listed(other)}; save as JPEG or PNG."
+    ] * bool(other)
+
+
+def harmless(archive: zipfile.ZipFile, file: str, limits: ArchiveLimits) -> list[Member]:
+    """The files of an archive but hidden ones, after every member was found harmless.
+
+    Raises:
+        BadInput: One is not, or there is too much.
+    """
     members = archive.infolist()
     if len(members) > limits.files:
         raise BadInput(
@@ -181,20 +265,18 @@ def checked(
             f"{file} unpacks to {unpacked / 1e6:,.0f} MB and the limit is "
             f"{limits.unpacked_bytes / 1e6:,.0f} MB; keep fewer or smaller images."
         )
-    images = []
+    result = []
     for member in members:
         path = _harmless(member, file, limits)
         hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-        if not member.is_dir() and not hidden and path.suffix.lower() in ENDINGS:
-            images.append((member, path))
-    if not images:
-        raise BadInput(f"{file} holds no images (PNG, JPEG, BMP, GIF or TIFF); add some.")
-    return sorted(images, key=lambda found: found[1])
+        if not member.is_dir() and not hidden:
+            result.append((member, path))
+    return result
 
 
 def _harmless(member: zipfile.ZipInfo, file: str, limits: ArchiveLimits) -> PurePosixPath:
     """The path of a member that neither leads out of the archive nor unpacks without end."""
-    where = f"{file}, {member.filename[:80]!r}"
+    where = _place(member, file)
     path = PurePosixPath(member.filename.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
         raise BadInput(f"{where}: the path leads out of the archive; pack the folder again.")
@@ -202,7 +284,8 @@ def _harmless(member: zipfile.ZipInfo, file: str, limits: ArchiveLimits) -> Pure
         raise BadInput(f"{where} is a link; pack the file itself.")
     if member.flag_bits & 1:
         raise BadInput(f"{where} is encrypted; pack it without a password.")
-    if member.file_size > limits.ratio * max(member.compress_size, 1_000):
+    texts = path.suffix.lower() in TEXTS  # alike line by line; read up to a limit of their own
+    if not texts and member.file_size > limits.ratio * max(member.compress_size, 1_000):
         raise BadInput(
             f"{where} unpacks to {member.file_size / max(member.compress_size, 1):,.0f} times its "
             f"size and the limit is {limits.ratio:g}; pack ordinary images."
@@ -210,15 +293,9 @@ def _harmless(member: zipfile.ZipInfo, file: str, limits: ArchiveLimits) -> Pure
     return path
 
 
-def _pixels(
-    archive: zipfile.ZipFile,
-    member: zipfile.ZipInfo,
-    file: str,
-    size: tuple[int, int],
-    limits: ArchiveLimits,
-) -> Float[np.ndarray, "h w"]:
-    where = f"{file}, {member.filename[:80]!r}"
-    return _gray(archive.read(member), where, size, limits.pixels)
+def _place(member: zipfile.ZipInfo, file: str) -> str:
+    """What messages call a file of an archive."""
+    return f"{file}, {member.filename[:80]!r}"
 
 
 def read_image(
@@ -236,18 +313,15 @@ def read_image(
         BadInput: It is no image, a damaged one, or too large.
     """
     try:
-        return _gray(content, name, size, (limits or ArchiveLimits()).pixels)
-    except BROKEN:
-        raise BadInput(f"{name} is not an image that can be read; replace it.") from None
+        return _gray(decoded(content, name, (limits or ArchiveLimits()).pixels), size)
+    except BadInput:
+        raise
+    except BROKEN as error:
+        raise BadInput(
+            f"{name} is not an image that can be read{why(error)}; replace it."
+        ) from None
 
 
-def _gray(content: bytes, name: str, size: tuple[int, int], most: int) -> Float[np.ndarray, "h w"]:
-    """As `read_image`; damage raises one of `BROKEN`."""
-    with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-        if image.width * image.height > most:
-            raise BadInput(
-                f"{name} has {image.width:,} x {image.height:,} pixels and the limit is "
-                f"{most:,}; make it smaller."
-            )
-        gray = image.convert("L").resize(size, Image.Resampling.BOX)
+def _gray(made: Decoded, size: tuple[int, int]) -> Float[np.ndarray, "h w"]:
+    gray = made.image.convert("L").resize(size, Image.Resampling.BOX)
     return np.asarray(gray, dtype=np.float32) / np.float32(255)

@@ -1,13 +1,14 @@
-"""Features of a patch: color, HOG and LBP, or the last layer of InceptionV3.
+"""Features of a patch: color, HOG and LBP; those of a network that saw a million photographs.
 
-The first need no download. A patch is brought to 96 x 96 pixels and cut into cells of 8 x 8. Each
-has its mean and deviation in CIELAB (less the patch's own, so that light and soil matter less), a
-histogram of oriented gradients (Dalal & Triggs 2005) and one of uniform local binary patterns
-(Ojala et al. 2002), both from scikit-image. Of every number, six ranks among the cells are kept
-(greatest, least and between): what is looked for is small, and may be anywhere in the patch.
-The second are the 2,048 numbers before InceptionV3's last layer (Szegedy et al.
-2016), as published; they want torchvision (the extra `vision`) and a download of its weights.
-Either is kept in the data directory, under a name that is the hash of the images; those of the
+The first need no further package. A patch is brought to 96 x 96 pixels and cut into cells of 8 x 8.
+Each has its mean and deviation in CIELAB (less the patch's own, so that light and soil matter
+less), a histogram of oriented gradients (Dalal & Triggs 2005) and one of uniform local binary
+patterns (Ojala et al. 2002), both from scikit-image. Of every number, six ranks among the cells are
+kept (greatest, least and between): what is looked for is small, and may be anywhere in the patch.
+The second are the 1,280 numbers of EfficientNet-Lite0 (`efficientnet`; the extra `vision`), alone
+or with the first, or the 2,048 numbers before InceptionV3's last layer (Szegedy et al. 2016), as
+published; these want torchvision (the extra `inception`) and a download of its weights.
+All are kept in the data directory, under a name that is the hash of the images; those of the
 patches that we draw are shipped, so that whoever trains first does not wait for them.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -26,8 +27,8 @@ from scant.data_sources.open import data_dir
 from scant.data_sources.package_data import package_file
 from scant.errors import BadInput
 from scant.studies.clamp.table import pixels
+from scant.tables.images.kinds import HANDMADE, INCEPTION, JOINED, KINDS, NETWORK
 
-KINDS = ("colour, HOG and LBP", "InceptionV3")
 SIDE, CELL = 96, 8  # pixels of a patch as it is looked at, and of a cell
 RANKS = (0.0, 0.06, 0.5, 0.75, 0.94, 1.0)
 FLAT = 2.0  # added to a patch's deviation in CIELAB, so that even soil is not blown up
@@ -35,7 +36,7 @@ VERSION = 1  # of the numbers below: raise it when they change, and what was kep
 
 
 def features(
-    images: Sequence[bytes], kind: str = KINDS[0], folder: Path | None = None
+    images: Sequence[bytes], kind: str = HANDMADE, folder: Path | None = None
 ) -> Float[np.ndarray, "n d"]:
     """Features of image files; read where they were made before, here or by those who ship them.
 
@@ -45,18 +46,50 @@ def features(
         folder: The data directory, where it is another than the user's.
 
     Raises:
-        BadInput: InceptionV3 without torchvision, or without its weights.
+        BadInput: A network whose package or weights are not installed.
     """
     if kind not in KINDS:
-        raise BadInput(f"There are no features {kind!r}; choose one of {', '.join(KINDS)}.")
-    name = f"{content_hash(images, kind)}.npy"
+        raise BadInput(f"There are no features {kind!r}; choose one of {'; '.join(KINDS)}.")
+    if kind == JOINED:
+        return np.hstack([features(images, part, folder) for part in (NETWORK, HANDMADE)])
+    return kept(content_hash(images, kind), len(images), lambda: MAKERS[kind](images), folder)
+
+
+def of_gray(images: Float[np.ndarray, "n h w"]) -> Float[np.ndarray, "n 1280"]:
+    """EfficientNet-Lite0's features of gray images in [0, 1].
+
+    Raises:
+        BadInput: Its weights are not installed.
+    """
+    from scant.tables.images.efficientnet import embed
+
+    colored = (np.repeat(255 * image[..., None], 3, axis=2) for image in images)
+    return kept_of_gray("gray", images, lambda: embed(list(colored)))
+
+
+def kept_of_gray(
+    name: str, images: Float[np.ndarray, "n h w"], make: Callable[[], Float[np.ndarray, "n d"]]
+) -> Float[np.ndarray, "n d"]:
+    """Features of this name that the network makes of gray images, as `kept`."""
+    digest = hashlib.sha256(f"{name} {NETWORK} {VERSION} {images.shape}".encode())
+    digest.update(np.ascontiguousarray(images, np.float32).tobytes())
+    return kept(digest.hexdigest(), len(images), make)
+
+
+def kept(
+    digest: str,
+    count: int,
+    make: Callable[[], Float[np.ndarray, "n d"]],
+    folder: Path | None = None,
+) -> Float[np.ndarray, "n d"]:
+    """Features of so many images under this hash; made where they were not made before."""
+    name = f"{digest}.npy"
     path = (folder or data_dir()) / "features" / name
     for place in (path, package_file("features", name)):
-        kept = _kept(place) if place.is_file() else None
-        if kept is not None and len(kept) == len(images):
-            return kept
-    made = handmade(images) if kind == KINDS[0] else inception(images)
-    made = made.astype(np.float32).astype(np.float64)  # as it will be read again
+        found = _kept(place) if place.is_file() else None
+        if found is not None and len(found) == count:
+            return found
+    made = make().astype(np.float32).astype(np.float64)  # as it will be read again
     out = io.BytesIO()
     np.save(out, made.astype(np.float32), allow_pickle=False)
     keep(path, out.getvalue())
@@ -115,6 +148,17 @@ def _ranks(cells: Float[np.ndarray, "c c k"]) -> Float[np.ndarray, " m"]:
     return ordered[[round(rank * (len(ordered) - 1)) for rank in RANKS]].ravel()
 
 
+def network(images: Sequence[bytes]) -> Float[np.ndarray, "n 1280"]:
+    """The numbers before the last layer of EfficientNet-Lite0, trained on ImageNet.
+
+    Raises:
+        BadInput: Its weights are not installed.
+    """
+    from scant.tables.images.efficientnet import embed
+
+    return embed([pixels(image) for image in images])
+
+
 def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
     """The 2,048 numbers before the last layer of InceptionV3, trained on ImageNet.
 
@@ -126,8 +170,8 @@ def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
         from torchvision.models import Inception_V3_Weights, inception_v3
     except ImportError:
         raise BadInput(
-            'InceptionV3 needs torchvision: pip install "scant[vision]", or choose the features '
-            f"{KINDS[0]!r}, which need nothing."
+            'InceptionV3 needs torchvision: pip install "scant-gp[inception]", or choose the '
+            f"features {HANDMADE!r}, which need nothing."
         ) from None
     try:
         weights = Inception_V3_Weights.IMAGENET1K_V1
@@ -135,7 +179,7 @@ def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
     except Exception as error:  # the downloader raises many kinds
         raise BadInput(
             f"The weights of InceptionV3 are not on this machine and cannot be fetched ({error}); "
-            f"choose the features {KINDS[0]!r}, which need none."
+            f"choose the features {HANDMADE!r}, which need none."
         ) from None
     model.fc = torch.nn.Identity()
     prepare = weights.transforms()
@@ -148,3 +192,10 @@ def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
             ]
             results.append(model(torch.stack([prepare(b) for b in batch])).double().numpy())
     return np.concatenate(results)
+
+
+MAKERS: dict[str, Callable[[Sequence[bytes]], Float[np.ndarray, "n _"]]] = {
+    HANDMADE: handmade,
+    NETWORK: network,
+    INCEPTION: inception,
+}

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from scant.tables.assembly import noted
 from scant.tables.formats.files import by_ending
-from scant.tables.images.archives import ENDINGS, IMAGE_LIMIT_BYTES, read_images
+from scant.tables.images.archives import ENDINGS, IMAGE_LIMIT_BYTES, read_images, zips_inside
+from scant.tables.images.decoding import BROKEN
 from scant.tables.images.photographs import read_photographs
 from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
@@ -30,7 +31,10 @@ def is_archive(name: str, content: bytes | Path) -> bool:
             io.BytesIO(content) if isinstance(content, bytes) else content
         ) as zipped:
             inside = zipped.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+            for member in zips_inside(zipped):
+                if member.file_size <= IMAGE_LIMIT_BYTES and is_archive("", zipped.read(member)):
+                    return True
+    except BROKEN:
         return ending == ".zip"
     if any(Path(member).suffix.lower() in ENDINGS for member in inside):
         return not any(member.startswith("xl/") for member in inside)

@@ -12,6 +12,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,9 +89,10 @@ def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Pa
     rows = pd.read_csv(galaxies).sample(frac=1, random_state=1).head(40)
     rows.to_csv(tmp_path / "ask.csv", index=False)
     query = ["--data", galaxies, "--predict", tmp_path / "ask.csv", "--out", out]
-    result = command("fit", "redshift", *query, *sets(**TINY, seed=5))
+    result = command("fit", "redshift", *query, "--densities", "qp", *sets(**TINY, seed=5))
     assert result.exit_code == 0, result.output
-    assert {f.name for f in out.iterdir()} == FILES | {"predictions.csv", "columns.md"}
+    told_of = {"predictions.csv", "columns.md", "predictions.densities.hdf5"}
+    assert {f.name for f in out.iterdir()} == FILES | told_of
     record = json.loads((out / "settings.json").read_text())
     assert record["study"] == "redshift"
     assert record["data"] == str(galaxies)
@@ -115,9 +117,15 @@ def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Pa
     pd.testing.assert_frame_equal(more[list(ids)], ids.reset_index(drop=True), check_dtype=False)
     np.testing.assert_allclose(more["mean"], again["mean"])
     assert "| lo95 |" in (tmp_path / "columns.md").read_text()
+    told = command("predict", out, "--data", tmp_path / "more.parquet", "--densities", "qp")
+    assert "qp.read opens it" in told.stderr
+    with h5py.File(tmp_path / "more.predictions.densities.hdf5") as file:
+        np.testing.assert_array_equal(file["ancil"]["object_id"][:], ids["objid"])
+        np.testing.assert_allclose(file["ancil"]["zmean"][:], more["mean"], rtol=1e-4)
     (tmp_path / "bad.csv").write_text("width,height\n1,2\n")
     refused(command("predict", out, "--data", tmp_path / "bad.csv"), "bad.csv")
     refused(command("predict", tmp_path, "--data", tmp_path / "ask.csv"), "settings.json")
+    refused(command("fit", "redshift", "--densities", "qp"), "name a table with --predict")
     refused(command("predict", out, "--data", tmp_path / "no.csv"), "There is no file no.csv")
     assert [f.name for f in out.parent.iterdir()] == ["out"]
 

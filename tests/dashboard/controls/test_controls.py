@@ -18,7 +18,7 @@ from scant.studies import entry
 
 from tests.dashboard.fakes import point, report, snapshot
 
-REDSHIFT = entry("redshift")
+REDSHIFT, AGGREGATION = entry("redshift"), entry("aggregation")
 
 
 @pytest.fixture
@@ -89,6 +89,23 @@ def test_the_scarcity_slider_and_its_number_follow_each_other(form: SettingsForm
     form.widgets["training_size"].value = "137"
     assert form.read()["training_size"] == 137
     assert form.scarcity.value == 100
+
+
+def test_a_data_set_of_its_own_scarcity_has_its_slider() -> None:
+    form = SettingsForm(AGGREGATION.settings, AGGREGATION.presets, ["n_groups"])
+    slider, field = form._scarcities["n_groups"], form.widgets["n_groups"]
+    assert slider.label == "Scarcity: groups of counties"
+    assert not slider.visible
+    assert not field.visible
+    form.show_scarcity("n_groups")
+    assert slider.visible
+    assert field.visible
+    slider.value = 50
+    assert form.read()["n_groups"] == 50
+    field.value = "12"
+    assert (form.read()["n_groups"], slider.value) == (12, 10)
+    slider.value = 0
+    assert form.read()["n_groups"] == 0
 
 
 def test_the_status_begins_with_the_state(history: RunState) -> None:

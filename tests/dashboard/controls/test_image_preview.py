@@ -112,7 +112,7 @@ def test_a_zip_of_photographs_is_counted_in_patches() -> None:
             packed.writestr(f"{name}.png", file.getvalue())
     table = read_image_table(out.getvalue(), PATCHES, name="mine.zip")
     message = pictured(table, PATCHES)
-    assert "42 patches of 2 photographs" in message
+    assert "64 patches of 2 photographs" in message
     assert message.count("<img src='data:image/jpeg;base64,") == 16
     assert "&lt;two&gt;" in message
 

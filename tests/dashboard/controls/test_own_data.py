@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 from scant.dashboard.controls.column_table import AS_IS, OUT, ColumnTable
@@ -17,7 +19,7 @@ from scant.dashboard.server.site import Site
 from scant.dashboard.study_page.page import StudyPage
 from scant.store import Store
 from scant.studies import entry
-from scant.tables.read import inspect_table
+from scant.tables.read import inspect_table, read_frame
 
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views
@@ -127,6 +129,28 @@ def test_the_target_keeps_the_name_that_the_table_has_for_it(tmp_path: Path) -> 
     on_the_page(tmp_path, "redshift", act)
 
 
+def test_a_position_that_is_chosen_is_learned_from_once_the_table_is_kept(tmp_path: Path) -> None:
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload.open()
+        rows = "".join(f"{k * 7 % 360},{k / 7},{k % 5},{k / 40}\n" for k in range(40))
+        upload._drop.value = {"sky.csv": f"ra,u,g,redshift\n{rows}".encode()}
+        await until(lambda: upload._use.visible)
+
+        def role() -> str:
+            return str({c["name"]: c["role"] for c in upload._table.columns}["ra"])
+
+        assert role() == OUT
+        upload._table._handle_msg({"column": "ra", "role": AS_IS})
+        await until(lambda: role() == AS_IS)
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        kept = page.service.store.upload_table(page.data.value.removeprefix("upload:"))
+        assert "ra_column" in read_frame(kept, entry("redshift").table).features
+
+    on_the_page(tmp_path, "redshift", act)
+
+
 def test_an_address_is_refused_in_a_sentence(tmp_path: Path) -> None:
     async def act(page: Any) -> None:
         upload = page.data.upload
@@ -146,3 +170,40 @@ def test_errors_of_features_are_said_to_be_errors() -> None:
     roles = {column["name"]: column["role"] for column in table.columns}
     assert roles == {"u": AS_IS, "g": AS_IS, "u_err": "u_err", "note": OUT, "z": "z"}
     assert {"value": "u_err", "label": "error of u"} in table.options
+
+
+def test_a_map_is_kept_with_its_polygons(tmp_path: Path) -> None:
+    shapely = pytest.importorskip("shapely")
+    pytest.importorskip("pyproj")
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"name": f"n{k}", "people": 100 + k, "rate": k**1.5},
+            "geometry": json.loads(shapely.to_geojson(shapely.box(k, 0, k + 1, 1))),
+        }
+        for k in range(6)
+    ]
+    file = json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"map.geojson": file}
+        await until(lambda: upload._use.visible)
+        assert {c["name"]: c["role"] for c in upload._table.columns}["geometry"] == "geometry"
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        kept = page.service.store.upload_table(page.data.value.removeprefix("upload:"))
+        assert kept["geometry"].str.startswith("SRID=4326;POLYGON").all()
+        assert kept["y"].tolist() == [k**1.5 for k in range(6)]
+
+    on_the_page(tmp_path, "aggregation", act)
+
+
+def test_a_map_that_is_no_table_is_said_in_the_wizard(tmp_path: Path) -> None:
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"towns.shp": b"\x00\x00\x27\x0a" + bytes(100)}
+        await until(lambda: "pack the .shp, .shx, .dbf and .prj" in upload._found.object)
+        assert not upload._use.visible
+
+    on_the_page(tmp_path, "aggregation", act)

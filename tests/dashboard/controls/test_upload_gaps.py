@@ -48,8 +48,8 @@ def test_a_gap_in_what_is_not_mapped_yet_is_no_error(tmp_path: Path) -> None:
         upload._drop.value = {"hole.csv": BOXES.replace("a,3,5,", "a,,5,").encode()}
         await until(lambda: upload._table.questions)
         upload._map("y", ["level [ppb]"])
-        await until(lambda: "role='alert'" in upload._found.object)
-        assert "start [h]" in upload._found.object  # where it is an error, it is said
+        await until(lambda: "3 rows without a value in" in upload._found.object)
+        assert "role='alert'" not in upload._found.object  # it is left out, and said
 
     service = FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
     asyncio.run(act(Site(service, tmp_path, "k" * 40)))

@@ -205,3 +205,35 @@ def test_images_go_to_a_page_of_images(tmp_path: Path) -> None:
         assert not upload._use.visible
 
     on_the_page(tmp_path, "redshift", act)
+
+
+def test_ends_of_intervals_and_files_of_an_archive_are_asked_about(tmp_path: Path) -> None:
+    ages = "".join(f"{a}-{a + 4},{a % 7}.5\n" for a in (15, 30, 45, 60, 75))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("women.csv", f"age,rate\n{ages}")
+        archive.writestr("men.csv", f"age,rate\n{ages}")
+
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"both.zip": packed.getvalue()}
+        await until(lambda: upload._use.visible)
+        assert asked(upload)["part"][1] == 0  # both files are read
+        options, taken = asked(upload)["closed"]
+        assert options[taken] == "Yes: 15-19 reaches up to 20"
+        assert "10 rows" in upload._head.object
+        place = list(asked(upload)).index("closed")
+        await answer(upload, place, 1)
+        assert asked(upload)["closed"][1] == 1  # the question stays, and so does the other one
+        assert asked(upload)["part"][1] == 0
+        await answer(upload, 0, 2)
+        assert "5 rows" in upload._head.object
+        assert asked(upload)["closed"][1] == 0  # asked anew of the other table
+        await answer(upload, 0, 0)
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        frame = kept(page)
+        assert sorted(set(frame["task"])) == ["men", "women"]
+        assert frame["age_hi"].tolist()[:2] == [20, 35]
+
+    on_the_page(tmp_path, "aggregation", act)

@@ -217,7 +217,10 @@ def test_who_may_steer_a_run_or_asks_for_more_gets_a_page_of_their_own(followed:
     own = store.add_run("redshift", {}, "demo", visitor)
     assert ask(f"{followed.server.url}/redshift?run={own}", Cookie=stranger).body == LIVE
     labeled = store.add_run("clamp", {"expert": "you"}, "demo", "me")
-    assert ask(f"{followed.server.url}/clamp?run={labeled}", Cookie=stranger).body == LIVE
+    settled = store.add_run("clamp", {"expert": "auto"}, "demo", "me")
+    store.write(settled, [Started("cpu", 1, metadata={"expert": "you"})])
+    for run in (labeled, settled):
+        assert ask(f"{followed.server.url}/clamp?run={run}", Cookie=stranger).body == LIVE
     touched = ask(f"{followed.page}&live=over", Cookie=stranger).body
     assert touched.startswith(b"<body><div id='still'")  # lies over it until it is drawn
     assert touched.endswith(b"a page of one's own</body>")

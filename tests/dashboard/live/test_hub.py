@@ -16,7 +16,7 @@ from scant.dashboard.live.broadcast import NEWEST, newest
 from scant.dashboard.live.hub import Hub, Update
 from scant.dashboard.live.run_state import RunState, TraceBuffer, load
 from scant.errors import NotFound
-from scant.events import Finished, Progress, Started, State
+from scant.events import Changed, Finished, Progress, Started, State
 from scant.store import Store
 
 from tests.dashboard.fakes import FakeService, point, report, snapshot
@@ -72,6 +72,39 @@ def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
     assert observed[1].snapshot is not None
     assert observed[1].snapshot.step == 3
     assert list(observed[1].run.trace.step) == [1, 2, 3]
+
+
+def test_a_browser_that_has_not_drawn_the_last_updates_is_told_no_more(
+    service: FakeService, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, now = Hub(service), [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    service.subscribe(hub.hear)
+    service.say(run, Started("cpu", 100), point(1))
+    doc, observed, watcher = watched(hub, run)
+    watcher.flush()
+
+    def step(k: int) -> None:
+        now[0] += live.TICK
+        service.say(run, point(k))
+        if watcher.schedule_update():
+            doc.take()
+
+    for k in range(2, 12):
+        step(k)
+    assert [u.number for u in observed] == [1, 2, 3]
+    watcher.drew(2)
+    for k in range(12, 20):
+        step(k)
+    assert [u.number for u in observed] == [1, 2, 3, 4, 5]
+    assert len(observed[-1].run.trace) >= 13  # what came meanwhile came with it
+    service.say(run, Changed(State.PAUSED))
+    assert watcher.schedule_update()  # a new state is told at once
+    doc.take()
+    service.say(run, point(30))
+    assert not watcher.schedule_update()
+    now[0] += live.LOST  # an answer was lost, or its browser is new
+    assert watcher.schedule_update()
 
 
 def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_state(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from bokeh.events import Tap
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
 from scant.dashboard.plots.base import NOTHING
 from scant.dashboard.plots.boxes import BoxesPlot
 from scant.dashboard.plots.images import GalleryPlot, PhotographsPlot, rgba
-from scant.dashboard.plots.pool import PoolPlot
+from scant.dashboard.plots.pool import SHAPES, PoolPlot
 
 CLASSES = ["no clamp", "clamp"]
 
@@ -17,19 +18,26 @@ def test_the_pool_marks_what_was_labeled_and_what_comes_next() -> None:
     plot = PoolPlot("Pool", picked.append)
     xy = np.arange(8.0).reshape(4, 2)
     p = np.array([0.1, 0.5, 0.9, 0.3])
-    plot.show(xy, p, np.array([10, 11, 12, 13]), [[10], [12]], [11, 99], CLASSES)
+    plot.show(xy, p, np.array([10, 11, 12, 13]), [[10], [12]], [11, 99], CLASSES, "clamp")
     assert "2 of 4 patches are labeled" in plot.alt
     assert "have p(clamp) above one half, and 2 are between" in plot.alt
     assert plot.given[1].data["x"].tolist() == [4.0]
     assert plot.next.data["y"].tolist() == [3.0]  # 99 is not in the pool
     assert plot.items[1].label.value == "labeled clamp"
-    assert [item.visible for item in plot.items] == [True, True, True]
+    assert [i for i, item in enumerate(plot.items) if item.visible] == [0, 1, len(SHAPES)]
     assert plot.bar.title == "p, the probability of clamp"
     plot.rows.selected.indices = [2]
     assert picked == [12]
-    plot.show(xy, p, np.array([10, 11, 12, 13]), [[], []], [], CLASSES)
+    plot.show(xy, p, np.array([10, 11, 12, 13]), [[], []], [], CLASSES, "clamp")
     assert len(plot.next.data["x"]) == 0
     assert not any(item.visible for item in plot.items)  # nothing is marked, nothing explained
+    many = [f"class {k}" for k in range(10)]
+    given = [[10 + k] if k < 4 else [] for k in range(8)] + [[11], [13]]
+    plot.show(xy, p, np.array([10, 11, 12, 13]), given, [], many, many[3])
+    assert plot.items[2].label.value == "labeled class 2"
+    assert plot.items[7].label.value == "labeled class 7, class 8, class 9"
+    assert plot.given[7].data["x"].tolist() == [2.0, 6.0]
+    assert plot.bar.title == "p, the probability of class 3"
     plot.clear()
     assert plot.alt == NOTHING
 
@@ -60,8 +68,14 @@ def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> N
     assert plot.boxes.data["x"].tolist() == [40.0, 120.0]
     assert plot.boxes.data["width"].tolist() == [2.0, 4.0]
     assert plot.labels.data["text"] == ["0.20", "0.80"]
-    plot.boxes.selected.indices = [1]
+    tap = plot.figures[0]._trigger_event
+    tap(Tap(plot.figures[0], x=150.0, y=20.0))
+    tap(Tap(plot.figures[0], x=150.0, y=120.0))  # outside
     assert picked == [7]
+    overlapping = np.array([[0.0, 0.0, 0.6, 1.0], [0.3, 0.0, 0.6, 1.0]])
+    plot.show(image, overlapping, np.array([0.2, 0.8]), np.array([4, 7]), "Two patches.")
+    tap(Tap(plot.figures[0], x=60.0, y=45.0))  # in both, nearer to the middle of the first
+    assert picked == [7, 4]
     plot.clear()
     assert plot.alt == NOTHING
 

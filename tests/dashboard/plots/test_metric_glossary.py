@@ -28,6 +28,13 @@ def test_an_unknown_metric_is_left_out_and_nothing_known_is_no_list() -> None:
     assert "zeal" not in told("zeal", "F1")
 
 
+def test_scores_of_densities_are_explained() -> None:
+    names = ("CRPS", "CDE loss", "PIT-KS", "outliers beyond 0.15", "outliers beyond 3 sigma")
+    made = told(*names)
+    assert made.count("<li>") == 4
+    assert "<strong>outliers beyond 0.15; outliers beyond 3 σ</strong>: share of rows" in made
+
+
 SAYS_ITSELF = {"seconds to train"}
 STUDIES = ("aggregation", "clamp", "multiview", "genes", "mitosis", "omniglot", "redshift")
 

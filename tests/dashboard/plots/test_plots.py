@@ -10,6 +10,7 @@ import pytest
 from bokeh.document import Document
 from bokeh.models import ColorBar
 from scant.dashboard.pages.redshift.missing import MissingPlot
+from scant.dashboard.pages.redshift.tried import TriedPlot
 from scant.dashboard.plots import base, theme
 from scant.dashboard.plots.base import NOTHING, DataView, Plot, columns, update_source
 from scant.dashboard.plots.bins import BinsPlot
@@ -47,12 +48,21 @@ def shown() -> list[Plot]:
     density.show(GRID, bump(0.3) + bump(0.7), np.stack([bump(0.3), bump(0.7)]), 0.31)
     kept.show(np.stack([np.linspace(0.1, 1, 10)] + [np.arange(10.0) * i for i in range(1, 6)]))
     bins.show(np.array([[0, 0.5], [0.5, 1], [0.1, -0.2], [0.01, 0.02], [0, 0.1], [5, 7.0]]))
-    missing.show(np.array([[0, 1.0], [0.04, 0.06], [0.05, 0.1]]))
-    return [scatter, variance, basis, features, pit, coverage, density, kept, bins, missing]
+    missing.show(np.stack([[0, 1.0], *np.linspace((0.04, 0.06), (0.05, 0.1), 12)]))
+    tried = TriedPlot()
+    tried.show(GROWN)
+    return [
+        scatter, variance, basis, features, pit, coverage, density, kept, bins, missing, tried
+    ]  # fmt: skip
 
 
 def bump(center: float) -> np.ndarray:
     return np.exp(-0.5 * ((GRID - center) / 0.05) ** 2)
+
+
+GROWN = np.array(
+    [[25, 2, 2, 1.2, 3], [25, 4, 2, 1.3, 5], [50, 5, 2, 1.4, 9], [50, 3, 2, -np.inf, 12.0]]
+)
 
 
 def test_every_plot_states_its_reading_and_forgets_it() -> None:
@@ -78,6 +88,53 @@ def test_every_plot_can_be_shown_again_after_it_was_cleared() -> None:
         plot.clear()
     for plot in shown():
         assert plot.alt != NOTHING
+
+
+def test_rivals_of_rows_with_gaps_are_drawn_where_they_are_installed() -> None:
+    plot = MissingPlot()
+    scores = np.array([[0.05, 0.07], [0.06, 0.08], [0.04, 0.09], [np.nan] * 2])
+    plot.show(np.concatenate([[[0, 1.0]], scores, 10 * scores, scores]))
+    assert [f.visible for f in plot.figures] == [True, True]
+    assert plot.key is not None
+    assert [n for n in plot.key.names if n] == ["this model", "random forest", "gradient boosting"]
+    second = plot.sources[len(plot.sources) // 2 :]
+    np.testing.assert_allclose(second[2].data["score"], [0.4, 0.9], rtol=1e-6)
+    assert "0 missing: 0.0500 against 0.0400 (gradient boosting); 1 missing: 0.0700" in plot.alt
+    assert "1 missing: 0.70 against 0.90 (gradient boosting)" in plot.alt
+
+
+def test_a_report_of_before_shows_its_forest_and_no_likelihood() -> None:
+    plot = MissingPlot()
+    plot.show(np.array([[0, 1.0], [0.04, 0.06], [0.05, 0.1]]))
+    assert [f.visible for f in plot.figures] == [True, False]
+    assert plot.key is not None
+    assert [n for n in plot.key.names if n] == ["this model", "random forest, mean filled in"]
+    assert "1 missing: 0.0600 against 0.1000" in plot.alt
+    assert "likelihood" not in plot.alt
+    plot.show(np.stack([[0, 1.0], *np.ones((12, 2))]))
+    assert [f.visible for f in plot.figures] == [True, True]
+
+
+def test_what_a_fit_has_tried_is_drawn_and_the_kept_stage_marked() -> None:
+    plot = TriedPlot()
+    plot.show(GROWN)
+    assert [str(s) for s in plot.stages.data["shape"]] == ["GD", "GC", "VC", "VD"]
+    np.testing.assert_allclose(plot.best.data["score"], [1.2, 1.3, 1.4, 1.4], rtol=1e-6)
+    np.testing.assert_allclose([plot.kept.data["m"], plot.kept.data["seconds"]], [[50], [9]])
+    assert "began with 25 GD (score 1.200); 50 VC in stage 3 was kept (score 1.400)" in plot.alt
+    assert "1 later stage gained nothing" in plot.alt
+    assert plot.key.names == ["", "", "GD", "VD", "GC", "VC"]
+    assert "VC: a full covariance, a shape each." in plot.alt
+
+
+def test_a_model_of_fixed_size_is_told_as_such() -> None:
+    plot = TriedPlot()
+    plot.show(np.array([[25, 5, 2, 1.4, 0.0], [25, 5, 2, 1.5, 0.0]]))
+    assert "The settings fixed the model: 25 VC, from 2 starts" in plot.alt
+    assert "1.400, 1.500" in plot.alt
+    plot.show(np.empty((0, 5)))
+    assert "before runs kept what they tried" in plot.alt
+    assert len(plot.stages.data["m"]) == 0
 
 
 def test_every_color_bar_says_what_it_means() -> None:

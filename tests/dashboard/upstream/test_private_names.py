@@ -19,6 +19,8 @@ PUBLIC = {"_asdict", "_fields", "_replace", "_mapping", "_esm", "_handle_msg", "
 
 # GPyTorch's variational strategies are extended by these; the issue is of the web's libraries.
 PUBLIC |= {"_clear_cache", "_variational_distribution"}
+# RAIL's stages are written with these.
+PUBLIC |= {"_check_column_names", "_do_chunk_output"}
 
 
 def private(name: object) -> bool:

@@ -20,8 +20,10 @@ from scant.runs.limits import Cost, Limits, Size, check_cost, cost_of
 from scant.runs.memory import out_of_memory
 from scant.runs.workers.protocol import Ended, Message
 from scant.store import Store
-from scant.store.records import new_id
+from scant.store.records import ADJUDICATOR, new_id
+from scant.store.schema import LABEL_ROLES
 from scant.studies import Entry, entry
+from sqlalchemy import select
 from typer.testing import CliRunner
 
 from tests.engine.runs.fake_worker_client import FakeWorkerClient, until
@@ -478,7 +480,7 @@ def test_an_operator_needs_no_server(folder: Path, url: str) -> None:
     store = Store.open(url)
     left, over = (store.add_run("toy", {}, "demo", "user:ada", server="dead") for _ in range(2))
     store.write(left, [Changed(State.RUNNING)])
-    store.add_label(left, 3, "clamp", "Ada", "user:ada")
+    store.add_label(left, 3, "clamp", "Ada", "user:ada", role=ADJUDICATOR)
     assert "user:ada" in scant(folder, "list", "--live").stdout
     assert scant(folder, "stop", over).exit_code == 0
     assert store.run(over).state is State.STOPPED
@@ -486,6 +488,8 @@ def test_an_operator_needs_no_server(folder: Path, url: str) -> None:
     assert scant(folder, "delete", left, over).exit_code == 2  # without --yes
     assert len(store.runs()) == 2
     assert scant(folder, "delete", "--stop", "--yes", left, over).exit_code == 0
+    with store.engine.connect() as db:
+        assert db.execute(select(LABEL_ROLES)).all() == []
     assert store.runs() == store.labels(left) == []
     assert scant(folder, "stop", left).exit_code == 2
     assert scant(folder / "nowhere", "list").exit_code == 2

@@ -11,12 +11,14 @@ from scant.store import Store
 from scant.store.label_agreement import (
     by_labeler,
     clean_name,
+    disagreements,
     kappa,
+    own_answers,
     shown_as,
     shown_names,
     standing,
 )
-from scant.store.records import Label
+from scant.store.records import ADJUDICATOR, IMPORTED, UNSURE, Label
 from sklearn.metrics import cohen_kappa_score
 
 
@@ -108,3 +110,62 @@ def test_every_label_is_in_the_store_when_it_says_so(tmp_path: object) -> None:
     assert {row: v.label for row, v in standing(other.labels("run")).items()} == {4: "clamp"}
     store.close()
     other.close()
+
+
+def test_what_kind_of_label_it_is_survives(tmp_path: object) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/labels.db")
+    store.add_label("run", 1, "clamp", "ada", "one")
+    store.add_label("run", 1, "", "bo", "two", unsure=True)
+    store.add_label("run", 1, "no", "cy", "three", role=ADJUDICATOR)
+    kinds = [(v.label, v.role, v.unsure) for v in store.labels("run")]
+    assert kinds == [("clamp", "", False), (UNSURE, "", True), ("no", ADJUDICATOR, False)]
+    with pytest.raises(NotAllowed):  # a decision is no answer of one's own
+        store.add_label("run", 1, "", "cy", "three")
+    store.add_label("run", 1, "", "cy", "three", role=ADJUDICATOR)
+    assert standing(store.labels("run"))[1].label == "clamp"
+    store.close()
+
+
+def test_many_labels_are_put_down_at_once_or_not_at_all(tmp_path: object) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/labels.db")
+    many = [Label(i, "clamp", "ada", float(i), "one", IMPORTED) for i in range(1000)]
+    store.add_labels("run", many)
+    assert store.labels("run") == many
+    with pytest.raises(NotAllowed):
+        store.add_labels("run", [many[0], Label(3, "", "bo", 0.0, "two")])
+    assert len(store.labels("run")) == 1000
+    store.close()
+
+
+def kind(item: int, label: str, who: str, role: str = "", unsure: bool = False) -> Label:
+    return Label(item, label, who, 0.0, who, role, unsure)
+
+
+def test_a_decision_counts_more_than_answers_and_these_more_than_labels_of_a_file() -> None:
+    labels = [
+        kind(1, "clamp", "ada"), kind(1, "no", "imported", IMPORTED), kind(2, "no", "ada"),
+        kind(2, "no", "cy", ADJUDICATOR), kind(2, "clamp", "bo"),
+        kind(3, "no", "imported", IMPORTED), kind(3, UNSURE, "ada", unsure=True),
+        kind(4, "no", "bo"), kind(4, UNSURE, "ada", unsure=True),
+    ]  # fmt: skip
+    stand = standing(labels)
+    assert {row: v.label for row, v in stand.items()} == {1: "clamp", 2: "no", 3: UNSURE, 4: "no"}
+    assert stand[2].labeler == "cy"
+    assert by_labeler(labels)["ada"] == {1: "clamp", 2: "no"}
+    assert "cy" not in by_labeler(labels)
+    assert list(own_answers(labels)["ada"]) == [1, 2, 3, 4]
+    taken_back = [*labels, kind(2, "", "cy", ADJUDICATOR)]
+    assert standing(taken_back)[2].label == "clamp"  # the latest answer
+
+
+def test_labelers_disagree_where_both_were_sure_of_different_classes() -> None:
+    labels = [
+        kind(1, "clamp", "ada"), kind(1, "no", "bo"), kind(2, "clamp", "ada"),
+        kind(2, UNSURE, "bo", unsure=True), kind(3, "no", "imported", IMPORTED),
+        kind(3, "clamp", "ada"), kind(4, "no", "bo", IMPORTED), kind(4, "clamp", "bo"),
+        kind(5, "no", "bo", IMPORTED), kind(5, "clamp", "ada"), kind(1, "no", "cy", ADJUDICATOR),
+    ]  # fmt: skip
+    found = disagreements(labels)
+    assert {row: {v.labeler: v.label for v in each} for row, each in found.items()} == {
+        1: {"ada": "clamp", "bo": "no"}, 5: {"ada": "clamp", "bo": "no"},
+    }  # fmt: skip

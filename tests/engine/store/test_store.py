@@ -32,6 +32,7 @@ from scant.events import (
 from scant.store import Store
 from scant.store.events import SNAPSHOTS_KEPT, evenly
 from scant.store.schema import METADATA
+from scant.studies.aliases import ADDED
 from sqlalchemy import text
 from sqlalchemy.exc import DataError
 
@@ -73,7 +74,7 @@ def test_a_run_comes_back_as_it_was_put_down(store: Store) -> None:
     run = add(store)
     record = store.run(run)
     assert (record.study, record.data, record.owner) == ("redshift", "demo", "ada")
-    former = {"data_seed": 1, "seed": 1, "target": "z", "stack": False, "missing": "integrate"}
+    former = {"data_seed": 1, "seed": 1, "target": "z"} | ADDED["redshift"]
     assert record.settings == former  # of a former version
     assert record.state is State.QUEUED
     assert record.started is record.finished is None

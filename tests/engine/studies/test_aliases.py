@@ -7,7 +7,7 @@ import pytest
 from scant.dashboard.controls.settings_form import SettingsForm
 from scant.store import Store
 from scant.studies import STUDIES, entry
-from scant.studies.aliases import SETTINGS, current_run, current_settings
+from scant.studies.aliases import ADDED, SETTINGS, current_run, current_settings
 from sqlalchemy import text
 
 # As 0.1.0 stored them and wrote them into links: the first setting of each study that was renamed.
@@ -61,13 +61,16 @@ def test_a_link_fills_the_form(former: str) -> None:
 def test_what_is_older_than_a_setting_is_as_it_was(store: Store) -> None:
     """A run or link of before exact inference is variational; one of today says what it is."""
     run = store.add_run("aggregation", {"n_inducing": 30}, "demo", "owner")
-    assert store.run(run).settings == {"n_inducing": 30, "inference": "variational", "stack": False}
+    older = ADDED["aggregation"]
+    assert store.run(run).settings == {"n_inducing": 30, **older}
+    assert (older["inference"], older["stack"]) == ("variational", False)
     result = entry("aggregation")
     form = SettingsForm(result.settings, result.presets)
     form.fill_from_query({"n_inducing": "30"})
     assert form.read()["inference"] == "variational"
     today = result.settings.parse({"n_inducing": 30})
-    assert today.changed() == {"inference": "auto", "stack": True, "n_inducing": 30}
+    own = {name: result.settings.param[name].default for name in older}
+    assert today.changed() == {**own, "n_inducing": 30}
     form.fill_from_query({name: str(value) for name, value in today.changed().items()})
     assert form.read() == today.values()
 

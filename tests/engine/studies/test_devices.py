@@ -70,7 +70,7 @@ SOONER = {
     "scant.studies.genes.report.FIT_STEPS": 2,
     "scant.studies.genes.explore.WARM_STEPS": 2,
     "scant.studies.aggregation.report.FIT_STEPS": 2,
-    "scant.studies.redshift.report.PATTERNS": 2,
+    "scant.studies.redshift.beside.PATTERNS": 2,
     "scant.studies.omniglot.models.SHOT_STEPS": 2,
     "scant.studies.multiview.models.PROCESS_STEPS": 2,
 }
@@ -154,7 +154,7 @@ def test_a_study_stays_on_its_device(
         found = one.predict(rows)
         assert len(found) == ROWS
         for question in entry(kind).explore:
-            if question in ("patient", "scarcity", "imbalance", "retrain", "model"):
+            if question in ("patient", "scarcity", "imbalance", "retrain", "model", "polygon"):
                 continue
             told = one.explore(question, **asked_of(study, question))
             assert all(isinstance(v, np.ndarray) for v in told.values()), question

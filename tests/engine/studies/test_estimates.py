@@ -42,7 +42,9 @@ def estimate(
     result = entry(study)
     assert result.estimate is not None
     usual = {
-        n: v for n, v in result.presets["demo"].items() if result.settings.param[n].default == AUTO
+        n: v
+        for n, v in result.presets["demo"].items()
+        if result.settings.param[n].default == AUTO and not n.endswith("_size")  # of its own table
     }
     given = {name: str(value) for name, value in values.items()}
     settings = result.settings.parse({**usual, **given})

@@ -12,6 +12,7 @@ from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_columns import added_names, data_dictionary
 from scant.studies.predicted_table import place, with_columns
 from scipy.stats import norm, poisson
+from sklearn.metrics.pairwise import nan_euclidean_distances
 
 P = torch.tensor(intervals.PROBABILITIES)
 
@@ -98,6 +99,9 @@ def test_the_data_dictionary_has_units_and_escapes_what_a_table_is_made_of() -> 
     assert "| mean | predictive mean | that of z |" in data_dictionary(
         entry("redshift"), given, every, "z"
     )
+    words = data_dictionary(entry("redshift"), ["z_spec", "z"], ["z_spec", "z"], "z_spec")
+    assert "| z_spec | as given: what is predicted |" in words
+    assert "| z | as given | as given |" in words  # a band
     every = ["predicted", "p(cat)", "role", "information"]
     words = data_dictionary(entry("multiview"), [], every)
     assert "| predicted | class that is predicted" in words
@@ -121,3 +125,43 @@ def test_no_column_of_the_table_is_written_over() -> None:
     assert place(table) == ("the table", np.array([2]))
     table.attrs["file"] = "mine.csv"
     assert place(table) == ("mine.csv", np.array([4]))
+
+
+@pytest.mark.parametrize("gaps", [(0.0, 0.0), (0.0, 0.3), (0.2, 0.3)])
+@pytest.mark.parametrize("wild", [1.0, 1e9])
+def test_distances_by_matrix_products_are_those_of_scikit_learn(
+    gaps: tuple[float, float], wild: float
+) -> None:
+    rng = np.random.default_rng(0)
+    known, asked = rng.normal(size=(300, 4)), 2 * rng.normal(size=(900, 4))
+    asked[:30] = known[:30]
+    known[5] *= wild
+    asked[40] *= wild
+    for rows, share in zip((known, asked), gaps):
+        rows[rng.random(rows.shape) < share] = np.nan
+    asked[50] = np.nan
+    region = LearnedRegion(known)
+    apart = nan_euclidean_distances(asked, known[np.isfinite(known).any(1)])
+    away = np.nanmin(np.where(np.isnan(apart), np.inf, apart), axis=1)
+    near = np.abs(away - region.reach) < 1e-6 * region.reach
+    outside = region.outside(asked)
+    assert 20 < outside.sum() < 880
+    np.testing.assert_array_equal(outside[~near], (away > region.reach)[~near])
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0, 1e4])
+def test_quantiles_of_mixtures_are_roots_of_their_distribution_functions(spread: float) -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.full(6, 0.3), 500)
+    weights[rng.random(weights.shape) < 0.3] = 0.0
+    weights[:, 0] += 1e-3
+    weights /= weights.sum(1, keepdims=True)
+    mean, std = spread * rng.normal(size=(500, 6)), 10 ** rng.uniform(-3, 1, (500, 6))
+    ends = intervals.mixture(weights, mean, std)
+
+    def below(y: np.ndarray) -> np.ndarray:
+        return (weights * norm.cdf((y[..., None] - mean) / std)).sum(-1)
+
+    p, reach = intervals.PROBABILITIES[:, None], 1e-9 * np.abs(ends) + 1e-12
+    assert (below(ends - reach) <= p + 1e-11).all()
+    assert (below(ends + reach) >= p - 1e-11).all()

@@ -178,7 +178,7 @@ def test_one_value_or_one_class_only(study: str, tmp_path: Path) -> None:
         from scant.training.api import fit
 
         with pytest.raises(BadInput, match=r"class|label"):
-            fit("clamp", opened(data, study, tmp_path), device="cpu")
+            fit("clamp", opened(data, study, tmp_path), device="cpu", expert="simulated")
     else:
         refused(data, study, tmp_path, repr(column))
 

@@ -30,7 +30,7 @@ ENTRY = entry("redshift")
 PACKED = ("", ".gz", ".zip", ".zst")
 ENDINGS = [f"{kind}{packed}" for kind in ("csv", "tsv", "fwf", "jsonl") for packed in PACKED]
 ENDINGS += ["txt", "csv.bz2", "parquet", "parquet.zip", "feather", "feather.gz", "h5", "h5.zst"]
-ENDINGS += ["xlsx", "xlsx.gz"]
+ENDINGS += ["xlsx", "xlsx.gz", "ecsv", "ecsv.gz", "fits", "fits.gz"]
 
 
 @pytest.fixture
@@ -54,6 +54,8 @@ def fitted() -> FittedStudy:
 def test_a_table_is_the_same_in_every_format_and_wherever_it_is_read(
     ending: str, frame: pd.DataFrame, fitted: FittedStudy, tmp_path: Path
 ) -> None:
+    if ending.startswith("fits"):
+        pytest.importorskip("astropy")
     path, out = tmp_path / f"mine.{ending}", tmp_path / f"told.{ending}"
     files.write(frame, path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
@@ -94,7 +96,7 @@ def test_codes_for_missing_values_empty_cells(codes: Any, tmp_path: Path) -> Non
 
 
 def test_pieces_are_written_one_after_another(frame: pd.DataFrame, tmp_path: Path) -> None:
-    for ending in ("csv", "parquet", "jsonl", "xlsx", "feather", "h5"):
+    for ending in ("csv", "parquet", "jsonl", "xlsx", "feather", "h5", "ecsv"):
         path = tmp_path / f"mine.{ending}"
         files.write((frame[i : i + 30] for i in range(0, 70, 30)), path)
         assert len(read_table(path, ENTRY.table).frame) == 70
@@ -229,3 +231,33 @@ def test_hostile_files_end_in_a_sentence(kind: str, monkeypatch: pytest.MonkeyPa
     assert "\n" not in str(caught.value)
     (problem,) = inspect_table(data, ENTRY.table, name="mine.bin").problems
     assert problem in str(caught.value)
+
+
+def test_a_group_of_columns_and_matrices_beside_them(frame: pd.DataFrame) -> None:
+    def survey(f: h5py.File) -> None:
+        f["photometry/id"] = np.arange(70) + 2**60
+        f["photometry/mag"] = frame[["u", "g [mag]"]].to_numpy()
+        f["photometry/mag_err"] = np.full((70, 2), 0.1)
+        f["photometry/redshift"] = frame["z"].to_numpy()
+        f["about/version"] = 3
+
+    preview = inspect_table(_hdf5(survey), ENTRY.table)
+    assert [q for q in preview.questions if q.about == "part"] == []
+    read = read_table(_hdf5(survey), ENTRY.table)
+    assert read.features == ("mag_1", "mag_2")
+    assert {"mag_1_err", "mag_2_err", "z"} < set(read.frame)
+    assert read.ignored["id"].tolist() == [str(2**60 + i) for i in range(70)]
+    np.testing.assert_array_equal(read.frame["mag_2"], frame["g [mag]"])
+
+
+@pytest.mark.parametrize("ending", ["hdf5", "fits", "pq", "h5"])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_what_tables_io_writes(ending: str, grouped: bool, tmp_path: Path) -> None:
+    tables_io = pytest.importorskip("tables_io")
+    columns = {"id": np.arange(70), "mag_g_lsst": np.arange(70) / 7, "redshift": np.arange(70) / 9}
+    tables_io.write({"photometry": columns} if grouped else columns, str(tmp_path / "x"), ending)
+    (path,) = tmp_path.iterdir()
+    read = read_table(path, ENTRY.table)
+    assert read.features == ("mag_g_lsst",)
+    np.testing.assert_array_equal(read.frame["z"], columns["redshift"])
+    assert read.ignored["id"].tolist() == [str(i) for i in range(70)]

@@ -128,11 +128,31 @@ def test_of_places_and_times_one_value_or_all_are_learned() -> None:
     assert task.guess == ""
 
 
+def test_what_instruments_say_of_themselves_is_no_value_and_words_with_gaps_are_no_tasks() -> None:
+    schema = entry("aggregation").table
+    rows = "".join(
+        f"2020-01-{k:02d},2020-01-{k + 1:02d},{k * 7 % 11}.5,{k % 9},{k % 4}.0,{k % 2}\n"
+        for k in range(1, 25)
+    )
+    preview = inspect_table(f"start,end,no2_ugm3,temp_c,flow,valid\n{rows}".encode(), schema)
+    assert not preview.questions
+    assert {n for n, to in preview.mapping.items() if to == "y"} == {"no2_ugm3"}
+    winds = "".join(f"{k},{k * 7 % 11}.5,{('N', 'E', '')[k % 3]}\n" for k in range(24))
+    (question,) = inspect_table(f"hour,no2,wind\n{winds}".encode(), schema).questions
+    assert (question.column, question.guess) == ("task", "")
+    # Orders of birth are four tasks, of which the command line is as sure as the page.
+    orders = "".join(f"{k},{k + 1},{k * 3 % 7}.5,{k * 5 % 11}.25\n" for k in range(12))
+    file = f"age_min,age_max,order1,order2\n{orders}".encode()
+    (question,) = inspect_table(file, schema).questions
+    assert question.guess == ("order1", "order2")
+    assert set(read_table(file, schema).frame["task"]) == {"order1", "order2"}
+
+
 def test_bounds_have_many_names_and_dates_are_times() -> None:
     for header, names in (
-        ("begin,stop,pm", {"x_lo", "x_hi", "y"}),
+        ("begin,stop,pm", {"time_lo", "time_hi", "y"}),
         ("date_from,date_until,pm", {"date_lo", "date_hi", "y"}),
-        ("start,end,pm", {"x_lo", "x_hi", "y"}),
+        ("start,end,pm", {"time_lo", "time_hi", "y"}),
         ("lon_min,lon_max,pm", {"lon_lo", "lon_hi", "y"}),
     ):
         dated = "" if "lon" in header else "2020-01-0"

@@ -11,8 +11,9 @@ import scant
 from scant.dashboard.controls.column_table import ColumnTable
 from scant.errors import BadInput
 from scant.studies import entry
-from scant.tables.levels import decoded, levels_of, names
-from scant.tables.read import columns_of, inspect_table, read_table
+from scant.tables.levels import decoded, levels_of, measured, names
+from scant.tables.opening import columns_of
+from scant.tables.read import inspect_table, read_table
 from scant.training import result_folder
 from scant.training.api import load
 from scant.training.prediction import check_file, predict_file
@@ -139,3 +140,7 @@ def test_levels_are_sorted_and_of_two_the_second_is_the_input(houses: pd.DataFra
     cells = columns_of(houses, "a", 99)
     assert levels_of(cells["garden"], gaps=True) == (("no", "yes"), "")
     assert names("garden", ["no", "yes"]) == ["garden = yes"]
+
+
+def test_what_text_was_made_into_is_not_measured() -> None:
+    assert measured(["mag_u", "sample = boss", "mag_g", "sample = sdss"]) == ["mag_u", "mag_g"]

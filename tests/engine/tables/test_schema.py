@@ -71,8 +71,10 @@ def test_a_band_called_z_is_not_silently_learnt() -> None:
     names = {f"mag_{b}": b for b in BANDS} | {f"mag_{b}_err": f"err_{b}" for b in BANDS}
     table = simulate(80).rename(columns={"z": "z_spec"}).rename(columns=names)
     data = table.to_csv(index=False).encode()
-    with pytest.raises(BadInput, match="looks like a magnitude, and 'z_spec'"):
-        read_table(data, REDSHIFT)
+    by_itself = read_table(data, REDSHIFT)
+    assert by_itself.features == ("u", "g", "r", "i", "z_band")
+    np.testing.assert_allclose(by_itself.frame["z"], table["z_spec"])
+    assert any("'z', which looks like a magnitude, and 'z_spec'" in n for n in by_itself.notes)
     read = read_table(data, REDSHIFT, target="z_spec")
     assert read.features == tuple(BANDS)
     assert "z_err" in read.frame
@@ -157,7 +159,7 @@ def test_boxes() -> None:
         read_table(frame(**good, x_lo=[0, 1, 2, 3]), AGGREGATION)
     with pytest.raises(BadInput, match="a point or a box"):
         read_table(frame(**good, **box, x=[0, 1, 2, 4]), AGGREGATION)
-    with pytest.raises(BadInput, match=r"'t', row 3: the cell is empty"):
+    with pytest.raises(BadInput, match="3 usable rows and at least 4 are needed"):  # one has a gap
         read_table(frame(**(good | {"t": [0.1, None, 0.3, 0.4]}), **box), AGGREGATION)
 
 

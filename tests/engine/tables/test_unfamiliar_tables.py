@@ -52,11 +52,11 @@ def test_the_ends_of_boxes_have_many_names() -> None:
     assert "pm2.5_lo" in read_table(csv(dotted), entry("aggregation").table).frame
 
 
-def test_known_noise_is_kept_out_of_the_inputs_and_said_to_be_unused() -> None:
+def test_known_noise_is_kept_out_of_the_inputs() -> None:
     frame = columns("y", "t").assign(task="a", **{"std [µg/m³]": 0.3})
     read = read_table(csv(frame), entry("aggregation").table)
     assert read.features == ("t",)
-    assert any("'std [µg/m³]'" in note and "is not used" in note for note in read.notes)
+    assert (read.frame["y_err"] == 0.3).all()
 
 
 def test_alive_and_dead_are_understood_and_an_unknown_word_is_not() -> None:

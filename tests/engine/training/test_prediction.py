@@ -193,7 +193,8 @@ def test_an_upload_comes_back_as_a_zip_in_its_own_format(galaxies: FittedStudy) 
     answer = predict_upload(galaxies, "../../a\\..x.csv", content)
     assert answer.rows == len(table())
     with zipfile.ZipFile(io.BytesIO(answer.content)) as made:
-        assert made.namelist() == ["predictions.csv", "columns.md"]
+        names = ["predictions.csv", "columns.md", "predictions.densities.hdf5"]
+        assert made.namelist() == names
         told = pd.read_csv(made.open("predictions.csv"), dtype={"objid": str})
     assert told["objid"].tolist() == table()["objid"].tolist()
     with pytest.raises(BadInput, match="end in one of"):

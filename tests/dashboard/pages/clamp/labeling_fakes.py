@@ -41,6 +41,7 @@ def arrays() -> dict[str, np.ndarray]:
         "pool_p": np.linspace(0, 1, N),
         "row": np.arange(N) + 100,
         "picture": np.array([0, 0, 0, 1, 1, 1]),
+        "place": np.array([[30 * (i % 3), 0, 20, 20, 80, 20] for i in range(N)]),
         "asked": np.array([0, 5]),
         "asked_label": np.array([0, 1]),
         "queue": np.array([2, 3]),
@@ -147,21 +148,23 @@ def run(metadata: dict[str, Any] | None = None, **settings: Any) -> Any:
 class Press:
     """A desk whose browser is this test."""
 
-    def __init__(self, frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, frame: Any, monkeypatch: pytest.MonkeyPatch, metadata: dict[str, Any] | None = None
+    ) -> None:
         self.heard: list[dict[str, Any]] = []
         self.batches: list[int] = []
         monkeypatch.setattr(Component, "_send_msg", lambda _, data: self.heard.append(data))
         self.session = LabelingSession(
             frame, lambda _, labels: self.batches.append(len(labels)), lambda: None
         )
-        self.session.open(run())
+        self.session.open(run(metadata))
         self.turn = 0
 
     def __call__(self, act: str, who: str = "ada", **more: Any) -> dict[str, Any]:
         self.turn += 1
         message = {"act": act, "turn": self.turn, "who": who, **more}
         self.session.widget._handle_msg(message)
-        answers = [h for h in self.heard if h["turn"] == self.turn]
+        answers = [h for h in self.heard if h.get("turn") == self.turn]
         return answers[-1] if answers else {}
 
     @property

@@ -7,9 +7,18 @@ from typing import Any
 
 import pytest
 from scant.dashboard.controls.labeling_widget import LabelingWidget as Component
-from scant.dashboard.pages.clamp.labeling_session import DONE, NONE_OF_OTHERS, OTHERS
+from scant.dashboard.pages.clamp.session_queue import (
+    DONE,
+    MODEL,
+    NONE_OF_OTHERS,
+    NONE_UNSURE,
+    OTHERS,
+    PRELABELS,
+    UNSURE,
+)
 from scant.errors import BadInput
 from scant.store import Store
+from scant.store.records import IMPORTED, Label
 
 from tests.dashboard.pages.clamp.labeling_fakes import Frame, N, Press
 
@@ -39,7 +48,7 @@ def test_a_label_is_in_the_store_before_the_press_is_answered(
 def test_a_label_that_cannot_be_kept_is_said_and_the_patch_stays(
     press: Press, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise BadInput("The disk is full.")
 
     monkeypatch.setattr(store, "add_label", full)
@@ -65,7 +74,7 @@ def test_undo_takes_back_the_last_act_and_shows_its_patch_again(press: Press, st
     answer = press("undo")
     assert answer["back"] == 0
     assert [v.label for v in store.labels("r")] == ["no clamp", ""]
-    assert press.session.standing == {}
+    assert press.session.labels.standing == {}
     assert press("undo")["said"] == "You have no label to undo."
     assert not press.session.widget.undoable
 
@@ -80,7 +89,7 @@ def test_after_a_reload_labels_are_read_back_and_can_be_undone(
     assert [h["row"] for h in fresh.session.widget.history] == [1, 0]
     assert fresh.queue == [2, 3, 4, 5]
     assert fresh("undo")["back"] == 1
-    assert list(fresh.session.standing) == [0]
+    assert list(fresh.session.labels.standing) == [0]
 
 
 def test_another_window_is_heard_of(
@@ -88,7 +97,7 @@ def test_another_window_is_heard_of(
 ) -> None:
     other = Press(frame, monkeypatch)
     other("label", who="bo", row=3, value=1)
-    press.session._read()
+    press.session.look()
     assert [h["who"] for h in press.session.widget.history] == ["bo"]
     assert 3 not in press.queue
 
@@ -97,7 +106,7 @@ def test_a_label_is_changed_from_the_history(press: Press, store: Store) -> None
     press("label", row=0, value=0)
     assert press("again", row=0)["back"] == 0
     press("label", row=0, value=1)
-    assert press.session.standing[0].label == "clamp"
+    assert press.session.labels.standing[0].label == "clamp"
     assert len(store.labels("r")) == 2
 
 
@@ -124,20 +133,107 @@ def test_another_visitor_of_the_same_name_is_somebody_else(
     assert [(v.labeler, v.visitor) for v in store.labels("r")] == [
         ("Ada", "me"), ("Ada", "another visitor"),
     ]  # fmt: skip
-    press.session._read()
+    press.session.look()
     for desk in (press, other):
         assert [h["who"] for h in desk.session.widget.history] == ["Ada (2)", "Ada"]
     fresh = Press(guest, monkeypatch)  # remembers no act of its own
     fresh("ready", who="Ada")
     assert fresh("undo", who="Ada")["back"] == 4
     assert fresh("undo", who="Ada")["said"] == "You have no label to undo."
-    assert list(fresh.session.standing) == [3]
+    assert list(fresh.session.labels.standing) == [3]
 
 
 def test_who_has_no_cookie_gives_no_label(press: Press, frame: Any, store: Store) -> None:
     frame.visit.owner = ""
     assert "Not saved: a label belongs to a visitor" in press("label", row=0, value=0)["error"]
     assert store.labels("r") == []
+
+
+def test_more_than_two_classes_have_a_button_each(
+    frame: Any, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press = Press(frame, monkeypatch, {"classes": ["crack", "rust", "sound"], "positive": 0})
+    assert press.session.widget.classes == ["crack", "rust", "sound"]
+    press("label", row=0, value=2)
+    press("label", row=1, value=0)
+    assert [v.label for v in store.labels("r")] == ["sound", "crack"]
+    assert frame.service.asked[-1][1]["labels"] == [[0, 2], [1, 0]]
+    assert "no class 4" in press("label", row=2, value=3)["error"]
+    assert "no class 0" in press("label", row=2, value=-1)["error"]
+    assert len(store.labels("r")) == 2
+
+
+def test_unsure_teaches_nothing_and_is_asked_again_on_demand(
+    press: Press, frame: Any, store: Store
+) -> None:
+    press("label", row=0, value=1)
+    press("unsure", row=1)
+    (_, label) = store.labels("r")
+    assert (label.item, label.unsure) == (1, True)
+    asked = [a for q, a in frame.service.asked if q == "ask"]
+    assert asked[-1] == {"labels": [[0, 1]], "batch": 9}  # one more: the model may name it
+    assert 1 not in press.queue
+    assert [one["row"] for one in press.session.widget.unsure] == [1]
+    assert [one["row"] for one in press.session.widget.history] == [0]
+    assert press("again", row=1)["back"] == 1
+    press.session.choose(UNSURE)
+    assert press.queue == [1]
+    press("label", row=1, value=0)
+    assert press.queue == press.session.widget.unsure == []
+    assert press.session.widget.idle == NONE_UNSURE
+    assert press.session.labels.taught(press.session.classes) == [[0, 1], [1, 0]]
+    press("undo")
+    press.session.choose(MODEL)
+    assert 1 in press.queue  # nobody says anything of it any more
+
+
+def test_a_decision_between_two_labelers_stands_over_both(press: Press, store: Store) -> None:
+    press("label", who="ada", row=0, value=0)
+    assert press("decide", who="cy", row=0)["deciding"] is False  # nothing to decide yet
+    press("label", who="bo", row=0, value=1)
+    press("label", who="bo", row=3, value=1)
+    (dispute,) = press.session.widget.disputes
+    given = [{"label": "no clamp", "who": "ada"}, {"label": "clamp", "who": "bo"}]
+    assert dispute == {"row": 0, "given": given, "decided": ""}
+    assert "agree on 0%" in press.session.widget.agreement
+    answer = press("decide", who="cy", row=0)
+    assert (answer["back"], answer["deciding"]) == (0, True)
+    press("label", who="cy", row=0, value=0, deciding=True)
+    assert press.session.widget.disputes[0]["decided"] == "no clamp"
+    press("label", who="bo", row=0, value=1)  # insists; the decision stands
+    assert press.session.labels.standing[0].label == "no clamp"
+    assert press.session.labels.open_disputes == []
+    answer = press("undo", who="cy")
+    assert (answer["back"], answer["deciding"]) == (0, True)
+    assert press.session.labels.open_disputes == [0]
+    press("label", who="cy", row=3, value=0, deciding=True)  # nobody disagrees on it
+    assert [v.role for v in store.labels("r")][-1] == ""
+
+
+def test_a_label_of_a_file_is_confirmed_or_corrected(press: Press, store: Store) -> None:
+    made = [Label(r, "clamp", IMPORTED, 1.0, "me", IMPORTED) for r in (2, 4)]
+    store.add_labels("r", made)
+    press.session.look()
+    assert press.session.labels.taught(press.session.classes) == [[2, 1], [4, 1]]
+    press.session.choose(PRELABELS)
+    assert press.queue == [2, 4]
+    assert press.session.widget.queue[0]["suggest"] == 1
+    press("label", row=2, value=0)
+    assert press.queue == [4]
+    assert press.session.labels.standing[2].label == "no clamp"
+    assert press.session.widget.disputes == []  # a correction is no disagreement
+    press("undo")
+    assert press.queue == [2, 4]
+    assert press("undo")["said"] == "You have no label to undo."  # the file's are no act
+
+
+def test_a_patch_chosen_elsewhere_is_shown(press: Press, frame: Any) -> None:
+    press.session.pick(5)
+    assert frame.service.asked[-1] == ("patches", {"rows": [5]})
+    assert press.heard[-1] == {"turn": 0, "show": 5}
+    press.session.close()
+    press.session.pick(5)
+    assert len(press.heard) == 1
 
 
 def test_every_patch_is_sent_once_unless_the_browser_begins_anew(press: Press, frame: Any) -> None:

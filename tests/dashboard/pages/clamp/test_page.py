@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scant.dashboard.controls.labeling_widget import card
-from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels, agreement
+from scant.dashboard.pages.clamp.labeling_view import LabelingView
+from scant.dashboard.pages.clamp.labels_view import Labels
 from scant.dashboard.pages.clamp.page import hidden, otherwise, views
 from scant.dashboard.pages.clamp.picture import CHOOSE, NO_PICTURES, Picture
 from scant.dashboard.pages.clamp.pool import Efficiency, PoolView
 from scant.dashboard.pages.clamp.queue import NO_IMAGES, Queue
+from scant.dashboard.pages.clamp.session_labels import SessionLabels
+from scant.dashboard.pages.clamp.session_lists import agreement
 from scant.events import Snapshot
 from scant.store import Store
+from scant.store.records import Label
 from scant.studies.clamp.entry import ClampSettings
+from scant.tables.annotations.formats import read
 
 from tests.dashboard.pages.clamp.labeling_fakes import METADATA, N, arrays, run
 
@@ -37,8 +43,15 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     assert frame.opened == ["new"]
     desk.clear(run())
     assert not desk.invite.visible
+    undecided = run()
+    undecided.record.settings["expert"] = "auto"
+    desk.clear(undecided)
+    assert not desk.invite.visible
+    desk.update(Snapshot(1, arrays()), METADATA | {"expert": "simulated"})
+    assert desk.invite.visible
     labels.open(run())
     assert desk.room.visible
+    assert not desk.invite.visible
     assert desk.alt.startswith("0 of 6 patches labeled: 0 no clamp, 0 clamp.")
 
 
@@ -47,31 +60,84 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
     store.add_label("r", 0, "no clamp", "bo")
     store.add_label("r", 1, "clamp", "bo")
     store.add_label("r", 1, "", "bo")
+    store.add_label("r", 4, "", "bo", unsure=True)
     desk, labels = desk_of(frame)
     labels.open(run())
-    given = list(csv.DictReader(labels.labels_csv().splitlines()))
-    assert [g["row"] for g in given] == ["100", "100", "101", "101"]  # of the table
-    assert [g["stands"] for g in given] == ["False", "True", "False", "False"]
+    given = list(csv.DictReader(asyncio.run(labels.history()).splitlines()))
+    assert [g["row"] for g in given] == ["100", "100", "101", "101", "104"]  # of the table
+    assert [g["stands"] for g in given] == ["False", "True", "False", "False", "True"]
+    assert [g["unsure"] for g in given] == ["False"] * 4 + ["True"]
+    assert (given[4]["picture"], given[4]["left"], given[4]["width"]) == ("b.jpg", "30.0", "20.0")
     assert not given[0]["labeler"].startswith("=")
     assert given[0]["time"].endswith("+00:00")
+    out = read(asyncio.run(labels.labels_file()), "labels.csv")
+    assert [(a.picture, a.box, a.label, a.labeler, a.unsure) for a in out] == [
+        ("a.jpg", (0.0, 0.0, 20.0, 20.0), "no clamp", "bo", False),
+        ("b.jpg", (30.0, 0.0, 20.0, 20.0), "", "bo", True),
+    ]
+    labels.format.value = "YOLO"
+    assert labels.labels.filename == "labels.yolo.zip"
+    assert "Without labelers" in labels.lost.object
+    out = read(asyncio.run(labels.labels_file()), "labels.zip")
+    assert [a.label for a in out] == ["no clamp"]  # has no place for doubts
     pool = list(csv.DictReader(labels.pool_csv().splitlines()))
     assert [p["row"] for p in pool] == [str(100 + i) for i in range(N)]
-    assert [p["given"] for p in pool] == ["no clamp", *[""] * (N - 1)]
+    assert [p["given"] for p in pool] == ["no clamp", "", "", "", "unsure", ""]
     assert {p["label"] for p in pool} == {"no clamp", "clamp"}
     assert min(float(p["probability"]) for p in pool) >= 0.5
     assert "bo" in labels.table.object
-    assert "1 of 6 patches labeled" in desk.alt
+    assert "1 of 6 patches labeled: 1 no clamp, 0 clamp; 1 unsure; 1 to be decided." in desk.alt
     assert "F1 still rises" in desk.alt
 
 
+def test_labels_are_loaded_and_what_was_not_is_said(frame: Any, store: Store) -> None:
+    desk, labels = desk_of(frame)
+    labels.open(run())
+    file = (
+        "picture,left,top,width,height,label,labeler,unsure\n"
+        "a.jpg,0,0,20,20,Clamp,cy,\n"
+        "folder/b.jpg,32,1,20,20,no clamp,,\n"
+        "b.jpg,60,0,20,20,,,yes\n"
+        "b.jpg,0,0,20,20,rust,,\n"
+        "c.jpg,0,0,20,20,clamp,,\n"
+    )
+    labels.load.load("given.csv", file.encode())
+    said = labels.load._said.object
+    assert "given.csv: 3 labels of 3 patches loaded, 1 of them unsure" in said
+    assert (
+        "; of no patch of this pool: 1; of classes that this session does not have (rust): 1."
+        in said
+    )
+    assert [(v.item, v.label, v.labeler, v.role) for v in store.labels("r")] == [
+        (0, "clamp", "cy", "imported"), (4, "no clamp", "imported", "imported"),
+        (5, "unsure", "imported", "imported"),
+    ]  # fmt: skip
+    assert "2 of 6 patches labeled: 1 no clamp, 1 clamp; 1 unsure." in desk.alt
+    labels.load.load("given.csv", file.encode())
+    assert "0 labels of 0 patches loaded; here already: 3;" in labels.load._said.object
+    assert len(store.labels("r")) == 3
+    labels.load.load("given.csv", b"no header")
+    assert "role='alert'" in labels.load._said.object
+    frame.visit.owner = ""
+    labels.load.load("given.csv", file.encode())
+    assert "allow this page" in labels.load._said.object
+
+
 def test_two_labelers_agreement_is_said() -> None:
-    ada = {1: "clamp", 2: "no", 3: "no", 4: "clamp"}
-    bo = {1: "clamp", 2: "no", 3: "clamp", 4: "clamp", 9: "no"}
-    message = agreement({"ada": ada, "bo": bo, "cy": {1: "clamp"}})
+    def said(**people: str) -> str:
+        given = [
+            Label(item, label, who, 0.0, who)
+            for who, own in people.items()
+            for item, label in enumerate(own.split())
+            if label != "-"
+        ]
+        return agreement(SessionLabels(given))
+
+    message = said(ada="clamp no no clamp", bo="clamp no clamp clamp no", cy="clamp")
     assert message.startswith("ada and bo both labeled 4 patches and agree on 75%")
     assert "kappa is 0.50" in message
-    assert agreement({"ada": ada}) == ""
-    assert "have not labeled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
+    assert said(ada="clamp no") == ""
+    assert "have not labeled the same" in said(ada="no", bo="- no")
 
 
 def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
@@ -88,6 +154,9 @@ def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
     assert "1 of 6 patches are labeled" in pool.alt
     scores.on_answer(answer, {3: label})
     assert "your labels 0.60 with 1" in scores.alt
+    assert "recall by cross-validation on the labels that it learns from by labels" in scores.alt
+    scores.on_answer(answer | {"held_out": np.array([1.0])}, {3: label})
+    assert "recall of held-out patches by labels" in scores.alt
     scores.on_answer(answer, {})  # taken back
     assert "with 0" in scores.alt
     scores.clear(None)  # type: ignore[arg-type]
@@ -132,8 +201,15 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
         }
     )
     assert "This picture shows clamp with p = 0.80; 1 of its 2 patches" in picture.alt
-    assert "In the table, 1 of them show it." in picture.alt
+    assert "In the table, 1 of them show it. Click a patch to label it." in picture.alt
     assert picture.plot.boxes.data["right"].max() <= 160
+    picked: list[int] = []
+    picture.picked = picked.append
+    assert picture.patch.value == 4
+    picture.label.clicks += 1
+    picture.patch.value = 3
+    picture.label.clicks += 1
+    assert picked == [4, 3]
     picture.which.value = 0
     assert frame.asked[-1][1]["row"] == 0
     picture.clear(None)  # type: ignore[arg-type]
@@ -150,8 +226,11 @@ def test_what_a_run_has_nothing_for_is_hidden() -> None:
 
 def test_otherwise_offers_what_this_run_did_not_do() -> None:
     message, others = otherwise(run(expert="simulated"))
-    assert message == "This run sampled by band."
+    assert message == "This run sampled by rare class first."
     assert {"acquisition": "random"} in [o.settings for o in others]
+    assert {"acquisition": "rare class first"} not in [o.settings for o in others]
+    message, others = otherwise(run(expert="simulated", acquisition="band"))
+    assert message == "This run sampled by band."
     assert {"acquisition": "band"} not in [o.settings for o in others]
     for other in others:  # every link leads to settings that there are
         ClampSettings.parse(run(expert="simulated").record.settings | other.settings)

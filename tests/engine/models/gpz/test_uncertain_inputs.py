@@ -126,9 +126,29 @@ def test_chunks_do_not_change_a_prediction(monkeypatch):
     whole = [model.predict(rows).variance, model.predict(rows, noise).variance]
     monkeypatch.setattr("scant.inference.expectations.CHUNK", 64)
     monkeypatch.setattr("scant.models.gpz.uncertain_inputs.CHUNK", 64)
+    monkeypatch.setattr("scant.models.gpz.uncertain_inputs.CACHED", 64)
     parts = [model.predict(rows).variance, model.predict(rows, noise).variance]
     for a, b in zip(whole, parts):
         torch.testing.assert_close(a, b)
+
+
+def test_what_is_kept_of_a_model_goes_when_the_model_changes(monkeypatch):
+    model, X, _, _ = _fitted()
+    rows = X[:40].clone()
+    rows[::2, 1] = rows[::3, 2] = NAN
+    before = model.predict(rows)
+    kept = model._fitted()
+    assert model._fitted() is kept
+    torch.testing.assert_close(model.predict(rows).variance, before.variance, rtol=0, atol=0)
+    model.weight_mean.add_(0.5)
+    after = model.predict(rows)
+    assert model._fitted() is not kept
+    assert (after.mean - before.mean).abs().min() > 1e-3
+    monkeypatch.setattr("scant.models.gpz.given.KEPT", 1)  # one set of coefficients at a time
+    model.weight_mean.sub_(0.5)
+    again = model.predict(rows)
+    assert len(model._fitted()._kept) == 1
+    torch.testing.assert_close(again.variance, before.variance)
 
 
 def test_all_bands_present_equal_the_plain_prediction():

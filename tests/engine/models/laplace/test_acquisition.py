@@ -52,6 +52,15 @@ def test_scores_rank_rows_as_their_names_say() -> None:
         m: acquisition.scores(m, asked, "probit", generator(), 0.05).argsort(descending=True)
         for m in acquisition.METHODS
     }
+    assert order["rare class first"].tolist() == order["least confident"].tolist()  # enough of it
+    seek = acquisition.scores("rare class first", asked, "probit", generator(), sought=1)
+    assert seek.argsort(descending=True).tolist() == asked.p.argsort(descending=True).tolist()
+    seek = acquisition.scores("rare class first", asked, "probit", generator(), sought=0)
+    assert seek.argsort(descending=True).tolist() == asked.p.argsort().tolist()
+    assert [acquisition.sought(c, 10) for c in ([30, 4], [4, 30], [30, 10])] == [1, 0, None]
+    strict = acquisition.scores("band, strict", asked, "probit", generator(), 0.05)
+    picks = acquisition.chosen(strict, asked.mean[:, None], 5, "distance")
+    assert set(picks.tolist()) == {0, 1, 4}  # no others, though five are wanted
     assert order["least confident"].tolist() == order["entropy"].tolist()
     assert order["least confident"][0] == 0
     assert order["least confident"][-1] == 3
@@ -120,18 +129,31 @@ def test_reasons_say_where_a_row_stands() -> None:
     assert acquisition.nearness(model, new, model.x[:0]).tolist() == [0.0] * 200
 
 
-def test_a_plateau_is_counted_as_the_training_loop_counts_it() -> None:
-    assert stopping.plateau([]) == 0
-    assert stopping.plateau([0.5]) == 0
-    assert stopping.plateau([0.5, 0.502, 0.504, 0.506]) == 0  # small gains add up
-    assert stopping.plateau([0.5, 0.502, 0.504]) == 2
-    assert stopping.plateau([math.nan, 0.5, math.nan, 0.4]) == 2
+def test_changes_of_f1_are_told_without_labels() -> None:
+    before = np.array([1, 1, 1, 0, 0, 0], dtype=bool)
+    after = np.array([1, 1, 0, 1, 1, 0], dtype=bool)
+    assert stopping.change(before, after) == pytest.approx(1 - 4 / 7)
+    assert stopping.change(before, before) == 0
+    assert stopping.change(before & False, after & False) == 1  # nothing is predicted: not settled
+    assert stopping.change(before, after & False) == 1
 
 
 def test_flips() -> None:
-    before, after = torch.tensor([0.4, 0.6, 0.9]), torch.tensor([0.6, 0.55, 0.1])
+    p, q = torch.tensor([0.4, 0.6, 0.9]), torch.tensor([0.6, 0.55, 0.1])
+    before, after = torch.stack([1 - p, p], 1), torch.stack([1 - q, q], 1)
     assert stopping.flips(before, after) == pytest.approx(2 / 3)
     assert stopping.flips(before[:0], after[:0]) == 0.0
+
+
+def test_labels_still_needed_are_told_by_the_trend_of_the_changes() -> None:
+    labels = 10 * np.arange(3, 26)
+    falling = [0.6 / n for n in labels]  # comes to 0.002 at 300, its average of eight at 340
+    left = stopping.remaining(falling, int(labels[-1]), 10)
+    assert left == pytest.approx(340 - labels[-1], rel=0.15)
+    assert stopping.remaining([0.001] * 10, 100, 10) == 0
+    assert math.isnan(stopping.remaining([30 / n for n in labels], 250, 10))  # after thousands
+    assert math.isnan(stopping.remaining([0.1] * 8, 100, 10))  # no trend
+    assert math.isnan(stopping.remaining(falling[:3], 30, 10))
 
 
 @KINDS
@@ -156,21 +178,39 @@ def test_expected_flips_are_those_of_fits_with_either_label(link: str) -> None:
     assert np.corrcoef(found, exact)[0, 1] > 0.8
 
 
+def advice(
+    changes: list[float], counts: list[int], predicted: int, flipped: float = 0.01
+) -> stopping.Advice:
+    return stopping.advise(
+        changes, counts, predicted, flipped=flipped, expected=3.0, rows=700,
+        labels=sum(counts), batch=10, sought="clamp",
+    )  # fmt: skip
+
+
 def test_advice_in_words() -> None:
-    rising = stopping.advise([0.4, 0.5, 0.6], 0.05, 20, 700)
+    rising = advice([3.0 / n**2 for n in range(3, 13)], [80, 40], 40, 0.05)
     assert not rising.stop
-    assert rising.text == (
-        "Go on: F1 still rises, the last batch changed 5.0% of the pool's predictions, the next is "
-        "expected to change 20 of 700."
+    assert rising.text.startswith(
+        "Go on: a batch changed F1 by about 0.053 in the last 8, the last batch changed 5.0% of "
+        "the pool's predictions, the next is expected to change 3 of 700, some "
     )
-    rest = stopping.advise([0.4, *[0.8] * 6], 0.003, 0.2, 700)
-    assert (rest.stop, rest.plateau) == (True, 5)
-    assert rest.text.startswith("You may stop: F1 has not risen by more than 0.005 in 5 batches")
-    assert rest.text.endswith("none of 700.")
-    assert not stopping.advise([0.4, *[0.8] * 6], 0.1, 0.2, 700).stop  # it is not settled
-    assert not stopping.advise([0.8, 0.8], 0.0, 0.0, 700).stop
-    assert "F1" not in stopping.advise([0.8], 0.0, 0.0, 700).text
-    assert stopping.advise([], 0.0, 0.0, 700).stop  # nobody measures F1, and nothing changes
-    assert not stopping.advise([], math.nan, 0.0, 700).stop
-    assert not stopping.advise([], 0.0, 30.0, 700).stop
-    assert "only one class" in stopping.advise([0.9], 0.0, 0.0, 9, both=False).text
+    assert rising.remaining > 0
+    rest = advice([0.3, *[0.001] * 8], [60, 30], 40)
+    assert (rest.stop, rest.remaining) == (True, 0.0)
+    assert rest.text.startswith("You may stop: a batch changed F1 by about 0.001 in the last 8")
+    assert not advice([0.0] * 4, [60, 30], 40).stop  # too few batches
+
+
+def test_a_stop_is_never_advised_on_too_little() -> None:
+    """Issue 23: 25 labels, one of them positive, none predicted, and "You may stop"."""
+    settled = [0.0] * 9
+    assert not advice(settled, [24, 1], 0).stop
+    few = advice(settled, [24, 1], 30)
+    assert not few.stop
+    assert "of the rarest class 1 label is there" in few.text
+    none = advice(settled, [60, 29], 0)
+    assert not none.stop
+    assert "no patch without a label is taken for clamp yet" in none.text
+    assert advice(settled, [60, 60], 0).stop  # all may have been found
+    assert "only one class" in advice(settled, [9, 0], 5).text
+    assert math.isnan(none.remaining)

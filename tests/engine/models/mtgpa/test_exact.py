@@ -36,7 +36,7 @@ def _model(**other):
 @pytest.mark.parametrize("ranks", [(1,), (2, 1)])
 def test_log_evidence_and_its_gradient(ranks):
     model = _model(ranks=ranks)
-    x, y, j, _ = model.data
+    x, y, j, *_ = model.data
     K = model.prior.covariance(x, j, x, j) + model.noise()[j].diag()
     expected = torch.distributions.MultivariateNormal(model.prior.mean(x, j), K).log_prob(y)
     torch.testing.assert_close(model.elbo(), expected)
@@ -72,7 +72,7 @@ def test_it_is_gpytorchs_exact_gp_where_that_has_the_same_kernel():
     ours.prior.offset.data.fill_(0.3)
     for lik in ours.likelihoods:
         lik.log_noise.data.fill_(-3.0)
-    x, y, j, _ = ours.data
+    x, y, j, *_ = ours.data
     likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
     theirs = _GPyTorch(torch.cat([x, j.unsqueeze(1)], 1), y, likelihood).double()
     likelihood.noise = ours.noise()[0].detach()

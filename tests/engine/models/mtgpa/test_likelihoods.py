@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from numpy.polynomial.hermite_e import hermegauss
 from scant.errors import BadInput
 from scant.models.mtgpa.likelihoods import LIKELIHOODS, Moments, likelihood
-from torch.distributions import Bernoulli, Normal, Poisson
+from scipy.stats import nbinom
+from torch.distributions import Bernoulli, NegativeBinomial, Normal, Poisson
 
 DRAWS = 400_000
 
@@ -33,6 +35,16 @@ def _case(name):
     if name == "gaussian":
         lik.log_noise.data.fill_(math.log(0.3))
         return y, exposure, lik, lambda f: Normal(f[:, 0], lik.noise().detach().sqrt())
+    if name == "gaussian_rate":
+        lik.log_noise.data.fill_(math.log(0.2))
+        lik.log_spread.data.fill_(math.log(0.3))
+        std = (lik.noise() + 0.3 / exposure).detach().sqrt()
+        return y, exposure, lik, lambda f: Normal(f[:, 0], std)
+    if name == "negative_binomial":
+        lik.log_dispersion.data.fill_(math.log(0.4))
+        r = 1 / lik.dispersion().detach()
+        mean = lambda f: exposure * f[:, 0].exp()  # noqa: E731
+        return y, exposure, lik, lambda f: NegativeBinomial(r, probs=mean(f) / (mean(f) + r))
     if name == "heteroscedastic":
         return y, exposure, lik, lambda f: Normal(f[:, 0], (0.5 * f[:, 1]).exp())
     if name == "poisson":
@@ -90,6 +102,44 @@ def test_a_constant_noise_function_is_the_gaussian():
     for method in ("expected_log_prob", "log_predictive"):
         expected = getattr(gaussian, method)(y, one, exposure)
         torch.testing.assert_close(getattr(hetero, method)(y, two, exposure), expected)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "gaussian_rate", "heteroscedastic"])
+@torch.no_grad()
+def test_known_noise_is_added_to_what_is_learned(name):
+    y, exposure, lik, family = _case(name)
+    q, known = _posterior(lik.functions), torch.tensor([0.4, 0.0, 2.0]).double()
+    f = _draws(q)
+    mean, variance = family(f).mean, family(f).variance
+    log_prob = Normal(mean, (variance + known).sqrt()).log_prob(y)
+    got = lik.expected_log_prob(y, q, exposure, known)
+    assert bool(((got - log_prob.mean(0)).abs() < 5 / DRAWS**0.5 * log_prob.std(0)).all())
+    none = lik.expected_log_prob(y, q, exposure, torch.zeros(3).double())
+    torch.testing.assert_close(none, lik.expected_log_prob(y, q, exposure))
+
+
+@torch.no_grad()
+def test_counts_without_dispersion_are_poisson_and_with_it_have_quantiles_of_samples():
+    y, exposure, lik, _ = _case("negative_binomial")
+    q, p = _posterior(1), torch.tensor([0.025, 0.5, 0.975]).double()
+    f = _draws(q)[:, 0]
+    alpha = float(lik.dispersion())
+    mean = (exposure * f.exp()).numpy()
+    drawn = nbinom.rvs(1 / alpha, 1 / (1 + alpha * mean), random_state=0)
+    low, high = (np.quantile(drawn, p.numpy() + by, axis=0) for by in (-0.003, 0.003))
+    got = lik.quantiles(q, exposure, p).numpy()
+    assert ((low <= got) & (got <= high)).all()
+    lik.log_dispersion.data.fill_(-30.0)
+    poisson = likelihood("poisson")
+    for method in ("expected_log_prob", "log_predictive"):
+        expected = getattr(poisson, method)(y, q, exposure)
+        torch.testing.assert_close(
+            getattr(lik, method)(y, q, exposure), expected, rtol=1e-4, atol=1e-5
+        )
+    torch.testing.assert_close(
+        lik.predict(q, exposure), poisson.predict(q, exposure), rtol=1e-4, atol=1e-5
+    )
+    torch.testing.assert_close(lik.quantiles(q, exposure, p), poisson.quantiles(q, exposure, p))
 
 
 def test_values_that_cannot_be_are_named():

@@ -271,7 +271,7 @@ def test_bad_arguments_are_named():
         MTGPA(["gaussian"], torch.zeros(1, 1).double(), 1, ranks=())
     with pytest.raises(BadInput, match="at least one inducing"):
         MTGPA.build(data, ["gaussian"] * 2, 1, g, inducing=0)
-    with pytest.raises(BadInput, match="'kmeans' or 'even'"):
+    with pytest.raises(BadInput, match="'kmeans', 'even' or 'inside'"):
         MTGPA.build(data, ["gaussian"] * 2, 1, g, place="random")
     model = MTGPA.build(data, ["gaussian"] * 2, 1, g)
     for bad in ({"scheme": "sgd"}, {"scheme": "natural"}, {"batch": 0}):

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scant.events import Finished, Fitted
 from scant.studies import entry
 from scant.studies.aggregation import preprocessing
-from scant.studies.aggregation.settings import FIXED, TRIED, AggregationSettings
+from scant.studies.aggregation.capacity import inside_each, parts, sizes, summed
+from scant.studies.aggregation.settings import AVERAGED, FIXED, TRIED, AggregationSettings
 from scant.studies.auto import AUTO, CHOSEN
 from scant.training.api import restore
 
@@ -33,13 +34,30 @@ def test_sizes_fit_the_table_and_the_time(
     settings = AggregationSettings(time_budget=seconds)
     table = sum(tasks), 2 + 2 * dimensions, counts
     made, chosen = SPEC.settled(settings, *table)
-    assert set(chosen) == set(FIXED) - {"kernel", "stack"}
-    assert made.n_latent == min(-(-len(tasks) // 2), 8)
+    other = {"kernel", "n_latent", "stack", "hyperparameters", "counts", "known_noise"}
+    assert set(chosen) == set(FIXED) - other
     assert 16 <= made.n_inducing <= 400
     assert made.batch_size * len(tasks) <= 4000
     assert chosen == SPEC.settled(settings, *table)[1]
     longer, _ = SPEC.settled(AggregationSettings(time_budget=10 * seconds), *table)
     assert longer.n_inducing >= made.n_inducing
+
+
+def test_maps_of_counts_take_fewer_rows_a_step_and_covariates_are_no_dimensions() -> None:
+    counts = {"task": {"early": 3000, "late": 3000}, "exposure": {}, "geometry": {}}
+    made, _ = SPEC.settled(AggregationSettings(), 6000, 5, counts)
+    assert made.batch_size == 9000 // inside_each(made, 6000) // 2
+    assert summed(made, counts)
+    assert not summed(AggregationSettings(likelihood="gaussian"), counts)
+    assert not summed(AggregationSettings(counts=AVERAGED), counts)
+    many = AggregationSettings(polygon_points=2000)
+    assert (inside_each(many, 100), inside_each(many, 10**6)) == (447, 36)
+    assert inside_each(AggregationSettings(polygon_points=2000, counts=AVERAGED), 100) == 2000
+    linear = {**counts, "covariate_income": {}, "poor": {}}
+    for settings, more in ((AggregationSettings(covariates="poor"), linear), (made, counts)):
+        assert sizes(settings, 6000, 5 + len(more) - len(counts), more)[2] == 2
+    people = AggregationSettings(population_task="late")
+    assert parts(people, 6000, counts).train == 2400
 
 
 @pytest.mark.parametrize("smooth", [True, False])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +13,10 @@ import torch
 from scant.events import Fitted
 from scant.inference.exact import left_out
 from scant.kernels.box_average.support import boxes
+from scant.models.mtgpa.exact import ExactGP
+from scant.studies.aggregation import candidates
+from scant.studies.aggregation.settings import FIXED
+from scant.studies.aggregation.stack import Stack
 from scant.training.api import Fit, restore
 from scipy.stats import norm
 
@@ -41,7 +48,8 @@ def test_the_mixture_has_the_moments_that_are_told(fitted: tuple[Fit, list[objec
     posterior = run.study.posterior
     lo = torch.tensor([[3.0], [20.5]]).double()
     supports = boxes(lo, lo + 1)
-    parts = run.study.stack.parts(supports, run.study.model.predict(supports, 0))
+    parts = run.study.stack.mixture(supports, run.study.model.mixture(supports, 0))
+    assert parts.weights.sum(0).numpy() == pytest.approx(1)
     mean = (parts.weights * parts.mean).sum(0)
     second = (parts.weights * (parts.mean**2 + parts.std**2)).sum(0)
     told, std, new = posterior.ask(supports, 0)
@@ -51,7 +59,7 @@ def test_the_mixture_has_the_moments_that_are_told(fitted: tuple[Fit, list[objec
     assert (std < new).all()
     y = np.array([11.0, 8.0])
     own = run.study.data._replace(
-        supports=supports, y=torch.tensor((y - scale.offset) / scale.factor)
+        supports=supports, y=torch.tensor((y - scale.offset) / scale.factor), exposure=None
     )
     each = norm.pdf(own.y.numpy(), parts.mean.numpy(), parts.std.numpy()) / scale.factor
     density = (parts.weights.numpy() * each).sum(0)
@@ -87,3 +95,71 @@ def test_what_is_said_of_rows_left_out_is_that_of_the_others() -> None:
         solved = torch.linalg.solve(K[rest][:, rest], K[rest, i])
         assert float(error[i]) == pytest.approx(float(y[i] - solved @ y[rest]))
         assert float(variance[i]) == pytest.approx(float(K[i, i] - solved @ K[rest, i]))
+
+
+def two_scales(n: int = 120) -> pd.DataFrame:
+    """A task in cells and one in boxes, of a function that is coarse and fine."""
+    rng = np.random.default_rng(0)
+    x = np.arange(float(n))
+    y = np.sin(x / 25) + 0.4 * np.sin(x / 2) + 0.05 * rng.standard_normal(n)
+    fine = pd.DataFrame({"task": "cell", "x_lo": x, "x_hi": x + 1, "y": y})
+    fine["split"] = np.where(rng.permutation(n) < 50, "train", "test")
+    lo = x[::6]
+    boxes = {"task": "box", "x_lo": lo, "x_hi": lo + 6, "y": y.reshape(-1, 6).mean(1)}
+    return pd.concat([fine, pd.DataFrame(boxes).assign(split="train")], ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def several() -> tuple[Fit, list[object]]:
+    run = scant.fit("aggregation", two_scales(), device="cpu", own=False, max_steps=40)
+    return run, list(run)
+
+
+def test_one_more_function_is_tried_and_dependent_gps_are_weighed(
+    several: tuple[Fit, list[object]],
+) -> None:
+    run, events = several
+    study = run.study
+    assert study.settings.n_latent == len(study.model.prior.kernels) in (1, 2)
+    assert "n_latent" in study.metadata["chosen"]
+    assert study.model.prior.lengthscales().min() < 6  # what is fine is found
+    smse = next(m.value for m in events[-1].report.metrics if m.name == "SMSE")  # type: ignore[attr-defined]
+    assert smse < 0.1
+    used = {key for key, w in zip(("functions", "dependent"), study.stack.weights[1:3]) if w}
+    assert set(study.stack.others) == used
+
+
+def test_a_restored_stack_of_several_models_predicts_the_same(
+    several: tuple[Fit, list[object]],
+) -> None:
+    run, events = several
+    stack, task = run.study.stack, run.study.stack.task
+    data = run.study.data
+    others = {
+        "functions": run.study.model,  # any that has a state will do
+        "dependent": candidates.dependent(run.study.settings, data, 1, ["gaussian"] * 2),
+    }
+    whole = Stack.weighed(run.study.model, task, others)
+    equal = dataclasses.replace(whole, weights=(1 / 7,) * 7, others=others)
+    again = Stack.read(
+        equal.tensors(),
+        json.loads(json.dumps(equal.meta())),
+        lambda _, own: candidates.read(own, "eq", ["gaussian"] * 2),
+    )
+    lo = torch.linspace(0, 100, 7).double().unsqueeze(1)
+    supports = boxes(lo, lo + 1)
+    told = run.study.model.mixture(supports, task)
+    for mine, theirs in zip(equal.mixture(supports, told), again.mixture(supports, told)):
+        assert torch.equal(mine, theirs)
+    blob = next(e.blob for e in events if isinstance(e, Fitted))
+    restored = restore("aggregation", run.study.settings.values(), blob, "cpu")
+    table = two_scales().drop(columns="y")
+    pd.testing.assert_frame_equal(run.study.predict(table), restored.predict(table))
+    assert stack.sentence() == restored.stack.sentence()
+
+
+def test_the_published_settings_take_one_model_at_its_optimum() -> None:
+    values = {**FIXED, "max_steps": 5}
+    run = scant.fit("aggregation", two_scales(), device="cpu", own=False, **values)
+    list(run)
+    assert (type(run.study.model), run.study.stack, run.study.restarts) == (ExactGP, None, 1)

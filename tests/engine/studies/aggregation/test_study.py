@@ -128,6 +128,8 @@ def test_the_report_holds_what_the_catalog_promises(fitted: tuple[Study, Report]
     assert {spec.name for spec in ENTRY.report} == set(report.arrays)
     assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
     for question, specs in ENTRY.explore.items():
+        if question == "polygon":  # of a map: `test_maps.py`
+            continue
         query = {"lo": [20, 1960], "hi": [30, 1970]} if question == "box" else {}
         assert {spec.name for spec in specs} == set(study.explore(question, **query)), question
 

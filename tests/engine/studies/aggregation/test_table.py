@@ -115,7 +115,6 @@ def test_points_and_boxes() -> None:
     [
         ("age_hi", 4, 14, "14 is below age_lo = 15.0; swap"),
         ("age_lo", 3, "young", "'young', which is not a number"),
-        ("year_hi", 5, "", "the cell is empty"),
         ("y", 2, "=cmd", "'=cmd', which is not a number"),
         ("y", 2, "inf", "infinite"),
         ("y_err", 3, 0, "got 0, but it is above zero by nature; correct it or leave"),
@@ -133,6 +132,18 @@ def test_a_bad_cell_is_named(column: str, row: int, text: object, said: str) -> 
     assert inspect_table(data, TABLE, name="mine.csv").problems[0] in str(caught.value)
 
 
+def test_rows_with_gaps_are_left_out_with_a_note() -> None:
+    more = pd.concat([GOOD, GOOD.assign(age_hi=[16.0, 17.0, None, 25.0], y=[None, 1.0, 2.0, 3.0])])
+    table = read_table(csv(more), TABLE, name="mine.csv")
+    assert len(table.frame) == 6
+    assert (
+        "mine.csv: 2 rows without a value in 'y' or 'age_hi' were left out, first row 6."
+        in table.notes
+    )
+    with pytest.raises(BadInput, match=r"column 'age_hi', row 8: the cell is empty"):
+        read_table(csv(more), TABLE, purpose="predict")  # each row is answered
+
+
 def test_columns_that_are_lacking() -> None:
     with pytest.raises(BadInput, match="there is no column 'age_hi'; give both ends"):
         read_table(csv(GOOD.drop(columns="age_hi")), TABLE)
@@ -141,7 +152,7 @@ def test_columns_that_are_lacking() -> None:
     assert any("no column 'task': all rows are of one" in note for note in alone.notes)
     with pytest.raises(BadInput, match="no feature column"):
         read_table(csv(GOOD[["task", "y"]]), TABLE)
-    with pytest.raises(BadInput, match=r"'age_lo', row 2: the cell is empty"):
+    with pytest.raises(BadInput, match=r"'age_lo': every cell is empty; fill it, or leave"):
         read_table(csv(GOOD.assign(age_lo="")), TABLE)
     # An optional column may be there and say nothing.
     assert len(read_table(csv(GOOD.assign(y_err="", exposure="", split="")), TABLE).frame) == 4

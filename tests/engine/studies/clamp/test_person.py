@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scant.events import Finished, Note, State
+from scant.studies.clamp.explore import f1_interval
 from scant.studies.clamp.study import Study
 from scant.training.loop import train
+from sklearn.metrics import f1_score
 
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
 from tests.engine.studies.studying import run
@@ -87,9 +89,61 @@ def test_a_person_is_told_when_to_stop() -> None:
         labels += [[int(i), int(study.data.rows.pool.label[i])] for i in told["queue"]]
     assert not any(stops[:6])  # three batches of ten have not passed
     assert stops[-1]
-    assert told["advice"][0].startswith("You may stop: F1 has not risen")
+    assert told["advice"][0].startswith("You may stop: a batch changed F1 by about 0.0")
+    assert told["remaining"][0] == 0
     study.explore("ask", labels=labels[:12])
-    assert sorted(study.present.heard) == [0, 1]  # what was undone is forgotten
+    assert max(study.present.heard) == 12  # what was undone is forgotten
+
+
+def test_a_stop_is_not_advised_after_one_positive_label(table: pd.DataFrame) -> None:
+    study = Study(settings(expert="you", patience=3), table.assign(label=None), CPU)
+    run(study)
+    truth = (table["label"] == "clamp").to_numpy()
+    rows = [int(np.flatnonzero(truth)[0]), *np.flatnonzero(~truth)[:60].tolist()]
+    for count in range(10, 61, 10):
+        told = study.explore("ask", labels=[[r, int(truth[r])] for r in rows[:count]])
+        assert told["stop"][0] == 0
+        assert np.isnan(told["remaining"][0])
+
+
+def test_checks_are_drawn_at_random_and_not_learned_from(table: pd.DataFrame) -> None:
+    study = Study(settings(expert="you", check_share=0.2), table.assign(label=None), CPU)
+    run(study)
+    truth = (table["label"] == "clamp").to_numpy().astype(int)
+    labels: list[list[int]] = []
+    for _ in range(10):
+        told = study.explore("ask", labels=labels, batch=6)
+        assert len(told["queue"]) == len(told["reason"]) == 6
+        labels += [[int(i), int(truth[i])] for i in told["queue"]]
+    told = study.explore("ask", labels=labels)
+    checks = told["held_out_rows"]
+    assert len(checks) == 12  # one in five of 60
+    assert set(checks.tolist()) == set(study.data.checks[:12].tolist())
+    assert set(checks.tolist()).isdisjoint(study.active.rows)
+    assert len(study.active.rows) == 48
+    wanted = f1_score(truth[checks], told["predicted"][checks])
+    assert told["held_out"][0] == 1
+    assert told["f1"][0] == pytest.approx(wanted)
+    low, high = told["f1_interval"]
+    assert low <= wanted <= high
+    assert (
+        "a check, drawn at random and not learned from"
+        in study.explore("ask", labels=labels, batch=8)["reason"]
+    )
+
+
+def test_the_interval_of_f1_covers_as_often_as_it_says() -> None:
+    rng, hits, tries = np.random.default_rng(0), 0, 400
+    truth = rng.uniform(size=(tries, 200)) < 0.2
+    predicted = np.where(rng.uniform(size=truth.shape) < 0.15, ~truth, truth)
+    true_f1 = 2 * 0.17 / (2 * 0.17 + 0.03 + 0.12)
+    for one, other in zip(truth, predicted):
+        low, high = f1_interval(one, other)
+        hits += low <= true_f1 <= high
+    assert 0.91 <= hits / tries <= 0.99
+    nothing = np.zeros(5, dtype=bool)
+    assert np.isnan(f1_interval(nothing, nothing)).all()
+    assert f1_interval(~nothing, ~nothing)[1] == 1
 
 
 def test_labels_of_the_table_count_from_the_start(table: pd.DataFrame) -> None:

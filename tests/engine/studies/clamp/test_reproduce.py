@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scant.errors import BadInput
+from scant.studies.clamp import network
 from scant.studies.clamp import reproduce as tables
-from scant.studies.clamp.entry import COMPARED
+from scant.studies.clamp.entry import CNN, COMPARED
 from scant.studies.clamp.study import Study
+from scant.studies.clamp.table import cut, table_of
 
 from tests.engine.studies.clamp.test_study import clouds
 from tests.engine.studies.studying import gathered
@@ -23,19 +25,41 @@ needs_data = pytest.mark.skipif(
 SMALL = {"start": 20, "budget": 40, "n_components": 5}
 
 
-def test_every_experiment_is_run_with_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: clouds())
+@pytest.fixture(scope="module")
+def photographs() -> pd.DataFrame:
+    """24 pictures of noise; two in three have red squares."""
+    rng = np.random.default_rng(0)
+    cuts, labels = [], []
+    for i in range(24):
+        image = rng.integers(60, 120, (160, 240, 3)).astype(np.uint8)
+        if i % 3:
+            image[:40, 80 * (i % 3) : 80 * (i % 3) + 40] = (250, 30, 30)
+        for one in cut(image, f"photo {i}", 80):
+            cuts.append(one)
+            labels.append("clamp" if (one.image[..., 0] > 200).mean() > 0.1 else "no clamp")
+    return table_of(cuts, labels)
+
+
+def test_every_experiment_is_run_with_every_method(
+    photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: photographs)
     monkeypatch.setattr(tables, "SESSION", {**tables.SESSION, **SMALL})
+    monkeypatch.setattr(network, "EPOCHS", 2)
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
     result = gathered(tables.reproduce(quick=True, data=None))
-    assert list(result["experiment"].unique()) == ["trenches, 1 : 4", "trenches, 1 : 20"]
+    every = [tables.LIKE, "trenches, 1 : 4", "trenches, 1 : 20"]
+    assert list(result["experiment"].unique()) == every
     scores = result[result["metric"].isin(["F1", "precision", "recall"])]
-    assert set(scores["method"]) == {*COMPARED, "fine-tuned CNN (not here)"}
+    assert set(scores["method"]) == {*COMPARED, CNN}
     assert scores["ours"].dropna().between(0, 1).all()
     theirs = result.set_index(["experiment", "method", "metric"])["published"]
-    assert theirs["trenches, 1 : 4", "GP, active", "F1"] == 0.78
-    assert np.isnan(theirs["trenches, 1 : 4", COMPARED[3], "F1"])
+    assert theirs[tables.LIKE, "GP, active", "F1"] == 0.78
+    assert theirs[tables.LIKE, CNN, "F1"] == 0.56
+    assert np.isnan(theirs[tables.LIKE, COMPARED[3], "F1"])
+    assert np.isnan(theirs["trenches, 1 : 4", "GP, active", "F1"])  # of another class
     gains = result[result["metric"].str.startswith(tables.GAIN)]
-    assert len(gains) == 4
+    assert len(gains) == 6
 
 
 def test_curves_are_those_of_the_sessions() -> None:

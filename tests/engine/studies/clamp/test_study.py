@@ -15,12 +15,14 @@ from scant.errors import BadInput
 from scant.events import Finished, Progress, Report, Snapshot, State
 from scant.models.laplace import acquisition
 from scant.models.laplace.classifier import LaplaceGPC, Prior
+from scant.studies.auto import CHOSEN
 from scant.studies.clamp import entry as catalog
 from scant.studies.clamp import report as clamp_report
 from scant.studies.clamp import splits
 from scant.studies.clamp.entry import ClampSettings
 from scant.studies.clamp.study import Study
-from scant.studies.clamp.table import cut, table_of
+from scant.studies.clamp.table import PatchPool, cut, table_of
+from scant.tables.images.kinds import HANDMADE, JOINED, NETWORK
 from scant.training.loop import train
 
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
@@ -56,7 +58,7 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 def test_the_catalog_names_what_the_models_know() -> None:
-    assert tuple(catalog.ACQUISITIONS) == acquisition.METHODS
+    assert tuple(catalog.ACQUISITIONS) == ("auto", *acquisition.METHODS)
     assert tuple(catalog.DIVERSITY) == acquisition.DIVERSITY
     for values in catalog.ENTRY.presets.values():
         ClampSettings.parse(values)
@@ -66,15 +68,19 @@ def test_the_catalog_names_what_the_models_know() -> None:
 
 
 def test_pictures_are_held_out_as_a_whole(table: pd.DataFrame) -> None:
-    rows = Study(settings(), table, CPU).data.rows
+    shares = {"validation_share": 0.15, "count_validation": False}
+    rows = Study(settings(**shares), table, CPU).data.rows
     owners = [set(rows.pool.picture[rows.role == role]) for role in range(3)]
     assert all(owners)
     assert not owners[0] & owners[1]
     assert not owners[0] & owners[2]
     assert not owners[1] & owners[2]
     assert np.bincount(rows.pool.label[rows.scored], minlength=2).all()
-    other = Study(settings(seed=1), table, CPU).data.rows
-    assert not np.array_equal(other.role, rows.role)
+    same = Study(settings(**shares, seed=1), table, CPU).data.rows
+    assert np.array_equal(same.role, rows.role)  # the test set is fixed
+    for values in ({"data_seed": 1}, {"seed": 1, "fixed_split": False}):
+        other = Study(settings(**shares, **values), table, CPU).data.rows
+        assert not np.array_equal(other.role, rows.role)
 
 
 @pytest.mark.parametrize("ratio", [2.0, 20.0])
@@ -104,14 +110,23 @@ def test_components_are_those_of_scikit_learn() -> None:
 @pytest.mark.parametrize(
     ("change", "values", "said"),
     [
-        (lambda t: t.assign(label=None), {}, "no labels, from which a simulated expert"),
-        (lambda t: t.assign(label="clamp"), {}, "only labels 'clamp'"),
-        (lambda t: t.assign(label=[f"c{i % 3}" for i in range(240)]), {}, "there are 3 classes"),
+        (
+            lambda t: t.assign(label=None),
+            {"expert": "simulated"},
+            "no labels, from which a simulated expert",
+        ),
+        (lambda t: t.assign(label="clamp"), {"expert": "simulated"}, "only labels 'clamp'"),
+        (lambda t: t.assign(label=[f"c{i % 13}" for i in range(240)]), {}, "there are 13 classes"),
+        (lambda t: t, {"class_names": "clamp"}, "give two different names"),
         (lambda t: t, {"feature_extractor": "InceptionV3"}, "the table has no images"),
         (lambda t: t[["label", "picture"]], {}, "neither images nor feature columns"),
         (lambda t: t, {"positive_class": "leak"}, "Setting 'positive_class' is 'leak'"),
         (lambda t: t, {"start": 51}, "'start' already takes 51"),
-        (lambda t: t, {"test_share": 0.6, "validation_share": 0.5}, "leave no pictures"),
+        (
+            lambda t: t,
+            {"test_share": 0.6, "validation_share": 0.5, "count_validation": False},
+            "leave no pictures",
+        ),
         (lambda t: t.assign(picture=t["label"]), {"test_share": 0.6}, "no row is 'no clamp'"),
     ],
 )
@@ -200,8 +215,8 @@ def test_it_stops_when_nothing_changes() -> None:
     table.loc[table["label"] == "clamp", [f"f{i}" for i in range(6)]] += 20
     events = list(train(Study(settings(budget=150, patience=3, baselines=False), table, CPU)))
     assert events[-1].state is State.CONVERGED
-    assert "0.005 in 3 batches" in events[-1].reason
-    assert any(note.startswith("You may stop: F1 has not") for note in events[-1].report.notes)
+    assert "a batch changed F1 by about 0.000 in the last 3" in events[-1].reason
+    assert any(note.startswith("You may stop: a batch") for note in events[-1].report.notes)
     assert len([e for e in events if isinstance(e, Progress)]) < 14
 
 
@@ -268,6 +283,84 @@ def test_questions_that_cannot_be_answered_are_said(
         session[0].explore(question, **asked)
 
 
+def test_validation_labels_are_counted_in_the_budget(table: pd.DataFrame) -> None:
+    values = {"patience": 0, "baselines": False, "budget": 60}
+    counted = Study(settings(**values, validation_share=0.25), table, CPU)
+    report = run(counted)
+    assert len(counted.data.rows.validation) == 15
+    assert len(counted.active.rows) == 45
+    assert value(report, "labels") == 60
+    assert report.arrays["labels"][-1] == 60
+    assert np.isfinite(report.arrays["validation_f1"]).all()
+    assert set(counted.active.rows).isdisjoint(counted.data.rows.validation.tolist())
+    beside = Study(settings(**values, validation_share=0.25, count_validation=False), table, CPU)
+    assert beside.most == 60
+    assert beside.data.spent == 0
+
+
+def test_a_strict_band_is_asked_about_alone_and_ends_the_session(table: pd.DataFrame) -> None:
+    values = {"acquisition": "band, strict", "delta": 0.02, "budget": 120, "baselines": False}
+    events = list(train(Study(settings(**values, patience=0), table, CPU)))
+    assert events[-1].state is State.CONVERGED
+    assert events[-1].reason == "No patch is left with p within 0.02 of 0.5."
+    shots = [e.arrays for e in events if isinstance(e, Snapshot)]
+    p = np.concatenate([a["queue_p"] for a in shots])
+    assert len(p)
+    assert (np.abs(p - 0.5) <= 0.02).all()
+    assert shots[-1]["labels"][-1] < 120
+
+
+@pytest.mark.parametrize("positive", ["clamp", "no clamp"])
+def test_imbalance_by_picture_drops_whole_pictures(
+    photographs: pd.DataFrame, positive: str
+) -> None:
+    some = photographs.copy()
+    some.loc[some["picture"].isin([f"photo {i}" for i in (1, 4, 5, 8)]), "label"] = "no clamp"
+    pool = PatchPool.of(some, positive=positive)
+    kept = splits.thinned(settings(imbalance=2.0, imbalance_by="picture"), pool)
+    shows = {p: (pool.label[pool.picture == p] == splits.rarer(pool)).any() for p in range(10)}
+    left = sorted(set(pool.picture[kept].tolist()))
+    assert len(kept) == 15 * len(left)  # whole ones
+    with_clamp = sum(shows[p] for p in left)
+    sought = with_clamp if positive == "clamp" else len(left) - with_clamp
+    assert (len(left) - sought) / sought == pytest.approx(2.0, abs=0.34)
+
+
+def test_as_published_is_of_non_clamps() -> None:
+    asked = ClampSettings.parse(catalog.ENTRY.presets["as published"])
+    assert (asked.positive_class, asked.method) == ("no clamp", "band, strict")
+    assert round(asked.budget * (1 - asked.validation_share)) == 433
+    assert asked.spent(5000) == 101
+
+
+def test_who_answers_is_chosen_by_the_labels_that_there_are(table: pd.DataFrame) -> None:
+    assert Study(settings(), table, CPU).metadata["expert"] == "simulated"
+    none = Study(settings(class_names="screw, no screw"), table.assign(label=None), CPU)
+    assert none.metadata["expert"] == none.settings.expert == "you"
+    assert none.metadata["classes"] == ["no screw", "screw"]
+    assert none.metadata[CHOSEN]["expert"][1] == "none of 240 rows have a label"
+    restored = Study.restore(settings(), *none.fitted(), CPU)
+    assert restored.settings.expert == "you"
+    few = table.assign(label=table["label"].where(np.arange(240) < 60))
+    assert Study(settings(), few, CPU).metadata["expert"] == "you"
+    made = deque(scant.fit("clamp", few, device="cpu", own=False, budget=40), maxlen=1)[0]
+    assert isinstance(made, Finished)
+    assert made.state is State.FINISHED
+    assert catalog.estimate(ClampSettings(), 240, 8, {"label": {}})[0] == pytest.approx(1.0)
+
+
+def test_a_network_is_a_baseline_of_images(
+    photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    wanted = settings(start=20, budget=90, n_components=8, network=True, repeats=1)
+    study = Study(wanted, photographs, CPU)
+    report = run(study)
+    assert study.metadata["compared"][-1] == catalog.CNN
+    assert value(report, "F1", catalog.CNN) > 0.6  # red squares are easy
+    assert report.arrays["compare_f1"].shape[0] == 5
+
+
 # --- pictures -----------------------------------------------------------------------------------
 
 
@@ -310,15 +403,17 @@ def test_patches_without_a_place_are_pictures_of_their_own(
     assert told["boxes"].tolist() == [[0, 0, 80, 80]]
 
 
-def test_few_columns_are_all_kept_and_images_give_twenty_components() -> None:
-    def chosen(counts: dict[str, Any]) -> int:
-        made, _ = catalog.ENTRY.settled(ClampSettings(), 200, len(counts), counts)
+def test_few_columns_are_all_kept_and_images_give_more_components_to_a_network() -> None:
+    def chosen(counts: dict[str, Any], kind: str = HANDMADE) -> int:
+        asked = ClampSettings(feature_extractor=kind)
+        made, _ = catalog.ENTRY.settled(asked, 200, len(counts), counts)
         return int(made.values()["n_components"])
 
     label = {"label": {"clamp": 40, "no clamp": 160}}
     assert chosen({**label, **{f"f{i}": {} for i in range(30)}}) == 30
     assert chosen({**label, **{f"f{i}": {} for i in range(300)}}) == 20
-    assert chosen({**label, "image": {}, "picture": {}, "left": {}, "top": {}}) == 20
+    images: dict[str, Any] = {**label, "image": {}, "picture": {}, "left": {}, "top": {}}
+    assert [chosen(images, kind) for kind in (HANDMADE, NETWORK, JOINED)] == [20, 50, 50]
     assert all(p["n_components"] == 20 for p in catalog.ENTRY.presets.values())
     run = scant.fit(
         "clamp", clouds(), device="cpu", own=False, start=15, budget=25, repeats=1, baselines=False

@@ -16,6 +16,7 @@ from scant.data_sources.open import open_table
 from scant.data_sources.package_data import package_file
 from scant.errors import BadInput
 from scant.studies import entry
+from scant.studies.clamp.entry import SHIPPED
 from scant.studies.clamp.table import TABLE, PatchPool, cut, jpeg, pixels, table_of
 from scant.tables.images import features
 from scant.tables.images.archives import ArchiveLimits
@@ -84,6 +85,9 @@ def test_the_template_can_be_read() -> None:
         (["x", "y", "y"], "", ["y", "x"]),
         (["x", "y", "y"], "y", ["x", "y"]),
         (["0", "1", "1"], "", ["0", "1"]),
+        (["x", "y", "y", "z", "z", "z"], "", ["z", "y", "x"]),
+        (["x", "y", "y", "z", "z", "z"], "y", ["z", "x", "y"]),
+        (["x", "clamp", "clamp", "z", "z", "z"], "", ["z", "x", "clamp"]),
     ],
 )
 def test_which_class_is_looked_for(labels: list[str], positive: str, classes: list[str]) -> None:
@@ -91,10 +95,21 @@ def test_which_class_is_looked_for(labels: list[str], positive: str, classes: li
     assert PatchPool.of(table, positive=positive).classes == classes
 
 
+def test_classes_are_named_where_nobody_has_labeled() -> None:
+    names = ["screw", "no screw", "rust"]
+    none = numbers(label=[None] * 20)
+    assert PatchPool.of(none, named=names).classes == ["no screw", "rust", "screw"]
+    assert PatchPool.of(none, named=names, positive="rust").classes[-1] == "rust"
+    some = numbers(label=["rust", "rust", "no screw", *[None] * 17])
+    assert PatchPool.of(some, named=names).classes == ["rust", "no screw", "screw"]
+    with pytest.raises(BadInput, match=r"'class_names' is .*; name these too"):
+        PatchPool.of(some, named=names[:2])
+
+
 def test_constant_columns_are_no_features() -> None:
     pool = PatchPool.of(numbers(h=3.0, left=np.arange(20.0), top=0.0, size=9.0))
     assert pool.features == ["f", "g"]
-    assert pool.place[4].tolist() == [4, 0, 9]
+    assert pool.place[4].tolist() == [4, 0, 9, 9, 0, 0]
     new = PatchPool.of(numbers(h=3.0), classes=["b", "a"], features=["g"])
     assert new.x.shape == (20, 1)
     assert new.label[0] == 1
@@ -103,7 +118,7 @@ def test_constant_columns_are_no_features() -> None:
 @pytest.mark.parametrize(
     ("table", "how", "said"),
     [
-        (numbers(label=[*"abc", *[None] * 17]), {}, "there are 3 classes, a, b, c"),
+        (numbers(label=[*"abcdefghijklm", *[None] * 7]), {}, "there are 13 classes, a, b, c"),
         (
             numbers(),
             {"positive": "c"},
@@ -169,7 +184,7 @@ def test_patches_travel_through_a_csv_file(tmp_path: Path) -> None:
     table_of(cuts, ["clamp", *["no clamp"] * 9]).to_csv(path, index=False)
     pool = PatchPool.of(read_table(path, TABLE).frame)
     assert len(pool) == 10
-    assert pool.place[3].tolist() == [447, 0, 299]
+    assert pool.place[3].tolist() == [447, 0, 299, 299, 1280, 720]
     assert np.abs(pixels(pool.images[3]).astype(int) - cuts[3].image).mean() < 6
     assert pixels(pool.images[3], 64).shape == (64, 64, 3)
 
@@ -185,14 +200,17 @@ def test_a_zip_of_photographs() -> None:
     )
     read = read_photographs(data, name="mine.zip")
     pool = PatchPool.of(read.frame)
-    assert len(pool) == 21 + 21  # upright ones are cut upright
+    assert len(pool) == 32 + 4 * 7  # the published 21, and a last column and row; 2 : 3 stays so
     assert (pool.label == -1).all()
     assert pool.pictures == ["all/clamp/one.jpg", "all/none/two.png"]
-    assert pool.place[21:, 1].max() == 894
+    for picture, (w, h) in enumerate([(1280, 720), (400, 600)]):
+        place = pool.place[pool.picture == picture]
+        assert (place[:, 4:] == (w, h)).all()
+        assert (place[:, 0].min(), (place[:, 0] + place[:, 2]).max()) == (0, w)
+        assert (place[:, 1].min(), (place[:, 1] + place[:, 3]).max()) == (0, h)
     message = " ".join(read.notes)
-    assert "2 photographs were cut into 42 patches" in message
-    assert "1 photographs of another shape were stretched" in message
-    assert "Folders were not taken for labels" in message
+    assert "2 photographs were cut into 60 patches" in message
+    assert "folders were not taken for labels" in message
 
 
 @pytest.mark.parametrize(
@@ -255,7 +273,7 @@ def test_features_are_made_once_and_kept_by_their_content(
     assert np.array_equal(features.features(images, folder=kept), made)  # nowhere to keep them
 
 
-@pytest.mark.parametrize("source", [s.name for s in entry("clamp").sources if s.kept])
+@pytest.mark.parametrize("source", [s.name for s in entry("clamp").sources if s.size[0] <= SHIPPED])
 def test_features_of_what_is_drawn_are_shipped(source: str) -> None:
     """Those that would be made; `scripts/record_demo.py clamp` ships them anew."""
     images = PatchPool.of(open_table(entry("clamp"), source, entry("clamp").settings())).images
@@ -287,7 +305,7 @@ def test_other_features_are_said(
         features.features(images, "SIFT", tmp_path)
     monkeypatch.setitem(sys.modules, "torchvision", None)
     monkeypatch.setitem(sys.modules, "torchvision.models", None)
-    with pytest.raises(BadInput, match=r"scant\[vision\]"):
+    with pytest.raises(BadInput, match=r"scant-gp\[inception\]"):
         features.features(images, "InceptionV3", tmp_path)
     assert not (tmp_path / "features").exists()
 

@@ -37,7 +37,9 @@ def test_every_size_is_chosen_and_within_the_budget(
     settings = OmniglotSettings(time_budget=budget, baselines=False, calibrate=False)
     known = counts(outputs, classes)
     made, chosen = ENTRY.settled(settings, rows, columns, known)
-    assert set(chosen) == {"n_latent", "n_inducing", "batch_size", "max_steps", "restarts"}
+    assert set(chosen) == {
+        "n_latent", "n_inducing", "batch_size", "max_steps", "restarts", "features"
+    }  # fmt: skip
     assert (made, chosen)[1] == ENTRY.settled(settings, rows, columns, known)[1]
     assert ENTRY.estimate is not None
     seconds = ENTRY.estimate(made, rows, columns, known)[0] - 1

@@ -6,8 +6,12 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+import pytest
+from scant.errors import BadInput
 from scant.events import Fitted
 from scant.studies import entry
+from scant.studies.redshift.gaps import gaps_of
+from scant.studies.redshift.settings import FIXED
 from scant.training.api import Fit, fit, restore
 
 BANDS = ["u", "g", "r", "i"]
@@ -99,3 +103,32 @@ def test_without_time_or_wish_the_density_is_integrated_over() -> None:
             pass
         assert not made.study.gaps.models
         assert np.isfinite(score(made, ["u"])).all()
+
+
+def test_what_text_was_made_into_is_never_taken_away() -> None:
+    table = galaxies(300)
+    table["sample"] = np.where(np.arange(300) % 3, "boss", "sdss")
+    values = {"n_basis": 5, "max_steps": 3, "restarts": 1, "features": "colours"}
+    made = fit("redshift", table, own=False, **FIXED | values)
+    report = [*made][-1].report  # type: ignore[attr-defined]
+    features, level = made.study.features, "sample = sdss"
+    assert level in features.bands
+    assert features.optional == BANDS
+    assert report.arrays["missing"][0].tolist() == [0, 1, 2, 3]  # one band is left at least
+    with pytest.raises(BadInput, match="the bands are u, g, r, i"):
+        made.study.explore("without", off=[level])
+    with pytest.raises(BadInput, match="At least one band"):
+        made.study.explore("without", off=BANDS)
+    gaps = gaps_of(features, features.inputs(made.study.learn))
+    assert len(gaps) == 2 ** len(BANDS) - 2
+    assert all(kept[features.bands.index(level)] for kept in gaps)
+
+
+def test_text_alone_has_no_bands_to_miss() -> None:
+    table = galaxies(120)[["z"]]
+    table["sample"] = np.where(table["z"] > 0.5, "far", "near")
+    made = fit("redshift", table, own=False, **FIXED | {"n_basis": 3, "max_steps": 3})
+    report = [*made][-1].report  # type: ignore[attr-defined]
+    assert made.study.features.optional == []
+    assert report.arrays["missing"][0].tolist() == [0]
+    assert np.isfinite(made.study.explore("without", off=[])["metrics"]).all()

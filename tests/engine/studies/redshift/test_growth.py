@@ -18,7 +18,16 @@ from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.training import GPzTrainer
 from scant.studies import entry
 from scant.studies.auto import CHOSEN
-from scant.studies.redshift.capacity import FREE, NOISY, TIED, Room, Stage, capacity
+from scant.studies.redshift.capacity import (
+    FREE,
+    NOISY,
+    TIED,
+    Room,
+    Stage,
+    capacity,
+    learned,
+)
+from scant.studies.redshift.capacity import test_rows as rows_to_hold_out
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import noise_factor, shape_of, tie
 from scant.studies.redshift.preprocessing import alike
@@ -80,6 +89,26 @@ def test_many_rows_start_free_and_few_start_tied() -> None:
     assert list(room.after(Stage(60, "GD", TIED))) == [Stage(60, "GD", NOISY)]
 
 
+@pytest.mark.parametrize(
+    ("rows", "values", "expected"),
+    [
+        (1000, {}, 200),
+        (5000, {}, 1000),
+        (20_000, {}, 1000),
+        (1_000_000, {}, 20_000),
+        (20_000, {"test_share": 0.5}, 2500),
+        (20_000, {"test_size": 0}, 4000),
+        (20_000, {"test_size": 300}, 300),
+    ],
+)
+def test_of_many_rows_a_smaller_share_is_held_out(
+    rows: int, values: dict[str, float], expected: int
+) -> None:
+    settings = RedshiftSettings(**values)
+    assert rows_to_hold_out(settings, rows) == expected
+    assert sum(learned(settings, rows - expected)) == rows - expected
+
+
 def test_restarts_and_steps_are_chosen_by_the_rows() -> None:
     settings = RedshiftSettings()
     few, many = (capacity(settings, n, 6, {}) for n in (100, 10**6))
@@ -111,6 +140,8 @@ def test_an_own_table_is_learned_by_models_that_grow(grown: tuple[Fit, list[obje
     found = run.study.metadata[CHOSEN]
     assert {"max_steps", "n_basis", "covariance", "features", "log_target", "robust"} == set(found)
     assert found["features"][0] == "as given"
+    assert found["covariance"][0] != run.study.growth.room.first.shape
+    assert found["covariance"][1].startswith("unseen rows gained until then, from ")
     assert any("n_basis" in note and "covariance" in note for note in end.report.notes)
     assert any("max_steps 3,000" in e.text for e in events if isinstance(e, Note))
     error = {m.name: m.value for m in end.report.metrics if m.method == "this run"}["RMSE"]
@@ -172,6 +203,14 @@ def test_part_of_the_sizes_may_be_the_users(values: dict[str, object]) -> None:
     assert not set(values) & set(found)
     tried = end.report.arrays["tried"]
     assert "n_basis" not in values or set(tried[:, 0]) == {values["n_basis"]}
+
+
+def test_what_has_not_grown_is_told_as_the_first_one_tried() -> None:
+    run = begun(own_table(60), restarts=2, max_steps=2)
+    list(run)
+    first, found = run.study.growth.room.first, run.study.metadata[CHOSEN]
+    assert found["n_basis"] == [first.n_basis, "the first size tried"]
+    assert found["covariance"] == [first.shape, "the first shape tried"]
 
 
 def test_groups_stay_together_while_models_grow() -> None:

@@ -41,6 +41,18 @@ def test_colors_are_differences_of_neighbors_and_one_reference(table):
     assert np.allclose(z, (colors - colors.mean(0)) / colors.std(0), atol=1e-10)
 
 
+@pytest.mark.parametrize("column", ["size", "kind = spiral"])
+def test_a_column_beside_the_magnitudes_leaves_them_their_colors(table, column):
+    generator = np.random.default_rng(1)
+    other = {"size": generator.gamma(2.0, 30.0, 500), "kind = spiral": generator.random(500) < 0.5}
+    more = table.assign(**{column: np.asarray(other[column], float)})
+    features = Features.fit(more, ["u", column, "g", "r", "i"], RedshiftSettings())
+    magnitudes = [0, 2, 3, 4]
+    assert np.array_equal(features.combine[np.ix_(magnitudes, magnitudes)], color_matrix(4))
+    assert np.array_equal(features.combine[1], np.eye(5)[1])
+    assert features.chosen.value == "colours"
+
+
 def test_usual_values_are_left_as_they_are(table):
     usual = table.iloc[:100]
     plain, robust = fit(table, robust="no"), fit(table)

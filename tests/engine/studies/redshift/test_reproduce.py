@@ -52,7 +52,8 @@ def test_surveys_are_mixed_and_a_forest_stands_beside() -> None:
     result = gathered(tables.mixed(table.assign(z=0.05 * (table["mag_u"] - 15)), 0))
     assert set(result["experiment"]) == {tables.MIXED}
     ours = {f"GPVC m={m}, five starts" for m in (25, 100)}
-    assert set(result["method"]) == {*ours, "random forest", "linear regression"}
+    others = {"random forest", "gradient boosting", "linear regression"}
+    assert set(result["method"]) - {"CatBoost"} == ours | others  # it is not installed everywhere
     assert not result.duplicated(["method", "metric"]).any()
 
 

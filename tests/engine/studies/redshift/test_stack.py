@@ -12,7 +12,7 @@ import torch
 from scant.events import Finished, Fitted
 from scant.models.anchored_gp import AnchoredGP
 from scant.studies.redshift.ensemble import Members
-from scant.studies.redshift.stack import MARGINAL, PARTNERS, SCALES, Stack, _shape
+from scant.studies.redshift.stack import EQUAL, MARGINAL, PARTNERS, SCALES, Stack, _shape
 from scant.training.api import Fit, restore
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -169,14 +169,13 @@ def test_the_shape_of_heavy_tails_is_found_and_a_few_rows_stay_gaussian() -> Non
 
     heavy = rng.standard_t(4, size=4000)
     learned, unseen = heavy[:2000], heavy[2000:]
-    ones = np.ones((2000, 2))
-    shape = _shape(learned[:, None] * ones, ones, weights)
+    ones = np.ones((2000, 1))
+    shape = _shape([(learned[:, None], ones)] * 2, weights, EQUAL)
     plain = tuple(float(s == 1) for s in SCALES)
     assert sum(shape) == pytest.approx(1)
     assert mean_density(unseen, shape) > mean_density(unseen, plain) + 0.1
 
-    normal = rng.normal(size=20)[:, None] * np.ones((20, 2))
-    few = _shape(normal, ones[:20], weights)
+    few = _shape([(rng.normal(size=(20, 1)), ones[:20])] * 2, weights, EQUAL)
     assert few[SCALES.index(1.0)] > 0.5
 
 

@@ -225,3 +225,38 @@ def test_the_estimate_grows_with_the_work():
     assert 0 < small[1] < large[1]
     few = result.estimate(result.settings.parse({}), 100, 11, {})
     assert few[0] < result.estimate(result.settings.parse({}), 5000, 11, {})[0]
+
+
+def test_models_of_gaps_are_in_the_estimate_as_they_will_be_fitted():
+    result = entry("redshift")
+    assert result.estimate is not None
+    bands = [f"mag_{band}" for band in "ugriz"]
+    names = {name: {} for name in ("z", *bands, *(f"{band}_err" for band in bands))}
+
+    def seconds(counts=names, **values):
+        return result.estimate(result.settings.parse(values), 2000, len(names), counts)[0]
+
+    none = seconds(missing="integrate")
+    # 30 choices of five bands: 3 s of growth, and 1 s beside, each.
+    assert seconds() - none == pytest.approx(30 * (3.0 + 0.8 + 1e-4 * 1600), rel=0.01)
+    assert seconds() == seconds({})  # every other column is taken for an error
+    assert seconds(gap_seconds=50.0) - none == pytest.approx(50, rel=0.05)
+    for values in ({"stack": False}, {"weights": "balanced"}, {"features": "as given"}):
+        assert seconds(**values) == pytest.approx(seconds(missing="integrate", **values))
+
+
+def test_rivals_know_their_error_and_gaps(finished):
+    _, events = finished
+    report = events[-1].report
+    result = {(m.method, m.name): m.value for m in report.metrics}
+    missing = report.arrays["missing"]
+    for k, name in enumerate(("random forest", "gradient boosting"), 2):
+        assert np.isfinite(result[name, "CRPS"])
+        assert missing[k, 0] == pytest.approx(result[name, "RMSE"])  # fewer than 500 rows
+        assert missing[4 + k, 0] == pytest.approx(result[name, "mean log-likelihood"])
+        assert missing[8 + k, 0] == pytest.approx(result[name, "CRPS"])
+        assert (missing[8 + k] > 0).all()
+    assert missing[9, 0] == pytest.approx(result["this run", "CRPS"])
+    told = [(p.kind, p.start) for p in report.verdict.parts if p.contest.score == "CRPS"]
+    assert {kind for kind, _ in told} == {"all", "truth", "missing"}
+    assert [count for kind, count in told if kind == "missing"] == [1, 2, 3, 4]
