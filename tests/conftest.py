@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+# A thread a test process, before NumPy and torch start theirs: results are the same bits on every
+# machine, and the processes do not compete for cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import scant
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-from tests import slow
+from tests import tiers
 
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
@@ -55,17 +60,28 @@ def toy() -> Iterator[str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """See `tests.slow`."""
-    slow.pytest_addoption(parser)
+    """See `tests.tiers`."""
+    tiers.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record durations where that was asked for, in the process that hears of all tests."""
+    if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(tiers.Recorder(), "durations")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """See `tests.tiers`."""
+    return tiers.workers(config)
 
 
 @pytest.hookimpl(trylast=True)  # folders mark their tests first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Slow tests only where called for, and first, so that no process is left alone with them.
+    """Select the tier. Long files come first, so that no process is left alone with one.
 
     Browser tests come last: Playwright keeps an event loop running in the thread that began.
     """
-    slow.select(config, items)
-    files = {item.path for item in items if item.get_closest_marker("slow")}
+    tiers.select(config, items)
+    took = tiers.seconds_by_file()
     browsers = {"browser", "deploy"}
-    items.sort(key=lambda i: (not browsers.isdisjoint(i.path.parts), i.path not in files))
+    items.sort(key=lambda i: (not browsers.isdisjoint(i.path.parts), -took.get(i.path, 0.0)))

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from scant.studies import STUDIES
 
 expect.set_options(timeout=60_000)  # a busy machine takes its time to open a page
 OPENING = 120_000  # ms
@@ -40,12 +41,21 @@ def chromium() -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
+def covered(name: str) -> tuple[str, ...]:
+    """Folders that the tests of a file reach through the server: a page's own, or all pages'."""
+    if name in STUDIES:
+        return f"dashboard/pages/{name}", f"engine/studies/{name}", f"data/recordings/{name}"
+    return "dashboard/", "assets/"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what needs a browser where there is none, and say so."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if item.path.name != "test_walks.py":
+                item.add_marker(pytest.mark.slow(*covered(item.path.stem.removeprefix("test_"))))
             if chromium() is None and os.environ.get("SCANT_REQUIRE_BROWSER") != "1":
                 item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))
 

@@ -71,6 +71,7 @@ def trained() -> Any:
     return ended
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_top_to_bottom_and_gives_the_same_figures(trained: Any) -> None:
     made = nbformat.reads(export.notebook(trained).decode(), as_version=4)
     nbformat.validate(made)
@@ -84,6 +85,7 @@ def test_the_notebook_runs_top_to_bottom_and_gives_the_same_figures(trained: Any
     assert again["value"].tolist() == pytest.approx(once, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_script_runs_alone_and_gives_the_same_figures(
     trained: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,6 +178,7 @@ def test_figures_stand_alone_whatever_document_is_current() -> None:
         assert "theirs()" not in export.figures_html(run(), views)
 
 
+@pytest.mark.slow
 def test_exporting_imports_no_torch() -> None:
     import subprocess
 

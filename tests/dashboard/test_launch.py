@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.paths import ROOT
 
 # What has been imported when the workers begin, and whether garbage is collected afterwards.
@@ -31,6 +33,7 @@ launch.serve(ServerOptions(port=0))
 """
 
 
+@pytest.mark.slow
 def test_workers_begin_before_the_pages_are_imported(tmp_path: object) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True,

@@ -25,25 +25,12 @@ from scant.studies import STUDIES, entry
 from scant.tables.read import read_table
 
 from tests.paths import ROOT
+from tests.tiny import TINY
 
 pytestmark = [
     pytest.mark.timeout(900),  # the first test waits for all runs and the kernel
     pytest.mark.slow("dashboard/export.py", "engine/studies", "engine/training", "engine/store"),
 ]
-TINY: dict[str, dict[str, Any]] = {
-    "aggregation": {"fine_rows": 20, "n_inducing": 8, "max_steps": 3},
-    "redshift": {"training_size": 60, "validation_size": 30, "test_size": 40, "n_basis": 3,
-                 "max_steps": 4, "restarts": 1},
-    "genes": {"n_inducing_inputs": 6, "max_steps": 3, "baselines": False},
-    "omniglot": {"n_outputs": 2, "n_classes": 3, "n_latent": 2, "n_inducing": 6,
-                 "max_steps": 2, "size": 6, "baselines": False},
-    "mitosis": {"n_shared_dims": 1, "n_private_dims": 2, "n_inducing": 6, "n_components": 4,
-                "size": 8, "max_steps": 3, "baselines": False},
-    "multiview": {"model": "sgp", "n_inducing": 6, "max_steps": 3, "repeats": 1,
-               "baselines": False},
-    "clamp": {"start": 12, "budget": 24, "batch_size": 6, "repeats": 1, "n_components": 4,
-              "baselines": False},
-}  # fmt: skip
 SAID = "METRICS "
 
 

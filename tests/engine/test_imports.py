@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from functools import cache
 from graphlib import TopologicalSorter
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
+from tests.import_graph import MODULES, imports
 from tests.paths import ROOT
 
 WEB = {"panel", "bokeh", "holoviews", "panel_material_ui"}
@@ -43,16 +41,6 @@ def scientific(module: str) -> bool:
     return module.startswith(SCIENCE)
 
 
-def sources() -> dict[str, Path]:
-    """Every module of both packages, by its dotted name."""
-    names = {}
-    for folder, package in (("engine", ("scant",)), ("dashboard", ("scant", "dashboard"))):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = (*package, *path.relative_to(ROOT / folder).with_suffix("").parts)
-            names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return names
-
-
 def importable(module: str) -> bool:
     """Whether what a module is for is installed."""
     return module not in OPTIONAL or find_spec(OPTIONAL[module]) is not None
@@ -63,32 +51,9 @@ def web(module: str) -> bool:
     return module.startswith("scant.dashboard")
 
 
-MODULES = sources()
-
-
-@cache
-def imported(module: str, annotated: bool = False) -> set[str]:
+def imported(module: str, annotated: bool = False) -> frozenset[str]:
     """What a module imports anywhere; what it names in annotations only, too, if `annotated`."""
-    names, path = set(), MODULES[module]
-    tree = ast.parse(path.read_text())
-    annotations = {
-        node
-        for branch in ast.walk(tree)
-        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
-        for part in branch.body
-        for node in ast.walk(part)
-    }
-    for node in ast.walk(tree):
-        if node in annotations and not annotated:
-            continue
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name} imports relatively"
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                names.add(inner if inner in MODULES else str(node.module))
-    return names
+    return imports(MODULES[module], annotated)
 
 
 def test_the_houses_are_found() -> None:
@@ -101,6 +66,7 @@ def test_the_houses_are_found() -> None:
     assert "scant.store" in imported("scant.runs.service")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [m for m in MODULES if not web(m)])
 def test_the_engine_knows_nothing_of_the_web(module: str) -> None:
     drawn = {"holoviews"} if module.startswith("scant.plotting") else set()  # when it is called
@@ -119,6 +85,7 @@ def test_a_page_reaches_a_study_only_through_runs_and_catalog(module: str) -> No
         assert not [n for n in imported(module) if scientific(n) or n.startswith("torch")]
 
 
+@pytest.mark.slow
 def test_there_are_no_circles() -> None:
     """Imports for annotations count: who names a type leans on its module."""
     inside = {m: imported(m, True) & MODULES.keys() - {m} for m in MODULES}
@@ -129,6 +96,7 @@ def test_nothing_is_called_utils() -> None:
     assert not [m for m in MODULES if m.rpartition(".")[2] in ("utils", "util", "helpers", "misc")]
 
 
+@pytest.mark.slow
 def test_nothing_that_the_server_imports_pulls_in_torch() -> None:
     light = [m for m in MODULES if web(m) or not scientific(m)]
     heavy = tuple(
@@ -151,6 +119,7 @@ def test_nothing_that_the_server_imports_pulls_in_torch() -> None:
     assert done.returncode == 0, done.stderr[-600:]
 
 
+@pytest.mark.slow
 def test_nothing_but_a_call_of_plot_imports_holoviews() -> None:
     engine = [m for m in MODULES if not web(m) and m != "scant.plotting.elements"]
     engine = [m for m in engine if importable(m)]

@@ -56,6 +56,7 @@ def buttons(page: Any) -> set[str]:
     return {name for name, button in page.bar.buttons.items() if button.visible}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("visitor", ["bob", ""])
 @pytest.mark.parametrize("name", ["Pause", "Resume", "Stop"])
 def test_a_click_on_anothers_hidden_button_is_refused(site: Site, name: str, visitor: str) -> None:

@@ -196,6 +196,7 @@ def test_what_the_server_cannot_take_is_answered_in_a_sentence(
         assert word not in content, content
 
 
+@pytest.mark.slow
 def test_a_page_has_few_connections_and_its_session_goes_with_the_last(served: Standing) -> None:
     opened = ask(served.url)
     session = served.server.get_session("/", get_session_id(opened.token))
@@ -216,6 +217,7 @@ def test_a_page_has_few_connections_and_its_session_goes_with_the_last(served: S
     asyncio.run(asyncio.wait_for(left(), 20))  # not when the time to open a page is over
 
 
+@pytest.mark.slow
 def test_who_sends_only_what_cannot_be_taken_is_cut_off(
     served: Standing, caplog: pytest.LogCaptureFixture
 ) -> None:

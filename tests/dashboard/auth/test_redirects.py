@@ -50,6 +50,7 @@ def as_a_browser_reads_it(target: str) -> str:
     return bare.translate({9: None, 10: None, 13: None, 92: "/"})
 
 
+@pytest.mark.slow
 @given(st.text() | st.text("/\\:.?#@%\t\r\n aes", max_size=12).map("/".__add__))
 @example("/" + "/" * 30)
 @example("/.//evil.example")

@@ -28,6 +28,7 @@ def files(tmp_path: Path) -> list[Path]:
     return made
 
 
+@pytest.mark.slow
 def test_several_files_are_tasks_and_the_card_names_them(files: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     made = command("fit", "aggregation", *files, "--column", "y=pm", "--out", out, *QUICK)

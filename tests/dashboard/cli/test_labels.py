@@ -32,6 +32,7 @@ def export(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["export", *map(str, arguments)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS, ids=lambda one: one.name)
 def test_labels_are_written_in_every_format(form: object, data_dir: Path, tmp_path: Path) -> None:
     name, out = form.name, tmp_path / form.file  # type: ignore[attr-defined]

@@ -70,6 +70,7 @@ def galaxies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_table_that_lacks_what_was_learnt_costs_its_predictions_and_not_the_model(
     galaxies: Path, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_table_that_lacks_what_was_learnt_costs_its_predictions_and_not_the_mo
     scant.load(out)
 
 
+@pytest.mark.slow
 def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     rows = pd.read_csv(galaxies).sample(frac=1, random_state=1).head(40)
@@ -281,6 +283,7 @@ def test_studies_lists_every_setting() -> None:
             assert f"  {setting} = " in listed
 
 
+@pytest.mark.slow
 def test_a_sample_is_a_file_that_fit_takes(tmp_path: Path) -> None:
     file = tmp_path / "sample.csv"
     result = command("data", "sample", "redshift", "--rows", 150, "--seed", 4, "--out", file)
@@ -311,6 +314,7 @@ app()
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_and_keeps_the_result(tmp_path: Path) -> None:
     tests = ROOT / "tests"
     env = {**os.environ, "PYTHONPATH": str(tests.parent)}
@@ -426,6 +430,7 @@ def test_an_out_that_is_a_link_to_a_folder_is_replaced_where_it_leads(tmp_path: 
     assert {f.name for f in there.iterdir()} == FILES
 
 
+@pytest.mark.slow
 def test_notes_on_files_are_said_before_the_fit(galaxies: Path, tmp_path: Path) -> None:
     rows = pd.read_csv(galaxies).assign(same=1)
     rows.loc[:29, "mag_u"] = -9999

@@ -54,6 +54,7 @@ def refused(result: Result, sentence: str) -> None:
     assert PASSWORD not in result.output
 
 
+@pytest.mark.slow
 def test_a_hash_is_as_strong_as_owasp_wants_and_salted() -> None:
     first, second = hash_password(PASSWORD), hash_password(PASSWORD)
     assert first.startswith("$scrypt$ln=15,r=8,p=3$")
@@ -213,6 +214,7 @@ def typed(file: Path, *lines: str) -> tuple[int, str]:
     return child.wait(30), screen.decode()
 
 
+@pytest.mark.slow
 def test_a_typed_password_is_not_shown_and_must_be_typed_twice(file: Path) -> None:
     status, screen = typed(file, PASSWORD, PASSWORD + "x")
     assert status == 2

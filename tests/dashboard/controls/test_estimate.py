@@ -31,6 +31,7 @@ GENERATED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("study", "source"), GENERATED, ids=[s.name for _, s in GENERATED])
 def test_the_size_of_generated_data_is_known_without_making_them(
     study: str, source: Source

@@ -172,6 +172,7 @@ def test_errors_of_features_are_said_to_be_errors() -> None:
     assert {"value": "u_err", "label": "error of u"} in table.options
 
 
+@pytest.mark.slow
 def test_a_map_is_kept_with_its_polygons(tmp_path: Path) -> None:
     shapely = pytest.importorskip("shapely")
     pytest.importorskip("pyproj")

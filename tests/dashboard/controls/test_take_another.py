@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pytest
 import scant
 from scant.dashboard.controls.take_another import lines, take_another
 from scant.dashboard.controls.verdict_card import card
@@ -70,6 +71,7 @@ def fitted(table: pd.DataFrame) -> Verdict:
     return end.report.verdict
 
 
+@pytest.mark.slow
 def test_of_a_table_with_stairs_at_high_values_the_card_names_trees_there() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.uniform(0, 1, (2, 800))
@@ -83,6 +85,7 @@ def test_of_a_table_with_stairs_at_high_values_the_card_names_trees_there() -> N
     assert any(p.winner == RIVAL and p.kind == "truth" and p.start >= 0.5 for p in made.parts)
 
 
+@pytest.mark.slow
 def test_of_a_smooth_table_the_card_says_that_no_rival_is_ahead() -> None:
     rng = np.random.default_rng(1)
     x = rng.uniform(-1, 1, (800, 2))

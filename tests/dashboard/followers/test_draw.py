@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import panel as pn
+import pytest
 from scant.dashboard.followers.draw import Drawing
 from scant.events import Finished, Started, State
 from scant.store import Store
@@ -16,6 +17,7 @@ from scant.store import Store
 from tests.dashboard.fakes import point
 
 
+@pytest.mark.slow
 def test_a_run_is_drawn_as_it_goes_on_to_its_end(tmp_path: Path) -> None:
     pn.extension("katex", "filedropper")
     store, out = Store.open(f"sqlite:///{tmp_path / 'runs.db'}"), StringIO()

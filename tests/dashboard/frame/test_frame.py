@@ -70,6 +70,7 @@ def test_a_server_whose_runs_cannot_start_says_so_on_the_page(site: Site) -> Non
     assert "Runs cannot start on this server: no workers." in markup
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gallery", "study", "error"])
 def test_a_server_that_cannot_store_says_so_on_every_page(site: Site, name: str) -> None:
     def lost(visit: SessionContext) -> PageContent:
@@ -130,6 +131,7 @@ def test_views_that_do_not_concern_a_run_are_kept_off_the_page(site: Site) -> No
     assert "open" in told["Questions"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [gallery, study, with_the_demonstration])
 def test_closed_sessions_leave_nothing_behind(site: Site, make: object) -> None:
     left = []
@@ -170,6 +172,7 @@ def test_a_missing_user_file_is_named(site: Site, tmp_path: Path) -> None:
         build(site, ServerOptions(port=0, auth=tmp_path / "none.json"))
 
 
+@pytest.mark.slow
 def test_the_server_never_imports_torch() -> None:
     code = (
         "import sys, importlib, scant.dashboard.app\n"

@@ -202,6 +202,7 @@ def test_an_upload_over_the_limit_is_refused_on_the_page_and_not_held(site: Site
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_nothing_of_an_upload_outlives_its_session(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

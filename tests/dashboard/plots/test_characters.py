@@ -86,6 +86,7 @@ def test_the_key_names_the_groups_within_the_width_and_above_all_matrices(wide: 
     assert plot._above() == 0  # more groups than colors: no key would tell them apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [60, 390, 871, 2000])
 @pytest.mark.parametrize("n", [1, 7, 40])
 def test_tiles_fit_the_width_that_the_browser_tells(wide: int, n: int) -> None:

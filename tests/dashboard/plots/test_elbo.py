@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scant.dashboard.live.run_state import TraceBuffer
@@ -102,6 +103,7 @@ def test_the_view_leaves_out_the_climb_of_the_first_steps() -> None:
     assert -20 < low < high
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), min_size=1, max_size=400),
     st.integers(4, 60),

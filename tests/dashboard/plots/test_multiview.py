@@ -84,6 +84,7 @@ def patient() -> PatientPlot:
 EVERY = [survival, cohort, influence, separation, hidden, methods, views_on, patient]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", EVERY)
 def test_each_states_its_reading_forgets_it_and_shows_again(make: object) -> None:
     plot: Plot = make()  # type: ignore[operator]

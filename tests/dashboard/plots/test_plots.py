@@ -82,6 +82,7 @@ def test_every_plot_states_its_reading_and_forgets_it() -> None:
         assert all(np.isnan(np.asarray(v, float)).all() for s in sources for v in s.data.values())
 
 
+@pytest.mark.slow
 def test_every_plot_can_be_shown_again_after_it_was_cleared() -> None:
     for plot in shown():
         Document().add_root(plot.figures[0])

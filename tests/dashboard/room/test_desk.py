@@ -115,6 +115,7 @@ def test_a_room_ends_with_a_press_and_survives_a_page_that_is_loaded_anew(site: 
     assert site.rooms.find(code) is None
 
 
+@pytest.mark.slow
 def test_others_who_come_with_a_rooms_code_follow_it(site: Site) -> None:
     page = opened(site, present="1", guess="1")
     assert opened(site).room.card is None  # nobody presents

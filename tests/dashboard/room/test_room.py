@@ -67,6 +67,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [NUMBER, CHOICE, POINT])
 @given(raw=JSON)
 def test_whatever_is_sent_is_an_answer_or_refused(question: Question, raw: Any) -> None:

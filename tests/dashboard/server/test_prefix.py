@@ -63,6 +63,7 @@ def test_only_a_trusted_proxy_is_believed_and_nobody_says_our_header() -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_what_is_no_path_is_not_repeated(word: str) -> None:
     said = word.replace("\r", "").replace("\n", "").strip()

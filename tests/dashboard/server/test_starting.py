@@ -71,6 +71,7 @@ def test_a_port_that_this_user_may_not_open(
     refused(serve(tmp_path / "data", "--port", "80"), "may not be opened", "1024")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["nonsense", "ucx://127.0.0.1:1"])
 def test_a_scheduler_that_does_not_answer(address: str, tmp_path: Path) -> None:
     """It used to be a traceback, and a server that could train nothing."""

@@ -90,6 +90,7 @@ class Addresses(HTMLParser):
                 (self.linked if tag == "a" else self.loaded).append(value or "")
 
 
+@pytest.mark.slow
 def test_the_file_names_nothing_that_lies_elsewhere(file: str) -> None:
     for html in (file, "".join(film(file)["texts"])):
         named = Addresses(html)
@@ -131,6 +132,7 @@ def test_the_end_stands_in_the_file_and_the_moments_before_it_in_the_film(file: 
         assert words in file
 
 
+@pytest.mark.slow
 def test_words_from_a_table_stay_text(store: Store, own: str) -> None:
     html = made(store, own)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;.csv (90 rows)" in html
@@ -140,6 +142,7 @@ def test_words_from_a_table_stay_text(store: Store, own: str) -> None:
     assert len(re.findall("<script", html)) == 2
 
 
+@pytest.mark.slow
 def test_a_run_of_which_only_the_report_is_left_is_one_page_without_a_player(
     store: Store, own: str
 ) -> None:
@@ -162,6 +165,7 @@ def test_a_run_that_is_not_over_or_not_there_has_no_file(store: Store) -> None:
         made(store, "nowhere")
 
 
+@pytest.mark.slow
 def test_a_file_that_would_be_too_large_has_fewer_moments(
     store: Store, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +188,7 @@ def test_moments_are_those_of_snapshots_and_others_between_them() -> None:
     assert replay._moments([3, 4], []) == [3, 4]
 
 
+@pytest.mark.slow
 def test_a_server_has_files_made_by_other_processes(store: Store, file: str) -> None:
     replays = apart.Replays(SimpleNamespace(store=store))
     assert asyncio.run(replays.made(DEMO)).decode() == file

@@ -89,6 +89,7 @@ def classes(page: bytes) -> set[str]:
     return set(match[1].split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["", "live=over"])
 def test_theme_and_story_are_those_of_the_visitor(served: Standing, over: str) -> None:
     def look(query: str = "", **cookies: str) -> set[str]:
@@ -104,6 +105,7 @@ def test_theme_and_story_are_those_of_the_visitor(served: Standing, over: str) -
     assert look("theme=light", scant_theme="dark") == {"first"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["live=1", "run=demo-redshift", "present", "data=demo", "guess=1", "seed=3&live=over"]
 )
@@ -113,6 +115,7 @@ def test_who_asks_for_more_gets_the_live_page_at_once(served: Standing, query: s
     assert "takeover.js" not in page.body.decode()
 
 
+@pytest.mark.slow
 def test_the_static_page_lies_over_the_live_one_until_that_is_drawn(served: Standing) -> None:
     for query in ("live=over", "live=over&run=demo-redshift"):
         page = ask(f"{served.url}/redshift?{query}")
@@ -122,6 +125,7 @@ def test_the_static_page_lies_over_the_live_one_until_that_is_drawn(served: Stan
         assert "<h1>The run</h1>" in text
 
 
+@pytest.mark.slow
 def test_a_study_without_a_page_is_live(served: Standing) -> None:
     assert ask(f"{served.url}/clamp").token
     assert ask(f"{served.url}/clamp?live=over").token

@@ -64,6 +64,7 @@ def test_a_run_of_which_no_worker_has_taken_a_step(site: Site) -> None:
     assert page.bar.status.shown["text"].startswith("starting")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [0, 3])
 def test_a_run_that_diverged_says_where_and_shows_no_result(site: Site, steps: int) -> None:
     reason = f"The objective was not finite at step {steps + 1}; try fewer basis functions."

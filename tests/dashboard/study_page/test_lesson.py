@@ -148,6 +148,7 @@ def test_hidden_figures_and_sections_stay_hidden_when_a_run_has_ended(site: Site
     assert page.layout._explore.visible
 
 
+@pytest.mark.slow
 def test_a_preset_fills_the_form_and_settings_hold_over_it(site: Site) -> None:
     site.service.store.import_shipped()
     name, preset = next((n, p) for n, p in entry("redshift").presets.items() if p)
@@ -333,6 +334,7 @@ def test_the_model_asks_about_one_of_four_patches() -> None:
 # --- nobody to train ---
 
 
+@pytest.mark.slow
 def test_train_says_why_it_cannot_and_recordings_can_still_be_replayed(site: Site) -> None:
     site.service.store.import_shipped()
     site.fault = "Runs cannot start on this server: no workers."

@@ -31,6 +31,7 @@ def drawn(view: Any) -> list[list[np.ndarray]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", sorted(STUDIES))
 def test_a_run_that_is_shown_again_is_drawn_as_before(study: str, tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path / 'runs.db'}")

@@ -64,6 +64,7 @@ def test_metrics_of_all_rows_are_those_of_the_report(runs: dict[str, Any]) -> No
     assert result["accuracy"] == pytest.approx(told["accuracy"], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_pages_are_built_without_holoviews() -> None:
     script = (
         "import sys\n"

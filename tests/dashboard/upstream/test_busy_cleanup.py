@@ -43,12 +43,14 @@ def outlives_its_session(monkeypatch: pytest.MonkeyPatch) -> bool:
     return asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_session_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     busy_cleanup.install()
     busy_cleanup.install()
     assert not outlives_its_session(monkeypatch)
 
 
+@pytest.mark.slow
 def test_panel_needs_it_still(monkeypatch: pytest.MonkeyPatch) -> None:
     busy_cleanup.install()
     patched: Any = _state._schedule_busy_cleanup

@@ -51,6 +51,7 @@ class Socket(WebSocketHandler):
 MESSAGE: Any = SimpleNamespace(header_json="{}", metadata_json="{}", content_json="{}", _buffers=[])
 
 
+@pytest.mark.slow
 def test_parts_of_a_message_that_nobody_awaits(caplog: pytest.LogCaptureFixture) -> None:
     """asyncio says "Task exception was never retrieved" when such a task goes."""
 
@@ -124,6 +125,7 @@ def original(function: Any) -> Any:
     return function.__wrapped__
 
 
+@pytest.mark.slow
 def test_tornado_needs_it_still(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 
+import pytest
 from scant.dashboard.upstream import one_log_line
 
 HANDLERS = (
@@ -27,5 +28,6 @@ def test_bokeh_writes_each_line_once() -> None:
         logger.handlers = kept
 
 
+@pytest.mark.slow
 def test_the_libraries_need_it_still() -> None:
     assert subprocess.run([sys.executable, "-c", HANDLERS], check=False).returncode == 2

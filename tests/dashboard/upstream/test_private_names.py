@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests.paths import ROOT
 
 UPSTREAM = ROOT / "dashboard" / "upstream"
@@ -65,10 +67,12 @@ def faults(files: list[Path]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_private_names_of_libraries_are_touched_in_upstream_only() -> None:
     assert faults(FILES) == []
 
 
+@pytest.mark.slow
 def test_the_rule_finds_what_upstream_touches() -> None:
     result = faults([*FILES, *sorted(UPSTREAM.glob("*.py"))])
     for name in ("_state of panel.io.state", "_tornado", "_PATCHED_CURDOCS", "_session"):

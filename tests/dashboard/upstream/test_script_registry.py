@@ -11,6 +11,7 @@ from panel.links import Callback
 from scant.dashboard.upstream import script_registry
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("released", [True, False], ids=["patched", "needed still"])
 def test_a_page_goes_only_with_the_patch(released: bool) -> None:
     button = pn.widgets.Button()

@@ -54,6 +54,7 @@ def named(sweep: Sweep) -> str:
     return f"{sweep.model}-{sweep.method}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sweep", SWEEPS, ids=named)
 def test_every_method_takes_a_step(sweep: Sweep) -> None:
     if why := sweep.cases()[0].refused():
@@ -66,12 +67,14 @@ def test_every_method_takes_a_step(sweep: Sweep) -> None:
 OURS = [s for s in SWEEPS if s.cuda and s.method.startswith("Scant")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sweep", OURS, ids=named)
 def test_every_model_takes_a_step_where_its_rows_are(sweep: Sweep) -> None:
     with pretended() as device:
         sweep.build(on=On(device), **tiny(sweep))()
 
 
+@pytest.mark.slow
 def test_a_tensor_that_a_step_makes_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     bound = SVGP.row_elbo
     monkeypatch.setattr(SVGP, "row_elbo", lambda self: (bound(self) + torch.zeros(2)).sum())
@@ -148,6 +151,7 @@ def test_the_loop_leaves_out_the_warm_up_and_counts_rounds() -> None:
     assert timed(lambda: calls.append(1), CPU, rounds=7, seconds=0).rounds == 3
 
 
+@pytest.mark.slow
 def test_memory_sees_what_a_step_took_and_gave_back() -> None:
     memory = Memory(CPU)
     if memory.risen() is None:
@@ -158,6 +162,7 @@ def test_memory_sees_what_a_step_took_and_gave_back() -> None:
     assert 25 < (memory.risen() or 0) < 60
 
 
+@pytest.mark.slow
 def test_threads_are_as_before_afterwards() -> None:
     before = torch.get_num_threads()
     with undisturbed():
@@ -165,6 +170,7 @@ def test_threads_are_as_before_afterwards() -> None:
     assert torch.get_num_threads() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sweep", [s for s in SWEEPS if not s.double], ids=named)
 def test_single_precision_is_that_of_the_step(sweep: Sweep) -> None:
     """No result of double precision is wider than the rows; GPyTorch factors in it throughout."""
@@ -187,6 +193,7 @@ class Doubles(TorchDispatchMode):
         return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [math.nan, torch.tensor(math.nan)])
 def test_a_step_that_comes_to_nothing_has_no_figure(
     monkeypatch: pytest.MonkeyPatch, value: object
@@ -199,6 +206,7 @@ def test_a_step_that_comes_to_nothing_has_no_figure(
     assert read["ms"].isna().all()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_here_has_a_row_that_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -259,6 +267,7 @@ def test_a_graph_is_captured_after_its_warm_up_from_gradients_of_none(
 FIXED = {"gpz", "mtgpa", "hmogp_lv", "lvmogp", "hgp", "sclvm", "bgplvm", "dgplvm", "dfgp"}
 
 
+@pytest.mark.slow
 def test_every_model_of_fixed_shapes_has_an_objective_to_capture() -> None:
     found = {
         sweep.model
@@ -278,6 +287,7 @@ def test_the_gradient_of_a_trainer_is_that_of_its_objective() -> None:
     assert float(there) == pytest.approx(step(), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_graph_has_a_row_and_one_that_cannot_be_is_no_failure(
     monkeypatch: pytest.MonkeyPatch,
@@ -344,6 +354,7 @@ def test_growth_is_the_power_of_the_size() -> None:
     assert list(grown["from"]) == [100, 10]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_the_command_writes_a_table_and_a_page_that_needs_nothing(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
@@ -366,6 +377,7 @@ def test_the_command_writes_a_table_and_a_page_that_needs_nothing(tmp_path: Path
     assert "href=" not in body
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_cuda_it_says_so(tmp_path: Path) -> None:
@@ -377,6 +389,7 @@ def test_without_cuda_it_says_so(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_case_that_fails_says_why_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

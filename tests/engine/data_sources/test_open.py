@@ -141,6 +141,7 @@ def test_exports_hold_no_formulas() -> None:
     assert not back.iloc[0, 0].startswith("=")
 
 
+@pytest.mark.slow
 def test_no_torch_comes_along() -> None:
     code = (
         "import sys, scant.tables.read, scant.tables.images.archives, scant.data_sources.open as d;"

@@ -46,6 +46,7 @@ def test_mean_and_variance_are_kept(c: int, most: int) -> None:
     assert (few[2] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("c", "far"), [(14, 0.12), (60, 0.15)])
 def test_near_to_the_whole_and_nearer_than_its_heaviest(c: int, far: float) -> None:
     full = mixtures(100, c)

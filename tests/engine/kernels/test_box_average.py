@@ -58,6 +58,7 @@ def _intervals(rows):
     return Interval(X[:, 0], X[:, 1]), Interval(X[:, 2], X[:, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengthscale", [1.0, 0.37, 5e3])
 def test_nine_digits_at_every_width_and_distance(lengthscale):
     rng = random.Random(int(lengthscale * 100))
@@ -185,6 +186,7 @@ def test_a_weighted_set_is_the_sum_of_its_pieces():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["eq", "matern32"])
 def test_gradients_are_those_of_differences(shape):
     g = torch.Generator().manual_seed(3)

@@ -57,6 +57,7 @@ def without_list(rows: PatchRows, monkeypatch: pytest.MonkeyPatch) -> PatchRows:
     return replace(rows, levels=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [BLACK_AND_WHITE, FEW, GREY])
 @pytest.mark.parametrize(("channels", "own"), [(1, True), (1, False), (2, True)])
 def test_images_with_images_are_the_double_sum(channels: int, own: bool, levels: int) -> None:
@@ -119,6 +120,7 @@ class Sums(torch.nn.Module):
         return self.kernel.inducing(z), self.kernel.cross(z, rows), self.kernel.diagonal(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["transform", "list", "own", "chunks"])
 def test_gradients_are_those_of_finite_differences(
     way: str, monkeypatch: pytest.MonkeyPatch

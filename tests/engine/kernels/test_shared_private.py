@@ -22,6 +22,7 @@ def _case(shared=2, private=2, classes=CLASSES):
 SPACES = [(2, 2), (3, 0), (0, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "private"), SPACES)
 @torch.no_grad()
 def test_psi_statistics_agree_with_monte_carlo(shared, private):
@@ -77,6 +78,7 @@ def test_classes_meet_in_the_shared_space_alone():
     assert bool((torch.linalg.eigvalsh(shared + private) > -1e-12).all())
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_finite_differences():
     kernel, mean, variance, label, Z, Z_class, _ = _case()
     names = [name for name, _ in kernel.named_parameters()]

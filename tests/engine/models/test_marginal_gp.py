@@ -22,6 +22,7 @@ def _covariance(a: np.ndarray, b: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return wave + math.exp(2 * theta[2]) * a[:, None] * b + 1
 
 
+@pytest.mark.slow
 def test_moments_are_those_of_the_posterior_of_the_hyperparameters() -> None:
     x, y = _wave(10)
     asked = np.array([-2.0, -0.4, 0.1, 1.0, 2.5])

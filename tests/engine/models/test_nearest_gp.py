@@ -38,6 +38,7 @@ def test_with_all_rows_as_neighbors_it_is_the_exact_gp(monkeypatch: pytest.Monke
     np.testing.assert_allclose(noise / variances, known, rtol=1e-6)  # each part by its own share
 
 
+@pytest.mark.slow
 def test_a_density_has_two_peaks_where_rows_that_look_alike_went_two_ways() -> None:
     generator = np.random.default_rng(2)
     x, side = generator.normal(size=(1200, 2)), generator.choice([-1.0, 1.0], 1200)
@@ -65,6 +66,7 @@ def test_rows_without_themselves_are_the_others() -> None:
     assert not (near == torch.arange(50).unsqueeze(1)).any()
 
 
+@pytest.mark.slow
 def test_it_finds_the_input_of_no_use_and_the_noise() -> None:
     x, y = rows(600)
     model = NearestGP.of(x[:500], y[:500], search=QUICK)

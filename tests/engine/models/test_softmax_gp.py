@@ -45,6 +45,7 @@ def test_inputs_fill_gaps_and_say_so(ranks: bool) -> None:
         assert new[0, 0] == made[3, 0]
 
 
+@pytest.mark.slow
 def test_a_mixture_tells_classes_and_keeps() -> None:
     x, label = rings(100, 1)
     x[::9, 1] = np.nan
@@ -61,6 +62,7 @@ def test_a_mixture_tells_classes_and_keeps() -> None:
     assert (other.probability(new).argmax(1) == truth).mean() > 0.65
 
 
+@pytest.mark.slow
 def test_rows_left_out_are_not_seen() -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(size=(80, 3))
@@ -81,6 +83,7 @@ def test_columns_that_say_nothing_have_little_weight() -> None:
     assert (scale**2).mean() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_class_of_two_rows_is_learned() -> None:
     x, label = rings(40, 5)
     label = np.r_[np.minimum(label, 1), 2, 2]

@@ -122,6 +122,7 @@ def test_what_cannot_be_learned_from_ends_in_a_sentence(change, sentence):
         StudentT.build(**({"X": x, "y": y} | change))
 
 
+@pytest.mark.slow
 def test_the_sparse_gp_of_gpytorch_learns_targets_and_classes():
     x, y = rows(150)
     new, truth = rows(200, seed=3)

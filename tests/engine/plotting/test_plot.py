@@ -12,7 +12,7 @@ from scant.errors import NotFound
 from scant.store import Store
 from scant.studies import STUDIES
 
-from tests.dashboard.test_notebooks import TINY
+from tests.tiny import TINY
 
 
 def element(layout: Any, title: str, kind: type) -> Any:
@@ -35,6 +35,7 @@ def fits() -> Any:
     return fitted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_figure_is_drawn_and_the_curve_is_the_runs(fits: Any, study: str) -> None:
     run = fits(study)
@@ -46,6 +47,7 @@ def test_every_figure_is_drawn_and_the_curve_is_the_runs(fits: Any, study: str) 
     assert hv.render(layout, backend="bokeh").children
 
 
+@pytest.mark.slow
 def test_predictions_have_the_whole_deviation_as_their_band(fits: Any) -> None:
     run = fits("redshift")
     a, title = run.report.arrays, "Prediction against truth"
@@ -70,6 +72,7 @@ def test_a_surface_has_the_cells_where_they_lie(fits: Any) -> None:
     assert np.array_equal(cells[0], mean[:ages])  # the first dimension runs fastest
 
 
+@pytest.mark.slow
 def test_replicas_have_the_bands_of_new_measurements(fits: Any) -> None:
     run = fits("genes")
     a, name = run.report.arrays, run.study.metadata["shown"][0]
@@ -79,6 +82,7 @@ def test_replicas_have_the_bands_of_new_measurements(fits: Any) -> None:
     assert area.dimension_values("mean") == pytest.approx(low)
 
 
+@pytest.mark.slow
 def test_matrices_stand_in_the_order_of_the_report(fits: Any) -> None:
     run = fits("omniglot")
     a = run.report.arrays
@@ -90,6 +94,7 @@ def test_matrices_stand_in_the_order_of_the_report(fits: Any) -> None:
     assert np.array_equal(bars.dimension_values("accuracy"), a["accuracy"], equal_nan=True)
 
 
+@pytest.mark.slow
 def test_latent_places_and_scores_are_those_of_the_report(fits: Any) -> None:
     run = fits("mitosis")
     a = run.report.arrays
@@ -101,12 +106,14 @@ def test_latent_places_and_scores_are_those_of_the_report(fits: Any) -> None:
     assert np.array_equal(curve.dimension_values("precision"), a["pr"][0, 1], equal_nan=True)
 
 
+@pytest.mark.slow
 def test_scores_of_methods_are_means_over_splits(fits: Any) -> None:
     run = fits("multiview")
     bars = element(run.plot(), "Scores of the methods", hv.Bars)
     assert bars.dimension_values(1) == pytest.approx(run.report.arrays["scores"].mean(1))
 
 
+@pytest.mark.slow
 def test_label_efficiency_is_that_of_the_session(fits: Any) -> None:
     run = fits("clamp")
     curve = element(run.plot(), "Label efficiency", hv.Curve)

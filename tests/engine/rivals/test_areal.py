@@ -67,6 +67,7 @@ def test_many_counts_leave_no_doubt_and_few_borrow_from_neighbors() -> None:
     assert 0.015 < shy.rate()[2] < 0.045
 
 
+@pytest.mark.slow
 def test_a_related_task_tells_the_parts_of_a_group() -> None:
     rng = np.random.default_rng(1)
     rates = 0.02 * np.exp(rng.normal(0, 0.8, 6))

@@ -95,6 +95,7 @@ def test_a_comparison_tells_its_parts_and_keeps_what_the_report_knew_of_gaps() -
     assert back.report.verdict == made
 
 
+@pytest.mark.slow
 def test_rows_with_gaps_are_asked_of_rivals_that_have_seen_gaps() -> None:
     truth = RNG.uniform(0, 1, 500)
     x = truth[:, None] + 0.05 * RNG.normal(size=(500, 2))

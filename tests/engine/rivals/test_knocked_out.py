@@ -53,6 +53,7 @@ def test_what_no_row_lacks_stays_in_every_copy() -> None:
     assert len(with_copies(X, Y, nothing, 0)[0]) == len(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), list(methods()), ids=[n for n, _ in methods()])
 def test_rows_with_gaps_are_answered_better_than_by_filling_in(name: str, method: Method) -> None:
     mean, variance = ask(method, X, Y, BLOCKS, LESS, 0)
@@ -63,6 +64,7 @@ def test_rows_with_gaps_are_answered_better_than_by_filling_in(name: str, method
     assert 0.4 < np.mean(z**2) < 2.0  # a forest's deviation is rather large
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), list(methods()), ids=[n for n, _ in methods()])
 def test_whole_rows_are_asked_of_a_fit_to_whole_rows(name: str, method: Method) -> None:
     both = np.concatenate([LESS[:20], ASKED[:20]])

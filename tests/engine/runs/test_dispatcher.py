@@ -70,6 +70,7 @@ def test_a_server_that_has_hours_to_put_down_closes_though_its_database_is_locke
     lived(tmp_path, story)
 
 
+@pytest.mark.slow
 def test_servers_that_could_not_say_that_they_live_are_given_the_time_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

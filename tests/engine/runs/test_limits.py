@@ -353,6 +353,7 @@ def test_a_run_that_has_used_its_hours_is_stopped_in_order_and_says_why(url: str
     lived(story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heeded", [False, True])
 def test_a_step_without_end_loses_its_worker_and_a_conclusion_gets_more_time(
     heeded: bool, url: str, monkeypatch: pytest.MonkeyPatch

@@ -20,7 +20,7 @@ from toy import entry, memory
 
 from tests.engine.runs.driver import Driver, database, in_process, trust_toy
 
-pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180), pytest.mark.slow]
 SLOW = {"delay": 0.02, "max_steps": 4000}
 
 

@@ -75,6 +75,7 @@ def steps_of(server: RunService, run: str) -> list[int]:
     return server.store.trace(run).step.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["locked", "full"])
 def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
     tmp_path: Path, trouble: str
@@ -110,6 +111,7 @@ def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
     lived(tmp_path, story)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_heard_is_not_given_up_while_the_server_waits_for_its_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +347,7 @@ def test_a_server_whose_database_is_locked_comes_up_when_it_is_free(tmp_path: Pa
     lived(tmp_path, story)
 
 
+@pytest.mark.slow
 def test_a_server_closes_though_its_database_does_not_answer(tmp_path: Path) -> None:
     async def story(url: str) -> None:
         server, client, run = await running(url)
@@ -365,6 +368,7 @@ def test_a_server_closes_though_its_database_does_not_answer(tmp_path: Path) -> 
     lived(tmp_path, story)
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_costs_its_steps_and_not_the_run(tmp_path: Path) -> None:
     async def story(url: str) -> None:
         server, client, run = await running(url)

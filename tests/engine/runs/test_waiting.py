@@ -14,6 +14,7 @@ from tests.engine.runs.fake_worker_client import running, until
 pytestmark = pytest.mark.usefixtures("toy")
 
 
+@pytest.mark.slow
 def test_a_wait_follows_the_pace_of_the_run_ahead_and_a_late_one_promises_nothing(
     tmp_path: Path,
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from scant import sklearn as estimators
 from scant.sklearn import (
     DFGPClassifier,
@@ -33,6 +34,7 @@ def test_no_estimator_is_left_out() -> None:
     assert {type(e).__name__ for e in EVERY} == set(estimators.__all__)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(EVERY)
 def test_estimator_passes_scikit_learns_check(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

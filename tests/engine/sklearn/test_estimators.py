@@ -67,6 +67,7 @@ def seeded(state: int) -> torch.Generator:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", QUICK, ids=lambda e: type(e).__name__)
 def test_the_same_seed_gives_the_same_numbers_also_after_pickling(estimator: Any) -> None:
     model, X, y = quick(estimator)
@@ -81,6 +82,7 @@ def test_the_same_seed_gives_the_same_numbers_also_after_pickling(estimator: Any
     assert 1 <= model.n_iter_ <= model.max_iter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", QUICK, ids=lambda e: type(e).__name__)
 def test_names_of_a_frame_are_kept_and_demanded(estimator: Any) -> None:
     model, X, y = quick(estimator)
@@ -92,6 +94,7 @@ def test_names_of_a_frame_are_kept_and_demanded(estimator: Any) -> None:
         model.predict(frame[["b", "a", "c"]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", QUICK, ids=lambda e: type(e).__name__)
 def test_pipeline_search_and_cross_validation(estimator: Any) -> None:
     model, X, y = quick(estimator)
@@ -208,6 +211,7 @@ def test_missing_values_of_sclvm_tell_nothing() -> None:
     np.testing.assert_allclose(p[0], shares, atol=0.02)
 
 
+@pytest.mark.slow
 def test_sclvm_transforms_to_a_frame_with_names() -> None:
     model, X, y = quick(QUICK[5])
     frame = model.set_output(transform="pandas").fit_transform(X, y)
@@ -284,6 +288,7 @@ def test_values_are_predicted_as_well_as_by_linear_regression(model: BaseEstimat
     assert clone(model).fit(X, y).score(X_test, y_test) > linear - 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

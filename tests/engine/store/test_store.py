@@ -237,6 +237,7 @@ def test_how_long_runs_take_is_learnt_from_those_that_ran_through(store: Store) 
 FRAME = pd.DataFrame({"g": [1.5, math.nan, 3.0], "=cmd": [1, 2, 3], "z": [0.1, 0.2, 0.3]})
 
 
+@pytest.mark.slow
 def test_an_upload_comes_back_until_it_is_deleted(store: Store) -> None:
     about = {"owner": "ada", "name": "mine.csv", "study": "redshift"}
     upload = store.add_upload(FRAME, sha256="f00", notes=["a note"], **about)

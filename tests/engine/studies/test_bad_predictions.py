@@ -18,6 +18,8 @@ from scant.studies.predicted_table import checked
 from scant.studies.protocol import FittedStudy
 from scant.training.prediction import predict_own
 
+pytestmark = pytest.mark.slow
+
 # The least that fits, and a column of numbers that `predict` reads.
 SMALL = {
     "aggregation": ({"max_steps": 2}, "age_lo"),

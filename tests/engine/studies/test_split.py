@@ -114,6 +114,7 @@ def test_the_seed_of_a_fit_draws_no_other_demonstration() -> None:
     assert result.parse("demo", {"seed": 3}).data_seed == result.presets["demo"]["data_seed"]
 
 
+@pytest.mark.slow
 def test_fit_on_everything_predicts_from_all_rows_and_keeps_the_scores() -> None:
     once = list(fit("redshift", galaxies(), device="cpu", **FAST))
     run = fit("redshift", galaxies(), device="cpu", refit="everything", **FAST)
@@ -136,6 +137,7 @@ def test_fit_on_everything_predicts_from_all_rows_and_keeps_the_scores() -> None
     assert not (kept["mean"] == split["mean"]).any()
 
 
+@pytest.mark.slow
 def test_a_pause_while_it_fits_on_everything_loses_only_that_fit() -> None:
     def run(checkpoint: bytes | None, control: Control | None = None) -> Fit:
         values = {**FAST, "refit": "everything"}

@@ -265,6 +265,7 @@ def test_a_quote_that_is_never_closed(survey: pd.DataFrame) -> None:
     refused(csv(survey).replace(b"\n2", b'\n"2', 1), "mine.csv")
 
 
+@pytest.mark.slow
 def test_damaged_files_end_in_sentences_and_never_in_a_crash(survey: pd.DataFrame) -> None:
     rng = np.random.default_rng(0)
     whole = csv(survey)

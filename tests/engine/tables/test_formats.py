@@ -50,6 +50,7 @@ def fitted() -> FittedStudy:
     return run.study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_table_is_the_same_in_every_format_and_wherever_it_is_read(
     ending: str, frame: pd.DataFrame, fitted: FittedStudy, tmp_path: Path

@@ -100,6 +100,7 @@ def test_a_column_by_which_rows_are_divided_is_no_input(houses: pd.DataFrame) ->
     assert run.study.metadata["reading"]["levels"] == {"garden": ["no", "yes"]}
 
 
+@pytest.mark.slow
 def test_later_tables_are_read_as_the_first_one(houses: pd.DataFrame, tmp_path: Path) -> None:
     run = scant.fit("mitosis", houses.assign(label=houses["area"] > 0), max_steps=3, own=False,
                     device="cpu")  # fmt: skip

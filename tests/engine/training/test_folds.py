@@ -105,6 +105,7 @@ def one_rival(monkeypatch: pytest.MonkeyPatch) -> None:
 QUICK = {"n_basis": 5, "max_steps": 4, "own": True, "target": "z"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_rival")
 def test_the_card_is_of_all_folds_and_the_table_of_the_first(
     monkeypatch: pytest.MonkeyPatch,
@@ -129,6 +130,7 @@ def test_the_card_is_of_all_folds_and_the_table_of_the_first(
     assert result.point.theirs == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_rival")
 def test_a_stop_ends_the_folds() -> None:
     control = Control()

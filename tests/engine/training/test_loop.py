@@ -264,6 +264,7 @@ REDSHIFT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 3, 4, 9, 14])
 def test_a_resumed_redshift_run_is_the_uninterrupted_one(step: int) -> None:
     whole = list(scant.fit("redshift", **REDSHIFT))

@@ -24,6 +24,7 @@ MAPPING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refit", ["no", "everything"])
 def test_what_the_wizard_was_told_holds_for_every_later_table(tmp_path: Path, refit: str) -> None:
     at = np.arange(60)

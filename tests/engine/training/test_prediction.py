@@ -24,6 +24,8 @@ from scant.training.prediction import predict_file, predict_own, predict_upload
 
 from tests.paths import TEMPLATES
 
+pytestmark = pytest.mark.slow
+
 TINY = {"n_basis": 2, "max_steps": 2, "restarts": 1}
 
 

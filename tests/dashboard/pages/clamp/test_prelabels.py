@@ -42,6 +42,7 @@ def given() -> list[Label]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_a_thousand_labels_make_the_round_unchanged(form: Format, store: Store) -> None:
     file = io.BytesIO()

@@ -157,6 +157,7 @@ def test_class_bound_is_the_integral_of_the_other_over_hidden_targets():
     assert math.isclose(float(class_bound(e, t, mean, noise)), expected, rel_tol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["rbf", "linear"])
 def test_sampled_bound_is_on_average_the_closed_one(output):
     x, y = regression(15)
@@ -174,6 +175,7 @@ def test_sampled_bound_is_on_average_the_closed_one(output):
         assert abs(float(some.mean()) - closed) < 4 * float(some.std()) / len(some) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["rbf", "linear"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_closed_bound_is_below_the_evidence(output, seed):
@@ -238,6 +240,7 @@ def test_one_hidden_neuron_alone_is_a_sparse_gp():
     assert float(variance.detach().max()) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_training_learns_what_is_there(bound):
     x, y = regression(200)
@@ -249,6 +252,7 @@ def test_training_learns_what_is_there(bound):
     assert 0.88 < float(inside) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_a_neuron_for_each_view_finds_the_one_that_matters(bound):
     views, t = classes(200)
@@ -265,6 +269,7 @@ def test_a_neuron_for_each_view_finds_the_one_that_matters(bound):
     assert expected_calibration_error(sure.numpy(), right.numpy()) < 0.1
 
 
+@pytest.mark.slow
 def test_probabilities_of_noisy_classes_are_calibrated():
     """Classes are drawn with known probabilities, which the model has to find."""
     x = normal(600, 2)
@@ -299,6 +304,7 @@ def test_a_training_goes_on_bit_by_bit(bound, likelihood):
         assert torch.equal(a, b)
 
 
+@pytest.mark.slow
 def test_censored_rows_pull_predictions_up():
     """Half of the long times are cut off: taken for deaths, they make all times short."""
     x = normal(300, 1)

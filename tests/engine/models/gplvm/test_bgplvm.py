@@ -145,6 +145,7 @@ class _Bound(torch.nn.Module):
         return self.model.bound()
 
 
+@pytest.mark.slow
 def test_training_finds_one_dimension_and_places_new_rows():
     Y = curves(n=80, d=10)
     model = trained(Y[:60], 300, q=2, m=10)
@@ -222,6 +223,7 @@ def test_placing_is_a_bound_that_agrees_with_the_row_of_training():
     torch.testing.assert_close(bound(bound.fixed(y), placed.mean, placed.std**2), placed.bound)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_rows_are_placed_where_their_bound_has_no_slope():
     """Also from far away, and each as if it were alone."""

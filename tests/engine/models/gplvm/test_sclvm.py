@@ -71,6 +71,7 @@ def test_classes_without_a_shared_space_are_models_of_their_own():
     torch.testing.assert_close(both.bound(), total)
 
 
+@pytest.mark.slow
 def test_rare_rows_are_found_and_probabilities_mean_it(model):
     evidence = model.class_log_evidence(rare(seed=1)[0])
     label = rare(seed=1)[1]

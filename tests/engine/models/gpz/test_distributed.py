@@ -40,6 +40,7 @@ def gradient(log_evidence: LogEvidence) -> tuple[float, Tensor]:
     return value.item(), torch.cat([s.ravel() for s in slopes])
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_evidence_of_one(processes: Processes) -> None:
     X, y, model = table()
 
@@ -54,6 +55,7 @@ def test_two_processes_give_the_evidence_of_one(processes: Processes) -> None:
     torch.testing.assert_close(other, slope, rtol=1e-10, atol=1e-10 * float(slope.abs().max()))
 
 
+@pytest.mark.slow
 def test_a_lost_process_takes_no_row_with_it(processes: Processes) -> None:
     X, y, model = table()
 

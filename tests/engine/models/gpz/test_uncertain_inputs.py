@@ -92,6 +92,7 @@ def test_noisy_inputs_equal_sampling(covariance, joint, full):
     _close(got, model.predict(draws))
 
 
+@pytest.mark.slow
 def test_missing_and_noisy_inputs_are_near_sampling():
     """5.44-5.66 is an approximation: its Table 5.3 counts z-scores against samples, near 0.2."""
     model, X, _, g = _fitted(mixture="data")
@@ -255,6 +256,7 @@ def test_training_basis_is_that_of_the_thesis():
         torch.testing.assert_close(phi[j], expected, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_training_with_holes_beats_dropping_the_rows():
     X, y, g = _data(n=600)
     test_X, test_y, _ = _data(seed=1)

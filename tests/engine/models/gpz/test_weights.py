@@ -52,6 +52,7 @@ def _sinc(n, g):
     return x, moved, psi, y, sigma
 
 
+@pytest.mark.slow
 def test_sinc_recovers_its_noise_function():
     x, _, _, y, sigma = _sinc(4000, torch.Generator().manual_seed(0))
     model = _fit(x[:, None], y, 40, 150)
@@ -64,6 +65,7 @@ def test_sinc_recovers_its_noise_function():
     assert got.model_variance.mean() < 0.05 * got.noise_variance.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("het", "covariance"), [(False, "GL"), (True, "VL")])
 def test_table_5_4_order_of_methods(het, covariance):
     """RMSE: deterministic > noise as input or as cost > expected RBF (.083 > .055, .054 > .030)."""
@@ -119,6 +121,7 @@ def fitted():
     return fit(0, 1), fit(0), fit(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixture", ["basis", "data"])
 def test_table_5_2_a_missing_band_agrees_with_a_model_without_it(fitted, mixture):
     """Mean log-likelihoods of the thesis: p(z|x) .4316 and .4312, p(z|y) 1.2716 and 1.2664."""

@@ -28,6 +28,7 @@ def _model(name, seed=0, **options):
     return model, rows, output, label, g
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_each_learns_by_its_name(name):
     x, output, label = _clusters()
@@ -40,6 +41,7 @@ def test_each_learns_by_its_name(name):
     assert torch.equal(got.probability, model.probabilities(model.kernel.prepare(other), output))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mg-m", "g-m"])
 def test_the_softmax_itself_is_above_augment_and_reduce(name):
     """The same q(u) and mixing matrix, by Monte Carlo and by the closed bound."""

@@ -31,6 +31,7 @@ def _training(seed=0, **other):
     return MOGPARTrainer(model, rows, output, label, g, **{"batch": 15} | other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampled", [0, 1, 3])
 def test_it_learns_to_tell_classes_of_all_outputs_apart(sampled):
     training = _training(sampled=sampled)

@@ -72,6 +72,7 @@ def test_gradients_count_that_the_mode_moves(kind: str) -> None:
         assert float(p.grad.view(-1)[0]) == pytest.approx(slope, rel=0.1, abs=0.05), name
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_parts_add_up_to_what_is_known_and_are_as_uncertain_as_samples_say() -> None:
     model = _model(tasks=1)

@@ -96,6 +96,7 @@ def test_a_covariance_without_a_factor_is_a_wall_to_the_fit_and_no_end_of_it(mon
     assert (exact.noise().log() - start).abs().max() <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inducing", [4, 12])
 def test_the_bound_is_below_the_marginal_likelihood(inducing):
     data = _data()
@@ -147,6 +148,7 @@ def test_one_task_is_area_to_point_kriging():
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_posterior_averages_are_averages_of_the_posterior():
     """The mean over a box is the mean of the means in it; its variance is less than theirs."""
     data = _data()
@@ -160,6 +162,7 @@ def test_posterior_averages_are_averages_of_the_posterior():
     assert whole.variance.item() < parts.variance.mean().item()
 
 
+@pytest.mark.slow
 def test_a_difference_of_supports_has_no_offset():
     data = _data()
     model, g = _model(data, inducing=15)

@@ -152,6 +152,7 @@ def test_mtgpa_keeps_the_keys_of_its_state():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_kernels_of_the_users_own_take_the_place_of_the_models():
     kernels = [
         ScaleKernel(PeriodicKernel()) + LinearKernel(),

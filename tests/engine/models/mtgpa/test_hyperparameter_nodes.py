@@ -29,6 +29,7 @@ def _fitted(data, tasks=1):
     return model
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_a_dense_grid_over_two_hyperparameters():
     data, _, _ = _drawn(24, torch.Generator().manual_seed(3))
     model = _fitted(data)
@@ -66,6 +67,7 @@ def test_predictions_are_those_of_a_dense_grid_over_two_hyperparameters():
     assert ours_off < 0.5 * (narrow / deviation).log().abs().mean()
 
 
+@pytest.mark.slow
 def test_intervals_of_few_rows_hold():
     g = torch.Generator().manual_seed(1)
     inside, density = {"point": [], "nodes": []}, {"point": [], "nodes": []}
@@ -84,6 +86,7 @@ def test_intervals_of_few_rows_hold():
     assert float(torch.stack(density["nodes"]).mean() - torch.stack(density["point"]).mean()) > 0.1
 
 
+@pytest.mark.slow
 def test_rows_left_out_are_predicted_by_the_others():
     data = _data(12)
     over_nodes = NodesGP.around(_fitted(data, tasks=2))

@@ -164,6 +164,7 @@ def test_a_linear_mean_is_in_moments_and_in_the_gaussian_of_gpytorch(name: str) 
         torch.testing.assert_close(f.variance.reshape(7, -1).mT.reshape(columns), variances)
 
 
+@pytest.mark.slow
 def test_slopes_are_found_by_counts_over_boxes_and_by_averages() -> None:
     g = torch.Generator().manual_seed(0)
     lower = 8 * _rand(120, 1)

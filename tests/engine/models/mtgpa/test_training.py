@@ -54,6 +54,7 @@ def _start(scheme="adam", data=None, likelihoods=("gaussian", "gaussian"), seed=
     return MTGPATrainer(model, data, g, scheme, **train)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "steps"), [("adam", 250), ("natural", 80), ("em", 300)])
 def test_a_second_task_is_predicted_where_it_has_no_data(scheme, steps):
     training = _start(scheme, rate=0.05, natural_rate=0.7)

@@ -80,6 +80,7 @@ def cases(request: pytest.FixtureRequest) -> tuple[Study, pd.DataFrame]:
     return study, frame
 
 
+@pytest.mark.slow
 def test_cases_of_parts_add_up_to_those_of_the_whole(cases: tuple[Study, pd.DataFrame]) -> None:
     study, _ = cases
     whole = shapely.box(-79, 35, -77.5, 36.5)
@@ -129,6 +130,7 @@ def test_counts_that_vary_more_than_poisson_are_said_to(spread: float) -> None:
     assert any("choose likelihood negative_binomial" in note for note in notes) == bool(spread)
 
 
+@pytest.mark.slow
 def test_rates_per_thousand_become_counts_and_rates_again() -> None:
     shapes, rng = squares(5), np.random.default_rng(1)
     exposure = rng.integers(2000, 9000, 25).astype(float)
@@ -228,6 +230,7 @@ def test_what_cannot_be_people_is_said() -> None:
 # --- known errors -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inference", ["exact", "variational"])
 def test_rows_with_large_errors_count_less_and_errors_widen_what_is_told(inference: str) -> None:
     rng = np.random.default_rng(0)
@@ -279,6 +282,7 @@ def test_rates_of_few_people_are_noisier() -> None:
 # --- covariates ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_attributes_of_a_map_enter_linearly_and_must_be_there_for_predictions(
     tmp_path: Path,
 ) -> None:
@@ -313,6 +317,7 @@ def test_attributes_of_a_map_enter_linearly_and_must_be_there_for_predictions(
         list(fit("aggregation", path, device="cpu", own=False, **{**own, "covariates": "wealth"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["gaussian", "poisson"])
 def test_columns_called_covariates_are_no_dimensions(likelihood: str) -> None:
     rng = np.random.default_rng(0)
@@ -343,6 +348,7 @@ def test_columns_called_covariates_are_no_dimensions(likelihood: str) -> None:
 # --- polygons, points and times together ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["gaussian", "poisson"])
 def test_districts_over_years_with_stations_at_moments(likelihood: str) -> None:
     shapes, rng = squares(4), np.random.default_rng(0)

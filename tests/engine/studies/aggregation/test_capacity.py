@@ -22,6 +22,7 @@ from scant.training.api import restore
 SPEC = entry("aggregation")
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(4, 30_000), min_size=1, max_size=20),
     st.integers(1, 3),
@@ -60,6 +61,7 @@ def test_maps_of_counts_take_fewer_rows_a_step_and_covariates_are_no_dimensions(
     assert parts(people, 6000, counts).train == 2400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smooth", [True, False])
 def test_the_kernel_of_points_is_chosen_by_its_evidence_and_comes_back(smooth: bool) -> None:
     rng = np.random.default_rng(0)
@@ -79,6 +81,7 @@ def test_the_kernel_of_points_is_chosen_by_its_evidence_and_comes_back(smooth: b
     assert np.array_equal(back.predict(table)["mean"], run.study.predict(table)["mean"])
 
 
+@pytest.mark.slow
 def test_boxes_keep_the_kernel_whose_averages_are_exact() -> None:
     x = np.arange(30.0)
     table = pd.DataFrame({"task": "a", "x_lo": x, "x_hi": x + 1, "y": np.sin(x / 3)})
@@ -90,6 +93,7 @@ def test_boxes_keep_the_kernel_whose_averages_are_exact() -> None:
     assert end.state.value != "diverged"
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_tell_the_hyperparameters_and_all_the_posterior(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

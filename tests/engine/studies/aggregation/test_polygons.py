@@ -260,6 +260,7 @@ def districts_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, P
     return restore("aggregation", settings.values(), blob, "cpu"), report, folder
 
 
+@pytest.mark.slow
 def test_a_smooth_field_is_found_better_than_by_districts_own_means(
     districts_run: tuple[Any, Any, Path],
 ) -> None:
@@ -312,6 +313,7 @@ def test_a_model_of_a_map_needs_a_map(districts_run: tuple[Any, Any, Path]) -> N
         study.predict(pd.DataFrame({"task": ["all"], "x": [1.0]}))
 
 
+@pytest.mark.slow
 def test_sites_help_districts_as_a_task_of_their_own(tmp_path: Path) -> None:
     shapes, rng = districts(12), np.random.default_rng(0)
     sites = shapely.points(rng.uniform(REGION[:2], REGION[2:], (25, 2)))
@@ -335,6 +337,7 @@ def test_sites_help_districts_as_a_task_of_their_own(tmp_path: Path) -> None:
     assert np.sqrt(np.mean(error**2)) < 0.25 * averages(cells).std()
 
 
+@pytest.mark.slow
 def test_counts_over_polygons_are_learned_variationally(tmp_path: Path) -> None:
     shapes = districts(20)
     rate = averages(shapes, lambda x, y: np.exp(1 + 0.5 * np.sin(2 * x)))

@@ -20,6 +20,8 @@ from scant.studies.aggregation.stack import Stack
 from scant.training.api import Fit, restore
 from scipy.stats import norm
 
+pytestmark = pytest.mark.slow
+
 
 def noise(n: int = 80) -> pd.DataFrame:
     """Boxes of one size, whose values depend on nothing."""

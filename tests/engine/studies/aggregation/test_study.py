@@ -113,6 +113,7 @@ def test_cells_cover_the_data_and_know_the_truth(births: pd.DataFrame) -> None:
     assert np.allclose(hi - lo, 1)
 
 
+@pytest.mark.slow
 def test_coarse_averages_help_and_the_bands_hold(fitted: tuple[Study, Report]) -> None:
     _, report = fitted
     ours = value(report, "SMSE")
@@ -123,6 +124,7 @@ def test_coarse_averages_help_and_the_bands_hold(fitted: tuple[Study, Report]) -
     assert value(report, "observed averages inside their 95% interval") > 85
 
 
+@pytest.mark.slow
 def test_the_report_holds_what_the_catalog_promises(fitted: tuple[Study, Report]) -> None:
     study, report = fitted
     assert {spec.name for spec in ENTRY.report} == set(report.arrays)
@@ -152,6 +154,7 @@ def test_the_average_over_a_box_agrees_with_prediction_and_cells(
     assert area == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_curve_over_fine_rows_falls_and_is_lower_with_all_tasks(
     fitted: tuple[Study, Report],
 ) -> None:
@@ -162,6 +165,7 @@ def test_the_curve_over_fine_rows_falls_and_is_lower_with_all_tasks(
     assert abs(together[-1] - alone[-1]) < 0.05
 
 
+@pytest.mark.slow
 def test_training_on_with_fewer_fine_rows_agrees_with_the_exact_posterior(
     fitted: tuple[Study, Report],
 ) -> None:
@@ -194,6 +198,7 @@ def test_questions_that_cannot_be_answered_are_said(
         fitted[0].explore(question, **asked)
 
 
+@pytest.mark.slow
 def test_a_fitted_study_comes_back_from_its_model(
     fitted: tuple[Study, Report], births: pd.DataFrame
 ) -> None:
@@ -205,6 +210,7 @@ def test_a_fitted_study_comes_back_from_its_model(
     assert np.array_equal(back.explore("scarcity")["snlp"], study.explore("scarcity")["snlp"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["natural", "adam", "em"])
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     births: pd.DataFrame, optimizer: str
@@ -213,6 +219,7 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     resumed(lambda: Study(values, births, CPU), 13)
 
 
+@pytest.mark.slow
 def test_an_exact_run_resumes_bit_by_bit(births: pd.DataFrame) -> None:
     values = settings(inference="exact", max_steps=8)
     resumed(lambda: Study(values, births, CPU), 3)
@@ -253,12 +260,14 @@ def test_exact_inference_that_cannot_be_is_refused(
         Study(settings(inference="exact", **values), births, CPU)
 
 
+@pytest.mark.slow
 def test_minibatches_stop_by_the_bound_on_all_rows(births: pd.DataFrame) -> None:
     study = Study(settings(batch_size=30, max_steps=60), births, CPU)
     scores = [e.score for e in train(study) if isinstance(e, Progress)]
     assert len(set(scores)) == 3  # taken anew every 25 steps
 
 
+@pytest.mark.slow
 def test_values_in_one_dimension_and_points_are_taken() -> None:
     x = np.linspace(0, 10, 40)
     table = pd.DataFrame({"task": "level", "x": x, "y": np.sin(x)})
@@ -274,6 +283,7 @@ def test_values_in_one_dimension_and_points_are_taken() -> None:
     assert query["mean"].iloc[0] == pytest.approx(np.cos(1) - np.cos(2), abs=0.05)
 
 
+@pytest.mark.slow
 def test_every_published_experiment_is_run_and_stands_beside_its_figure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

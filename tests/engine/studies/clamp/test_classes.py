@@ -17,6 +17,8 @@ from sklearn.metrics import confusion_matrix, f1_score
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
 from tests.engine.studies.studying import resumed, run, value
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["soil", "pipe", "clamp"]
 
 

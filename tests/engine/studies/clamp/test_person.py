@@ -30,6 +30,7 @@ def mine(table: pd.DataFrame) -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_and_learnt_from(mine: Study, table: pd.DataFrame) -> None:
     truth = (table["label"] == "clamp").to_numpy().astype(int)
     labels: list[list[int]] = []
@@ -76,6 +77,7 @@ def test_the_same_labels_are_answered_alike_by_another_worker(
     assert "only one class" in none["advice"][0]
 
 
+@pytest.mark.slow
 def test_a_person_is_told_when_to_stop() -> None:
     table = clouds(400)
     table.loc[table["label"] == "clamp", [f"f{i}" for i in range(6)]] += 3
@@ -106,6 +108,7 @@ def test_a_stop_is_not_advised_after_one_positive_label(table: pd.DataFrame) -> 
         assert np.isnan(told["remaining"][0])
 
 
+@pytest.mark.slow
 def test_checks_are_drawn_at_random_and_not_learned_from(table: pd.DataFrame) -> None:
     study = Study(settings(expert="you", check_share=0.2), table.assign(label=None), CPU)
     run(study)

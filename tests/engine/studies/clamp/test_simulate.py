@@ -18,6 +18,7 @@ def some() -> list[Picture]:
     return [simulate.picture(0, number) for number in range(12)]
 
 
+@pytest.mark.slow
 def test_pictures_have_clamps_of_every_kind_or_none(some: list[Picture]) -> None:
     assert all(made.image.shape == (720, 1280, 3) for made in some)
     assert {kind for made in some for kind in made.kinds} == set(simulate.KINDS)
@@ -59,6 +60,7 @@ def test_a_patch_is_labeled_by_the_clamp_it_holds() -> None:
     assert not simulate.holds(empty, 149, 0, 299)
 
 
+@pytest.mark.slow
 def test_one_patch_in_five_holds_a_clamp() -> None:
     frame = simulate.patches(1, 12)
     read = read_frame(frame, TABLE)

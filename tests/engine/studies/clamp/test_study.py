@@ -140,6 +140,7 @@ def test_what_cannot_be_is_said(
 # --- a simulated expert -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_session_asks_for_batches_until_the_budget_is_spent(table: pd.DataFrame) -> None:
     events = list(train(Study(settings(patience=0, baselines=False), table, CPU)))
     steps = [e for e in events if isinstance(e, Progress)]
@@ -157,6 +158,7 @@ def test_a_session_asks_for_batches_until_the_budget_is_spent(table: pd.DataFram
     assert np.array_equal(first["queue_p"], first["pool_p"][first["queue"]])
 
 
+@pytest.mark.slow
 def test_arrays_are_those_of_the_catalog(session: tuple[Study, Report]) -> None:
     study, report = session
     assert set(study.snapshot()) == {a.name for a in catalog.ENTRY.snapshot}
@@ -187,6 +189,7 @@ def test_the_report_compares_methods_on_the_same_labels(session: tuple[Study, Re
     assert any("changes F1 by" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_sessions_begin_alike_and_random_ones_go_on_at_random(table: pd.DataFrame) -> None:
     study = Study(settings(patience=0, baselines=False), table, CPU)
     run(study)
@@ -209,6 +212,7 @@ def test_patches_that_are_asked_about_lie_between_the_classes(table: pd.DataFram
     assert own.max() <= np.abs(p[left] - 0.5).min()
 
 
+@pytest.mark.slow
 def test_it_stops_when_nothing_changes() -> None:
     """Two clouds far apart are learned at once."""
     table = clouds()
@@ -233,10 +237,12 @@ def test_labels_told_apart_without_an_error_do_not_break_the_fit() -> None:
     assert more.fit(5) < 0
 
 
+@pytest.mark.slow
 def test_a_pause_changes_nothing(table: pd.DataFrame) -> None:
     resumed(lambda: Study(settings(patience=0, baselines=False), table, CPU), 2)
 
 
+@pytest.mark.slow
 def test_an_expert_who_takes_his_time_gives_the_same_labels(
     table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +289,7 @@ def test_questions_that_cannot_be_answered_are_said(
         session[0].explore(question, **asked)
 
 
+@pytest.mark.slow
 def test_validation_labels_are_counted_in_the_budget(table: pd.DataFrame) -> None:
     values = {"patience": 0, "baselines": False, "budget": 60}
     counted = Study(settings(**values, validation_share=0.25), table, CPU)
@@ -298,6 +305,7 @@ def test_validation_labels_are_counted_in_the_budget(table: pd.DataFrame) -> Non
     assert beside.data.spent == 0
 
 
+@pytest.mark.slow
 def test_a_strict_band_is_asked_about_alone_and_ends_the_session(table: pd.DataFrame) -> None:
     values = {"acquisition": "band, strict", "delta": 0.02, "budget": 120, "baselines": False}
     events = list(train(Study(settings(**values, patience=0), table, CPU)))
@@ -349,6 +357,7 @@ def test_who_answers_is_chosen_by_the_labels_that_there_are(table: pd.DataFrame)
     assert catalog.estimate(ClampSettings(), 240, 8, {"label": {}})[0] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_a_network_is_a_baseline_of_images(
     photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +373,7 @@ def test_a_network_is_a_baseline_of_images(
 # --- pictures -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pictures_are_put_together_from_their_patches(
     photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,6 +400,7 @@ def test_pictures_are_put_together_from_their_patches(
         study.predict(photographs.drop(columns="image").assign(f=1.0))
 
 
+@pytest.mark.slow
 def test_patches_without_a_place_are_pictures_of_their_own(
     photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -273,6 +273,7 @@ def test_features_are_made_once_and_kept_by_their_content(
     assert np.array_equal(features.features(images, folder=kept), made)  # nowhere to keep them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [s.name for s in entry("clamp").sources if s.size[0] <= SHIPPED])
 def test_features_of_what_is_drawn_are_shipped(source: str) -> None:
     """Those that would be made; `scripts/record_demo.py clamp` ships them anew."""

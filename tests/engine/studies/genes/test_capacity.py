@@ -68,6 +68,7 @@ def table() -> pd.DataFrame:
     return whole[whole["output"].isin(["gene A", "gene B", "gene C"])].drop(columns="test")
 
 
+@pytest.mark.slow
 def test_an_own_table_is_fitted_by_several_models_and_comes_back(
     table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +90,7 @@ def test_an_own_table_is_fitted_by_several_models_and_comes_back(
     assert np.isfinite(told["after_mean"]).all()
 
 
+@pytest.mark.slow
 def test_noise_is_predicted_about_as_well_as_by_the_mean() -> None:
     rng = np.random.default_rng(5)
     names = [f"gene {i}" for i in range(10)]
@@ -114,6 +116,7 @@ def test_runs_of_before_come_back_without_a_model_that_they_had_not() -> None:
     assert now == [before[0], "level", *before[1:]]
 
 
+@pytest.mark.slow
 def test_a_stack_resumes_bit_by_bit(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stacking, "LEAST_STEPS", 0)
     monkeypatch.setattr(stacking, "STEPS", 0)

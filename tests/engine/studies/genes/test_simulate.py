@@ -27,6 +27,7 @@ def test_the_published_sizes(generator: object, replicas: int, held: int) -> Non
     assert not np.allclose(frame["y"], other["y"])
 
 
+@pytest.mark.slow
 def test_the_published_covariance() -> None:
     """Moments over many draws: at one point of one output, over replicas, over outputs."""
     draws = np.array(

@@ -102,6 +102,7 @@ def test_too_few_rows_are_refused() -> None:
         Study(settings(hidden="a/s"), table, CPU)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [*MODELS, "hlmc"])
 def test_every_model_trains_and_says_what_the_catalog_promises(
     genes: pd.DataFrame, model: str
@@ -134,6 +135,7 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
     assert np.array_equal(study.snapshot()["mean"], back.snapshot()["mean"])
 
 
+@pytest.mark.slow
 def test_missing_replicas_come_back_within_honest_bands(fitted: tuple[Study, Report]) -> None:
     _, report = fitted
     assert value(report, "NMSE") < 0.06
@@ -157,6 +159,7 @@ def test_scores_are_the_publications() -> None:
     assert metrics.nlpd(y, mean, variance) == pytest.approx(nlpd)
 
 
+@pytest.mark.slow
 def test_the_other_models_stand_beside_it_on_the_same_rows(
     genes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +212,7 @@ def test_rows_to_predict_are_answered_in_their_order(fitted: tuple[Study, Report
         study.predict(table.assign(output=["gene A", "gene Q", "gene A"]))
 
 
+@pytest.mark.slow
 def test_a_sample_that_only_other_outputs_have_is_known() -> None:
     table = simulate.demo(settings())
     without = table[(table["output"] != "gene A") | (table["replica"] != "embryo 2")]
@@ -291,6 +295,7 @@ def test_an_output_that_is_wholly_held_out_is_named(genes: pd.DataFrame) -> None
     assert any(note.startswith("gene F has no training rows") for note in notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "optimizer", "batch"),
     [

@@ -61,6 +61,7 @@ def test_what_the_user_sets_stays(name: str) -> None:
     assert made.values()[name] == values[name]
 
 
+@pytest.mark.slow
 def test_an_own_table_is_fitted_with_what_was_chosen() -> None:
     table = clouds({"few": 15, "many": 30}, width=3)
     run = scant.fit("mitosis", table, device="cpu", time_budget=2.0, baselines=False)

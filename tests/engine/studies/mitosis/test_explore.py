@@ -29,6 +29,7 @@ def plain() -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_other_methods_stand_beside_it(fitted: tuple[Study, Report]) -> None:
     study, report = fitted
     names = study.metadata["methods"]
@@ -43,6 +44,7 @@ def test_other_methods_stand_beside_it(fitted: tuple[Study, Report]) -> None:
     assert np.isfinite(report.arrays["threshold"]).all()
 
 
+@pytest.mark.slow
 def test_every_question_is_answered_as_the_catalog_promises(
     fitted: tuple[Study, Report], plain: Study
 ) -> None:
@@ -56,6 +58,7 @@ def test_every_question_is_answered_as_the_catalog_promises(
             assert {s.name for s in specs} == set(told), question
 
 
+@pytest.mark.slow
 def test_a_row_is_placed_as_it_was_scored(fitted: tuple[Study, Report], plain: Study) -> None:
     study, report = fitted
     told = study.explore("row", index=7)
@@ -123,6 +126,7 @@ def test_real_rows_are_made_anew_beside_themselves(
         assert rows["real"].shape == rows["redrawn"].shape == (3, 5)
 
 
+@pytest.mark.slow
 def test_the_imbalance_bites_and_the_run_stays_as_it_was(fitted: tuple[Study, Report]) -> None:
     study, _ = fitted
     kept = {k: v.clone() for k, v in study.model.state_dict().items()}

@@ -19,6 +19,7 @@ def cells() -> pd.DataFrame:
     return patches()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("components", [0, 8])
 def test_missing_pixels_are_allowed(cells: pd.DataFrame, components: int) -> None:
     rng = np.random.default_rng(0)
@@ -51,6 +52,7 @@ def test_filled_in_pixels_resemble_what_was_there(cells: pd.DataFrame) -> None:
     np.testing.assert_allclose(whole.back(whole.forward(x)), x, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_three_classes_are_told_apart() -> None:
     table = clouds({"few": 30, "some": 60, "many": 200})
     study = Study(settings(imbalance=0, max_steps=80, n_inducing=8), table, CPU)
@@ -62,6 +64,7 @@ def test_three_classes_are_told_apart() -> None:
     assert set(study.predict(table)["predicted"]) == {"few", "some", "many"}
 
 
+@pytest.mark.slow
 def test_features_that_scikit_learn_carries() -> None:
     values = settings(imbalance=10, n_components=20, max_steps=60, n_inducing=15, n_private_dims=3)
     study = Study(values, breast_cancer(values), CPU)
@@ -72,6 +75,7 @@ def test_features_that_scikit_learn_carries() -> None:
     assert value(report, "recall") > 0.6
 
 
+@pytest.mark.slow
 def test_a_prior_moves_the_probabilities(cells: pd.DataFrame) -> None:
     told = {}
     for prior in ("as in training", "even", "as in the table"):

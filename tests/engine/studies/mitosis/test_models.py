@@ -27,6 +27,7 @@ def test_adam_has_its_steps_and_never_more_than_two_thirds(
         assert result == (0 if name == "dgplvm" else first)
 
 
+@pytest.mark.slow
 def test_a_run_that_gains_no_more_has_converged() -> None:
     values = settings(imbalance=0, max_steps=600, adam_steps=40, n_inducing=6)
     study = Study(values, clouds({"few": 12, "many": 30}), CPU)

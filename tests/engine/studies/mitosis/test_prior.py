@@ -43,6 +43,7 @@ def shifted_table() -> pd.DataFrame:
     return table.assign(split=np.where(held, "test", "train"))
 
 
+@pytest.mark.slow
 def test_the_run_is_for_the_shares_of_rows_held_out_and_comes_back() -> None:
     table = shifted_table()
     values = {"classifier": "GP", "imbalance": 0, "max_steps": 10}

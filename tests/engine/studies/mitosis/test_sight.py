@@ -42,6 +42,7 @@ def fitted(cells: pd.DataFrame, features: str, classifier: str = "GP") -> scant.
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("features", "classifier"), [(NETWORK, "GP"), (EARLY, LATENT)])
 def test_with_the_network_classes_of_held_out_images_are_likelier(
     cells: pd.DataFrame, features: str, classifier: str
@@ -70,6 +71,7 @@ def test_only_images_are_looked_at() -> None:
     assert not wanted(MitosisSettings(features=PIXELS, classifier="GP"), (8, 8))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["bgplvm", "dgplvm"])
 def test_the_other_models_learn_features_too_and_draw_pixels(
     cells: pd.DataFrame, model: str
@@ -86,6 +88,7 @@ def test_the_other_models_learn_features_too_and_draw_pixels(
     assert run.study.explore("decode", x=[0.0] * q)["std"].shape == (16, 16)
 
 
+@pytest.mark.slow
 def test_an_average_of_mixtures_is_that_of_its_parts_and_comes_back() -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, 80)

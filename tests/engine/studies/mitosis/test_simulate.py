@@ -24,6 +24,7 @@ def demo() -> LabeledImages:
     return LabeledImages.of(read.frame)
 
 
+@pytest.mark.slow
 def test_the_demonstration(demo: LabeledImages) -> None:
     assert demo.pixels
     own = demo.label == demo.classes.index("mitosis")
@@ -40,6 +41,7 @@ def test_the_same_seed_gives_the_same_cells() -> None:
     assert len(sample(ENTRY, "demo", 30)) == 30
 
 
+@pytest.mark.slow
 def test_sizes_of_the_other_sources() -> None:
     sizes = {s.name: s.size for s in ENTRY.sources}
     for name, make in (("cells_hard", simulate.hard), ("phases", simulate.phases)):
@@ -74,6 +76,7 @@ def test_slides_differ_more_where_it_is_hard() -> None:
     assert spread[1] > 1.2 * spread[0]
 
 
+@pytest.mark.slow
 def test_other_slides_can_be_told_but_not_without_error() -> None:
     """Something can be learned, and something is left to learn; hard is harder."""
     results = []

@@ -136,6 +136,7 @@ def test_images_are_brought_to_size_and_to_grey_of_one(cells: pd.DataFrame) -> N
 # --- training -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", list(MODELS))
 @pytest.mark.parametrize("kind", ["patches", "clouds"])
 def test_every_model_trains_and_says_what_the_catalog_promises(
@@ -171,6 +172,7 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
         assert arrays["generated"].size == arrays["real"].size == 0
 
 
+@pytest.mark.slow
 def test_it_learns(fitted: tuple[Study, Report], cells: pd.DataFrame) -> None:
     study, report = fitted
     share = float((study.data.label[study.data.test] == 0).mean())
@@ -213,6 +215,7 @@ def test_the_threshold_table_and_the_metrics_of_each_method_agree(
             assert curve[at] == pytest.approx(told["this run" if k == 0 else method, name])
 
 
+@pytest.mark.slow
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     cells: pd.DataFrame,
 ) -> None:
@@ -249,6 +252,7 @@ def test_shown_positions_move_while_it_trains(cells: pd.DataFrame) -> None:
 # --- the fitted model ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", list(MODELS))
 @pytest.mark.parametrize("kind", ["patches", "pixels", "clouds"])
 def test_a_restored_study_is_the_same(cells: pd.DataFrame, model: str, kind: str) -> None:

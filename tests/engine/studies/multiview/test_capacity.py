@@ -27,6 +27,7 @@ from tests.engine.studies.multiview.views import CPU, classes, lives, settings, 
 SIZES = {"neurons", "n_inducing", "n_components", "restarts", "repeats", "max_steps"}
 
 
+@pytest.mark.slow
 @limited(deadline=None, max_examples=40)
 @given(
     st.integers(16, 100_000), st.integers(1, 3000), st.integers(1, 12), st.floats(5, 3600),
@@ -59,6 +60,7 @@ def test_presets_leave_nothing_to_the_program() -> None:
         assert ENTRY.settled(MultiviewSettings(**preset), 600, 402, {})[1] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [classes(), values()], ids=["classes", "values"])
 def test_an_own_table_is_predicted_by_an_average_that_comes_back(table: pd.DataFrame) -> None:
     few = {"max_steps": 15, "baselines": False}
@@ -125,6 +127,7 @@ def test_censored_values_are_expected_by_what_their_row_tells() -> None:
     assert left[late].mean() == pytest.approx(((made - true)[late] ** 2).mean(), rel=0.4)
 
 
+@pytest.mark.slow
 def test_classes_are_named_from_the_threshold_of_the_average() -> None:
     run = scant.fit("multiview", classes(), own=True, device="cpu", max_steps=4, baselines=False)
     *_, end = run

@@ -16,6 +16,8 @@ from scant.studies.multiview.study import Study
 from tests.engine.studies.multiview.views import CPU, settings
 from tests.engine.studies.studying import run, value
 
+pytestmark = pytest.mark.slow
+
 TABLES = ("classes", "values", "lives")
 
 

@@ -62,6 +62,7 @@ def test_labels_come_in_groups_or_patients_or_rows() -> None:
     assert (name, counts) == ("rows", [20, 40, 80, 160, 320])
 
 
+@pytest.mark.slow
 def test_the_curve_learns_from_fewer_films_and_ends_at_the_runs_own(fitted: Study) -> None:
     assert fitted.metadata["counts"] == [1, 2, 3]
     told = fitted.explore("scarcity", n=1)
@@ -115,6 +116,7 @@ def test_survival_is_calibrated_where_times_are_drawn_from_what_is_predicted() -
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["dfgp", "sgp"])
 def test_a_kept_run_comes_back_whatever_is_now_meant_by_no_number(model: str) -> None:
     device = torch.device("cpu")

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ENTRY.sources, ids=lambda s: s.name)
 def test_every_source_is_a_table_of_the_study(source) -> None:
     if source.kind != "generated":
@@ -52,6 +53,7 @@ def test_fewer_rows_are_some_of_all() -> None:
     assert len(sample(ENTRY, "survival", 50)) == 50
 
 
+@pytest.mark.slow
 def test_making_the_catalog_and_the_schema_imports_nothing_heavy() -> None:
     code = (
         "import sys, scant.studies.multiview.entry, scant.studies.multiview.table; "
@@ -69,6 +71,7 @@ def films() -> MultiviewData:
     return of(cell_events.candidates())
 
 
+@pytest.mark.slow
 def test_candidates_of_films(films: MultiviewData) -> None:
     assert films.classes == ["other", "event"]
     assert 0.25 < films.target.mean() < 0.45

@@ -208,6 +208,7 @@ def test_every_bound_trains(classes: pd.DataFrame, bound: str) -> None:
     assert curve[-1] > curve[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "given"),
     [
@@ -253,6 +254,7 @@ def test_a_density_of_the_logarithm_is_told_as_one_of_the_value(values: pd.DataF
     assert value(report, "NLPD") == pytest.approx(-np.log(density).mean())
 
 
+@pytest.mark.slow
 def test_censored_patients_make_predicted_times_longer(lives: pd.DataFrame) -> None:
     """Nobody is seen for longer than so: who lives on teaches only where that is learned."""
     short = lives.assign(event=(lives["event"] == 1) & (lives["time"] < 15))
@@ -284,6 +286,7 @@ def test_what_compared_methods_do_not_learn_from_is_said(
     assert any(f"the {known} of" in note for note in baselines.notes(dead.data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "given"),
     [

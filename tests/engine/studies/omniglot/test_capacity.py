@@ -83,6 +83,7 @@ def shades(n: int = 80) -> pd.DataFrame:
     return table.assign(output="all", label=np.where(up, "up", "down"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [rings(), shades()], ids=["columns", "images"])
 def test_an_own_table_is_fitted_with_what_was_chosen_and_comes_back(table: pd.DataFrame) -> None:
     run = scant.fit("omniglot", table, own=True, baselines=False, device="cpu", **FEW)

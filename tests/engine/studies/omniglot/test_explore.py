@@ -17,6 +17,7 @@ from scant.studies.omniglot.study import Study
 from tests.engine.studies.omniglot.alphabets import CPU, settings
 
 
+@pytest.mark.slow
 def test_a_drawing_is_answered_like_the_row_it_copies(alphabets: tuple[Study, Report]) -> None:
     study, _ = alphabets
     row = study.explore("response", row=40)
@@ -73,6 +74,7 @@ def test_blocks_of_a_matrix(
     assert report.arrays["global"][1, 1] == pytest.approx(np.mean(every, 0)[3:, 3:].mean())
 
 
+@pytest.mark.slow
 def test_more_shots_are_better_and_the_run_stays_as_it_was() -> None:
     table = simulate.alphabets(0, 12, sizes={"Anu": (0, 8), "Bel": (0, 7)}, drawers=12).frame()
     study = Study(settings(n_latent=5, n_inducing=20), table, CPU)

@@ -14,6 +14,7 @@ from scipy.ndimage import label as components
 from sklearn.neighbors import KNeighborsClassifier
 
 
+@pytest.mark.slow
 def test_the_demonstration() -> None:
     frame = simulate.demo(OmniglotSettings())
     table = read_frame(frame, TABLE)

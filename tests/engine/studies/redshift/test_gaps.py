@@ -14,6 +14,8 @@ from scant.studies.redshift.gaps import gaps_of
 from scant.studies.redshift.settings import FIXED
 from scant.training.api import Fit, fit, restore
 
+pytestmark = pytest.mark.slow
+
 BANDS = ["u", "g", "r", "i"]
 
 

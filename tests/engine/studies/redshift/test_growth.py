@@ -129,6 +129,7 @@ def grown() -> tuple[Fit, list[object]]:
     return run, list(run)
 
 
+@pytest.mark.slow
 def test_an_own_table_is_learned_by_models_that_grow(grown: tuple[Fit, list[object]]) -> None:
     run, events = grown
     end = events[-1]
@@ -166,6 +167,7 @@ def test_what_was_found_comes_back_with_the_model(grown: tuple[Fit, list[object]
     pd.testing.assert_frame_equal(run.study.predict(table), again.predict(table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [3, 17])
 def test_a_run_that_grows_goes_on_where_it_was_paused(
     grown: tuple[Fit, list[object]], step: int
@@ -190,6 +192,7 @@ def test_a_run_that_grows_goes_on_where_it_was_paused(
     assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [
     {"n_basis": 4}, {"covariance": "VL"}, {"combine": "best"}, {"heteroscedastic": False},
     {"joint_mean": False}, {"errors": "as noise", "n_basis": 3},
@@ -205,6 +208,7 @@ def test_part_of_the_sizes_may_be_the_users(values: dict[str, object]) -> None:
     assert "n_basis" not in values or set(tried[:, 0]) == {values["n_basis"]}
 
 
+@pytest.mark.slow
 def test_what_has_not_grown_is_told_as_the_first_one_tried() -> None:
     run = begun(own_table(60), restarts=2, max_steps=2)
     list(run)
@@ -213,6 +217,7 @@ def test_what_has_not_grown_is_told_as_the_first_one_tried() -> None:
     assert found["covariance"] == [first.shape, "the first shape tried"]
 
 
+@pytest.mark.slow
 def test_groups_stay_together_while_models_grow() -> None:
     table = own_table(90).assign(group=np.repeat([f"g{i}" for i in range(18)], 5))
     run = begun(table, max_steps=2)

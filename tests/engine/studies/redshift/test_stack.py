@@ -37,6 +37,7 @@ def straight() -> tuple[Fit, list[object]]:
     return fitted(table())
 
 
+@pytest.mark.slow
 def test_predictions_are_an_average_whose_weights_add_up_to_one(
     straight: tuple[Fit, list[object]],
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_restored_stack_predicts_the_same(straight: tuple[Fit, list[object]]) 
     pd.testing.assert_frame_equal(run.study.predict(frame), again.predict(frame))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values", [{"stack": False}, {"weights": "balanced"}, {"errors": "as noise", "n_basis": 3}]
 )
@@ -128,6 +130,7 @@ def test_without_a_stack_gpz_is_alone(values: dict[str, object]) -> None:
     assert run.study.members.stack is None
 
 
+@pytest.mark.slow
 def test_targets_that_are_noise_are_predicted_by_their_mean() -> None:
     rng = np.random.default_rng(5)
     run, _ = fitted(table(90).assign(y=rng.normal(7, 2, 90)))
@@ -136,6 +139,7 @@ def test_targets_that_are_noise_are_predicted_by_their_mean() -> None:
     assert (error**2).mean() < 1.15 * 2**2
 
 
+@pytest.mark.slow
 def test_logarithms_are_stacked_as_targets_are() -> None:
     frame = table(60).assign(y=lambda t: np.exp(2 * t["y"]))
     run, _ = fitted(frame, log_target="yes", n_basis=5, covariance="GL", max_steps=10)

@@ -31,6 +31,7 @@ def finished():
     return run, list(run)
 
 
+@pytest.mark.slow
 def test_a_run_says_what_the_catalog_promises(finished):
     _, events = finished
     assert isinstance(events[0], Started)
@@ -61,6 +62,7 @@ def test_the_objective_rises_within_a_restart(finished):
     assert {e.restart for e in events if isinstance(e, Progress)} == {0, 1}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(finished):
     _, events = finished
     again = list(scant.fit("redshift", device="cpu", **SMALL))
@@ -133,6 +135,7 @@ def test_a_table_without_any_feature_is_refused_by_name(finished):
         run.study.predict(pd.DataFrame({"height": [1.0]}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -153,6 +156,7 @@ def test_every_setting_runs_to_a_usable_end(values):
     assert result["RMSE"] < 0.5
 
 
+@pytest.mark.slow
 def test_rows_with_missing_values_can_be_learned_from(finished):
     table = finished[0].study.held.copy()
     table.loc[::2, finished[0].study.features.bands[0]] = np.nan
@@ -166,6 +170,7 @@ def test_rows_with_missing_values_can_be_learned_from(finished):
     assert len(run.study.learn) > 100
 
 
+@pytest.mark.slow
 def test_balanced_weights_lower_the_error_where_galaxies_are_rare():
     values = {**SMALL, "training_size": 800, "restarts": 1, "max_steps": 60, "n_basis": 4}
     held = {}

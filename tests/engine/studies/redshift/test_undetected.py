@@ -77,6 +77,7 @@ def run() -> Fit:
     return made
 
 
+@pytest.mark.slow
 def test_rows_without_a_detection_are_learned_from() -> None:
     study = run().study
     assert study.learn["u"].notna().all()
@@ -85,6 +86,7 @@ def test_rows_without_a_detection_are_learned_from() -> None:
     assert any("without a detection" in note for note in study.notes)
 
 
+@pytest.mark.slow
 def test_not_detected_says_more_than_not_observed() -> None:
     study, held = run().study, galaxies(400, seed=1)
     lost = held[held["u_lim"].notna()].reset_index(drop=True)
@@ -95,6 +97,7 @@ def test_not_detected_says_more_than_not_observed() -> None:
     assert np.mean(error**2) < np.mean(other**2)
 
 
+@pytest.mark.slow
 def test_moments_are_those_of_the_mixture_and_rows_are_answered_one_by_one_as_together() -> None:
     study, held = run().study, galaxies(12, seed=2)
     moments, parts = study.posterior.ask(held), study.posterior.components(held)

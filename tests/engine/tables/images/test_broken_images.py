@@ -144,6 +144,7 @@ def assert_is_the_drawing(schema: TableSchema, table: Table) -> None:
     assert abs(row[0, 0] - row[-1, -1]) > 0.7
 
 
+@pytest.mark.slow
 @PAGES
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_images_are_seen_as_they_are(schema: TableSchema, name: str) -> None:
@@ -157,6 +158,7 @@ def test_sound_images_are_seen_as_they_are(schema: TableSchema, name: str) -> No
         assert note.startswith("mine.zip: 1 image was ")
 
 
+@pytest.mark.slow
 @PAGES
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_images_are_passed_over_and_named(schema: TableSchema, name: str) -> None:
@@ -181,6 +183,7 @@ def test_pictures_of_all_sizes_are_taken_together(schema: TableSchema) -> None:
     assert len(table.frame) >= 10
 
 
+@pytest.mark.slow
 @PAGES
 def test_an_image_that_is_far_too_large_is_refused(schema: TableSchema) -> None:
     """A bomb: 12 KB of file, 100 and 400 megapixels of picture."""

@@ -39,6 +39,7 @@ def hidden():
     return training.model, rows.at(~away), rows.at(away)
 
 
+@pytest.mark.slow
 def test_a_replica_that_was_never_taken_is_recovered(hidden):
     model, _, away = hidden
     mean, variance, noise = model.predict(away.output, away.replica, away.x)
@@ -124,6 +125,7 @@ def test_lbfgs_climbs_at_every_step():
     assert not training.stalled
 
 
+@pytest.mark.slow
 def test_natural_gradients_and_adam_climb_to_what_lbfgs_finds():
     rows = drawn(outputs=4, replicas=2, n=6)
     best = _steps(_start(rows, n_inducing_inputs=8), 30)[-1]
