@@ -1,4 +1,4 @@
-// The table of an upload (dashboard/controls/column_table.py): questions on it, its first rows, and
+// The table of an upload (scant_dashboard/controls/column_table.py): questions on it, its first rows, and
 // in the head of each column a choice of what it is used as. A choice goes to the server, which
 // answers with heads.
 export function render({model, el}) {

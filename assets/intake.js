@@ -1,4 +1,4 @@
-// Files dropped anywhere on the page and tables pasted from a spreadsheet (dashboard/controls/intake.py):
+// Files dropped anywhere on the page and tables pasted from a spreadsheet (scant_dashboard/controls/intake.py):
 // the server opens the wizard, whose field then gets them. Several files go to it as one ZIP, for it
 // takes one file at a time. Addresses are only refused.
 const CRC = Uint32Array.from({length: 256}, (_, n) => {

@@ -1,4 +1,4 @@
-// The labeling widget (dashboard/controls/labeling_widget.py): one patch, a button for each class, and
+// The labeling widget (scant_dashboard/controls/labeling_widget.py): one patch, a button for each class, and
 // the next patches already here. A press goes to the server; the next patch shows when the server has
 // it on disk.
 

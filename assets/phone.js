@@ -1,5 +1,5 @@
 // A phone in a room: the question that the presenter shows, one control, and what became of it.
-// The server tells what to show (dashboard/room/room.py, seen_by); votes go one by one.
+// The server tells what to show (scant_dashboard/room/room.py, seen_by); votes go one by one.
 (() => {
   const at = (id) => document.getElementById(id)
   const [where, asked, ballot, control, send, said, turns, page] =

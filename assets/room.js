@@ -1,4 +1,4 @@
-// The presenter's part of a room (dashboard/room/card.py), or a page that goes along with one.
+// The presenter's part of a room (scant_dashboard/room/card.py), or a page that goes along with one.
 // Steps are exchanged with present.js: `scant-step` tells where one is, `scant-go` leads there.
 
 export function render({model, el}) {

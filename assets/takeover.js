@@ -1,4 +1,4 @@
-// Of a static page (dashboard/static_page): what is touched asks for the live page, over which the
+// Of a static page (scant_dashboard/static_page): what is touched asks for the live page, over which the
 // static one lies until that is drawn. What was clicked, moved or typed meanwhile is repeated there.
 (() => {
   const over = document.getElementById('still') // on a live page only

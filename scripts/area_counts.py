@@ -37,6 +37,7 @@ import numpy as np
 import pandas as pd
 import shapely
 import torch
+
 from scant.models.mtgpa.likelihoods import Moments
 from scant.rivals import areal
 from scant.rivals.areal import LogRates, Problem

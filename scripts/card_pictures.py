@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from bokeh.palettes import Cividis256
 from PIL import Image
-from scant.dashboard.plots.theme import BLUE, DEVIATION, GRAY, GREEN, GROUPS, VERMILION
+
 from scant.events import Report
 from scant.store import Store
+from scant_dashboard.plots.theme import BLUE, DEVIATION, GRAY, GREEN, GROUPS, VERMILION
 
 ROOT = Path(__file__).parent.parent
 WIDTH, HEIGHT, MARGIN = 330, 170, 8

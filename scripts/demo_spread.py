@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+
 import scant
 from scant.events import Finished
 from scant.studies import STUDIES, entry

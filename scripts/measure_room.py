@@ -145,7 +145,7 @@ def main() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", "serve"]
+        command = [sys.executable, "-c", "from scant_dashboard.cli.main import app; app()", "serve"]
         command += ["--port", str(port), "--workers", "1", "--data-dir", folder]
         server = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
         try:

@@ -21,11 +21,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tornado.httpclient import AsyncHTTPClient
+
 from measuring import browser, film, followers, gets, visits
 from measuring.server import Server, serving, starts
 from measuring.table import Row, show
 from scant.studies import STUDIES
-from tornado.httpclient import AsyncHTTPClient
 
 PARTS = ("start", "gets", "paint", "film", "click", "follow", "visits")
 LONG = {"max_steps": 5000, "patience": 0, "restarts": 20}  # a run that outlasts the measurement

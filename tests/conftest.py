@@ -13,10 +13,10 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-import scant
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+import scant
 from tests import tiers
 
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
@@ -24,15 +24,15 @@ settings.load_profile("untimed")
 sys.path.append(str(Path(__file__).parent))
 # Modules that name torch's types without importing them cannot be checked at run time.
 # Nor can `type[Study]`, a protocol, but each study can; nor a task's Dask worker, which tests
-# play. Estimators take any parameter when they are made, as scikit-learn demands, and judge it in
-# `fit`. The dashboard lies below the engine once installed.
+# play. Estimators take any parameter when they are made, as scikit-learn demands, and judge it
+# in `fit`.
 _UNCHECKED = {"scant.runs.workers.plugin", "scant.runs.workers.task", "scant.studies.protocol"}
 _ENGINE = Path(scant.__path__[0])
 _FILES = [path.relative_to(_ENGINE).with_suffix("") for path in _ENGINE.rglob("*.py")]
 _MODULES = [
     ".".join(("scant", *path.parts))
     for path in _FILES
-    if path.name != "__init__" and path.parts[0] not in ("dashboard", "sklearn")
+    if path.name != "__init__" and path.parts[0] != "sklearn"
 ]
 install_import_hook([name for name in _MODULES if name not in _UNCHECKED], "checking.checked")
 

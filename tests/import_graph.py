@@ -11,26 +11,19 @@ from pathlib import Path
 
 from tests.paths import ROOT
 
-# Source roots: a folder of the checkout, and the package that it is imported as.
-SOURCE_ROOTS = {"engine": ("scant",), "dashboard": ("scant", "dashboard")}
 
-
-def modules_of(folder: str, package: tuple[str, ...]) -> dict[str, Path]:
-    """Every module below a folder, by its dotted name."""
+def modules_of(root: str, *package: str) -> dict[str, Path]:
+    """Every module below a source root by its dotted name; `package` is the name of the root."""
     names = {}
-    for path in sorted((ROOT / folder).rglob("*.py")):
-        parts = (*package, *path.relative_to(ROOT / folder).with_suffix("").parts)
+    for path in sorted((ROOT / root).rglob("*.py")):
+        parts = (*package, *path.relative_to(ROOT / root).with_suffix("").parts)
         names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return names
 
 
-MODULES = {
-    name: path
-    for folder, package in SOURCE_ROOTS.items()
-    for name, path in modules_of(folder, package).items()
-}
+MODULES = modules_of("engine") | modules_of("dashboard")
 # The tests' own modules, `toy` among them, which is imported without a package.
-TEST_MODULES = modules_of("tests", ("tests",)) | modules_of("tests/toy", ("toy",))
+TEST_MODULES = modules_of("tests", "tests") | modules_of("tests/toy", "toy")
 
 
 @cache

@@ -55,8 +55,13 @@ def test_the_most_directly_concerned_come_first_and_within_the_seconds() -> None
 
 
 def test_a_folder_that_a_test_names_concerns_it() -> None:
-    tests = [item(ROOT / "tests/browser/test_genes.py", "walk", "dashboard/pages/genes")]
-    assert tiers.concerned(tests, [ROOT / "dashboard/pages/genes/story.md"], {}, None) == tests
+    tests = [
+        item(ROOT / "tests/browser/test_genes.py", "walk", "dashboard/scant_dashboard/pages/genes")
+    ]
+    assert (
+        tiers.concerned(tests, [ROOT / "dashboard/scant_dashboard/pages/genes/story.md"], {}, None)
+        == tests
+    )
 
 
 def test_shards_hold_every_test_once_and_keep_files_together() -> None:

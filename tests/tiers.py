@@ -6,7 +6,7 @@ with `--since COMMIT --seconds 180` those that the files changed since then conc
 directly concerned first, as many as took that long in total.
 
 A test is concerned by a file that it imports, directly or not. Tests that reach the code in another
-way, through a server or a notebook, name the folders: `pytest.mark.slow("engine/store")`.
+way, through a server or a notebook, name the folders: `pytest.mark.slow("engine/scant/store")`.
 
 `--record-durations` writes what each test took to `durations.csv`.
 """

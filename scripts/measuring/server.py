@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+
 from scant.store import Store
 
-START = "from scant.dashboard.cli.main import app; app()"
+START = "from scant_dashboard.cli.main import app; app()"
 MADE = 240.0  # seconds at most that a server may take to make its static pages
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+
 from scant.studies import STUDIES
 
 expect.set_options(timeout=60_000)  # a busy machine takes its time to open a page
@@ -44,8 +45,12 @@ def chromium() -> str | None:
 def covered(name: str) -> tuple[str, ...]:
     """Folders that the tests of a file reach through the server: a page's own, or all pages'."""
     if name in STUDIES:
-        return f"dashboard/pages/{name}", f"engine/studies/{name}", f"data/recordings/{name}"
-    return "dashboard/", "assets/"
+        return (
+            f"dashboard/scant_dashboard/pages/{name}",
+            f"engine/scant/studies/{name}",
+            f"data/recordings/{name}",
+        )
+    return "dashboard/scant_dashboard/", "assets/"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -96,7 +101,7 @@ def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
     command = [
         sys.executable,
         "-c",
-        "from scant.dashboard.cli.main import app; app()",
+        "from scant_dashboard.cli.main import app; app()",
         "serve",
         *options,
     ]

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
+
 from scant.store import Store
 from scant.store.label_agreement import standing
 from scant.store.records import ADJUDICATOR
-
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served
 from tests.browser.visiting import PATIENCE, button, come_to, drop, status, use_and_train

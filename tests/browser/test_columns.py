@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
-from scant.studies import STUDIES
 
+from scant.studies import STUDIES
 from tests.browser.visiting import PATIENCE, button
 
 # How far each table of figures reaches beyond its frame, in pixels.

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from scant.dashboard.auth.accounts import hash_password, write_users
+
 from scant.events import State
 from scant.store import Store
-
+from scant_dashboard.auth.accounts import hash_password, write_users
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import ENDING, Served, serving
 from tests.browser.line import Line

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from scant.tables.encoding import LIMIT_BYTES
 
+from scant.tables.encoding import LIMIT_BYTES
 from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import (
     PATIENCE,

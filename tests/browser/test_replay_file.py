@@ -17,7 +17,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As the command writes it, where there is no server and no database."""
     folder = tmp_path_factory.mktemp("replay")
     made = folder / "replay.html"
-    code = "from scant.dashboard.cli.main import app; app()"
+    code = "from scant_dashboard.cli.main import app; app()"
     without = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     subprocess.run(
         [sys.executable, "-c", code, "export", "demo-clamp", "--out", str(made)],

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from scant.dashboard.static_page.published import FOLDER
 
+from scant_dashboard.static_page.published import FOLDER
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served, serving
 from tests.browser.visiting import PATIENCE, button, status

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, expect
-from scant.studies import STUDIES
 
+from scant.studies import STUDIES
 from tests.browser.visiting import PATIENCE, press, status, until
 from tests.tiny import query
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import panel as pn
-from scant.dashboard.controls.guess_first import GuessFirst
-from scant.dashboard.study_page.views import PageViews
+
 from scant.errors import BadInput
 from scant.events import (
     Changed,
@@ -27,6 +26,8 @@ from scant.runs.limits import Limits
 from scant.store import RunRecord, Store
 from scant.studies import entry
 from scant.studies.predicted_columns import FilePrediction
+from scant_dashboard.controls.guess_first import GuessFirst
+from scant_dashboard.study_page.views import PageViews
 
 
 class FakeService:

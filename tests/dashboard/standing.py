@@ -15,14 +15,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bokeh.server.server import Server
-from scant.dashboard.app import build
-from scant.dashboard.server.options import ServerOptions
-from scant.dashboard.server.site import Site
-from scant.dashboard.static_page.published import Published
-from scant.store import Store
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from scant.store import Store
+from scant_dashboard.app import build
+from scant_dashboard.server.options import ServerOptions
+from scant_dashboard.server.site import Site
+from scant_dashboard.static_page.published import Published
 from tests.dashboard.fakes import FakeService
 
 KEY = "k" * 40

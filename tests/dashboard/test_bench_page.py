@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 from bokeh.models import Line, Scatter
-from scant.dashboard.bench_page import _panel, page
+
+from scant_dashboard.bench_page import _panel, page
 
 SIZES = ["n", "m", "classes"]
 SEEN = pd.DataFrame(

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard import export
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
+import scant
 from scant.errors import BadInput
 from scant.store import Store
 from scant.studies import entry
 from scant.tables.read import read_table
 from scant.training.api import restore
-
+from scant_dashboard import export
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views
 from tests.paths import TEMPLATES

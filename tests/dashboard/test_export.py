@@ -14,17 +14,18 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 from bokeh.models import CustomJS
 from nbclient import NotebookClient
-from scant.dashboard import export
-from scant.dashboard.plots.elbo import ElboPlot
-from scant.dashboard.plots.relevance import FeaturePlot
-from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.study_page.views import PageViews
+
+import scant
 from scant.errors import BadInput
 from scant.events import Finished, Metric, Report, State
 from scant.studies import entry
+from scant_dashboard import export
+from scant_dashboard.plots.elbo import ElboPlot
+from scant_dashboard.plots.relevance import FeaturePlot
+from scant_dashboard.plots.table import MetricsTable
+from scant_dashboard.study_page.views import PageViews
 
 SMALL = {
     "training_size": 60,
@@ -182,5 +183,5 @@ def test_figures_stand_alone_whatever_document_is_current() -> None:
 def test_exporting_imports_no_torch() -> None:
     import subprocess
 
-    code = "import sys, scant.dashboard.export; assert 'torch' not in sys.modules"
+    code = "import sys, scant_dashboard.export; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,8 +12,8 @@ from tests.paths import ROOT
 # What has been imported when the workers begin, and whether garbage is collected afterwards.
 SCRIPT = """
 import gc, sys
-import scant.dashboard.launch as launch
-from scant.dashboard.server.options import ServerOptions
+import scant_dashboard.launch as launch
+from scant_dashboard.server.options import ServerOptions
 
 class Service:
     def __init__(self, *args, **kwargs): pass

@@ -16,20 +16,25 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
-import scant
 from nbclient import NotebookClient
-from scant.dashboard import export
+
+import scant
 from scant.events import Finished, Started
 from scant.store import Store
 from scant.studies import STUDIES, entry
 from scant.tables.read import read_table
-
+from scant_dashboard import export
 from tests.paths import ROOT
 from tests.tiny import TINY
 
 pytestmark = [
     pytest.mark.timeout(900),  # the first test waits for all runs and the kernel
-    pytest.mark.slow("dashboard/export.py", "engine/studies", "engine/training", "engine/store"),
+    pytest.mark.slow(
+        "dashboard/scant_dashboard/export.py",
+        "engine/scant/studies",
+        "engine/scant/training",
+        "engine/scant/store",
+    ),
 ]
 SAID = "METRICS "
 

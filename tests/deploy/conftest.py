@@ -16,8 +16,16 @@ import pytest
 from tests.browser.conftest import browser_type_launch_args as browser_type_launch_args
 from tests.browser.conftest import chromium, free_port
 
-COVERS = ("engine/runs", "engine/store", "dashboard/server", "dashboard/auth", "dashboard/cli",
-          "dashboard/app.py", "Procfile", "tests/deploy")  # fmt: skip
+COVERS = (
+    "engine/scant/runs",
+    "engine/scant/store",
+    "dashboard/scant_dashboard/server",
+    "dashboard/scant_dashboard/auth",
+    "dashboard/scant_dashboard/cli",
+    "dashboard/scant_dashboard/app.py",
+    "Procfile",
+    "tests/deploy",
+)
 SECONDS = 60  # for a process to come up on a busy machine
 
 

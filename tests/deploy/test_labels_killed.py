@@ -9,9 +9,9 @@ from typing import Any
 
 import psutil
 from playwright.sync_api import BrowserType, expect
+
 from scant.store import Store
 from scant.store.label_agreement import standing
-
 from tests.browser.conftest import serving
 from tests.browser.test_clamp import begin, bench, press, shown
 from tests.browser.visiting import PATIENCE

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from distributed import Security
 from distributed.core import rpc
+
 from scant.runs.workers.cluster import Cluster
 
 

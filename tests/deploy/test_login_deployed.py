@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
-from scant.dashboard.auth.accounts import hash_password, write_users
-from scant.store import Store
-from scant.studies import STUDIES
 from tornado.httpclient import HTTPClientError
 from tornado.websocket import websocket_connect
 
+from scant.store import Store
+from scant.studies import STUDIES
+from scant_dashboard.auth.accounts import hash_password, write_users
 from tests.browser.conftest import serving
 from tests.browser.visiting import PATIENCE, SMALL, log_in, press, train, until
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from scant.store import Store
 
+from scant.store import Store
 from tests.browser.conftest import serving
 from tests.browser.visiting import (
     DRAWN,

@@ -6,12 +6,12 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from scant.errors import Unavailable
 from scant.events import Checkpoint, Finished, Progress, State
 from scant.runs import leases, store_writer
 from scant.runs.dispatch import pool
 from scant.runs.workers.protocol import Ended
-
 from tests.deploy.conftest import Postgres
 from tests.engine.runs.fake_worker_client import running, until
 

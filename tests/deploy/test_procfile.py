@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import BrowserType
-from scant.store import Store
 
+from scant.store import Store
 from tests.browser.conftest import ENDING, come_up, free_port
 from tests.browser.visiting import SMALL, train, until
 from tests.paths import ROOT
@@ -30,7 +30,7 @@ def command(folder: Path) -> tuple[str, str]:
     if installed.exists():
         (programs / "scant").symlink_to(installed)
     else:  # run from a checkout that is not installed
-        start = "import sys; from scant.dashboard.cli.main import app; sys.argv[0] = 'scant'; app()"
+        start = "import sys; from scant_dashboard.cli.main import app; sys.argv[0] = 'scant'; app()"
         script = f'#!/bin/sh\nexec "{sys.executable}" -c "{start}" "$@"\n'
         (programs / "scant").write_text(script)
         (programs / "scant").chmod(0o755)
@@ -64,7 +64,8 @@ def test_the_procfile_serves_a_page_by_any_name_and_trains(
     web, path = command(tmp_path)
     code = source(tmp_path)
     before = everything(code)
-    clean = {"PATH": path, "HOME": str(home), "PORT": str(port), "PYTHONPATH": str(code)}
+    clean = {"PATH": path, "HOME": str(home), "PORT": str(port)}
+    clean["PYTHONPATH"] = f"{code / 'engine'}:{code / 'dashboard'}"
     clean["PYTHONDONTWRITEBYTECODE"] = "1"  # for a root user's sake, who may write anywhere
     log = tmp_path / "log"
     with open(log, "w") as file:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 from playwright.sync_api import Page, expect
-from scant.store import Store
 
+from scant.store import Store
 from tests.browser.conftest import free_port, serving
 from tests.browser.visiting import (
     DRAWN,

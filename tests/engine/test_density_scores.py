@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.density_scores import mixture_scores, pit_ks
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
+
+from scant.density_scores import mixture_scores, pit_ks
 
 
 def integrals(

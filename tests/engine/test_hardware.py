@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from toy import memory
 
 ASK = "from toy.memory import pages_of_steps; print(pages_of_steps())"

@@ -48,7 +48,7 @@ def importable(module: str) -> bool:
 
 def web(module: str) -> bool:
     """Whether a module belongs to the dashboard."""
-    return module.startswith("scant.dashboard")
+    return module.startswith("scant_dashboard")
 
 
 def imported(module: str, annotated: bool = False) -> frozenset[str]:
@@ -60,8 +60,8 @@ def test_the_houses_are_found() -> None:
     assert {
         "scant.runs.service",
         "scant.store",
-        "scant.dashboard.cli.main",
-        "scant.dashboard.app",
+        "scant_dashboard.cli.main",
+        "scant_dashboard.app",
     } <= set(MODULES)
     assert "scant.store" in imported("scant.runs.service")
 
@@ -77,9 +77,9 @@ def test_the_engine_knows_nothing_of_the_web(module: str) -> None:
 @pytest.mark.parametrize("module", [m for m in MODULES if web(m)])
 def test_a_page_reaches_a_study_only_through_runs_and_catalog(module: str) -> None:
     own = (
-        "scant.dashboard.cli",
-        "scant.dashboard.static_page.make",
-        "scant.dashboard.followers.draw",
+        "scant_dashboard.cli",
+        "scant_dashboard.static_page.make",
+        "scant_dashboard.followers.draw",
     )  # processes of their own
     if not module.startswith(own):
         assert not [n for n in imported(module) if scientific(n) or n.startswith("torch")]
@@ -104,7 +104,7 @@ def test_nothing_that_the_server_imports_pulls_in_torch() -> None:
     )
     light = [m for m in light if not m.startswith(heavy) and m != "scant.metrics"]
     assert {
-        "scant.dashboard.app",
+        "scant_dashboard.app",
         "scant.runs",
         "scant.runs.workers.task",
         "scant.tables.read",

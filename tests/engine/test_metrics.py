@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scant import metrics
 from scipy.stats import norm
 from sklearn.metrics import root_mean_squared_error
+
+from scant import metrics
 
 
 @pytest.fixture

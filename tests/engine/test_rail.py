@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 import pytest
+from scipy.special import ndtr
+
 from scant import metrics
 from scant.density_scores import mixture_scores, pit_ks
 from scant.errors import BadInput
-from scipy.special import ndtr
-
 from tests.paths import REAL_DATA
 
 qp = pytest.importorskip("qp", reason="the extra 'astro' is not installed")
@@ -31,6 +31,7 @@ from rail.evaluation.metrics.pointestimates import (  # noqa: E402
     PointSigmaMAD,
 )
 from rail.evaluation.point_to_point_evaluator import PointToPointEvaluator  # noqa: E402
+
 from scant.rail import ScantEstimator, ScantInformer, photometry, unpacked  # noqa: E402
 
 GALAXIES = REAL_DATA / "photoz_rail" / "test_dc2_training_9816.hdf5"

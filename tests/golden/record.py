@@ -91,7 +91,7 @@ def addresses() -> list[str]:
 
 def printed(*arguments: str) -> str:
     """What the command prints, at a fixed width."""
-    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *arguments]
+    command = [sys.executable, "-c", "from scant_dashboard.cli.main import app; app()", *arguments]
     environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return done.stdout

@@ -15,7 +15,6 @@ in_worker = False
 def install() -> None:
     """Let the catalog and the studies know the toy."""
     import scant.studies
-
     from toy import entry
 
     if "toy" not in scant.studies.STUDIES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import param
+
 from scant.studies.base import ArraySpec, Entry, Settings, Source
 from scant.tables.schema import Column, TableSchema
 

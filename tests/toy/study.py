@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+
+import toy
 from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.studies.protocol import Step, Tensors
 from scant.training import loop
-
-import toy
 
 if toy.in_worker:
     loop.CHECKPOINT_SECONDS = 0.3

@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from scant.dashboard.app import build
-from scant.dashboard.auth import accounts
-from scant.dashboard.server.options import ServerOptions
-from scant.dashboard.server.site import Site
-from scant.store import Store
 
+from scant.store import Store
+from scant_dashboard.app import build
+from scant_dashboard.auth import accounts
+from scant_dashboard.server.options import ServerOptions
+from scant_dashboard.server.site import Site
 from tests.dashboard.fakes import FakeService
 
 FORM = "application/x-www-form-urlencoded"

@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scant.dashboard import app as server_app
-from scant.dashboard.auth.sessions import COOKIE
-from scant.dashboard.auth.throttle import Throttle
-from scant.dashboard.frame import template
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.frame.template import PageContent
-from scant.dashboard.pages.gallery import gallery
-from scant.store import StoreTrouble
-from scant.studies import STUDIES
 from sqlalchemy import event
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from scant.store import StoreTrouble
+from scant.studies import STUDIES
+from scant_dashboard import app as server_app
+from scant_dashboard.auth.sessions import COOKIE
+from scant_dashboard.auth.throttle import Throttle
+from scant_dashboard.frame import template
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.template import PageContent
+from scant_dashboard.pages.gallery import gallery
 from tests.dashboard.auth.login_server import Server, Visitor, serving, write_users
 
 ADA, BOB = "lovelace 1815", "ross 1942 x"
@@ -307,7 +307,7 @@ def test_a_name_cannot_write_lines_into_the_log(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     Visitor(server.port).log_in("eve\r\n2026 login: name='ada'\x1b[2J\u202e", "some password")
-    noted = [r.getMessage() for r in caplog.records if r.name == "scant.dashboard.auth.login"]
+    noted = [r.getMessage() for r in caplog.records if r.name == "scant_dashboard.auth.login"]
     (line,) = noted
     assert line.isascii()
     assert line.isprintable()

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.controls.estimate import STEERED
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.events import Changed, Finished, State
 from scant.runs import RunService
 from scant.store import Store
 from scant.studies import entry
-
+from scant_dashboard.controls.estimate import STEERED
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import views
 
 KEY = "k" * 40

@@ -21,13 +21,13 @@ from bokeh.util.token import (
     generate_session_id,
     get_session_id,
 )
-from scant.dashboard.auth.page_session import FAULTS, SOCKETS, signing_key, visitor
-from scant.dashboard.auth.sessions import Login
-from scant.dashboard.auth.visitor_cookie import COOKIE, sign
 from tornado.httpclient import HTTPRequest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
+from scant_dashboard.auth.page_session import FAULTS, SOCKETS, signing_key, visitor
+from scant_dashboard.auth.sessions import Login
+from scant_dashboard.auth.visitor_cookie import COOKIE, sign
 from tests.dashboard.standing import KEY, Reply, Standing, ask, join, message, standing
 
 

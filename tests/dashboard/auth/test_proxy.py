@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from bokeh.util.token import get_session_id
-from scant.dashboard.auth.proxy import Proxies
-from scant.errors import BadInput
 from tornado.httputil import HTTPHeaders
 
+from scant.errors import BadInput
+from scant_dashboard.auth.proxy import Proxies
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
 BROWSER = "203.0.113.7"

@@ -7,8 +7,9 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scant.dashboard.auth.redirects import local_path, sent_by_own_page
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
+
+from scant_dashboard.auth.redirects import local_path, sent_by_own_page
 
 TRICKS = [
     "//evil.example/",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scant.dashboard.auth.throttle import FORGOTTEN_SECONDS, Throttle
+from scant_dashboard.auth.throttle import FORGOTTEN_SECONDS, Throttle
 
 
 class Clock:

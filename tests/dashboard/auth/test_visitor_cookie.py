@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scant.dashboard.auth.visitor_cookie import COOKIE, secret, sign, transform, verify
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
+
+from scant_dashboard.auth.visitor_cookie import COOKIE, secret, sign, transform, verify
 
 KEY = "k" * 40
 

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from scant.dashboard.cli.main import app
 from typer.testing import CliRunner, Result
+
+from scant_dashboard.cli.main import app
 
 QUICK = ["--set", "max_steps=2", "--set", "n_inducing=4", "--set", "test_share=0"]
 

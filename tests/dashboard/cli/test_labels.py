@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scant.dashboard.cli.main import app
+from typer.testing import CliRunner, Result
+
 from scant.store import Store
 from scant.studies.clamp.simulate import picture
 from scant.tables.annotations.formats import FORMATS, read
-from typer.testing import CliRunner, Result
+from scant_dashboard.cli.main import app
 
 RUN = "demo-clamp"
 

@@ -16,15 +16,15 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
+from typer.testing import CliRunner, Result
+
+import scant
 from scant import hardware
-from scant.dashboard.cli.main import app
 from scant.data_sources.open import sample
 from scant.events import Finished, Progress, State
 from scant.store import Store, database
-from typer.testing import CliRunner, Result
-
+from scant_dashboard.cli.main import app
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("toy")
@@ -309,7 +309,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import toy
 toy.install()
-from scant.dashboard.cli.main import app
+from scant_dashboard.cli.main import app
 app()
 """
 

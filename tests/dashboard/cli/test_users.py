@@ -12,17 +12,18 @@ import threading
 from pathlib import Path
 
 import pytest
-from scant.dashboard.auth import accounts
-from scant.dashboard.auth.accounts import (
+from typer.testing import CliRunner, Result
+
+from scant.errors import BadInput
+from scant_dashboard.auth import accounts
+from scant_dashboard.auth.accounts import (
     Accounts,
     hash_password,
     read_users,
     verify_password,
     write_users,
 )
-from scant.dashboard.cli.main import app
-from scant.errors import BadInput
-from typer.testing import CliRunner, Result
+from scant_dashboard.cli.main import app
 
 PASSWORD = "lovelace 1815"
 
@@ -191,7 +192,7 @@ def test_the_password_is_no_argument(file: Path) -> None:
 def typed(file: Path, *lines: str) -> tuple[int, str]:
     """Status and screen of `scant user add ada` at a terminal."""
     ours, theirs = pty.openpty()
-    code = "from scant.dashboard.cli.main import app; app()"
+    code = "from scant_dashboard.cli.main import app; app()"
     command = [sys.executable, "-c", code, "user", "add", "ada", "--file", str(file)]
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     child = subprocess.Popen(command, **streams, start_new_session=True)  # type: ignore[call-overload]

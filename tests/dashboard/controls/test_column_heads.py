@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from scant.dashboard.controls.column_table import holds
+
 from scant.studies import STUDIES, entry
 from scant.tables.read import inspect_table
+from scant_dashboard.controls.column_table import holds
 
 TABLE = b"""id;day;height [m];soil;nothing;nitrate
 1;01.01.2024;451,5;sand;;25,2

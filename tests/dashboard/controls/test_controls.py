@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 from bokeh.document import Document
-from scant.dashboard.controls.replay import Replay
-from scant.dashboard.controls.run_bar import RunBar
-from scant.dashboard.controls.settings_form import SettingsForm
-from scant.dashboard.controls.status import NAMES, duration, number, reading, sentence
-from scant.dashboard.live.run_state import RunState
+
 from scant.errors import BadInput
 from scant.events import Changed, Finished, Queued, Started, State
 from scant.studies import entry
-
+from scant_dashboard.controls.replay import Replay
+from scant_dashboard.controls.run_bar import RunBar
+from scant_dashboard.controls.settings_form import SettingsForm
+from scant_dashboard.controls.status import NAMES, duration, number, reading, sentence
+from scant_dashboard.live.run_state import RunState
 from tests.dashboard.fakes import point, report, snapshot
 
 REDSHIFT, AGGREGATION = entry("redshift"), entry("aggregation")

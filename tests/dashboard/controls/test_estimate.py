@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.controls.estimate import memory
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.data_sources.open import fetched_path, open_table
 from scant.store import Store
 from scant.studies import STUDIES, Source, entry
 from scant.tables.schema import counts
-
+from scant_dashboard.controls.estimate import memory
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, views
 
 GENERATED = [

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.server.fetches import Fetches
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.data_sources.open import fetched_path
 from scant.errors import BadInput
 from scant.store import Store
 from scant.studies import entry
-
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.server.fetches import Fetches
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, views
 
 

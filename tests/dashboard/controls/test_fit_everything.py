@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scant.dashboard.controls.fit_everything import FitEverything
+
 from scant.events import State
 from scant.studies import entry
+from scant_dashboard.controls.fit_everything import FitEverything
 
 
 def run(state: State, **settings: Any) -> Any:

@@ -16,16 +16,16 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 from PIL import Image
-from scant.dashboard.controls.image_preview import pictured
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.store import Store
 from scant.studies import entry
 from scant.studies.clamp.table import TABLE as PATCHES
 from scant.studies.mitosis.table import TABLE as CELLS
 from scant.tables.images.image_table import read_image_table
-
+from scant_dashboard.controls.image_preview import pictured
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views
 from tests.engine.tables.images.test_image_table import TABLE, archive

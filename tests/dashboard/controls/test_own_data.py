@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.controls.column_table import AS_IS, OUT, ColumnTable
-from scant.dashboard.controls.intake import ADDRESS
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.store import Store
 from scant.studies import entry
 from scant.tables.read import inspect_table, read_frame
-
+from scant_dashboard.controls.column_table import AS_IS, OUT, ColumnTable
+from scant_dashboard.controls.intake import ADDRESS
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views
 

@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+
 import scant
-from scant.dashboard.controls.take_another import lines, take_another
-from scant.dashboard.controls.verdict_card import card
 from scant.events import Finished, Report
 from scant.studies.redshift.settings import FIXED
 from scant.verdict import RIVAL, Contest, Part, Verdict
+from scant_dashboard.controls.take_another import lines, take_another
+from scant_dashboard.controls.verdict_card import card
 
 ALL = Part("all", rows=400)
 AHEAD = Contest("RMSE", 0.0512, "CatBoost", 0.0487, -0.004, -0.001)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from zipfile import ZipFile
 
 import pytest
-from scant.dashboard.controls.verdict_card import card
+
 from scant.events import Finished, Metric, Report, decode
 from scant.studies import STUDIES
 from scant.verdict import Contest, Verdict
-
+from scant_dashboard.controls.verdict_card import card
 from tests.paths import ROOT
 
 LOST = Contest("RMSE", 1.0, "<b>ridge", 0.5, -0.6, -0.4)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from scant.dashboard.limits.client import Client
-from scant.dashboard.limits.uploads import Received
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.errors import NotFound
 from scant.studies import entry
-
+from scant_dashboard.limits.client import Client
+from scant_dashboard.limits.uploads import Received
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.controls.test_own_data import on_the_page
 from tests.dashboard.fakes import views

@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from scant.dashboard.followers.channel import GZIP_BEGINS, Channel, piece
-from scant.dashboard.followers.wanted import Wanted
-from scant.dashboard.static_page.page import BEGIN, CLASSES, END
-from scant.dashboard.static_page.published import Look
+
+from scant_dashboard.followers.channel import GZIP_BEGINS, Channel, piece
+from scant_dashboard.followers.wanted import Wanted
+from scant_dashboard.static_page.page import BEGIN, CLASSES, END
+from scant_dashboard.static_page.published import Look
 
 WANTED = Wanted("redshift", "abc")
 LOOK = Look(first=True, dark=False)
@@ -99,7 +100,7 @@ def test_pieces_are_one_stream_in_whichever_order() -> None:
 def test_a_page_is_sent_as_it_stands_with_its_stream_until_the_run_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scant.dashboard.followers.channel.PAGE_SECONDS", 0.0)
+    monkeypatch.setattr("scant_dashboard.followers.channel.PAGE_SECONDS", 0.0)
 
     async def story() -> None:
         channel = Channel(WANTED)

@@ -10,10 +10,10 @@ from typing import Any
 
 import panel as pn
 import pytest
-from scant.dashboard.followers.draw import Drawing
+
 from scant.events import Finished, Started, State
 from scant.store import Store
-
+from scant_dashboard.followers.draw import Drawing
 from tests.dashboard.fakes import point
 
 

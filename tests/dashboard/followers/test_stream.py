@@ -13,15 +13,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from scant.dashboard.auth.accounts import hash_password, write_users
-from scant.dashboard.auth.page_session import PageHandler
-from scant.dashboard.auth.visitor_cookie import verify
-from scant.dashboard.followers import followers as module
-from scant.dashboard.followers.followers import Followers
-from scant.dashboard.limits.sessions import LiveSessions
-from scant.dashboard.server.site import Site
-from scant.events import Finished, Started, State
 
+from scant.events import Finished, Started, State
+from scant_dashboard.auth.accounts import hash_password, write_users
+from scant_dashboard.auth.page_session import PageHandler
+from scant_dashboard.auth.visitor_cookie import verify
+from scant_dashboard.followers import followers as module
+from scant_dashboard.followers.followers import Followers
+from scant_dashboard.limits.sessions import LiveSessions
+from scant_dashboard.server.site import Site
 from tests.dashboard.fakes import point
 from tests.dashboard.followers.test_channel import PAGE, drawing
 from tests.dashboard.standing import Standing, ask, standing

@@ -17,19 +17,19 @@ import pytest
 from bokeh.document import Document
 from panel.io.document import _cleanup_doc
 from panel.io.state import set_curdoc
-from scant.dashboard.app import build
-from scant.dashboard.frame import session
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.frame.template import PageContent
-from scant.dashboard.pages.gallery import gallery
-from scant.dashboard.server.options import ServerOptions
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage, study_page
-from scant.dashboard.study_page.views import PageViews
+
 from scant.errors import BadInput, NotFound
 from scant.store import Store
 from scant.studies import entry
-
+from scant_dashboard.app import build
+from scant_dashboard.frame import session
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.template import PageContent
+from scant_dashboard.pages.gallery import gallery
+from scant_dashboard.server.options import ServerOptions
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage, study_page
+from scant_dashboard.study_page.views import PageViews
 from tests.dashboard.fakes import FakeService, views
 
 
@@ -175,9 +175,9 @@ def test_a_missing_user_file_is_named(site: Site, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_server_never_imports_torch() -> None:
     code = (
-        "import sys, importlib, scant.dashboard.app\n"
+        "import sys, importlib, scant_dashboard.app\n"
         "from scant.studies import STUDIES\n"
-        "for name in STUDIES: importlib.import_module(f'scant.dashboard.pages.{name}.page')\n"
+        "for name in STUDIES: importlib.import_module(f'scant_dashboard.pages.{name}.page')\n"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scant.dashboard.auth.proxy import Proxies
-from scant.dashboard.limits.connections import Connections
 
+from scant_dashboard.auth.proxy import Proxies
+from scant_dashboard.limits.connections import Connections
 from tests.dashboard.standing import ask, standing
 
 
@@ -44,8 +44,8 @@ def test_a_network_of_ipv6_counts_as_one_address() -> None:
 def test_a_server_closes_idle_connections_and_those_that_are_too_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scant.dashboard.app.IDLE_SECONDS", 0.5)
-    monkeypatch.setattr("scant.dashboard.app.Connections", partial(Connections, per_address=3))
+    monkeypatch.setattr("scant_dashboard.app.IDLE_SECONDS", 0.5)
+    monkeypatch.setattr("scant_dashboard.app.Connections", partial(Connections, per_address=3))
     with standing(tmp_path, trusted_proxy=["10.9.9.9"]) as served:
         at = ("127.0.0.1", served.server.port)
         idle = [socket.create_connection(at, timeout=30) for _ in range(3)]

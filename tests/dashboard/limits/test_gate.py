@@ -9,10 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scant.dashboard.limits.client import Busy, Client
-from scant.dashboard.limits.gate import PageGate, Turn, Withdrawn
-from scant.dashboard.limits.sessions import LiveSessions
+
 from scant.runs.addresses import network
+from scant_dashboard.limits.client import Busy, Client
+from scant_dashboard.limits.gate import PageGate, Turn, Withdrawn
+from scant_dashboard.limits.sessions import LiveSessions
 
 
 class Builds:

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scant.dashboard.auth.visitor_cookie import COOKIE, sign
-from scant.dashboard.limits import message_turns
-from scant.dashboard.limits.message_turns import BoundedSocket, MessageTurns
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
+
+from scant_dashboard.auth.visitor_cookie import COOKIE, sign
+from scant_dashboard.limits import message_turns
+from scant_dashboard.limits.message_turns import BoundedSocket, MessageTurns
 
 KEY = "k" * 40
 

@@ -16,9 +16,10 @@ from bokeh.protocol import Protocol
 from bokeh.protocol.exceptions import MessageError, ProtocolError, ValidationError
 from bokeh.protocol.message import Message
 from bokeh.server.views import ws
-from scant.dashboard.limits import messages
-from scant.dashboard.limits.messages import BoundedReceiver, inflate
-from scant.dashboard.upstream import bounded_messages
+
+from scant_dashboard.limits import messages
+from scant_dashboard.limits.messages import BoundedReceiver, inflate
+from scant_dashboard.upstream import bounded_messages
 
 REFUSED = (MessageError, ProtocolError, ValidationError)  # on which Bokeh closes the connection
 

@@ -19,15 +19,15 @@ from typing import Any
 
 import pytest
 from bokeh.server.server import Server
-from scant.dashboard.app import build
-from scant.dashboard.limits.client import Client
-from scant.dashboard.limits.gate import PER_VISITOR
-from scant.dashboard.server.options import ServerOptions
-from scant.dashboard.server.site import Site
-from scant.store import Store
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
+from scant.store import Store
+from scant_dashboard.app import build
+from scant_dashboard.limits.client import Client
+from scant_dashboard.limits.gate import PER_VISITOR
+from scant_dashboard.server.options import ServerOptions
+from scant_dashboard.server.site import Site
 from tests.dashboard.fakes import FakeService
 
 

@@ -16,19 +16,19 @@ from bokeh.document import Document
 from panel.io.document import _cleanup_doc
 from panel.io.state import _state, set_curdoc
 from panel.models.file_dropper import UploadEvent
-from scant.dashboard.frame import session
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.frame.template import PageContent
-from scant.dashboard.limits import uploads
-from scant.dashboard.limits.client import Client
-from scant.dashboard.limits.uploads import CHUNK, Received, UploadBudget, UploadReceiver
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
-from scant.dashboard.upstream import busy_cleanup
+
 from scant.errors import BadInput
 from scant.store import Store
 from scant.studies import entry
-
+from scant_dashboard.frame import session
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.template import PageContent
+from scant_dashboard.limits import uploads
+from scant_dashboard.limits.client import Client
+from scant_dashboard.limits.uploads import CHUNK, Received, UploadBudget, UploadReceiver
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
+from scant_dashboard.upstream import busy_cleanup
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views
 

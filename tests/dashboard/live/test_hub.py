@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from bokeh.document import Document
-from scant.dashboard.live import hub as live
-from scant.dashboard.live.broadcast import NEWEST, newest
-from scant.dashboard.live.hub import Hub, Update
-from scant.dashboard.live.run_state import RunState, TraceBuffer, load
+
 from scant.errors import NotFound
 from scant.events import Changed, Finished, Progress, Started, State
 from scant.store import Store
-
+from scant_dashboard.live import hub as live
+from scant_dashboard.live.broadcast import NEWEST, newest
+from scant_dashboard.live.hub import Hub, Update
+from scant_dashboard.live.run_state import RunState, TraceBuffer, load
 from tests.dashboard.fakes import FakeService, point, report, snapshot
 
 

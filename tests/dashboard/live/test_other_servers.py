@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from bokeh.document import Document
-from scant.dashboard.live import hub as live
-from scant.dashboard.live.hub import Hub
-from scant.dashboard.live.run_state import fresh, load
+
 from scant.events import Finished, Progress, Started, State
 from scant.store import Store
-
+from scant_dashboard.live import hub as live
+from scant_dashboard.live.hub import Hub
+from scant_dashboard.live.run_state import fresh, load
 from tests.dashboard.fakes import FakeService, point, report, snapshot
 
 

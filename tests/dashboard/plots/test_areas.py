@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.dashboard.pages.aggregation.curve import ScarcityPlot
-from scant.dashboard.pages.aggregation.field import on_scale
-from scant.dashboard.plots.intervals import IntervalPlot
-from scant.dashboard.plots.surface import SurfacePlot
+
+from scant_dashboard.pages.aggregation.curve import ScarcityPlot
+from scant_dashboard.pages.aggregation.field import on_scale
+from scant_dashboard.plots.intervals import IntervalPlot
+from scant_dashboard.plots.surface import SurfacePlot
 
 EDGES = [np.arange(5.0), np.arange(4.0)]  # four cells by three
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.coregionalization_grid import HintonGrid
-from scant.dashboard.plots.entropy import EntropyPlot
-from scant.dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
-from scant.dashboard.plots.recall import CHANCE, LINE, MARGINS, MODEL, ROW, RecallPlot
-from scant.dashboard.plots.reliability import ReliabilityPlot
-from scant.dashboard.plots.theme import BLUE, GROUPS
+
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.coregionalization_grid import HintonGrid
+from scant_dashboard.plots.entropy import EntropyPlot
+from scant_dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
+from scant_dashboard.plots.recall import CHANCE, LINE, MARGINS, MODEL, ROW, RecallPlot
+from scant_dashboard.plots.reliability import ReliabilityPlot
+from scant_dashboard.plots.theme import BLUE, GROUPS
 
 NAMES = ["Anu/a", "Anu/b", "Bel/a"]
 OF = ["Anu", "Anu", "Bel"]

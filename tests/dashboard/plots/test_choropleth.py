@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scant.dashboard.plots.choropleth import ChoroplethPlot
-from scant.dashboard.plots.polygon_drawing import PolygonDrawing
-from scant.dashboard.static_figures.figure import drawn
+
+from scant_dashboard.plots.choropleth import ChoroplethPlot
+from scant_dashboard.plots.polygon_drawing import PolygonDrawing
+from scant_dashboard.static_figures.figure import drawn
 
 Ring = tuple[np.ndarray, np.ndarray]
 

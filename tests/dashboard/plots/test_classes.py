@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bokeh.document import Document
-from scant.dashboard.pages.mitosis.imbalance import ImbalancePlot
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.latent import ClassesPlot
-from scant.dashboard.plots.matrix import COMMON, LEVELS, MatrixPlot
-from scant.dashboard.plots.precision_recall import PrecisionRecallPlot
-from scant.dashboard.plots.relevance import DimensionsPlot
-from scant.dashboard.plots.theme import GROUPS, MARKERS
+
+from scant_dashboard.pages.mitosis.imbalance import ImbalancePlot
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.latent import ClassesPlot
+from scant_dashboard.plots.matrix import COMMON, LEVELS, MatrixPlot
+from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
+from scant_dashboard.plots.relevance import DimensionsPlot
+from scant_dashboard.plots.theme import GROUPS, MARKERS
 
 CLASSES = ["other", "mitosis"]
 AXES = ("shared dimension 1", "shared dimension 2")

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scant.dashboard.live.run_state import TraceBuffer
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.decimate import keep
-from scant.dashboard.plots.elbo import LIMIT, ElboPlot, extent
+
 from scant.events import Progress
+from scant_dashboard.live.run_state import TraceBuffer
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.decimate import keep
+from scant_dashboard.plots.elbo import LIMIT, ElboPlot, extent
 
 
 def plot() -> ElboPlot:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.dashboard.plots.hinton import FIELD, HintonPlot
+
+from scant_dashboard.plots.hinton import FIELD, HintonPlot
 
 
 def test_area_is_magnitude_over_the_greatest_wherever_it_is() -> None:

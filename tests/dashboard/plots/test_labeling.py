@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from bokeh.events import Tap
-from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.boxes import BoxesPlot
-from scant.dashboard.plots.images import GalleryPlot, PhotographsPlot, rgba
-from scant.dashboard.plots.pool import SHAPES, PoolPlot
+
+from scant_dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.boxes import BoxesPlot
+from scant_dashboard.plots.images import GalleryPlot, PhotographsPlot, rgba
+from scant_dashboard.plots.pool import SHAPES, PoolPlot
 
 CLASSES = ["no clamp", "clamp"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scant.dashboard.pages.multiview.scarcity import LearningCurvePlot
-from scant.dashboard.plots.base import NOTHING
+
+from scant_dashboard.pages.multiview.scarcity import LearningCurvePlot
+from scant_dashboard.plots.base import NOTHING
 
 
 def test_every_draw_is_a_mark_and_lines_go_through_their_means() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from scant.dashboard.plots.metric_glossary import explained
-from scant.dashboard.plots.table import figure, meanings, table
+
 from scant.events import Metric
 from scant.reproduce.tables import read
+from scant_dashboard.plots.metric_glossary import explained
+from scant_dashboard.plots.table import figure, meanings, table
 
 
 def told(*names: str) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.dashboard.plots.base import NOTHING, Plot
-from scant.dashboard.plots.cohort import CohortPlot
-from scant.dashboard.plots.hidden_units import DOTS, MOST, HiddenPlot
-from scant.dashboard.plots.methods import MethodsPlot
-from scant.dashboard.plots.patient import PatientPlot
-from scant.dashboard.plots.score_distribution import BINS, SeparationPlot
-from scant.dashboard.plots.survival import SurvivalPlot
-from scant.dashboard.plots.view_ablation import Tried, ViewsOnPlot
-from scant.dashboard.plots.view_contributions import InfluencePlot
+
+from scant_dashboard.plots.base import NOTHING, Plot
+from scant_dashboard.plots.cohort import CohortPlot
+from scant_dashboard.plots.hidden_units import DOTS, MOST, HiddenPlot
+from scant_dashboard.plots.methods import MethodsPlot
+from scant_dashboard.plots.patient import PatientPlot
+from scant_dashboard.plots.score_distribution import BINS, SeparationPlot
+from scant_dashboard.plots.survival import SurvivalPlot
+from scant_dashboard.plots.view_ablation import Tried, ViewsOnPlot
+from scant_dashboard.plots.view_contributions import InfluencePlot
 
 VIEWS = ["intensity", "texture", "noise"]
 RNG = np.random.default_rng(0)

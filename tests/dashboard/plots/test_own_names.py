@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scant.dashboard.plots.base import Plot, shown
-from scant.dashboard.plots.bins import BinsPlot
-from scant.dashboard.plots.cohort import CohortPlot
-from scant.dashboard.plots.density import DensityPlot
-from scant.dashboard.plots.scatter import ScatterPlot
-from scant.dashboard.plots.theme import models
-from scant.dashboard.plots.uncertainty import VariancePlot
 
+from scant_dashboard.plots.base import Plot, shown
+from scant_dashboard.plots.bins import BinsPlot
+from scant_dashboard.plots.cohort import CohortPlot
+from scant_dashboard.plots.density import DensityPlot
+from scant_dashboard.plots.scatter import ScatterPlot
+from scant_dashboard.plots.theme import models
+from scant_dashboard.plots.uncertainty import VariancePlot
 from tests.dashboard.fakes import snapshot
 
 

@@ -9,23 +9,24 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 from bokeh.models import ColorBar
-from scant.dashboard.pages.redshift.missing import MissingPlot
-from scant.dashboard.pages.redshift.tried import TriedPlot
-from scant.dashboard.plots import base, theme
-from scant.dashboard.plots.base import NOTHING, DataView, Plot, columns, update_source
-from scant.dashboard.plots.bins import BinsPlot
-from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
-from scant.dashboard.plots.density import DensityPlot
-from scant.dashboard.plots.hidden_units import HiddenPlot
-from scant.dashboard.plots.images import ResponsePlot
-from scant.dashboard.plots.matrix import MatrixPlot
-from scant.dashboard.plots.pool import PoolPlot
-from scant.dashboard.plots.rejection_curve import KeptPlot
-from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
-from scant.dashboard.plots.scatter import ScatterPlot
-from scant.dashboard.plots.surface import SurfacePlot
-from scant.dashboard.plots.uncertainty import VariancePlot, split_reading
+
 from scant.events import Report
+from scant_dashboard.pages.redshift.missing import MissingPlot
+from scant_dashboard.pages.redshift.tried import TriedPlot
+from scant_dashboard.plots import base, theme
+from scant_dashboard.plots.base import NOTHING, DataView, Plot, columns, update_source
+from scant_dashboard.plots.bins import BinsPlot
+from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
+from scant_dashboard.plots.density import DensityPlot
+from scant_dashboard.plots.hidden_units import HiddenPlot
+from scant_dashboard.plots.images import ResponsePlot
+from scant_dashboard.plots.matrix import MatrixPlot
+from scant_dashboard.plots.pool import PoolPlot
+from scant_dashboard.plots.rejection_curve import KeptPlot
+from scant_dashboard.plots.relevance import BasisPlot, FeaturePlot
+from scant_dashboard.plots.scatter import ScatterPlot
+from scant_dashboard.plots.surface import SurfacePlot
+from scant_dashboard.plots.uncertainty import VariancePlot, split_reading
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.uniform(0, 1, 50)

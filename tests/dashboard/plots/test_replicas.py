@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from bokeh.events import Tap
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.latent import NONE, LatentPlot
-from scant.dashboard.plots.replicas import (
+
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.latent import NONE, LatentPlot
+from scant_dashboard.plots.replicas import (
     ACROSS,
     BAND_F,
     BAND_Y,
@@ -22,7 +23,7 @@ from scant.dashboard.plots.replicas import (
     ReplicaGrid,
     ticks,
 )
-from scant.dashboard.plots.variance_components import LevelsPlot
+from scant_dashboard.plots.variance_components import LevelsPlot
 
 GRID = np.linspace(0.0, 10.0, 11)
 REPLICAS = [["r1", "r2", "r3"], ["r1", "r2"]]  # of lengths that differ

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.table import (
+from scant.events import Metric, Report
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.table import (
     MetricsTable,
     comparison,
     figure,
@@ -11,7 +12,6 @@ from scant.dashboard.plots.table import (
     reading_of,
     table,
 )
-from scant.events import Metric, Report
 
 METRICS = (
     Metric("this run", "RMSE", 0.07388, 0.0025),

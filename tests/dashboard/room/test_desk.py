@@ -11,17 +11,17 @@ import param
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.controls.guess_first import GuessFirst
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.pages.omniglot.shots import Shots
-from scant.dashboard.plots.votes import VotesPlot
-from scant.dashboard.room import address
-from scant.dashboard.room.question import Question, jpeg
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.store import Store
 from scant.studies import entry
-
+from scant_dashboard.controls.guess_first import GuessFirst
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.pages.omniglot.shots import Shots
+from scant_dashboard.plots.votes import VotesPlot
+from scant_dashboard.room import address
+from scant_dashboard.room.question import Question, jpeg
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import Asker, FakeService, views
 
 LOCAL = "http://127.0.0.1:5006/redshift"

@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from scant.dashboard.auth.accounts import hash_password, write_users
-from scant.dashboard.room import handlers
-from scant.dashboard.room import room as limits
-from scant.dashboard.room.question import Question
-from scant.dashboard.room.room import Room
 
+from scant_dashboard.auth.accounts import hash_password, write_users
+from scant_dashboard.room import handlers
+from scant_dashboard.room import room as limits
+from scant_dashboard.room.question import Question
+from scant_dashboard.room.room import Room
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
 JSON = {"Content_Type": "application/json"}

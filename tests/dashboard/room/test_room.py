@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scant.dashboard.limits.client import Busy
-from scant.dashboard.room import room as limits
-from scant.dashboard.room.question import Question, jpeg, pixels, within
-from scant.dashboard.room.room import Room, Rooms
+
 from scant.errors import BadInput, NotAllowed, NotFound
+from scant_dashboard.limits.client import Busy
+from scant_dashboard.room import room as limits
+from scant_dashboard.room.question import Question, jpeg, pixels, within
+from scant_dashboard.room.room import Room, Rooms
 
 NUMBER = Question("How many?", span=(10, 20, 1))
 CHOICE = Question("Which?", ("A", "B", "C"))

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scant.dashboard.auth.proxy import Proxies
-from scant.dashboard.server import prefix
-from scant.errors import BadInput
 from tornado.httputil import HTTPHeaders, RequestStartLine
+
+from scant.errors import BadInput
+from scant_dashboard.auth.proxy import Proxies
+from scant_dashboard.server import prefix
 
 
 class App:

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from scant.dashboard.auth.accounts import hash_password, write_users
-from scant.dashboard.room.handlers import CODE
-from scant.dashboard.server import routes
-from scant.dashboard.server.headers import Policy
+from tornado.web import RequestHandler
+
 from scant.errors import BadInput
 from scant.studies import STUDIES, entry
 from scant.tables.read import inspect_table
-from tornado.web import RequestHandler
-
+from scant_dashboard.auth.accounts import hash_password, write_users
+from scant_dashboard.room.handlers import CODE
+from scant_dashboard.server import routes
+from scant_dashboard.server.headers import Policy
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
 FILES = ["/static/js", "/static/extensions/panel", "/static/extensions/panel-material-ui"]
@@ -108,7 +108,7 @@ def test_pages_find_their_files(served: Standing) -> None:
 
 
 def _a_font() -> str:
-    from scant.dashboard.frame.template import assets
+    from scant_dashboard.frame.template import assets
 
     return sorted(path.name for path in (assets() / "fonts").glob("*.woff2"))[0]
 

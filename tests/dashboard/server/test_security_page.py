@@ -8,24 +8,24 @@ from typing import Any, cast
 
 import pytest
 import typer.main
-from scant.dashboard import app
-from scant.dashboard.auth import accounts, throttle, visitor_cookie
-from scant.dashboard.auth import sessions as login_sessions
-from scant.dashboard.cli.main import app as scant
-from scant.dashboard.controls.upload import LIMIT_BYTES
-from scant.dashboard.followers import followers
-from scant.dashboard.limits import gate, messages, sessions, uploads
-from scant.dashboard.room import handlers, room
-from scant.dashboard.room.handlers import CODE
-from scant.dashboard.server import headers, routes
-from scant.dashboard.static_page import apart
+
 from scant.runs import backlog, leases, limited, limits, store_writer
 from scant.runs.dispatch import lifecycle
 from scant.store import UPLOAD_DAYS, logins, quota
 from scant.studies import STUDIES
 from scant.tables.csv_parser import MOST_LINES
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES, ArchiveLimits
-
+from scant_dashboard import app
+from scant_dashboard.auth import accounts, throttle, visitor_cookie
+from scant_dashboard.auth import sessions as login_sessions
+from scant_dashboard.cli.main import app as scant
+from scant_dashboard.controls.upload import LIMIT_BYTES
+from scant_dashboard.followers import followers
+from scant_dashboard.limits import gate, messages, sessions, uploads
+from scant_dashboard.room import handlers, room
+from scant_dashboard.room.handlers import CODE
+from scant_dashboard.server import headers, routes
+from scant_dashboard.static_page import apart
 from tests.dashboard.server.test_routes import ROUTES
 from tests.paths import ROOT
 
@@ -125,7 +125,7 @@ def test_defaults_in_the_tables_are_those_of_the_options() -> None:
 
 
 def test_variables_that_the_pages_name_are_read_and_the_other_way_round() -> None:
-    sources = [*ROOT.glob("engine/**/*.py"), *ROOT.glob("dashboard/**/*.py")]
+    sources = [*ROOT.glob("engine/scant/**/*.py"), *ROOT.glob("dashboard/scant_dashboard/**/*.py")]
     variable = r"\bSCANT_[A-Z_]+"
     read = set(re.findall(variable, " ".join(p.read_text(encoding="utf-8") for p in sources)))
     for name, text in PAGES.items():

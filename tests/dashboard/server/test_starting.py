@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from scant.dashboard.cli.main import app
+from typer.testing import CliRunner, Result
+
 from scant.errors import BadInput
 from scant.store import Store
-from typer.testing import CliRunner, Result
+from scant_dashboard.cli.main import app
 
 
 def refused(result: Result, *parts: str) -> None:
@@ -66,7 +67,7 @@ def test_a_port_that_this_user_may_not_open(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(
-        "scant.dashboard.server.listening.bind_sockets", denied
+        "scant_dashboard.server.listening.bind_sockets", denied
     )  # root may open any
     refused(serve(tmp_path / "data", "--port", "80"), "may not be opened", "1024")
 
@@ -78,7 +79,7 @@ def test_a_scheduler_that_does_not_answer(address: str, tmp_path: Path) -> None:
     arguments = ("serve", "--port", "0", "--data-dir", str(tmp_path), "--scheduler", address)
     script = (
         "from scant.runs.workers import cluster; cluster.CONNECT_SECONDS = 0.3;"
-        "from scant.dashboard.cli.main import app; app()"
+        "from scant_dashboard.cli.main import app; app()"
     )
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

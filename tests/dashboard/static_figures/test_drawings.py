@@ -9,8 +9,9 @@ import pytest
 from bokeh.document import Document
 from bokeh.models import Range1d
 from bokeh.plotting import figure
-from scant.dashboard.static_figures.drawings import Drawings
-from scant.dashboard.static_figures.figure import drawn
+
+from scant_dashboard.static_figures.drawings import Drawings
+from scant_dashboard.static_figures.figure import drawn
 
 
 def plot() -> Any:

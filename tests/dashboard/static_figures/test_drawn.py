@@ -10,10 +10,11 @@ import pytest
 from bokeh.plotting import figure
 from hypothesis import given
 from hypothesis import strategies as st
-from scant.dashboard.plots.theme import models, new_figure
-from scant.dashboard.static_figures.figure import all_drawn, drawn
-from scant.dashboard.static_figures.marks import DRAWN, colored
-from scant.dashboard.static_figures.scales import Scale, tick_texts
+
+from scant_dashboard.plots.theme import models, new_figure
+from scant_dashboard.static_figures.figure import all_drawn, drawn
+from scant_dashboard.static_figures.marks import DRAWN, colored
+from scant_dashboard.static_figures.scales import Scale, tick_texts
 
 finite = st.floats(-1e6, 1e6)
 

@@ -12,7 +12,8 @@ import pytest
 from bokeh.plotting import figure
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scant.dashboard.static_page.frames import Frames, topmost
+
+from scant_dashboard.static_page.frames import Frames, topmost
 
 VOID = {"input", "img", "br", "link", "meta"}
 

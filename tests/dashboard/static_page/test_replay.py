@@ -20,13 +20,14 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from scant.dashboard.cli.main import app
-from scant.dashboard.static_page import apart, replay
+from typer.testing import CliRunner
+
 from scant.errors import BadInput, NotFound, Unavailable
 from scant.events import Finished, Note, Progress, Started
 from scant.store import Store
 from scant.studies import entry
-from typer.testing import CliRunner
+from scant_dashboard.cli.main import app
+from scant_dashboard.static_page import apart, replay
 
 EVIL = "<script>alert(1)</script>"
 DEMO = "demo-clamp"

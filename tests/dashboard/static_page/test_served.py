@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scant.dashboard.auth.accounts import hash_password, write_users
-from scant.dashboard.auth.visitor_cookie import verify
-from scant.dashboard.static_page.make import made
-from scant.dashboard.static_page.page import ACCOUNT, CLASSES, END
-from scant.dashboard.static_page.published import (
+
+from scant.studies import STUDIES
+from scant_dashboard.auth.accounts import hash_password, write_users
+from scant_dashboard.auth.visitor_cookie import verify
+from scant_dashboard.static_page.make import made
+from scant_dashboard.static_page.page import ACCOUNT, CLASSES, END
+from scant_dashboard.static_page.published import (
     FOLDER,
     GALLERY,
     PAGES,
@@ -22,8 +24,6 @@ from scant.dashboard.static_page.published import (
     code_key,
     file_of,
 )
-from scant.studies import STUDIES
-
 from tests.dashboard.auth.login_server import Visitor
 from tests.dashboard.standing import KEY, Standing, ask, standing
 

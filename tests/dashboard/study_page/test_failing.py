@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.pages.redshift import page as redshift
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.errors import Unavailable
 from scant.events import Changed, Finished, Progress, Report, Started, State
 from scant.store import Store
 from scant.studies import entry
-
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.pages.redshift import page as redshift
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, point
 
 NAN = float("nan")

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from scant.dashboard.study_page import published_table
+
 from scant.reproduce.tables import STAND_IN, read
 from scant.studies import STUDIES
+from scant_dashboard.study_page import published_table
 
 
 @pytest.mark.parametrize("study", STUDIES)

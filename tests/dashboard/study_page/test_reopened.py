@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.lazy_view import LazyView
-from scant.dashboard.study_page.page import StudyPage
+
 from scant.data_sources.package_data import package_file
 from scant.store import Store
 from scant.studies import STUDIES, entry
-
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.lazy_view import LazyView
+from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService
 
 
@@ -39,7 +39,7 @@ def test_a_run_that_is_shown_again_is_drawn_as_before(study: str, tmp_path: Path
     doc = Document()
     with set_curdoc(doc):
         site = Site(FakeService(store), tmp_path, "k" * 40)
-        views = import_module(f"scant.dashboard.pages.{study}.page").views
+        views = import_module(f"scant_dashboard.pages.{study}.page").views
         page = StudyPage(SessionContext(site, doc, "anna", {}), entry(study), views)
         run = page.run
         assert run is not None

@@ -10,14 +10,14 @@ from typing import Any
 
 import holoviews as hv
 import pytest
-from scant.dashboard.pages.genes import selection as genes
-from scant.dashboard.pages.multiview import selection as multiview
-from scant.dashboard.pages.redshift import selection as redshift
-from scant.dashboard.plots.table import figure
-from scant.dashboard.study_page.select_rows import SelectRows
+
 from scant.events import Metric
 from scant.store import Store
-
+from scant_dashboard.pages.genes import selection as genes
+from scant_dashboard.pages.multiview import selection as multiview
+from scant_dashboard.pages.redshift import selection as redshift
+from scant_dashboard.plots.table import figure
+from scant_dashboard.study_page.select_rows import SelectRows
 from tests.paths import ROOT
 
 PAGES = {"redshift": redshift, "multiview": multiview, "genes": genes}
@@ -70,13 +70,13 @@ def test_pages_are_built_without_holoviews() -> None:
         "import sys\n"
         "from importlib import import_module\n"
         "from types import SimpleNamespace\n"
-        "import scant.dashboard.app\n"
-        "from scant.dashboard.controls.guess_first import GuessFirst\n"
+        "import scant_dashboard.app\n"
+        "from scant_dashboard.controls.guess_first import GuessFirst\n"
         "from scant.studies import entry\n"
         "for name in ('redshift', 'multiview', 'genes'):\n"
         "    page = SimpleNamespace(entry=entry(name), guess_first=GuessFirst, present=False,\n"
         "                           link=lambda **_: '', run=None)\n"
-        "    views = import_module(f'scant.dashboard.pages.{name}.page').views(page)\n"
+        "    views = import_module(f'scant_dashboard.pages.{name}.page').views(page)\n"
         "    assert 'Select rows' in [v.title for v in views.explore]\n"
         "assert 'holoviews' not in sys.modules\n"
     )

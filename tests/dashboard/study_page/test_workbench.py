@@ -10,20 +10,20 @@ from typing import Any
 import panel as pn
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.controls.status import reading
-from scant.dashboard.frame.session import SessionContext
-from scant.dashboard.live.hub import Update
-from scant.dashboard.live.run_state import RunState
-from scant.dashboard.pages.aggregation.box import beyond
-from scant.dashboard.plots.surface import SurfacePlot
-from scant.dashboard.server.site import Site
-from scant.dashboard.study_page.page import StudyPage
-from scant.dashboard.study_page.prose import read_prose
-from scant.dashboard.study_page.widgets import markdown
+
 from scant.events import Started, State
 from scant.store import Store
 from scant.studies import entry
-
+from scant_dashboard.controls.status import reading
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.live.hub import Update
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.aggregation.box import beyond
+from scant_dashboard.plots.surface import SurfacePlot
+from scant_dashboard.server.site import Site
+from scant_dashboard.study_page.page import StudyPage
+from scant_dashboard.study_page.prose import read_prose
+from scant_dashboard.study_page.widgets import markdown
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, point, views
 
@@ -91,7 +91,7 @@ def test_the_tab_names_the_state_and_a_recording_none(tmp_path: Path) -> None:
 
 def test_formulas_within_sentences_are_set_as_formulas() -> None:
     for study in ("genes", "aggregation"):
-        _, equations = read_prose(f"scant.dashboard.pages.{study}")
+        _, equations = read_prose(f"scant_dashboard.pages.{study}")
         for part in markdown(equations):
             assert isinstance(part, pn.pane.LaTeX) == ("$" in str(part.object))
 

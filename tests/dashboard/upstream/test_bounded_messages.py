@@ -12,8 +12,9 @@ from bokeh.protocol.exceptions import ProtocolError
 from bokeh.protocol.message import Message
 from bokeh.protocol.receiver import Receiver
 from bokeh.server.views import ws
-from scant.dashboard.limits.messages import TEXT_LIMIT
-from scant.dashboard.upstream import bounded_messages, message_names
+
+from scant_dashboard.limits.messages import TEXT_LIMIT
+from scant_dashboard.upstream import bounded_messages, message_names
 
 
 def received(receiver: Receiver, text: str) -> Message[Any]:

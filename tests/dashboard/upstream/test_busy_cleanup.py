@@ -11,7 +11,8 @@ from typing import Any
 import panel as pn
 import pytest
 from panel.io.state import _state
-from scant.dashboard.upstream import busy_cleanup
+
+from scant_dashboard.upstream import busy_cleanup
 
 
 class Visit:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import panel as pn
 import panel_material_ui as pmui
 import pytest
-from scant.dashboard.upstream import busy_indicator
+
+from scant_dashboard.upstream import busy_indicator
 
 
 @pytest.mark.parametrize("detached", [True, False], ids=["patched", "needed still"])

@@ -13,9 +13,10 @@ from bokeh.document import Document
 from bokeh.server.connection import ServerConnection
 from bokeh.server.views.ws import WSHandler
 from panel.io import document as sending
-from scant.dashboard.upstream import closed_sockets
 from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError, WebSocketHandler, WebSocketProtocol13
+
+from scant_dashboard.upstream import closed_sockets
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 from bokeh.document import Document
 from bokeh.server.session import ServerSession
-from scant.dashboard.upstream import direct_message
+
+from scant_dashboard.upstream import direct_message
 
 
 def test_every_browser_is_sent_the_message() -> None:

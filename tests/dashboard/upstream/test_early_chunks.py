@@ -7,7 +7,8 @@ from typing import Any
 import panel as pn
 from bokeh.document import Document
 from panel.models.file_dropper import DeleteEvent, UploadEvent
-from scant.dashboard.upstream.early_chunks import EarlyDropper
+
+from scant_dashboard.upstream.early_chunks import EarlyDropper
 
 OVER = {"name": "t.csv", "chunk": 1, "total_chunks": 2, "data": b"x" * 2000, "type": "text/csv"}
 

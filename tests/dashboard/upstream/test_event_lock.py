@@ -12,7 +12,8 @@ from bokeh.document import Document
 from panel.io.state import set_curdoc, state
 from panel.reactive import Syncable
 from panel.widgets import Button
-from scant.dashboard.upstream import event_lock
+
+from scant_dashboard.upstream import event_lock
 
 
 def without_lock() -> bool:

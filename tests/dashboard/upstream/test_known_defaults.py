@@ -10,7 +10,8 @@ from bokeh.document import Document
 from bokeh.models import LinearAxis, PanTool, Plot, Scatter, Title, Toolbar
 from bokeh.plotting import figure
 from bokeh.themes import Theme
-from scant.dashboard.upstream import known_defaults
+
+from scant_dashboard.upstream import known_defaults
 
 
 @pytest.fixture(autouse=True)

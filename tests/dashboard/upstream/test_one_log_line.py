@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from scant.dashboard.upstream import one_log_line
+
+from scant_dashboard.upstream import one_log_line
 
 HANDLERS = (
     "import logging, bokeh.server.server, panel, distributed\n"

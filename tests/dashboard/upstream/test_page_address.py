@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from panel.io import location
-from scant.dashboard.upstream import page_address
-from scant.dashboard.upstream.page_address import parts
 
+from scant_dashboard.upstream import page_address
+from scant_dashboard.upstream.page_address import parts
 from tests.dashboard.standing import ask, join, standing
 
 

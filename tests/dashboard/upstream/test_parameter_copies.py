@@ -10,7 +10,8 @@ import panel_material_ui as pmui
 import param
 import pytest
 from param import parameterized
-from scant.dashboard.upstream import parameter_copies
+
+from scant_dashboard.upstream import parameter_copies
 
 
 @pytest.fixture(autouse=True)

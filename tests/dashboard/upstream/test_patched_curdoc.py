@@ -12,7 +12,8 @@ from bokeh.application.handlers import code
 from bokeh.document import Document
 from bokeh.io import doc as current
 from panel.io import handlers
-from scant.dashboard.upstream import patched_curdoc
+
+from scant_dashboard.upstream import patched_curdoc
 
 
 def left_behind(patch: Callable[[Any], Any], doc: Document) -> bool:

@@ -8,7 +8,8 @@ import weakref
 import panel as pn
 import pytest
 from panel.links import Callback
-from scant.dashboard.upstream import script_registry
+
+from scant_dashboard.upstream import script_registry
 
 
 @pytest.mark.slow

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from bokeh.server.server import Server
 from bokeh.server.tornado import BokehTornado
-from scant.dashboard.upstream import server_parts
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
+
+from scant_dashboard.upstream import server_parts
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from bokeh.server.views.ws import WSHandler
-from scant.dashboard.upstream.socket_steps import SocketSteps
+
+from scant_dashboard.upstream.socket_steps import SocketSteps
 
 STEPS = {
     "_async_open": "join_session",

@@ -9,7 +9,8 @@ import panel_material_ui as pmui
 import pytest
 from panel.reactive import Syncable
 from panel.viewable import Viewable
-from scant.dashboard.upstream import synced_params
+
+from scant_dashboard.upstream import synced_params
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,8 @@ from unittest.mock import MagicMock
 import pytest
 from bokeh.document import Document
 from panel.io import document as sending
-from scant.dashboard.upstream import unsent_messages
+
+from scant_dashboard.upstream import unsent_messages
 
 
 class Socket:

@@ -18,7 +18,7 @@ NAMED = re.compile(r"\b(Bokeh|Panel|panel-material-ui|Param|Tornado) (\d+\.\d+)"
 HELPERS = {"__init__", "install_all", "replacing"}
 PATCHES = [
     path
-    for folder in ("dashboard/upstream", "assets/upstream")
+    for folder in ("dashboard/scant_dashboard/upstream", "assets/upstream")
     for path in sorted((ROOT / folder).glob("*.*"))
     if path.stem not in HELPERS
 ]

@@ -14,6 +14,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from typer.testing import CliRunner, Result
+
 from scant.bench import builders, programs, rows, steps, table
 from scant.bench.cases import MODELS, SWEEPS, Sweep, cases
 from scant.bench.flops import FLOPS, gemm_rate, least
@@ -21,12 +24,9 @@ from scant.bench.graphs import Gradient, gradient_in
 from scant.bench.peers import PEERS
 from scant.bench.rows import On
 from scant.bench.timing import Memory, Timing, timed, undisturbed
-from scant.dashboard.cli.main import app
 from scant.errors import NotFound
 from scant.models.svgp import SVGP
-from torch.utils._python_dispatch import TorchDispatchMode
-from typer.testing import CliRunner, Result
-
+from scant_dashboard.cli.main import app
 from tests.engine.pretended import pretended
 
 CPU = torch.device("cpu")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from scant.data_sources.fetch import DOWNLOADS, Download, fetch, read_skyserver, sdss_query
 from scant.errors import BadInput
 from scant.studies.redshift.simulate import simulate

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+
 from scant.data_sources import omniglot
 from scant.data_sources.fetch import DOWNLOADS, Download, File, fetch
 from scant.errors import BadInput
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.table import TABLE, area, of
 from scant.tables.read import read_frame
-
 from tests.paths import REAL_DATA
 
 

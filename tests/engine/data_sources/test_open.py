@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.data_sources.cache import kept_table
 from scant.data_sources.open import data_dir, fetched_path, open_table, prefetch_demo, sample
 from scant.errors import BadInput
@@ -22,7 +23,6 @@ from scant.studies.multiview.simulate import cell_events
 from scant.studies.redshift.simulate import simulate
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.read import read_table
-
 from tests.paths import ROOT
 
 ENTRY = entry("redshift")

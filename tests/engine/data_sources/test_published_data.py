@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput
 from scant.studies.aggregation import published_data
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.aggregation.table import TABLE, of
 from scant.studies.aggregation.thinning import coarsen
 from scant.tables.read import read_frame
-
 from tests.paths import REAL_DATA
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+
 from scant.inference import censored
 from scant.rivals.comparison import SCORES, Comparison, gaussian
 from scant.training.folds import pooled
-from scipy.stats import norm
 
 N = 20_000
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from scant.inference.expectations import (
     Forms,
     expected_kernel,

@@ -6,9 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+
 from scant.inference import mixture_reduction
 from scant.inference.mixture_reduction import reduce_mixtures
-from scipy.stats import norm
 
 Mixture = tuple[np.ndarray, np.ndarray, np.ndarray]
 

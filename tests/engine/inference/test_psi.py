@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from scant.inference import psi
 from scant.inference.expectations import expected_kernel, expected_product_sum, log_kernel
 from scant.inference.psi import eq_matrices

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from scant.inference import spread
 from scipy.stats import norm
+
+from scant.inference import spread
 
 
 def _fitted(errors, level, x):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.inference.stacking import best_expected_threshold, sharpened, sharpness, weights
 from scipy.stats import norm
+
+from scant.inference.stacking import best_expected_threshold, sharpened, sharpness, weights
 
 
 def test_the_method_that_is_right_gets_the_weight_and_a_useless_one_none() -> None:

@@ -14,6 +14,7 @@ from gpytorch.kernels import (
     ScaleKernel,
     SpectralMixtureKernel,
 )
+
 from scant.errors import BadInput
 from scant.kernels.box_average.averaged import AveragedKernel
 from scant.kernels.box_average.interval_rbf import NARROW, Interval, eq_average, eq_average_pairs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from gpytorch.kernels import PeriodicKernel, RBFKernel, ScaleKernel
+
 from scant.errors import BadInput
 from scant.kernels.hierarchical import SHAPES, ReplicaKernel, level
 

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from scant.errors import BadInput
 from scant.kernels.patch import kernel as module
 from scant.kernels.patch import pairs
 from scant.kernels.patch import rows as patch_rows
 from scant.kernels.patch.kernel import PatchKernel
 from scant.kernels.patch.rows import PatchRows
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 BLACK_AND_WHITE, FEW, GREY = 2, 3, 0  # levels of a pixel; 0: any
 

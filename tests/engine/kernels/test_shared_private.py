@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.kernels.shared_private import ClassPrivateKernel
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+
 from scant.likelihoods import augment_reduce
 
 

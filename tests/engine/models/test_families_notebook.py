@@ -34,9 +34,9 @@ def test_each_family_takes_at_most_fifteen_lines_and_a_kernel_of_the_users_own()
 @pytest.mark.timeout(600)
 @pytest.mark.slow(
     "scripts/write_families_notebook.py",
-    "engine/models",
-    "engine/likelihoods",
-    "engine/kernels",
+    "engine/scant/models",
+    "engine/scant/likelihoods",
+    "engine/scant/kernels",
 )
 def test_the_notebook_runs() -> None:
     """Every cell ends, and every family reaches a finite objective."""

@@ -7,6 +7,7 @@ import pytest
 import torch
 from gpytorch.distributions import MultitaskMultivariateNormal
 from gpytorch.kernels import MaternKernel, ScaleKernel
+
 from scant.kernels.patch.kernel import PatchKernel
 from scant.kernels.shared_private import EQ, ClassPrivateKernel
 from scant.likelihoods.augment_reduce import AugmentReduceLikelihood

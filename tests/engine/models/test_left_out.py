@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from scant.models.left_out import ExactGP, Form, Indicators, Similarity, chosen
 
 RNG = np.random.default_rng(0)

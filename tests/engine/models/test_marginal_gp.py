@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+
 from scant.models.marginal_gp import JITTER, NOISE, SIGNAL, SLOPE, WIDTH, MarginalGP
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scant.models import nearest_gp
-from scant.models.nearest_gp import QUICK, NearestGP
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+from scant.models import nearest_gp
+from scant.models.nearest_gp import QUICK, NearestGP
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:

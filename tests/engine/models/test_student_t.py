@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.stats import multivariate_t
+
 from scant.errors import BadInput
 from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
-from scipy.stats import multivariate_t
 
 
 def rows(n=40, seed=0, heavy=False):

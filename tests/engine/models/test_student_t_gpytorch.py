@@ -4,10 +4,10 @@ import gpytorch
 import pytest
 import torch
 from gpytorch.kernels import MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
-from scant.models.student_t import StudentT
-from scant.models.svgp import SVGP
 from scipy.stats import t as t_distribution
 
+from scant.models.student_t import StudentT
+from scant.models.svgp import SVGP
 from tests.engine.models.gpytorch_interface import check_constraints, check_gradients
 from tests.engine.models.test_student_t import rows
 

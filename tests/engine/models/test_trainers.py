@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import torch
 from gpytorch.priors import NormalPrior
+from scipy.stats import multivariate_t
+from torch import Tensor
+
 from scant.models.dfgp.model import DFGP
 from scant.models.dfgp.training import DFGPTrainer
 from scant.models.gplvm.bgplvm import BGPLVM
@@ -33,9 +36,6 @@ from scant.models.student_t import StudentT, StudentTTrainer
 from scant.models.svgp import SVGP, SVGPTrainer
 from scant.optim.adam_lbfgs import AdamLBFGS
 from scant.optim.trainer import Trainer
-from scipy.stats import multivariate_t
-from torch import Tensor
-
 from tests.engine.models.replicated.replicas import data as replicas
 
 N = 30

@@ -7,11 +7,11 @@ from typing import Any
 import holoviews as hv
 import numpy as np
 import pytest
+
 import scant
 from scant.errors import NotFound
 from scant.store import Store
 from scant.studies import STUDIES
-
 from tests.tiny import TINY
 
 

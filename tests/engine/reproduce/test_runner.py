@@ -9,14 +9,15 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
-from scant.dashboard.cli.main import app
+from typer.testing import CliRunner
+
 from scant.errors import BadInput
 from scant.reproduce import runner
 from scant.reproduce.runner import COLUMNS, Runs, Score
 from scant.reproduce.tables import as_page, as_tables, origin, read
 from scant.studies import STUDIES
 from scant.studies.genes import reproduce
-from typer.testing import CliRunner
+from scant_dashboard.cli.main import app
 
 OWN, OTHER = "drawn as published", "cells, stand-in for theirs"
 

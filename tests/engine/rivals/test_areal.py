@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
+
 from scant.rivals import areal
 from scant.rivals.areal import LogRates, Problem
-from scipy.stats import poisson
 
 LINE = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1  # six units in a row
 

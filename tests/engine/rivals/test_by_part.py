@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from scant.events import Finished, Metric, Report, State, decode, encode
 from scant.rivals.by_part import bins, everywhere, part
 from scant.rivals.compare import compared

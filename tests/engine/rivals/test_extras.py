@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
 from scant.errors import BadInput
 from scant.events import Report
 from scant.rivals import compare, extras
 from scant.rivals.compare import compared
 from scant.rivals.comparison import Comparison, gaussian
-from typer.testing import CliRunner
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(160, 3))
@@ -120,7 +121,7 @@ def test_without_weights_or_package_there_is_no_tabpfn(monkeypatch: pytest.Monke
 
 
 def test_the_terminal_refuses_weights_before_it_trains(weights: Path) -> None:
-    from scant.dashboard.cli.main import app
+    from scant_dashboard.cli.main import app
 
     asked = ["fit", "redshift", "--tabpfn", str(weights / "no.ckpt")]
     answer = CliRunner().invoke(app, asked)

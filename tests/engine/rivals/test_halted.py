@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import scant
 from scant.events import Checkpoint, Event, Finished, Progress, Report, State
 from scant.rivals import compare

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.rivals.knocked_out import Method, ask, forest, knocked, methods, with_copies, without
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+
+from scant.rivals.knocked_out import Method, ask, forest, knocked, methods, with_copies, without
 
 RNG = np.random.default_rng(5)
 BLOCKS = np.array([0, 1, 2, 0, 1, 2])  # three bands and their errors

@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.metrics import f1_score, recall_score
+
 from scant import verdict
 from scant.events import Finished, Metric, Report, State, decode, encode
 from scant.rivals import compare
@@ -14,8 +17,6 @@ from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of
 from scant.rivals.methods import forest, rivals
 from scant.rivals.rival import Rival, filled
 from scant.verdict import Contest, Verdict
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.metrics import f1_score, recall_score
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(160, 3))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import dask.config
+
 import scant
 from scant.events import Changed, Event, Finished, Progress, State
 from scant.runs import RunService

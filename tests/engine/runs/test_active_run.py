@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+
 from scant.events import Finished, State, decode
 from scant.runs.workers import plugin, task
 

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert, select
+
 from scant.events import Finished, State
 from scant.runs import leases, limited, store_writer
 from scant.runs.background import Background
 from scant.runs.dispatch import dispatcher, pool
 from scant.store import TakenOver, claims, database, schema
 from scant.store.clock import now
-from sqlalchemy import insert, select
-
 from tests.engine.runs.fake_worker_client import running, service, until
 from tests.engine.runs.test_store_trouble import locked
 

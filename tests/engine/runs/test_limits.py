@@ -11,7 +11,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from scant.dashboard.cli.main import app
+from sqlalchemy import select
+from typer.testing import CliRunner
+
 from scant.errors import BadInput, NotAllowed
 from scant.events import Changed, Checkpoint, Finished, Progress, Started, State
 from scant.runs import RunService, leases, limited
@@ -23,9 +25,7 @@ from scant.store import Store
 from scant.store.records import ADJUDICATOR, new_id
 from scant.store.schema import LABEL_ROLES
 from scant.studies import Entry, entry
-from sqlalchemy import select
-from typer.testing import CliRunner
-
+from scant_dashboard.cli.main import app
 from tests.engine.runs.fake_worker_client import FakeWorkerClient, until
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]

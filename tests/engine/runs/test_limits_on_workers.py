@@ -9,18 +9,18 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from distributed import worker_memory
+
 from scant.errors import BadInput
 from scant.events import State
 from scant.runs import limited
 from scant.runs.limits import Limits
 from scant.runs.memory import out_of_memory, ran_out
-
 from tests.engine.runs.driver import Driver, database, trust_toy
 
 pytestmark = [
     pytest.mark.usefixtures("toy"),
     pytest.mark.timeout(180),
-    pytest.mark.slow("engine/runs", "engine/store", "engine/training"),
+    pytest.mark.slow("engine/scant/runs", "engine/scant/store", "engine/scant/training"),
 ]
 LIMIT = 1_500_000_000  # bytes
 

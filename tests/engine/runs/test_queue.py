@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from scant.runs.dispatch.queue import FairQueue, waits
 from scant.runs.workers.cluster import default_workers, gpus
 

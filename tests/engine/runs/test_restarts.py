@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 from distributed import LocalCluster
+
 from scant.errors import BadInput
 from scant.events import Finished, State
 from scant.runs.workers import cluster as workers_cluster
 from scant.store import Store
-
 from tests.engine.runs.driver import PATIENCE, Driver, database, in_process, trust_toy
 from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.usefixtures("toy"),
     pytest.mark.timeout(180),
-    pytest.mark.slow("engine/runs", "engine/store", "engine/training"),
+    pytest.mark.slow("engine/scant/runs", "engine/scant/store", "engine/scant/training"),
 ]
 SLOW = {"delay": 0.02, "max_steps": 4000}
 

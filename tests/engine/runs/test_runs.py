@@ -12,13 +12,13 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput, NotFound, Unavailable
 from scant.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
 from scant.runs import questions, service
 from scant.runs.dispatch import pool
-from toy import entry, memory
-
 from tests.engine.runs.driver import Driver, database, in_process, trust_toy
+from toy import entry, memory
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180), pytest.mark.slow]
 SLOW = {"delay": 0.02, "max_steps": 4000}

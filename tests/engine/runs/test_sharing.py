@@ -12,11 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sqlalchemy import insert, select, update
+
 from scant.events import Changed, Finished, State
 from scant.store import Store, TakenOver
 from scant.store.claims import DEAD_SECONDS
 from scant.store.schema import METADATA, SERVERS
-from sqlalchemy import insert, select, update
 
 POSTGRES = os.environ.get("SCANT_TEST_POSTGRES")
 

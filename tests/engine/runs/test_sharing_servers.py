@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+
 from scant.events import Finished, Progress, Started, State
 from scant.runs import leases
-
 from tests.engine.runs.fake_worker_client import running, service, until
 
 pytestmark = [
     pytest.mark.usefixtures("toy"),
-    pytest.mark.slow("engine/runs", "engine/store"),
+    pytest.mark.slow("engine/scant/runs", "engine/scant/store"),
 ]
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import event
+
 from scant.errors import Unavailable
 from scant.events import Checkpoint, Finished, Note, Progress, Report, Snapshot, Started, State
 from scant.runs import RunService, backlog, leases, store_writer
 from scant.runs.dispatch import dispatcher, pool, turns
 from scant.runs.workers.protocol import Ended
 from scant.store import Store, StoreTrouble, database
-from sqlalchemy import event
-
 from tests.engine.runs.fake_worker_client import running, service, until
 
 pytestmark = pytest.mark.usefixtures("toy")

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from scant.events import Finished, Progress, State
 
+from scant.events import Finished, Progress, State
 from tests.engine.runs.fake_worker_client import running, until
 
 pytestmark = pytest.mark.usefixtures("toy")

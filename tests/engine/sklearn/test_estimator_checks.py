@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
 from scant import sklearn as estimators
 from scant.sklearn import (
     DFGPClassifier,
@@ -18,7 +20,6 @@ from scant.sklearn import (
     MOGPARClassifier,
     SCLVMClassifier,
 )
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 EVERY = [
     GPzRegressor(max_iter=10),

@@ -11,6 +11,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+
 from scant.errors import BadInput
 from scant.models.dfgp.model import DFGP
 from scant.models.dfgp.training import DFGPTrainer
@@ -29,18 +42,6 @@ from scant.sklearn import (
     MOGPARClassifier,
     SCLVMClassifier,
 )
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.decomposition import PCA
-from sklearn.dummy import DummyClassifier
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
 QUICK: list[Any] = [
     GPzRegressor(n_basis=5, max_iter=15, random_state=0),

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save
+from sqlalchemy import Table, insert, select, update
+
 from scant.data_sources.package_data import package_file
 from scant.errors import BadInput, NotFound
 from scant.events import Checkpoint, Finished, Fitted, Progress, Report, Snapshot, Started, State
 from scant.store import Damaged, Store, recordings
 from scant.store.schema import CHECKPOINTS, MODELS, REPORTS, SNAPSHOTS
-from sqlalchemy import Table, insert, select, update
 
 SHOTS = [Snapshot(step, {"a": np.full(3, float(step))}) for step in (1, 2)]
 HOW = {"flipped": lambda b: b[:-1] + bytes([b[-1] ^ 1]), "cut": lambda b: b[: len(b) // 2]}

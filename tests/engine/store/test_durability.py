@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import Connection, event
+
 from scant.events import Note
 from scant.store import Store
 from scant.store.database import durable_transaction
 from scant.store.schema import LABELS
-from sqlalchemy import Connection, event
 
 NORMAL, FULL = 1, 2  # as SQLite numbers them
 

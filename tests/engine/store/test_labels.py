@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
+
 from scant.errors import NotAllowed
 from scant.store import Store
 from scant.store.label_agreement import (
@@ -19,7 +21,6 @@ from scant.store.label_agreement import (
     standing,
 )
 from scant.store.records import ADJUDICATOR, IMPORTED, UNSURE, Label
-from sklearn.metrics import cohen_kappa_score
 
 
 def given(*labels: tuple[int, str, str]) -> list[Label]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from scant.store import Store, logins
 from scant.store.schema import LOGINS, METADATA
 

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+
 from scant.errors import BadInput
 from scant.store import Store
 from scant.store.private_files import private_folder

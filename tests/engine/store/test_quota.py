@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput, Unavailable
 from scant.runs import RunService
 from scant.store import Store, quota

@@ -15,6 +15,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.exc import DataError
+
 from scant.errors import BadInput, NotFound
 from scant.events import (
     Changed,
@@ -33,8 +36,6 @@ from scant.store import Store
 from scant.store.events import SNAPSHOTS_KEPT, evenly
 from scant.store.schema import METADATA
 from scant.studies.aliases import ADDED
-from sqlalchemy import text
-from sqlalchemy.exc import DataError
 
 POSTGRES = os.environ.get("SCANT_TEST_POSTGRES")
 backends = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.events import Report
 from scant.studies.omniglot import simulate
 from scant.studies.omniglot.study import Study
-
 from tests.engine.studies.multiview import views
 from tests.engine.studies.omniglot.alphabets import CPU, SIZES, TIDY, settings
 from tests.engine.studies.studying import run
@@ -18,8 +18,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tables of publications and fits of real data take minutes."""
     for item in items:
         if item.path.name in ("test_reproduce.py", "test_real.py"):
-            study = f"engine/studies/{item.path.parent.name}"
-            item.add_marker(pytest.mark.slow(study, "engine/models", "engine/reproduce"))
+            study = f"engine/scant/studies/{item.path.parent.name}"
+            item.add_marker(
+                pytest.mark.slow(study, "engine/scant/models", "engine/scant/reproduce")
+            )
 
 
 @pytest.fixture(scope="session")

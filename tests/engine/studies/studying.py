@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
+
 from scant.events import Checkpoint, Event, Finished, Fitted, Progress, Report
 from scant.reproduce.runner import Runs, ScoreTable
 from scant.studies.protocol import Study

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from scant.dashboard.controls.settings_form import SettingsForm
+from sqlalchemy import text
+
 from scant.store import Store
 from scant.studies import STUDIES, entry
 from scant.studies.aliases import ADDED, SETTINGS, current_run, current_settings
-from sqlalchemy import text
+from scant_dashboard.controls.settings_form import SettingsForm
 
 # As 0.1.0 stored them and wrote them into links: the first setting of each study that was renamed.
 BEFORE = {

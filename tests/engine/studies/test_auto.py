@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
 from scant.errors import BadInput
 from scant.events import Finished, State
 from scant.runs.limits import Size, cost_of

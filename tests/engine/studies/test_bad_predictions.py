@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 import scant
 from scant.errors import BadInput, NotFound
 from scant.studies import STUDIES, entry
@@ -183,8 +184,9 @@ def test_the_table_of_a_run_is_predicted_whole_with_what_each_row_was_for(
 
 
 def test_a_model_on_disk_is_whole_or_one_sentence(tmp_path: Path, toy: str) -> None:
-    from scant.dashboard.cli.main import app
     from typer.testing import CliRunner
+
+    from scant_dashboard.cli.main import app
 
     out = tmp_path / "out"
     arguments = ["fit", toy, "--out", str(out), "--set", "max_steps=3"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import scant
 from scant.events import Finished
 from scant.rivals.comparison import SCORES
@@ -22,7 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow("engine/studies", "engine/rivals")
+@pytest.mark.slow("engine/scant/studies", "engine/scant/rivals")
 @pytest.mark.parametrize("study", SMALL)
 def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
     values = entry(study).presets["quick"] | SMALL[study]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.studies.densities import Densities, HasDensities, column_specs, few_gaussians
 from scipy.stats import lognorm, norm
+
+from scant.studies.densities import Densities, HasDensities, column_specs, few_gaussians
 
 
 def some(n: int = 300, k: int = 5) -> Densities:

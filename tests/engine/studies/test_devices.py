@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load
+
 from scant.data_sources.open import open_table
 from scant.events import Checkpoint, Event, Finished, Fitted, Progress, Snapshot
 from scant.studies import entry
@@ -21,10 +22,11 @@ from scant.studies.protocol import Study, study_class
 from scant.tables.schema import counts
 from scant.training.control import Control
 from scant.training.loop import header, train
-
 from tests.engine.pretended import pretended
 
-pytestmark = pytest.mark.slow("engine/models", "engine/studies", "engine/optim", "engine/kernels")
+pytestmark = pytest.mark.slow(
+    "engine/scant/models", "engine/scant/studies", "engine/scant/optim", "engine/scant/kernels"
+)
 QUICK = {"max_steps": 4, "baselines": False}
 ROWS = 6
 SPARSE = {"inference": "variational", "max_steps": 4}

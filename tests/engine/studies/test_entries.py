@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from scant.studies.base import ArraySpec, array_specs
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from scant.runs.limits import HOURS, Size, check_cost, cost_of
 from scant.studies import STUDIES, entry
 from scant.studies.auto import AUTO

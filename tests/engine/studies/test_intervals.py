@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import norm, poisson
+from sklearn.metrics.pairwise import nan_euclidean_distances
+
 from scant.models.mtgpa.likelihoods import Moments, likelihood
 from scant.studies import entry, intervals
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_columns import added_names, data_dictionary
 from scant.studies.predicted_table import place, with_columns
-from scipy.stats import norm, poisson
-from sklearn.metrics.pairwise import nan_euclidean_distances
 
 P = torch.tensor(intervals.PROBABILITIES)
 

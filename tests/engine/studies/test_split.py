@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput
 from scant.events import Checkpoint, Finished, Fitted, Progress, Started, State
 from scant.studies import STUDIES, entry

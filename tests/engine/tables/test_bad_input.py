@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.data_sources.open import open_table
 from scant.errors import BadInput
 from scant.studies import STUDIES, entry
 from scant.tables.images.image_table import read_image_table
 from scant.tables.read import inspect_table
 from scant.tables.schema import Preview
-
 from tests.paths import TEMPLATES
 
 # A column of numbers that the page learns from, and the column that it learns.

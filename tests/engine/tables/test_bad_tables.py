@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput
 from scant.studies import entry
 from scant.studies.redshift.simulate import simulate

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.formats import csv_rows
 

@@ -14,6 +14,7 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+
 import scant
 from scant.data_sources.open import open_table
 from scant.errors import BadInput

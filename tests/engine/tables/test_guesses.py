@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from scant.studies import STUDIES, entry
 from scant.studies.suits import better, suits
 from scant.tables.choices import choose
 from scant.tables.read import inspect_table, read_table
-
 from tests.engine.tables.public_tables import Case, cases
 
 CASES = {case.name: case for case in cases()}

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import scant
 from scant.data_sources.open import open_table, open_to_predict
 from scant.errors import BadInput
 from scant.events import Note, Progress

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 import scant
-from scant.dashboard.controls.column_table import ColumnTable
 from scant.errors import BadInput
 from scant.studies import entry
 from scant.tables.levels import decoded, levels_of, measured, names
@@ -17,6 +17,7 @@ from scant.tables.read import inspect_table, read_table
 from scant.training import result_folder
 from scant.training.api import load
 from scant.training.prediction import check_file, predict_file
+from scant_dashboard.controls.column_table import ColumnTable
 
 REDSHIFT, VIEWS = entry("redshift").table, entry("multiview").table
 

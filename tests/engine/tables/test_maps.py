@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+
 from scant.errors import BadInput
 from scant.studies import entry
 from scant.tables.encoding import LIMIT_BYTES

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+
 from scant.studies import entry
 from scant.tables.cells import from_text
 from scant.tables.dates import are_dates, as_numbers

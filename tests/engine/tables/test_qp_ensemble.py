@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.tables.formats import qp_ensemble
 from scant.tables.formats.qp_ensemble import MixtureWriter, identifiers
 

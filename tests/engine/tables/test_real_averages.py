@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from scant.studies import entry
 from scant.tables.read import inspect_table, read_table, read_tables
-
 from tests.paths import REAL_DATA
 
 TABLE = entry("aggregation").table

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput
 from scant.studies import entry
 from scant.tables.encoding import LIMIT_BYTES

@@ -6,6 +6,7 @@ import io
 import zipfile
 
 import pytest
+
 from scant.errors import BadInput
 from scant.studies.mitosis.table import TABLE as CELLS
 from scant.studies.multiview.table import TABLE as VIEWS

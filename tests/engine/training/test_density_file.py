@@ -10,13 +10,13 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+
 import scant
 from scant.errors import BadInput
 from scant.studies.protocol import FittedStudy
 from scant.tables import pieces
 from scant.training import density_file
 from scant.training.prediction import predict_file, predict_own, predict_upload
-
 from tests.paths import TEMPLATES
 
 pytestmark = pytest.mark.slow

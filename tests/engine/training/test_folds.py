@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
+
+import scant
 from scant import verdict
 from scant.events import Finished, Note, State
 from scant.rivals import compare

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-import scant
 import torch
 from safetensors.torch import load, save
+
+import scant
 from scant.errors import BadInput
 from scant.events import (
     Checkpoint,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+
 from scant.events import Metric, Report
 from scant.studies import entry
 from scant.training.model_card import Card, markdown, page

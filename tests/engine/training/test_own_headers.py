@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 import scant
 from scant.store import Store
 from scant.studies import entry

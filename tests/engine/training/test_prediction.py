@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 import scant
 from scant.errors import BadInput
 from scant.studies import entry
@@ -21,7 +22,6 @@ from scant.tables.formats import columnar, files, registry
 from scant.tables.read import read_table
 from scant.training import prediction
 from scant.training.prediction import predict_file, predict_own, predict_upload
-
 from tests.paths import TEMPLATES
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scant.store import Store
 
+from scant.store import Store
 from tests.dashboard.pages.clamp.labeling_fakes import Frame
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scant.dashboard.controls.labeling_widget import LabelingWidget as Component
-from scant.dashboard.pages.clamp.labeling_session import LabelingSession
+
 from scant.errors import BadInput, NotAllowed, Unavailable
 from scant.events import Report
 from scant.store import Store
 from scant.studies.clamp.entry import ENTRY, ClampSettings
-
+from scant_dashboard.controls.labeling_widget import LabelingWidget as Component
+from scant_dashboard.pages.clamp.labeling_session import LabelingSession
 from tests.dashboard.fakes import Asker
 
 N = 6

@@ -6,8 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from scant.dashboard.controls.labeling_widget import LabelingWidget as Component
-from scant.dashboard.pages.clamp.session_queue import (
+
+from scant.errors import BadInput
+from scant.store import Store
+from scant.store.records import IMPORTED, Label
+from scant_dashboard.controls.labeling_widget import LabelingWidget as Component
+from scant_dashboard.pages.clamp.session_queue import (
     DONE,
     MODEL,
     NONE_OF_OTHERS,
@@ -16,10 +20,6 @@ from scant.dashboard.pages.clamp.session_queue import (
     PRELABELS,
     UNSURE,
 )
-from scant.errors import BadInput
-from scant.store import Store
-from scant.store.records import IMPORTED, Label
-
 from tests.dashboard.pages.clamp.labeling_fakes import Frame, N, Press
 
 

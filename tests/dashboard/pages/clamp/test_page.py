@@ -8,21 +8,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scant.dashboard.controls.labeling_widget import card
-from scant.dashboard.pages.clamp.labeling_view import LabelingView
-from scant.dashboard.pages.clamp.labels_view import Labels
-from scant.dashboard.pages.clamp.page import hidden, otherwise, views
-from scant.dashboard.pages.clamp.picture import CHOOSE, NO_PICTURES, Picture
-from scant.dashboard.pages.clamp.pool import Efficiency, PoolView
-from scant.dashboard.pages.clamp.queue import NO_IMAGES, Queue
-from scant.dashboard.pages.clamp.session_labels import SessionLabels
-from scant.dashboard.pages.clamp.session_lists import agreement
+
 from scant.events import Snapshot
 from scant.store import Store
 from scant.store.records import Label
 from scant.studies.clamp.entry import ClampSettings
 from scant.tables.annotations.formats import read
-
+from scant_dashboard.controls.labeling_widget import card
+from scant_dashboard.pages.clamp.labeling_view import LabelingView
+from scant_dashboard.pages.clamp.labels_view import Labels
+from scant_dashboard.pages.clamp.page import hidden, otherwise, views
+from scant_dashboard.pages.clamp.picture import CHOOSE, NO_PICTURES, Picture
+from scant_dashboard.pages.clamp.pool import Efficiency, PoolView
+from scant_dashboard.pages.clamp.queue import NO_IMAGES, Queue
+from scant_dashboard.pages.clamp.session_labels import SessionLabels
+from scant_dashboard.pages.clamp.session_lists import agreement
 from tests.dashboard.pages.clamp.labeling_fakes import METADATA, N, arrays, run
 
 

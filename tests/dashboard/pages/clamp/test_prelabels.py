@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from scant.dashboard.pages.clamp.prelabels import MOST, prelabels
+
 from scant.errors import BadInput
 from scant.store import Store
 from scant.store.label_agreement import standing
@@ -15,6 +15,7 @@ from scant.store.records import IMPORTED, UNSURE, Label
 from scant.studies.clamp.labels_out import Places, annotations_of
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import FORMATS, Format, read, write
+from scant_dashboard.pages.clamp.prelabels import MOST, prelabels
 
 CLASSES = ["sound", "crack", "rust"]
 PICTURES, EACH, SIDE = 50, 20, 60

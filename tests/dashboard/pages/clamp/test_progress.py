@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scant.dashboard.pages.clamp.progress import progress_of, score_of
+
+from scant_dashboard.pages.clamp.progress import progress_of, score_of
 
 
 def one(value: float) -> np.ndarray:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scant.dashboard.pages.genes import browse
-from scant.dashboard.pages.genes import page as genes
-from scant.dashboard.pages.genes.browse import HEIGHT, TOGETHER, Browse
-from scant.dashboard.pages.genes.compare import Compare
-from scant.dashboard.pages.genes.grid import Grid
-from scant.dashboard.pages.genes.held_out_replica import NEW, HeldOutReplica
-from scant.events import Metric, Report
 
+from scant.events import Metric, Report
+from scant_dashboard.pages.genes import browse
+from scant_dashboard.pages.genes import page as genes
+from scant_dashboard.pages.genes.browse import HEIGHT, TOGETHER, Browse
+from scant_dashboard.pages.genes.compare import Compare
+from scant_dashboard.pages.genes.grid import Grid
+from scant_dashboard.pages.genes.held_out_replica import NEW, HeldOutReplica
 from tests.dashboard.fakes import Asker
 
 GRID = np.linspace(0.0, 4.0, 5)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from PIL import Image
-from scant.dashboard.pages.mitosis.generate import HELP, Generate
+
 from scant.studies.mitosis.table import LabeledImages
 from scant.tables.images.archives import read_images
-
+from scant_dashboard.pages.mitosis.generate import HELP, Generate
 from tests.dashboard.fakes import Asker
 
 METADATA: dict[str, Any] = {"classes": ["mitosis", "a/b"], "rare": "mitosis", "size": [2, 3]}

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from scant.dashboard.frame.template import header
-from scant.dashboard.pages.mitosis.cells import NO_IMAGES, Covariances, Strips
-from scant.dashboard.pages.mitosis.imbalance import Imbalance
-from scant.dashboard.pages.mitosis.latent_placement import Place
-from scant.dashboard.pages.mitosis.latent_traversal import Walk
-from scant.dashboard.pages.mitosis.page import hidden, otherwise
-from scant.dashboard.pages.mitosis.spaces import Private, Space
-from scant.dashboard.pages.mitosis.tabs import TABS, tabs
-from scant.dashboard.pages.mitosis.threshold import NONE, Threshold
-from scant.dashboard.plots.base import NOTHING
+
 from scant.errors import BadInput
 from scant.events import Report, Snapshot
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
-
+from scant_dashboard.frame.template import header
+from scant_dashboard.pages.mitosis.cells import NO_IMAGES, Covariances, Strips
+from scant_dashboard.pages.mitosis.imbalance import Imbalance
+from scant_dashboard.pages.mitosis.latent_placement import Place
+from scant_dashboard.pages.mitosis.latent_traversal import Walk
+from scant_dashboard.pages.mitosis.page import hidden, otherwise
+from scant_dashboard.pages.mitosis.spaces import Private, Space
+from scant_dashboard.pages.mitosis.tabs import TABS, tabs
+from scant_dashboard.pages.mitosis.threshold import NONE, Threshold
+from scant_dashboard.plots.base import NOTHING
 from tests.dashboard.fakes import Asker
 
 METADATA: dict[str, Any] = {
@@ -323,13 +323,13 @@ def test_every_alternative_can_be_trained() -> None:
 
 
 def test_tabs_link_to_each_other(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scant.dashboard.pages.mitosis.tabs.STUDIES", tuple(TABS))
+    monkeypatch.setattr("scant_dashboard.pages.mitosis.tabs.STUDIES", tuple(TABS))
     bar = tabs(model).object  # type: ignore[attr-defined]
     assert "<a href='./mitosis' aria-current='page'>A rare class</a>" in bar
     assert "<a href='./multiview'>Many views</a>" in bar
     model.present = True
     assert "./multiview?present'" in tabs(model).object  # type: ignore[attr-defined]
-    monkeypatch.setattr("scant.dashboard.pages.mitosis.tabs.STUDIES", ("mitosis",))
+    monkeypatch.setattr("scant_dashboard.pages.mitosis.tabs.STUDIES", ("mitosis",))
     assert "multiview" not in tabs(model).object  # type: ignore[attr-defined]
 
 

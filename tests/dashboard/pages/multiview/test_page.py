@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scant.dashboard.pages.multiview.page import (
+
+from scant.events import Metric, Report
+from scant.studies.multiview.settings import MultiviewSettings
+from scant_dashboard.pages.multiview.page import (
     CURVES,
     NEURONS,
     PATIENTS,
@@ -16,9 +19,9 @@ from scant.dashboard.pages.multiview.page import (
     TRUTH,
     hides,
 )
-from scant.dashboard.pages.multiview.patient import HELP as HELP_PATIENT
-from scant.dashboard.pages.multiview.patient import NOBODY, Patient
-from scant.dashboard.pages.multiview.result import (
+from scant_dashboard.pages.multiview.patient import HELP as HELP_PATIENT
+from scant_dashboard.pages.multiview.patient import NOBODY, Patient
+from scant_dashboard.pages.multiview.result import (
     BESIDE,
     DOUBT,
     PIT,
@@ -27,12 +30,9 @@ from scant.dashboard.pages.multiview.result import (
     TRADES,
     result,
 )
-from scant.dashboard.pages.multiview.row_explanation import RowExplanation
-from scant.dashboard.pages.multiview.variants import otherwise
-from scant.dashboard.pages.multiview.view_ablation import HELP, ViewsOn
-from scant.events import Metric, Report
-from scant.studies.multiview.settings import MultiviewSettings
-
+from scant_dashboard.pages.multiview.row_explanation import RowExplanation
+from scant_dashboard.pages.multiview.variants import otherwise
+from scant_dashboard.pages.multiview.view_ablation import HELP, ViewsOn
 from tests.dashboard.fakes import Asker
 
 METADATA: dict[str, Any] = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scant.dashboard.pages.omniglot.gallery import NO_IMAGES, Examples
+
 from scant.events import Snapshot
 from scant.studies.omniglot.preprocessing import examples
 from scant.studies.omniglot.table import of
+from scant_dashboard.pages.omniglot.gallery import NO_IMAGES, Examples
 
 
 def test_a_run_on_numbers_has_no_examples_to_draw() -> None:

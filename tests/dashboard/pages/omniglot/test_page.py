@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scant.dashboard.controls.drawing_canvas import DrawingCanvas
-from scant.dashboard.pages.omniglot import page as omniglot
-from scant.dashboard.pages.omniglot.alphabets import Alphabets
-from scant.dashboard.pages.omniglot.draw import EMPTY, Draw
-from scant.dashboard.pages.omniglot.gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
-from scant.dashboard.pages.omniglot.matrices import Confused, Matrices, name_of, short
-from scant.dashboard.pages.omniglot.page import RECALL, otherwise
-from scant.dashboard.pages.omniglot.rows import LOOKED, SHOT_ROWS
-from scant.dashboard.pages.omniglot.shots import Shots
-from scant.dashboard.pages.omniglot.submatrix import Zoom
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.theme import GREEN, VERMILION
+
 from scant.events import Metric, Report, Snapshot
 from scant.studies.omniglot import models
 from scant.studies.omniglot.preprocessing import AT_ONCE
 from scant.studies.omniglot.settings import OmniglotSettings
-
+from scant_dashboard.controls.drawing_canvas import DrawingCanvas
+from scant_dashboard.pages.omniglot import page as omniglot
+from scant_dashboard.pages.omniglot.alphabets import Alphabets
+from scant_dashboard.pages.omniglot.draw import EMPTY, Draw
+from scant_dashboard.pages.omniglot.gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
+from scant_dashboard.pages.omniglot.matrices import Confused, Matrices, name_of, short
+from scant_dashboard.pages.omniglot.page import RECALL, otherwise
+from scant_dashboard.pages.omniglot.rows import LOOKED, SHOT_ROWS
+from scant_dashboard.pages.omniglot.shots import Shots
+from scant_dashboard.pages.omniglot.submatrix import Zoom
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.theme import GREEN, VERMILION
 from tests.dashboard.fakes import Asker
 
 METADATA: dict[str, Any] = {

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.pages.redshift.scores import OF_BINS, OF_MISSING, ScoreTables, score_tables
-from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.static_page.markup import Markup
+
 from scant.store import Store
+from scant_dashboard.pages.redshift.scores import OF_BINS, OF_MISSING, ScoreTables, score_tables
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.static_page.markup import Markup
 
 BINS = np.array([
     [0.1, 0.2], [0.2, 0.3], [-0.01, 0.02], [0.03, 0.04], [0.05, 0.062], [1200, 40],

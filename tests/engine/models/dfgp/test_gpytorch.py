@@ -5,11 +5,11 @@ import pytest
 import torch
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import MaternKernel, RBFKernel
+
 from scant.likelihoods.gaussian import CensoredGaussianLikelihood
 from scant.likelihoods.probit import ProbitLikelihood
 from scant.models.dfgp.model import DFGP
 from scant.models.svgp import SVGP
-
 from tests.engine.models.gpytorch_interface import check_constraints, check_gradients
 
 

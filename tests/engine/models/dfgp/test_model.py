@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.metrics import expected_calibration_error
 from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_divergence
@@ -323,9 +324,10 @@ def test_censored_rows_pull_predictions_up():
 
 
 def test_likelihoods_against_quadrature():
+    from scipy.stats import norm
+
     from scant.likelihoods.gaussian import censored_expectation
     from scant.likelihoods.probit import probit_expectation
-    from scipy.stats import norm
 
     f = np.linspace(-12, 12, 20_001)
     for sign, mean, variance in [(1.0, 0.4, 0.8), (-1.0, 1.5, 2.0)]:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.collapsed_bound import Targets, posterior

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.gplvm.dgplvm import DGPLVM, discrimination
 from scant.models.gplvm.training import GPLVMTrainer

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import average_precision_score, roc_auc_score
+
 from scant.errors import BadInput
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.sclvm import SCLVM
 from scant.models.gplvm.training import GPLVMTrainer
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 
 def rare(n=300, share=0.1, d=12, seed=0, noise=0.35):

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from torch import Tensor
+
 from scant.models.gpz.distributed import DistributedRows, Processes
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import Pattern, RowSums
-from torch import Tensor
 
 
 @pytest.fixture(scope="module")

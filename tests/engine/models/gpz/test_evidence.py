@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.gpz.basis import COVARIANCES, full_precision
 from scant.models.gpz.log_evidence import LogEvidence

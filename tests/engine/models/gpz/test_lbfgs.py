@@ -1,10 +1,11 @@
 """The L-BFGS stepper: minima, evaluations, resuming, walls."""
 
 import torch
+from torch import nn
+
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.optim.lbfgs import LBFGS
-from torch import nn
 
 
 def _rosenbrock(start=(-1.2, 1.0), history=10):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gpytorch
 import torch
 from gpytorch.constraints import Positive
+from torch import Tensor
+
 from scant.models.gpz.likelihood import GPzLikelihood
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
-from torch import Tensor
 
 
 def fitted() -> tuple[GPz, Tensor, Tensor]:

@@ -6,11 +6,12 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
+
 from scant.models.gpz.evidence import negative_log_evidence
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import BLOCK
-from torch import Tensor
 
 N = 2 * BLOCK + 77
 

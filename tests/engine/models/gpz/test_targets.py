@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from scant.models.gpz.input_density import Mixture, fill, fit_mixture, patterns, single_gaussian
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.optim.lbfgs import LBFGS

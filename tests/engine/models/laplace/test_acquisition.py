@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.laplace import acquisition, stopping
 from scant.models.laplace.acquisition import CandidatePool

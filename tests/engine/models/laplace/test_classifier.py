@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from scant.errors import BadInput
-from scant.models.laplace.classifier import Evidence, LaplaceGPC, mode
-from scant.models.laplace.links import LINKS, probability
 from scipy import integrate, stats
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from scant.errors import BadInput
+from scant.models.laplace.classifier import Evidence, LaplaceGPC, mode
+from scant.models.laplace.links import LINKS, probability
 
 KINDS = pytest.mark.parametrize("link", list(LINKS))
 

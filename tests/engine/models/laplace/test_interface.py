@@ -8,12 +8,13 @@ import torch
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import MaternKernel, ScaleKernel
 from gpytorch.likelihoods import BernoulliLikelihood
+from torch import Tensor
+
 from scant.errors import BadInput
 from scant.models.laplace import classifier
 from scant.models.laplace.acquisition import posterior_covariance
 from scant.models.laplace.classifier import LaplaceGPC, Prior, mode
 from scant.models.laplace.links import LIKELIHOODS, LINKS
-from torch import Tensor
 
 KINDS = pytest.mark.parametrize("link", list(LINKS))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
+
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.models.laplace.kernels import LinearAndRBF
-from sklearn.linear_model import LogisticRegression
 
 
 def rows(n: int, seed: int = 0) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.mogp_ar.baselines import GA, MGM, MODELS, build
 from scant.models.mogp_ar.kernels import RbfArd

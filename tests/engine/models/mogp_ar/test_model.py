@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.likelihoods.augment_reduce import grouped
 from scant.likelihoods.softmax_average import by_draws, by_quadrature

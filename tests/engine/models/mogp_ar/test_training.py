@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.mogp_ar.kernels import Kernel, RbfArd
 from scant.models.mogp_ar.model import MOGPAR

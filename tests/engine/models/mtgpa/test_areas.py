@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+
 from scant.errors import BadInput
 from scant.inference.quadrature import log_expected
 from scant.kernels.box_average.support import weighted_points
@@ -15,7 +17,6 @@ from scant.models.mtgpa.hyperpriors import favor_flat_maps
 from scant.models.mtgpa.prior import Data
 from scant.rivals.areal import FLAT as RIVALS_FLAT
 from scant.rivals.areal import Problem, _laplace
-from torch import Tensor
 
 
 def _rand(*shape: int, seed: int = 0) -> Tensor:

@@ -3,6 +3,8 @@
 import pytest
 import torch
 from linear_operator.utils.errors import NotPSDError
+from torch.distributions import MultivariateNormal
+
 from scant.errors import BadInput
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import boxes, join, weighted_points
@@ -11,7 +13,6 @@ from scant.models.mtgpa.exact import ExactGP
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.training import MTGPATrainer
-from torch.distributions import MultivariateNormal
 
 
 def _rand(*shape, seed=0):

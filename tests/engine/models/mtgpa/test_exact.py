@@ -5,6 +5,7 @@ import pytest
 import torch
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import IndexKernel, LinearKernel, MaternKernel, PeriodicKernel, ScaleKernel
+
 from scant.errors import BadInput
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import boxes, join
@@ -14,7 +15,6 @@ from scant.models.mtgpa.likelihoods import Gaussian, Poisson
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Coregionalisation, Data
 from scant.models.mtgpa.training import MTGPATrainer
-
 from tests.engine.models.gpytorch_interface import check_constraints, check_gradients
 
 

@@ -4,13 +4,13 @@ import math
 
 import pytest
 import torch
+from scipy.optimize import brentq
+from scipy.stats import norm
+
 from scant.models.mtgpa.exact import ExactGP
 from scant.models.mtgpa.hyperparameter_nodes import WIDE, NodesGP
 from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data
-from scipy.optimize import brentq
-from scipy.stats import norm
-
 from tests.engine.models.mtgpa.test_exact import _data
 
 

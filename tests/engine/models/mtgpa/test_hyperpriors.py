@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import weighted_points
 from scant.models.hyperprior import log_hyperprior

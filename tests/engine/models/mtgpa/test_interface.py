@@ -6,12 +6,13 @@ import gpytorch
 import pytest
 import torch
 from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
+from torch import Tensor
+
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.likelihoods import LIKELIHOODS, Moments
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.training import MTGPATrainer
-from torch import Tensor
 
 
 @torch.enable_grad()

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 from numpy.polynomial.hermite_e import hermegauss
-from scant.errors import BadInput
-from scant.models.mtgpa.likelihoods import LIKELIHOODS, Moments, likelihood
 from scipy.stats import nbinom
 from torch.distributions import Bernoulli, NegativeBinomial, Normal, Poisson
+
+from scant.errors import BadInput
+from scant.models.mtgpa.likelihoods import LIKELIHOODS, Moments, likelihood
 
 DRAWS = 400_000
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from torch import Tensor
+from torch.distributions import MultivariateNormal
+
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.coefficients import Coefficients
@@ -14,10 +19,6 @@ from scant.models.mtgpa.likelihoods import GaussianRate
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import COEFFICIENT, Data
 from scant.models.mtgpa.training import MTGPATrainer
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from torch import Tensor
-from torch.distributions import MultivariateNormal
 
 N = 24
 

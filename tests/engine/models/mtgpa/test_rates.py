@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
+from torch.distributions import Poisson
+
 from scant.kernels.box_average.averaged import grid
 from scant.kernels.box_average.kernel import SHAPES, IntervalKernel
 from scant.kernels.box_average.support import Pieces, boxes, join, pieces, weighted_points
@@ -11,8 +14,6 @@ from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.rates import log_rate, points, points_each
 from scant.models.mtgpa.training import MTGPATrainer
-from torch import Tensor
-from torch.distributions import Poisson
 
 DRAWS = 100_000
 

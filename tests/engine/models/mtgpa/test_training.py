@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes, weighted_points
 from scant.models.mtgpa.initialization import inducing_points, signs

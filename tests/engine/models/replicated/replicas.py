@@ -1,6 +1,7 @@
 """Small data of replicated outputs for tests of their models."""
 
 import torch
+
 from scant.models.replicated.data import Data
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from gpytorch.distributions import MultivariateNormal
+
 from scant.inference.exact import LogDensity
 from scant.models.replicated.baselines import LMC, Independent, Pooled, principal
 from scant.models.replicated.data import NEW, Data
 from scant.models.replicated.exact import merge
 from scant.optim.lbfgs import LBFGS
-
 from tests.engine.models.replicated.test_hgp import asked, measured
 
 

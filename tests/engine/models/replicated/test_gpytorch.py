@@ -12,6 +12,7 @@ from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.means import ZeroMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from gpytorch.models import ExactGP
+
 from scant.errors import BadInput
 from scant.models.replicated.baselines import LMC, Independent, Pooled
 from scant.models.replicated.hgp import DHGP, HGP, HGPInd
@@ -19,7 +20,6 @@ from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from scant.models.replicated.training import ReplicaTrainer
-
 from tests.engine.models.gpytorch_interface import check_constraints, check_gradients
 from tests.engine.models.replicated.test_hgp import asked, measured
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
+
 from scant.errors import BadInput
 from scant.kernels.hierarchical import ReplicaKernel
 from scant.models.replicated.data import NEW, Data
@@ -15,8 +18,6 @@ from scant.models.replicated.exact import ReplicaGP
 from scant.models.replicated.hgp import DHGP, HGP, HGPInd
 from scant.models.replicated.training import ReplicaTrainer
 from scant.optim.lbfgs import LBFGS
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
 SIZES = ((5, 3, 4), (4, 6))  # rows of each replica, of each output: unequal on purpose
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+
 from scant.models.replicated.data import Data, Scale
 from scant.models.replicated.moderation import moderated, shrunk
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from gpytorch.distributions import MultivariateNormal
+
 from scant.models.replicated.baselines import HLMC, Independent, Pooled
 from scant.models.replicated.data import NEW
 from scant.models.replicated.stack import Stack
-
 from tests.engine.models.replicated.test_hgp import asked, measured
 
 

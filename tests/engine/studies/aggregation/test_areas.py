@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Finished, Fitted
 from scant.studies.aggregation import beside
@@ -19,7 +20,6 @@ from scant.studies.aggregation.study import Study
 from scant.studies.aggregation.table import of
 from scant.training.api import fit, restore
 from scant.training.prediction import predict_file
-
 from tests.engine.studies.studying import run
 
 shapely = pytest.importorskip("shapely")

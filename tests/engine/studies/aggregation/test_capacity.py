@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
+import scant
 from scant.events import Finished, Fitted
 from scant.studies import entry
 from scant.studies.aggregation import preprocessing

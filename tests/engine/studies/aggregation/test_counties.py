@@ -6,6 +6,7 @@ import types
 
 import numpy as np
 import pytest
+
 from scant.studies.aggregation.entry import ENTRY
 from scant.studies.aggregation.settings import AggregationSettings
 from scant.studies.aggregation.simulate.counties import (

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import dblquad
+
 from scant.data_sources.human_fertility import read_rates
 from scant.errors import BadInput
 from scant.studies.aggregation.simulate import fertility
@@ -22,7 +24,6 @@ from scant.studies.aggregation.simulate.fertility import (
 )
 from scant.studies.aggregation.table import TABLE, of
 from scant.tables.read import read_frame
-from scipy.integrate import dblquad
 
 FILE = """\
 Testland, Period fertility rates by calendar year, age and birth order

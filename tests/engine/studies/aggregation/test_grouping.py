@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput
 from scant.studies.aggregation.grouping import merged, neighbors, regions
 from scant.tables import geometry

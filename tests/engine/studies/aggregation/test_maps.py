@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Finished, Fitted, Snapshot, Started
 from scant.studies.aggregation import map_shapes, mean_rate
@@ -22,7 +23,6 @@ from scant.studies.aggregation.study import Study
 from scant.tables.read import read_table
 from scant.training.api import fit, restore
 from scant.training.prediction import predict_file, predict_own
-
 from tests.engine.studies.aggregation.test_polygons import averages, geojson, mark
 from tests.engine.studies.studying import run as run_of
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scant.studies.aggregation import mean_rate
 from scipy import stats
+
+from scant.studies.aggregation import mean_rate
 
 MEAN, STD = np.array([0.02, 0.3, 0.9]), np.array([0.01, 0.1, 0.05])
 

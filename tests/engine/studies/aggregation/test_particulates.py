@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.studies.aggregation.simulate import particulates
 from scant.studies.aggregation.simulate.particulates import COUNTER, FILTER, concentration, simulate
 from scant.studies.aggregation.table import TABLE, of

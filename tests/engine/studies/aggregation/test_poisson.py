@@ -7,6 +7,8 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import dblquad
+
 from scant.studies.aggregation.simulate import poisson
 from scant.studies.aggregation.simulate.poisson import (
     GAP,
@@ -17,7 +19,6 @@ from scant.studies.aggregation.simulate.poisson import (
 )
 from scant.studies.aggregation.table import TABLE, check_values, of
 from scant.tables.read import read_frame
-from scipy.integrate import dblquad
 
 
 @pytest.mark.parametrize("lengthscale", [0.6, 2.0])

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Finished, Fitted
 from scant.kernels.box_average.kernel import IntervalKernel
@@ -27,7 +28,6 @@ from scant.studies.aggregation.table import Supports, of
 from scant.tables.read import inspect_table, read_table
 from scant.training.api import fit, restore
 from scant.training.prediction import predict_file, result_name
-
 from tests.engine.studies.studying import run
 
 shapely = pytest.importorskip("shapely")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.data_sources.open import open_table
 from scant.errors import BadInput

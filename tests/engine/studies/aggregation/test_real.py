@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from scant.events import Finished
 from scant.studies.aggregation.published_data import poisson_draw
 from scant.studies.aggregation.settings import FIXED
 from scant.training.api import fit
-
 from tests.paths import REAL_DATA
 
 FOLDER = REAL_DATA / "poisson_toy"

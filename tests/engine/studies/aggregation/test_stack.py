@@ -8,8 +8,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
+from scipy.stats import norm
+
+import scant
 from scant.events import Fitted
 from scant.inference.exact import left_out
 from scant.kernels.box_average.support import boxes
@@ -18,7 +20,6 @@ from scant.studies.aggregation import candidates
 from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.stack import Stack
 from scant.training.api import Fit, restore
-from scipy.stats import norm
 
 pytestmark = pytest.mark.slow
 

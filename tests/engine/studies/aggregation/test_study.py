@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Event, Finished, Fitted, Progress, Report
 from scant.studies.aggregation import preprocessing as space
@@ -19,7 +20,6 @@ from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.aggregation.study import Study
 from scant.training.api import fit, restore
 from scant.training.loop import train
-
 from tests.engine.studies.studying import gathered, resumed, run, value
 
 CPU = torch.device("cpu")

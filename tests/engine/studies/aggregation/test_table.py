@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from scant.errors import BadInput
 from scant.studies.aggregation.table import TABLE, Supports, check_values, of
 from scant.studies.aggregation.thinning import coarsen, scarce, thinned
 from scant.tables.read import inspect_table, read_frame, read_table
-
 from tests.paths import TEMPLATES
 
 TEMPLATE = TEMPLATES / "aggregation.csv"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+
 from scant.studies.clamp.entry import ClampSettings
 
 CPU = torch.device("cpu")

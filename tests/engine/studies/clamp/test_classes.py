@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.metrics import confusion_matrix, f1_score
+
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.models.laplace.one_vs_rest import OneVsRest, built, probabilities
 from scant.studies.clamp import entry as catalog
 from scant.studies.clamp.study import Study
-from sklearn.metrics import confusion_matrix, f1_score
-
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
 from tests.engine.studies.studying import resumed, run, value
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+
 from scant.studies.clamp.patch_views import HIGH, SIDE, WIDE, patches
 from scant.studies.clamp.pictures import BLANK, mosaics
 from scant.studies.clamp.table import Cut, PatchPool, table_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import f1_score
+
 from scant.events import Finished, Note, State
 from scant.studies.clamp.explore import f1_interval
 from scant.studies.clamp.study import Study
 from scant.training.loop import train
-from sklearn.metrics import f1_score
-
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
 from tests.engine.studies.studying import run
 

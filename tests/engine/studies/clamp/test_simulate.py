@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.studies.clamp import simulate
 from scant.studies.clamp.simulate import Picture
 from scant.studies.clamp.table import CLAMP, TABLE, PatchPool, pixels

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
+
+import scant
 from scant.errors import BadInput
 from scant.events import Finished, Progress, Report, Snapshot, State
 from scant.models.laplace import acquisition
@@ -24,7 +25,6 @@ from scant.studies.clamp.study import Study
 from scant.studies.clamp.table import PatchPool, cut, table_of
 from scant.tables.images.kinds import HANDMADE, JOINED, NETWORK
 from scant.training.loop import train
-
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
 from tests.engine.studies.studying import resumed, run, value
 

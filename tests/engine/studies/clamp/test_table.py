@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+
 from scant.data_sources.open import open_table
 from scant.data_sources.package_data import package_file
 from scant.errors import BadInput
@@ -22,7 +23,6 @@ from scant.tables.images import features
 from scant.tables.images.archives import ArchiveLimits
 from scant.tables.images.photographs import read_photographs
 from scant.tables.read import inspect_table, read_frame, read_table
-
 from tests.paths import TEMPLATES
 
 TEMPLATE = TEMPLATES / "clamp.csv"

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
+import scant
 from scant.events import Finished, Fitted
 from scant.studies import entry
 from scant.studies.auto import AUTO, CHOSEN
@@ -18,7 +19,6 @@ from scant.studies.genes import simulate, stacking
 from scant.studies.genes.settings import FIXED, GenesSettings
 from scant.studies.genes.study import Study
 from scant.training.api import restore
-
 from tests.engine.studies.studying import resumed
 
 SPEC = entry("genes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.studies.genes import simulate
 from scant.studies.genes.settings import GenesSettings
 from scant.studies.genes.table import TABLE, of

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant import metrics
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress, Report
@@ -16,7 +17,6 @@ from scant.studies.genes.entry import ENTRY
 from scant.studies.genes.settings import FIXED, MODELS, GenesSettings
 from scant.studies.genes.study import Study
 from scant.training.loop import header, train
-
 from tests.engine.studies.studying import resumed, run, value
 
 CPU = torch.device("cpu")

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from scant.errors import BadInput
 from scant.studies.genes.table import NEW, SPLITS, TABLE, held_out, hidden_rows, kept_share, of
 from scant.tables.read import inspect_table, read_frame, read_table
-
 from tests.paths import TEMPLATES
 
 TEMPLATE = TEMPLATES / "genes.csv"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+
 from scant.studies.mitosis import simulate
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.table import LabeledImages

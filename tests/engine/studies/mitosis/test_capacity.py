@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import scant
 from scant.events import Finished, Fitted, Note
 from scant.studies.auto import AUTO, read
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.training.api import restore
-
 from tests.engine.studies.mitosis.nuclei import clouds
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from scant.studies.mitosis.covariances import apart, ordered
 
 

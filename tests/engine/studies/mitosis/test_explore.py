@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from scant.errors import BadInput
 from scant.events import Report
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.study import Study
-
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
 from tests.engine.studies.studying import run, value
 

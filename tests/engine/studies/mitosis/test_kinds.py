@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.events import Finished, Note
 from scant.studies.mitosis.study import Study
 from scant.studies.mitosis.table import breast_cancer
 from scant.training.loop import train
-
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
 from tests.engine.studies.studying import run, value
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from scant.events import Finished, State
 from scant.studies.mitosis import models
 from scant.studies.mitosis.study import Study
 from scant.training.loop import train
-
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, settings
 
 

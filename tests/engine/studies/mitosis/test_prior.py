@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.studies.mitosis.classifier import estimated_shares, weighted
 from scant.studies.mitosis.settings import PRIORS
 from scant.studies.mitosis.study import Study
-
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, settings
 from tests.engine.studies.studying import run, value
 

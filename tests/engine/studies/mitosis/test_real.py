@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.study import Study
 from scant.studies.mitosis.table import LabeledImages
-
 from tests.engine.studies.mitosis.nuclei import CPU
 from tests.engine.studies.studying import run, value
 from tests.paths import REAL_DATA

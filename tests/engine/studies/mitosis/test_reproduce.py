@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
+
 from scant.errors import BadInput
 from scant.studies.mitosis import published_data as cases
 from scant.studies.mitosis import reproduce as tables
 from scant.studies.mitosis.simulate import cells
-from sklearn.metrics import f1_score
-
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
 

@@ -7,8 +7,9 @@ from collections import deque
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
+
+import scant
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.studies.mitosis.cost import MODELED

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC
+
 from scant.data_sources.open import sample
 from scant.studies.mitosis import simulate
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import TABLE, LabeledImages
 from scant.tables.read import read_frame
-from sklearn.decomposition import PCA
-from sklearn.metrics import roc_auc_score
-from sklearn.svm import SVC
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Finished, Progress, Report
 from scant.studies.mitosis.baselines import MethodResult
@@ -17,7 +18,6 @@ from scant.studies.mitosis.report import curves, of_rare
 from scant.studies.mitosis.settings import FIXED, MODELS, MitosisSettings
 from scant.studies.mitosis.study import Study
 from scant.training.loop import train
-
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
 from tests.engine.studies.studying import resumed, run, value
 

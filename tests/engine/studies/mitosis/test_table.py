@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+
 from scant.data_sources.open import open_table, open_to_predict
 from scant.errors import BadInput
 from scant.studies.mitosis.entry import ENTRY
@@ -17,7 +18,6 @@ from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import TABLE, LabeledImages, breast_cancer
 from scant.studies.omniglot.table import UNKNOWN
 from scant.tables.read import inspect_table, read_frame, read_table
-
 from tests.paths import TEMPLATES
 
 TEMPLATE = TEMPLATES / "mitosis.csv"

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 from hypothesis import given
 from hypothesis import settings as limited
 from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+
+import scant
 from scant.events import Finished, Fitted
 from scant.inference.censored import uncensored
 from scant.studies.auto import CHOSEN
@@ -20,8 +22,6 @@ from scant.studies.multiview.settings import MultiviewSettings
 from scant.studies.multiview.stack import FOLDS, behind, folds
 from scant.studies.multiview.study import Study
 from scant.training.api import restore
-from sklearn.metrics import f1_score
-
 from tests.engine.studies.multiview.views import CPU, classes, lives, settings, values
 
 SIZES = {"neurons", "n_inducing", "n_components", "restarts", "repeats", "max_steps"}

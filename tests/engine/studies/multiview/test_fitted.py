@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Report
 from scant.rivals.compare import compared
 from scant.rivals.comparison import SCORES
 from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.study import Study
-
 from tests.engine.studies.multiview.views import CPU, settings
 from tests.engine.studies.studying import run, value
 

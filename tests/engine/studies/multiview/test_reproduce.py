@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scant.studies.multiview import reproduce
-from scant.studies.multiview.simulate import cell_events, so2
 from sklearn.linear_model import LinearRegression
 
+from scant.studies.multiview import reproduce
+from scant.studies.multiview.simulate import cell_events, so2
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
 

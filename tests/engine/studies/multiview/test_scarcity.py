@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.models import rests
@@ -15,7 +16,6 @@ from scant.studies.multiview.splits import blocks, stops
 from scant.studies.multiview.study import Study
 from scant.studies.multiview.survival import Patients, calibrated
 from scant.studies.multiview.table import MultiviewData
-
 from tests.engine.studies.studying import run
 
 

@@ -9,6 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import f1_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
 from scant.data_sources.open import sample
 from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.settings import MultiviewSettings
@@ -16,11 +22,6 @@ from scant.studies.multiview.simulate import cell_events, survival
 from scant.studies.multiview.simulate import so2 as so2_toy
 from scant.studies.multiview.table import TABLE, MultiviewData, of
 from scant.tables.read import read_frame
-from sklearn.linear_model import LinearRegression
-from sklearn.metrics import f1_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 
 @pytest.mark.slow

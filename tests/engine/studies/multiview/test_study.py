@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress
 from scant.studies.multiview import baselines
@@ -17,7 +18,6 @@ from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.settings import MODELS
 from scant.studies.multiview.study import Study
 from scant.training.loop import train
-
 from tests.engine.studies.multiview.views import CPU, settings
 from tests.engine.studies.studying import resumed, run, value
 

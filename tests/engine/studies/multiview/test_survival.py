@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from scant.metrics import concordance
 from scant.studies.multiview.survival import (
     Patients,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+
 from scant.studies.multiview.settings import FIXED, MultiviewSettings
 
 CPU = torch.device("cpu")

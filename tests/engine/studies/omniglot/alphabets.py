@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+
 from scant.studies.omniglot import simulate
 from scant.studies.omniglot.settings import FIXED, OmniglotSettings
 

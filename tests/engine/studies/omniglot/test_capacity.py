@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 from hypothesis import given
 from hypothesis import settings as limited
 from hypothesis import strategies as st
+
+import scant
 from scant.events import Finished, Fitted
 from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.omniglot.capacity import SHARE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from scant import metrics
 from scant.studies.omniglot import coregionalization as matrices
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.events import Report
 from scant.studies.omniglot import simulate
 from scant.studies.omniglot.study import Study
-
 from tests.engine.studies.omniglot.alphabets import CPU, settings
 
 

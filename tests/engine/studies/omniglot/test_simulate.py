@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.ndimage import label as components
+from sklearn.neighbors import KNeighborsClassifier
+
 from scant.data_sources.open import sample
 from scant.studies.omniglot import simulate
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.settings import OmniglotSettings
 from scant.studies.omniglot.table import TABLE, area, of
 from scant.tables.read import read_frame
-from scipy.ndimage import label as components
-from sklearn.neighbors import KNeighborsClassifier
 
 
 @pytest.mark.slow

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.models.left_out import chosen
 from scant.studies.omniglot import simulate, strokes
 from scant.studies.omniglot.settings import HOG, NETWORK, PIXELS
 from scant.studies.omniglot.stack import NAMES, PLAIN
 from scant.studies.omniglot.strokes import CopiedGP, bent, looks, of_gradients
 from scant.studies.omniglot.study import Study
-
 from tests.engine.studies.omniglot.alphabets import CPU, settings
 from tests.engine.studies.studying import run
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+
 from scant.data_sources.omniglot import PUBLISHED
 from scant.data_sources.open import open_to_predict
 from scant.errors import BadInput
@@ -24,7 +25,6 @@ from scant.studies.omniglot.table import of
 from scant.studies.trained import WHOLE_EVERY
 from scant.training.api import fit
 from scant.training.loop import train
-
 from tests.engine.studies.omniglot.alphabets import CPU, QUICK, SIZES, TIDY, settings
 from tests.engine.studies.studying import resumed, run, value
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+
 from scant.data_sources.open import open_table, open_to_predict
 from scant.errors import BadInput
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.settings import OmniglotSettings
 from scant.studies.omniglot.table import TABLE, UNKNOWN, area, columns_of, of, side
 from scant.tables.read import inspect_table, read_frame, read_table
-
 from tests.paths import TEMPLATES
 
 TEMPLATE = TEMPLATES / "omniglot.csv"

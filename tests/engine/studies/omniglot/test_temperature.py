@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.events import Finished
 from scant.models.mogp_ar.kernels import RbfArd
 from scant.models.mogp_ar.model import MOGPAR
 from scant.studies.omniglot import temperature
 from scant.studies.omniglot.study import Study
 from scant.training.loop import train
-
 from tests.engine.studies.omniglot.alphabets import CPU, settings
 
 

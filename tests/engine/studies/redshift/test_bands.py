@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from scant.studies.redshift.bands import band, by_wavelength
 
 NAMES = {

@@ -11,11 +11,11 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.studies import entry
 from scant.studies.suits import better
 from scant.tables.column_matching import is_aside
 from scant.tables.read import inspect_table, read_frame, read_table
-
 from tests.paths import REAL_DATA
 
 SCHEMA = entry("redshift").table

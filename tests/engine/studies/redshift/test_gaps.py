@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput
 from scant.events import Fitted
 from scant.studies import entry

@@ -8,10 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
+import scant
 from scant.events import Checkpoint, Finished, Fitted, Note, Progress, State
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.preprocessing import TAME, Features, color_matrix
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 import scant
 from scant.events import Finished
 from scant.studies.redshift.settings import FIXED
-
 from tests.paths import REAL_DATA
 
 GALAXIES = REAL_DATA / "photoz_sdss" / "galaxies.parquet"

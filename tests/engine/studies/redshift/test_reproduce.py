@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 from scant.errors import BadInput
 from scant.events import Event
 from scant.studies.redshift import reproduce as tables
 from scant.studies.redshift.report import NAMES
 from scant.training.api import fit
-
 from tests.engine.studies.studying import gathered
 
 BRIEF = {"training_size": 80, "validation_size": 20, "test_size": 40, "n_basis": 3, "max_steps": 2}

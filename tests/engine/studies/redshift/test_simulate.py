@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scant.studies.redshift import simulate as photometry
-from scant.studies.redshift.simulate import BANDS, CLASSES, distance_modulus, simulate, spectrum
 from scipy.integrate import quad
 from sklearn.ensemble import RandomForestRegressor
+
+from scant.studies.redshift import simulate as photometry
+from scant.studies.redshift.simulate import BANDS, CLASSES, distance_modulus, simulate, spectrum
 
 
 @pytest.fixture(scope="module")

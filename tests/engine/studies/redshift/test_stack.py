@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+import scant
 from scant.events import Finished, Fitted
 from scant.models.anchored_gp import AnchoredGP
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.stack import EQUAL, MARGINAL, PARTNERS, SCALES, Stack, _shape
 from scant.training.api import Fit, restore
-from scipy.stats import norm
-from sklearn.gaussian_process import GaussianProcessRegressor
 
 
 def table(n: int = 80, seed: int = 0, noise: float = 0.3) -> pd.DataFrame:

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scant
 import torch
+
+import scant
 from scant.errors import BadInput
 from scant.events import Finished, Fitted, Note, Progress, Snapshot, Started, State
 from scant.models.gpz.change_of_basis import in_coordinates

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import multivariate_normal
+
 from scant.models.gpz.input_density import Mixture, chosen_components, spread_mixture
 from scant.studies.redshift.undetected import draws
 from scant.training.api import Fit, fit
-from scipy.stats import multivariate_normal
 
 
 def density() -> Mixture:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from scant.errors import BadInput
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import read, write

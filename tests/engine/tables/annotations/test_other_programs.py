@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import read
 from scant.tables.annotations.matching import Names, overlaps

@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from scant.errors import BadInput
 from scant.tables.annotations.annotation import Annotation, rounded
 from scant.tables.annotations.entries import picture_name, text

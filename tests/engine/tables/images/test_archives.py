@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from PIL import Image
+
 from scant.errors import BadInput
 from scant.tables.images.archives import ArchiveLimits, read_images
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+
 from scant.errors import BadInput
 from scant.studies.clamp.table import TABLE as CLAMP
 from scant.studies.clamp.table import PatchPool, pixels

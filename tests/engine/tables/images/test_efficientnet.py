@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+
 from scant.errors import BadInput
 from scant.studies.clamp.entry import FEATURES, ClampSettings, estimate
 from scant.studies.clamp.splits import looked_at

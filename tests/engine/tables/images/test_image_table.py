@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 from PIL import Image
+
 from scant.errors import BadInput
 from scant.studies.omniglot.table import TABLE as CHARACTERS
 from scant.tables.images.image_table import is_archive, read_image_table

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+
 from scant.data_sources.open import open_table
 from scant.errors import BadInput
 from scant.store.records import Label
@@ -23,7 +24,6 @@ from scant.tables.annotations.formats import FORMATS, write
 from scant.tables.images.image_table import is_archive
 from scant.tables.images.photographs import read_photographs
 from scant.tables.schema import Table
-
 from tests.paths import REAL_DATA
 
 

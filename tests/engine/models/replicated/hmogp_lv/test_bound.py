@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.distributions import MultivariateNormal, kl_divergence
+
 from scant.inference.expectations import expected_kernel, expected_product, log_kernel
 from scant.models.replicated.data import Data
 from scant.models.replicated.hmogp_lv.bound import collapsed
@@ -13,8 +15,6 @@ from scant.models.replicated.hmogp_lv.latent import JITTER
 from scant.models.replicated.hmogp_lv.layout import ReplicaBatch
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
-from torch.distributions import MultivariateNormal, kl_divergence
-
 from tests.engine.models.replicated.replicas import data, drawn
 
 UNEQUAL = [[3, 5], [4], [2, 1, 3]]

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
-
 from tests.engine.models.replicated.replicas import data, drawn
 
 

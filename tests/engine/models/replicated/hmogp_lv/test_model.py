@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 import torch
+
 from scant.errors import BadInput
 from scant.models.replicated.data import NEW, Data, Scale
 from scant.models.replicated.hmogp_lv.initialization import inducing_inputs, latent_positions
 from scant.models.replicated.hmogp_lv.layout import ReplicaBatch
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.training import SCHEMES, HMOGPLVTrainer
-
 from tests.engine.models.replicated.replicas import data, drawn
 
 OF_TRAINING = ("rate", "natural_rate", "batch")

@@ -1,0 +1,208 @@
+"""Questions on an upload, its first rows, and in the head of each column what it is used as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import param
+from panel.custom import JSComponent
+
+from scant.tables.choices import OUT
+from scant.tables.column_matching import schema_names
+from scant.tables.levels import names
+from scant.tables.limits import beside
+from scant.tables.schema import ColumnPreview, Preview, Question, TableSchema
+from scant_dashboard.frame.template import component, style
+
+OFFERED = 200  # columns shown at once; the rest are found by their names
+AS_IS = "="  # the role of a column that keeps its name: a feature
+VIEW = "view:"  # before the name of the view that a feature is put into
+AGAIN = "_column"  # added to a feature whose own name means something else to the study
+
+
+class ColumnTable(JSComponent):
+    """A table with a choice in each column's head, and above it what else is to be chosen.
+
+    Args:
+        assign: Called with columns and the role that the visitor has given them: a name of the
+            schema, `AS_IS`, `OUT`, or `VIEW` and a name.
+        answer: Called with a question and the answer to it.
+    """
+
+    columns = param.List(default=[])
+    rows = param.List(default=[])
+    options = param.List(default=[])
+    questions = param.List(default=[])
+    searched = param.Boolean(default=False)
+    viewed = param.Boolean(default=False)
+    more = param.String("")
+    version = param.Integer(0)  # grows with every change of the others, which is then drawn
+
+    _esm = component("column_table")
+
+    def __init__(
+        self,
+        assign: Callable[[Sequence[str], str], None],
+        answer: Callable[[Question, Any], None] = lambda question, answer: None,
+    ) -> None:
+        super().__init__(
+            stylesheets=[style("text"), style("column_table")],
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
+        )
+        self._assign, self._answer = assign, answer
+        self._find = ""
+        self._of: tuple[Preview, Mapping[str, str], TableSchema] | None = None
+        self._asked: Sequence[tuple[Question, Any]] = ()
+
+    def take(
+        self,
+        preview: Preview,
+        mapping: Mapping[str, str],
+        schema: TableSchema,
+        asked: Sequence[tuple[Question, Any]] = (),
+    ) -> None:
+        """Show a table with the roles of its columns, and questions with the answers by now."""
+        self._of, self._asked = (preview, mapping, schema), asked
+        places = self._places()
+        offered = [*options(schema), *special([*mapping.values()], schema)]
+        self.param.update(
+            columns=[_head(preview.columns[i], mapping, schema, offered, preview) for i in places],
+            rows=[[row[i] for i in places] for row in preview.head],
+            options=offered,
+            questions=[_asked(question, taken) for question, taken in asked],
+            searched=len(preview.names) > OFFERED or schema.views,
+            viewed=schema.views,
+            more=f"{len(places):,} of {len(preview.names):,} columns are shown."
+            + (" Features called view.feature come in views." if schema.views else ""),
+        )
+        self.param.update(version=self.version + 1, visible=bool(preview.names))
+
+    def _places(self) -> list[int]:
+        """The columns that are shown: those searched for, or the first and all with text."""
+        if self._of is None:
+            return []
+        preview, mapping, schema = self._of
+        if self._find:
+            return [i for i, n in enumerate(preview.names) if self._find in n.lower()][:OFFERED]
+        own = schema_names(schema)
+        return [
+            i
+            for i, column in enumerate(preview.columns)
+            if i < OFFERED or column.kind == "text" or mapping.get(column.name) in own
+        ]
+
+    def _handle_msg(self, data: Any) -> None:
+        if not isinstance(data, dict) or self._of is None:
+            return
+        preview, mapping, schema = self._of
+        if "find" in data:
+            self._find = str(data["find"]).strip().lower()
+            self.take(preview, mapping, schema, self._asked)
+        elif "out" in data and self._find:
+            self._assign(self._found(preview), OUT)
+        elif view := str(data.get("view", "")).strip(" ."):
+            own = schema_names(schema)
+            free = [n for n in self._found(preview) if mapping.get(n, n) not in own]
+            self._assign(free, f"{VIEW}{view.replace('.', '_')}")
+        elif data.get("question") in range(len(self._asked)):
+            question, _ = self._asked[data["question"]]
+            if data.get("answer") in range(len(question.options)):
+                self._answer(question, question.options[data["answer"]][0])
+        elif data.get("column") in preview.names:
+            self._assign([str(data["column"])], str(data.get("role", OUT)))
+
+    def _found(self, preview: Preview) -> list[str]:
+        """The columns that are searched for."""
+        return [n for n in preview.names if self._find and self._find in n.lower()]
+
+
+def options(schema: TableSchema) -> list[dict[str, str]]:
+    """What any column may be used as."""
+    known = [
+        {
+            "value": column.name,
+            "label": f"{column.name} (target)" if column.target else column.name,
+            "title": column.doc,
+        }
+        for column in schema.columns
+    ]
+    feature = {"value": AS_IS, "label": "learn from it" if schema.features else "as it is"}
+    return [feature, {"value": OUT, "label": "leave out"}, *known]
+
+
+def special(roles: Sequence[str], schema: TableSchema) -> list[dict[str, str]]:
+    """Roles that no schema names: errors of features, ends of boxes, views.
+
+    Args:
+        roles: What the columns of the table are used as.
+        schema: What the study takes.
+    """
+    made: dict[str, str] = {}
+    if schema.errors:
+        made |= {r: f"error of {r[:-4]}" for r in roles if r.endswith("_err")}
+        made |= {r: f"limit of {r[:-4]}" for r in roles if beside(r, roles) and r not in made}
+    if schema.boxes:
+        ends = [r[:-3] for r in roles if r.endswith(("_lo", "_hi"))]
+        further = "x" if "x" not in ends else f"x{len({*ends}) + 1}"
+        for base in dict.fromkeys([*ends, further]):
+            made |= {f"{base}_lo": f"{base}: lower bound", f"{base}_hi": f"{base}: upper bound"}
+    if schema.views:
+        views = dict.fromkeys(v for role in roles if (v := view_of(role, schema)))
+        made |= {f"{VIEW}{view}": f"view: {view}" for view in views}
+    return [{"value": role, "label": label} for role, label in made.items()]
+
+
+def view_of(role: str, schema: TableSchema) -> str:
+    """The view that a column is put into; "" for none. A column "pm2.5" is in none."""
+    view, _, feature = role.partition(".")
+    return view if schema.views and view and feature and not feature.isdigit() else ""
+
+
+def _asked(question: Question, taken: Any) -> dict[str, Any]:
+    """A question with the places of its answers; -1 where what is taken is none of them."""
+    answers = [answer for answer, _ in question.options]
+    return {
+        "text": question.text,
+        "options": [label for _, label in question.options[:OFFERED]],
+        "taken": answers.index(taken) if taken in answers else -1,
+    }
+
+
+def _head(
+    column: ColumnPreview,
+    mapping: Mapping[str, str],
+    schema: TableSchema,
+    offered: Sequence[Mapping[str, str]],
+    preview: Preview,
+) -> dict[str, Any]:
+    """A column's name, what it holds, and its role."""
+    name, own = column.name, schema_names(schema)
+    role = mapping.get(name, name)
+    if view := view_of(role, schema):
+        role = f"{VIEW}{view}"
+    values = {option["value"] for option in offered}
+    if role in (name, f"{name}{AGAIN}") and role not in own | values:
+        # Text, and what is the same everywhere, teaches nothing.
+        learned = role in preview.features or role in preview.levels
+        role = AS_IS if learned or not schema.features else OUT
+    made = names(name, preview.levels.get(mapping.get(name, name), ()))
+    inputs = f" → {len(made)} input{'s' * (len(made) > 1)}" if made else ""
+    what, number = f"{holds(column)}{inputs}", column.kind == "number"
+    head = {"name": name, "holds": what, "number": number, "role": role}
+    if role not in values:
+        head["own"] = [{"value": role, "label": f"as {role}"}]
+    return head
+
+
+def holds(column: ColumnPreview) -> str:
+    """What a column holds, in a few words."""
+    gaps = f", {column.missing:,} empty" if column.missing else ""
+    if column.kind == "empty":
+        return "empty"
+    if column.kind != "number":
+        what = {"date": "dates"}.get(column.kind, column.kind)
+        return f"{what}, {column.levels:,} {'value' if column.levels == 1 else 'values'}{gaps}"
+    return f"{column.minimum:.4g} to {column.maximum:.4g}{gaps}"

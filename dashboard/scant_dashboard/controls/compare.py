@@ -1,0 +1,108 @@
+"""Up to six runs on shared axes: curves, settings that differ, metrics side by side."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from scant.errors import NotFound
+from scant.html_table import html_table
+from scant.store import RunRecord
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.decimate import keep
+from scant_dashboard.plots.theme import models, new_figure
+from scant_dashboard.study_page.context import ControlsContext
+from scant_dashboard.study_page.widgets import column
+
+MOST = 6
+# Okabe and Ito's hues, each with its own dash, so that no run is known by its color alone.
+LOOKS = (
+    ("#0072b2", "solid"),
+    ("#d55e00", "dashed"),
+    ("#009e73", "dotted"),
+    ("#b8779d", "dotdash"),
+    ("#808791", "dashdot"),
+    ("#a67c00", [8, 2, 2, 2, 2, 2]),
+)
+
+
+class Comparison:
+    """The curves, settings and metrics of chosen runs."""
+
+    def __init__(self, page: ControlsContext) -> None:
+        self._page = page
+        self._looks: dict[str, int] = {}  # a run keeps its look while it stays chosen
+        self.panel = column(css=":host { gap: 14px; }", visible=False)
+
+    def show(self, chosen: Sequence[str]) -> None:
+        """Lay these runs side by side; fewer than two clear the comparison."""
+        runs = {}
+        for run in chosen:
+            try:
+                runs[run] = self._page.hub.history(run)
+            except NotFound as error:
+                self._page.say(str(error), "warning")
+        self._looks = {r: n for r, n in self._looks.items() if r in runs}
+        for run in runs:
+            free = set(range(MOST)) - set(self._looks.values())
+            self._looks.setdefault(run, min(free))
+        self.panel.visible = len(runs) > 1
+        self.panel.objects = self._parts(runs) if len(runs) > 1 else []
+
+    def _parts(self, runs: dict[str, RunState]) -> list[Any]:
+        titles = {run: name(history.record) for run, history in runs.items()}
+        figure = new_figure("compared", "step", self._page.entry.objective, height=320)
+        for run, history in runs.items():
+            color, dash = LOOKS[self._looks[run]]
+            chosen = keep(history.trace.elbo, 1000)
+            line = {"step": history.trace.step[chosen], "elbo": history.trace.elbo[chosen]}
+            figure.line(
+                "step", "elbo", source=models.ColumnDataSource(line),
+                color=color, line_dash=dash, line_width=2.5, legend_label=titles[run],
+            )  # fmt: skip
+        figure.legend.location = "bottom_right"
+        figure.legend.background_fill_alpha = 0.6
+        return [
+            text("<h3>Compared</h3>"),
+            pn.pane.Bokeh(figure, sizing_mode="stretch_width"),
+            text(_table("Settings that differ", titles, _settings(runs))),
+            text(_table("Metrics of the runs", titles, _metrics(runs))),
+        ]
+
+
+def name(run: RunRecord) -> str:
+    """What a run is called in a list: when it was started."""
+    if run.demonstration:
+        return "recorded demonstration"
+    return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))
+
+
+def _settings(runs: dict[str, RunState]) -> dict[str, list[str]]:
+    values = [dict(h.record.settings) | {"data": h.record.data} for h in runs.values()]
+    names = dict.fromkeys(name for value in values for name in value)
+    rows = {n: [str(value.get(n, "")) for value in values] for n in names}
+    return {n: row for n, row in rows.items() if len(set(row)) > 1}
+
+
+def _metrics(runs: dict[str, RunState]) -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for column_at, history in enumerate(runs.values()):
+        for metric in history.report.metrics if history.report else ():
+            if metric.source == "run" and np.isfinite(metric.value):
+                row = rows.setdefault(f"{metric.method}: {metric.name}", [""] * len(runs))
+                row[column_at] = f"{metric.value:.4g}"
+    return rows
+
+
+def _table(caption: str, titles: dict[str, str], rows: dict[str, list[str]]) -> str:
+    if not rows:
+        return f"<h4>{html.escape(caption)}</h4><p class='quiet'>None.</p>"
+    cells = [(html.escape(n), [html.escape(cell) for cell in row]) for n, row in rows.items()]
+    heads = [html.escape(title) for title in titles.values()]
+    return f"<h4>{html.escape(caption)}</h4>{html_table(heads, cells)}"

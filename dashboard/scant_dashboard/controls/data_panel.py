@@ -1,0 +1,155 @@
+"""The choice of data: the demonstration, a fetched data set, or an uploaded table."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable, Sequence
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from scant.errors import NotFound
+from scant.store import UploadRecord
+from scant.store.trouble import StoreTrouble
+from scant_dashboard.controls.fetch import FetchButton
+from scant_dashboard.controls.upload import Upload
+from scant_dashboard.frame.template import text
+from scant_dashboard.study_page.context import ControlsContext
+from scant_dashboard.study_page.widgets import column
+
+
+class DataPanel:
+    """A choice of sources, the visitor's own tables among them; the wizard adds to these."""
+
+    def __init__(self, page: ControlsContext) -> None:
+        self._page = page
+        self._listeners: list[Callable[[], None]] = []
+        self._showing = False
+        self._own_target = False  # whether the target in the form is that of a visitor's table
+        self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show
+        self.upload = Upload(page, self._uploaded, self.refresh)
+        self.fetch = FetchButton(page)
+        self._about = text("")
+        self._choice = pmui.Select(
+            label="Source", options={}, size="small", sizing_mode="stretch_width", margin=0
+        )
+        self.refresh()
+        self._choice.param.watch(lambda _: self._chosen(), "value")
+        self.panel = column(
+            self._choice,
+            self._about,
+            self.fetch.panel,
+            self.upload.panel,
+            css=":host { gap: 8px; }",
+        )
+        self._chosen()
+
+    @property
+    def value(self) -> str:
+        """The chosen data: "demo", a fetched data set's name, or "upload:<id>"."""
+        return str(self._choice.value)
+
+    @property
+    def wanting(self) -> str:
+        """Why nothing can be trained on what is chosen, in a sentence; "" if nothing is wanting."""
+        return self.fetch.wanting
+
+    @property
+    def wizard(self) -> Sequence[Viewable]:
+        """The upload wizard, and what listens for files on the whole page."""
+        return [self.upload.dialog, self.upload.intake]
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Have `changed()` called when other data are chosen, or have come."""
+        self._listeners.append(changed)
+
+    def show(self, data: str) -> None:
+        """Choose what a run on show, or a link, has named."""
+        if data not in self._choice.options.values() and data.startswith("upload:"):
+            try:
+                name = self._page.service.store.upload(data.removeprefix("upload:")).name
+            except NotFound:
+                name = "a deleted table"
+            except StoreTrouble:
+                name = "a table"
+            self._foreign = {f"Table of the run: {name}": data}
+            self.refresh()
+        if data in self._choice.options.values():
+            self._showing = True  # the run's settings say what its target is
+            self._choice.value = data
+            self._showing = False
+
+    def refresh(self) -> None:
+        """Read anew which tables the visitor has here."""
+        kept = self._choice.value
+        try:
+            uploads = self._page.service.store.uploads(self._page.visit.owner)
+        except StoreTrouble:
+            if self._choice.options:
+                return  # the choice stays as it was; the page says what the matter is
+            uploads = []
+        own = _named([u for u in uploads if u.study == self._page.entry.name])
+        foreign = {k: v for k, v in self._foreign.items() if v not in own.values()}
+        sources = {source.title: source.name for source in self._page.entry.sources}
+        options = {**sources, **own, **foreign}
+        value = kept if kept in options.values() else next(iter(sources.values()))
+        self._choice.param.update(options=options, value=value)
+
+    def try_demonstration(self) -> None:
+        """Choose the demonstration's data."""
+        self._choice.value = self._page.entry.sources[0].name
+
+    def _uploaded(self, upload: str) -> None:
+        self.refresh()
+        self._choice.value = f"upload:{upload}"
+
+    def _chosen(self) -> None:
+        value = self._choice.value
+        self.upload.show(str(value))
+        self._name_target(str(value))
+        source = next((s for s in self._page.entry.sources if s.name == value), None)
+        self.fetch.show(source.name if source is not None and source.kind == "fetched" else "")
+        about = source.doc if source is not None else ""
+        self._about.object = (
+            f"<p class='quiet'>{html.escape(about.rstrip('.'))}.</p>" if about else ""
+        )
+        self.changed()
+
+    def _name_target(self, data: str) -> None:
+        """Have the setting that names the target name one of the chosen table: its first column."""
+        entry, form = self._page.entry, self._page.form
+        if not entry.table.target_setting:
+            return
+        widget = form.widgets[entry.table.target_setting]
+        default = str(entry.settings.param[entry.table.target_setting].default)
+        if not data.startswith("upload:"):
+            if self._own_target:
+                widget.value, self._own_target = default, False
+            return
+        try:
+            columns = self._page.service.store.upload(data.removeprefix("upload:")).columns
+        except (NotFound, StoreTrouble):
+            return
+        if columns and not (self._showing and widget.value in columns):
+            widget.value = default if default in columns else columns[0]
+        self._own_target = widget.value != default
+
+    def changed(self) -> None:
+        """What is chosen, or what is known of it, is not what it was."""
+        for changed in self._listeners:
+            changed()
+
+
+def _named(uploads: Sequence[UploadRecord]) -> dict[str, str]:
+    """The visitor's tables by names that tell them apart: when, where two have the same."""
+    named: dict[str, str] = {}
+    plain = [f"{u.name} ({u.rows:,} rows)" for u in uploads]
+    for upload, label in zip(uploads, plain):
+        if plain.count(label) > 1:
+            at = time.strftime("%d %b, %H:%M:%S", time.localtime(upload.created))
+            label = f"{upload.name} ({upload.rows:,} rows, {at})"
+        while label in named:
+            label += " again"
+        named[label] = f"upload:{upload.id}"
+    return named

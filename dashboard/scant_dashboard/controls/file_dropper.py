@@ -1,0 +1,101 @@
+"""Panel's file dropper, with the limits on upload bytes applied to every chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scant.errors import BadInput
+from scant.runs.addresses import network
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.images.archives import IMAGE_LIMIT_BYTES
+from scant_dashboard.limits.client import Client
+from scant_dashboard.limits.uploads import (
+    CHUNK,
+    Received,
+    Reservation,
+    UploadReceiver,
+)
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.upstream.early_chunks import EarlyDropper
+
+HEIGHT = 120  # pixels; a file's name and how much of it has come
+
+
+class BoundedDropper(EarlyDropper):
+    """Takes one file at a time; `value` is {name: bytes} once it is whole.
+
+    Panel keeps chunks of any number and size, and each waits as a callback of the document while
+    that is busy. Here a chunk is counted when it arrives, and only the whole file, or the sentence
+    by which it is refused, waits for the document.
+
+    Args:
+        page: That it stands on. Its visitor uploads, with whose session all is let go; `limit`
+            bytes are taken of a file, more where the study takes images.
+        started: Called when a file begins to come; what was uploaded before is to be let go.
+        dropped: Called with `value` when it changes.
+        refused: Called on the document with a sentence.
+    """
+
+    def __init__(
+        self,
+        page: PageContext,
+        started: Callable[[], None],
+        dropped: Callable[[dict[str, bytes | str]], None],
+        refused: Callable[[str], None],
+        **params: Any,
+    ) -> None:
+        limit = IMAGE_LIMIT_BYTES if page.entry.table.images else LIMIT_BYTES
+        super().__init__(
+            multiple=False,
+            chunk_size=CHUNK,
+            max_file_size=f"{limit // 10**6}MB",
+            sizing_mode="stretch_width",
+            margin=0,
+            height=HEIGHT,
+            **params,
+        )
+        visit, self.limit = page.visit, limit
+        client = Client(network(visit.address), visit.owner)
+        self._receiver = UploadReceiver(visit.site.uploads, client, limit, self._stalled)
+        self._reservation: Reservation | None = None
+        self._started, self._refused = started, refused
+        visit.doc.on_session_destroyed(lambda _: self.release())
+        self.param.watch(lambda event: dropped(event.new), "value")
+
+    def release(self) -> None:
+        """The file is not needed any more, nor what has come of another one."""
+        self._receiver.drop()
+        if self._reservation is not None:
+            self._reservation.release()
+        self._reservation = None
+
+    def hand_over(self) -> Reservation:
+        """The memory of the file goes to who takes it."""
+        assert self._reservation is not None
+        made, self._reservation = self._reservation, None
+        return made
+
+    def arrived(self, data: Any) -> Received | str | None:
+        """Count a chunk; returns the whole file, or the sentence by which it is refused."""
+        if not isinstance(data, dict):
+            return None
+        if data.get("chunk") == 1:
+            self.release()
+            self._started()
+        try:
+            return self._receiver.take(data)
+        except BadInput as error:
+            return str(error)
+
+    def handle(self, outcome: Received | str) -> None:
+        """Show it on the page."""
+        if isinstance(outcome, Received):
+            self._reservation = outcome.reservation
+            self.value = {outcome.name: outcome.content}
+        else:
+            self._refused(outcome)
+
+    def _stalled(self, sentence: str) -> None:
+        if self._doc is not None and self._doc.session_context is not None:
+            self._doc.add_next_tick_callback(lambda: self._refused(sentence))

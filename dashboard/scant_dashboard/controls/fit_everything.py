@@ -1,0 +1,46 @@
+"""Fit on everything: the run on show once more, and then on all rows, for prediction."""
+
+from __future__ import annotations
+
+import panel_material_ui as pmui
+
+from scant.studies.split import EVERYTHING
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.study_page.context import ControlsContext
+from scant_dashboard.study_page.widgets import column
+
+SAID = (
+    "<p class='quiet'>This repeats the run and then fits the model again on all rows, including "
+    "those held out. Predictions come from that fit; its scores are those of the split.</p>"
+)
+
+
+class FitEverything:
+    """A button in Result, for a run that has held rows out."""
+
+    def __init__(self, page: ControlsContext) -> None:
+        self._page = page
+        self.button = pmui.Button(
+            label="Fit on everything", variant="outlined", size="small", margin=0
+        )
+        self.button.on_click(lambda _: self._begin())
+        self.panel = column(self.button, text(SAID), css=":host { gap: 6px; }", visible=False)
+
+    def show(self, run: RunState) -> None:
+        """Offer it where a run has ended well and has held rows out."""
+        held = "refit" in self._page.entry.settings.names()
+        done = run.state.usable and run.record.settings.get("refit") != EVERYTHING
+        self.panel.visible = held and done and not self._page.present
+
+    def _begin(self) -> None:
+        page = self._page
+        if page.run is None:
+            return
+        record = page.run.record
+        values = {**record.settings, "refit": EVERYTHING}
+        page.background(page.submit(values, record.data), self._submitted)
+
+    def _submitted(self, run: str) -> None:
+        self._page.open(run)
+        self._page.address()

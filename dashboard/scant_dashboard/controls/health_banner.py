@@ -1,0 +1,46 @@
+"""The sentence that stands under the run bar while nothing can be trained."""
+
+from __future__ import annotations
+
+import html
+import time
+
+from bokeh.document import Document
+
+from scant_dashboard.frame.template import text
+from scant_dashboard.server.site import Site
+
+EVERY = 2000  # milliseconds between looks
+PATIENCE = 6.0  # seconds in which a lost worker is replaced, or a server's first ones come up
+NO_WORKER = (
+    "No worker is running: training and predictions are not available. A run that you start now "
+    "waits for a worker."
+)
+STILL = "Finished and recorded runs can still be viewed and replayed."
+
+
+class HealthBanner:
+    """Says why nothing can be trained, for as long as it is so."""
+
+    def __init__(self, site: Site, doc: Document) -> None:
+        self._site = site
+        self._up = time.monotonic()  # when a worker was last seen
+        self.panel = text("", visible=False)
+        self._look()
+        doc.add_periodic_callback(self._look, EVERY)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if self._site.service.healthy():
+            self._up = now
+        if self._site.fault:
+            self._say(self._site.fault, "error", "alert")
+        else:
+            self._say(NO_WORKER if now - self._up > PATIENCE else "", "warning", "note")
+
+    def _say(self, why: str, kind: str, role: str) -> None:
+        message = f"<p class='message {kind}' role='{role}'>{html.escape(why)} {STILL}</p>"
+        message = message if why else ""
+        if self.panel.object != message:
+            self.panel.object = message
+            self.panel.visible = bool(message)

@@ -1,0 +1,126 @@
+"""Previews of an uploaded ZIP of images: counts by folder and a few images."""
+
+from __future__ import annotations
+
+import html
+from base64 import b64encode
+from collections.abc import Sequence
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from PIL import Image
+
+from scant.tables.images.image_table import folders
+from scant.tables.schema import Table, TableSchema
+
+LISTED = 12  # folders
+PICTURED = 16  # images
+MAGNIFIED = 44  # pixels of the page that an image takes
+
+
+def pictured(table: Table, schema: TableSchema) -> str:
+    """A table of images as HTML: how many of what, and examples spread over the classes."""
+    if schema.cut:
+        return _patches(table)
+    levels, _ = folders(schema)
+    if len(levels) == 1:
+        return _classes(table, levels[0], schema.turned)
+    outer, inner = levels
+    counts = table.frame.groupby([outer, inner], sort=False).size()
+    outputs = list(dict.fromkeys(table.frame[outer]))
+    rows = []
+    for output in outputs[:LISTED]:
+        each = counts[output]
+        few, many = int(each.min()), int(each.max())
+        spread = f"{few}" if few == many else f"{few} to {many}"
+        rows.append((str(output), len(each), int(each.sum()), spread))
+    more = f" (the first {LISTED} are listed)" if len(outputs) > LISTED else ""
+    message = (
+        f"{len(table.frame):,} images of {len(counts):,} classes in {len(outputs):,} "
+        f"{'folder' if len(outputs) == 1 else 'folders'}{more}:"
+    )
+    first = table.frame.drop_duplicates([outer, inner])
+    shown = first.iloc[np.unique(np.linspace(0, len(first) - 1, PICTURED).astype(int))]
+    alts = [f"{label} of {output}" for output, label in zip(shown[outer], shown[inner])]
+    return (
+        _listed(message, (outer, "classes", "images", "a class"), rows)
+        + f"<p aria-label='The first image of some classes'>{_examples(table, shown, alts)}</p>"
+    )
+
+
+def _classes(table: Table, label: str, turned: bool) -> str:
+    """As `pictured`, of images whose folders are their classes, the rarest first."""
+    frame = table.frame
+    counts = frame[label].value_counts(ascending=True)
+    groups = [c for c in frame.columns if c not in table.features and c != label]
+    rows = [
+        (
+            str(name),
+            int(count),
+            *(int(frame.loc[frame[label] == name, g].nunique()) for g in groups),
+        )
+        for name, count in counts.iloc[:LISTED].items()
+    ]
+    message = f"{len(frame):,} images of {len(counts):,} classes, the rarest first:"
+    each = max(2, PICTURED // len(counts))
+    shown = pd.concat([frame[frame[label] == name].head(each) for name in counts.index[:LISTED]])
+    alts = [str(name) for name in shown[label]]
+    return (
+        _listed(message, (label, "images", *(f"{g}s" for g in groups)), rows)
+        + "<p aria-label='The first images of each class'>"
+        + f"{_examples(table, shown, alts, turned)}</p>"
+    )
+
+
+def _patches(table: Table) -> str:
+    """As `pictured`, of photographs that were cut: how many, and patches from here and there."""
+    frame = table.frame
+    shown = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, PICTURED).astype(int))]
+    made = "".join(
+        f"<img src='data:image/jpeg;base64,{html.escape(image, quote=True)}' "
+        f"width='{2 * MAGNIFIED}' alt='{html.escape(str(name), quote=True)}' "
+        "style='margin: 0 6px 6px 0'>"
+        for image, name in zip(shown["image"], shown["picture"])
+    )
+    given = frame["label"].value_counts() if "label" in frame else pd.Series(dtype=int)
+    labels = ", ".join(f"{html.escape(str(name))} {count:,}" for name, count in given.items())
+    labeled = f"labeled {int(given.sum()):,} ({labels})" if labels else "none of them labeled yet"
+    return (
+        f"<p class='quiet'>{len(frame):,} patches of {frame['picture'].nunique():,} photographs, "
+        f"{labeled}:</p><p aria-label='Some of the patches'>{made}</p>"
+    )
+
+
+def _listed(message: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
+    body = ""
+    for first, *others in rows:
+        cells = "".join(f"<td class='number'>{c}</td>" for c in others)
+        body += f"<tr><th scope='row'>{html.escape(str(first))}</th>{cells}</tr>"
+    return (
+        f"<p class='quiet'>{message}</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _examples(table: Table, shown: pd.DataFrame, alts: Sequence[str], turned: bool = True) -> str:
+    """Some rows as images: ink dark on paper in either theme, or their gray as it is."""
+    side = round(len(table.features) ** 0.5)
+    images = shown[list(table.features)].to_numpy(np.float64).reshape(-1, side, side)
+    made = ""
+    for image, message in zip(images if turned else 1 - images, alts):
+        alt = html.escape(message, quote=True)
+        made += (
+            f"<img src='{drawn(image)}' width='{MAGNIFIED}' height='{MAGNIFIED}' alt='{alt}' "
+            f"title='{alt}' style='image-rendering: pixelated; margin: 0 6px 6px 0'>"
+        )
+    return made
+
+
+def drawn(image: Float[np.ndarray, "h w"]) -> str:
+    """An image as a PNG in an address of its own; 1 is ink."""
+    file = BytesIO()
+    Image.fromarray(np.round(255 * (1 - np.clip(image, 0, 1))).astype(np.uint8)).save(file, "PNG")
+    return f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"

@@ -1,0 +1,134 @@
+"""The form that writes a lesson's link."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import panel as pn
+import panel_material_ui as pmui
+
+from scant.errors import BadInput
+from scant_dashboard.frame.template import text
+from scant_dashboard.study_page.context import ControlsContext
+from scant_dashboard.study_page.lesson import LONGEST, SECTIONS, Lesson
+from scant_dashboard.study_page.widgets import collapsible, column, slug
+
+SHOWN = "the run on show"
+FORM = "the form as it stands"
+TOP = "the top of the page"
+FIELDS = """
+:host { display: grid !important; gap: 14px 24px; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); }
+:host > * { width: auto !important; min-width: 0; }
+"""
+BESIDE = """
+:host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
+:host > * { width: auto !important; }
+"""
+HELP = (
+    "<p class='quiet'>A lesson's link opens this page with the chosen settings, without the hidden"
+    " parts, and with a short text above the figures. From this browser you can pause and stop the"
+    " runs that are started from it.</p>"
+)
+
+
+class LessonLink:
+    """A fold of the Keep section: choose what a class is to meet, copy the link.
+
+    The link is written anew with every change; whoever opens it needs no account and changes
+    nothing for others.
+    """
+
+    def __init__(self, page: ControlsContext) -> None:
+        self._page = page
+        self._unfolded = column(css=":host { gap: 14px; }")
+        self.panel = column(*collapsible("Make a lesson link", self._unfolded))
+        self._unfolded.param.watch(lambda _: self._unfold(), "visible")
+
+    def _unfold(self) -> None:
+        """Build the form when it is first asked for: few visitors are teachers."""
+        if self._unfolded.visible and not self._unfolded.objects:
+            self._unfolded.objects = self._laid_out()
+        self.write()
+
+    def _laid_out(self) -> list[Any]:
+        page = self._page
+        common: dict[str, Any] = {"size": "small", "margin": 0, "sizing_mode": "stretch_width"}
+        tick: dict[str, Any] = {"value": False, "margin": 0}
+        begin = [SHOWN, FORM, *map(_named, page.entry.presets)]
+        self.begin = pmui.Select(label="Opens with", options=begin, value=SHOWN, **common)
+        self.hide = pmui.MultiChoice(label="Hidden", options=self._parts(), value=[], margin=0,
+                                    sizing_mode="stretch_width")  # fmt: skip
+        steps = {title: i + 1 for i, (title, _) in enumerate(page.steps)}
+        self.step = pmui.Select(label="Begins at", options={TOP: 0} | steps, value=0, **common)
+        self.text_input = pmui.TextAreaInput(
+            label=f"Text above the figures (at most {LONGEST} characters)", value="",
+            max_length=LONGEST, rows=2, margin=0, sizing_mode="stretch_width",
+        )  # fmt: skip
+        self.guess = pmui.Checkbox(label="Guess first: answers are revealed", **tick)
+        self.present = pmui.Checkbox(label="Present: large type, no controls", **tick)
+        self.link = pmui.TextInput(label="Link to this lesson", value="", **common)
+        for widget in (self.begin, self.hide, self.step, self.guess, self.present):
+            widget.param.watch(lambda _: self.write(), "value")
+        self.text_input.param.watch(lambda _: self.write(), "value_input")
+        copy = pmui.Button(label="Copy lesson link", variant="outlined", size="small", margin=0)
+        copy.js_on_click(
+            args={"field": self.link}, code="navigator.clipboard.writeText(field.data.value)"
+        )
+        return [
+            text(HELP),
+            column(self.begin, self.step, self.hide, css=FIELDS),
+            self.text_input,
+            pn.FlexBox(self.guess, self.present, gap="4px 24px", margin=0),
+            column(self.link, copy, css=BESIDE),
+        ]
+
+    def write(self) -> None:
+        """Write the link anew, if it is on show."""
+        if self._unfolded.visible:
+            self.link.value = self.address()
+
+    def address(self) -> str:
+        """The link to the lesson as it stands."""
+        page = self._page
+        lesson = Lesson(
+            frozenset(self.hide.value or ()),
+            " ".join((self.text_input.value_input or self.text_input.value or "").split())[
+                :LONGEST
+            ],
+            self.step.value or None,
+            bool(self.guess.value),
+            presenter=page.service.presenter(page.visit.owner),
+        )
+        query = self._settings() | lesson.query()
+        if self.present.value:
+            query["present"] = "1"
+        return f"{page.visit.base}{page.entry.name}?" + urlencode(query)
+
+    def _settings(self) -> dict[str, str]:
+        page, chosen = self._page, self.begin.value
+        if chosen == SHOWN and page.run is not None:
+            return {"run": page.run.id}
+        data = {} if page.data.value in ("demo", "", None) else {"data": page.data.value}
+        for name in page.entry.presets:
+            if chosen == _named(name):
+                values = page.form.raw_values()
+                seeds = {n: str(values.get(n, "")) for n in ("data_seed", "seed")}
+                return data | {"preset": name} | seeds
+        settings_type = page.entry.settings
+        try:
+            settings = settings_type.parse(page.form.raw_values())
+        except BadInput as error:
+            page.say(str(error), "error")
+            return data
+        link = page.entry.link(page.data.value, settings)
+        return data | {name: str(value) for name, value in link.items()}
+
+    def _parts(self) -> dict[str, str]:
+        figures = {view.title: slug(view.title) for view in self._page.views.every()}
+        return {title: name for name, title in SECTIONS.items()} | figures
+
+
+def _named(preset: str) -> str:
+    return f"the preset: {preset}"

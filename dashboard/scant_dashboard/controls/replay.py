@@ -1,0 +1,149 @@
+"""Replay of a finished run from its stored events, marked as a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.document import Document
+
+from scant.events import Snapshot
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+
+FRAME = 200  # milliseconds
+SECONDS = 10.0  # that a whole replay takes, however long the run was
+
+
+class Replay:
+    """A button, and once pressed a scrubber over the run's steps.
+
+    `show(step, snapshot, first)` is called on the document: the run as it stood at `step`, the
+    snapshot of that time if it is another than before (None: the same), curve points before `first`
+    being drawn already. `show(None, None, 0)` asks for the run's end again.
+    """
+
+    def __init__(
+        self, doc: Document, show: Callable[[int | None, Snapshot | None, int], None]
+    ) -> None:
+        self._doc, self._show = doc, show
+        self._run: RunState | None = None
+        self._snapshots: Sequence[Snapshot] = ()
+        self._drawn, self._at = 0, -1
+        self._timer: Any = None
+        self.playing = False
+        self._start = _button("Replay", self._begin, "text")
+        self._toggle = _button("Hold replay", self._hold_or_go, "outlined")
+        self._leave = _button("End replay", self._end, "text")
+        self._slider = pmui.IntSlider(
+            label="Step of the recording",
+            start=0,
+            end=1,
+            sizing_mode="stretch_width",
+            min_width=200,
+            margin=(0, 12),
+            styles={"flex": "1 1 200px"},
+        )
+        self._slider.param.watch(lambda event: self._seek(event.new), "value")
+        self._scrubber = pn.FlexBox(
+            text("<span class='recorded'>Recorded</span>", sizing_mode=None),
+            self._toggle, self._slider, self._leave,
+            align_items="center", gap="8px", margin=0,
+            sizing_mode="stretch_width", visible=False,
+        )  # fmt: skip
+        self.panel = pn.Column(
+            self._start, self._scrubber, margin=0, sizing_mode="stretch_width", visible=False,
+            css_classes=["replay"],
+        )  # fmt: skip
+
+    @property
+    def moving(self) -> bool:
+        """Whether the next step shows by itself; a step that is held is looked at at leisure."""
+        return self._timer is not None
+
+    def offer(self, run: RunState, load: Callable[[], Sequence[Snapshot]]) -> None:
+        """Offer to replay a run that is over; `load` reads its snapshots when they are wanted."""
+        self._run, self._load = run, load
+        self.panel.visible = len(run.trace) > 1
+
+    def close(self) -> None:
+        """Take the offer back: another run is on show."""
+        self.halt()
+        self._unfold(False)
+        self.panel.visible = False
+
+    def _begin(self) -> None:
+        run = self._run
+        if run is None:
+            return
+        self._snapshots = self._load()
+        self._drawn, self._at = 0, -1
+        first = int(run.trace.step[0])
+        self._slider.param.update(start=first, end=run.step, value=first)
+        self._unfold(True)
+        self._seek(first)
+        self._go()
+
+    def _end(self) -> None:
+        self.halt()
+        self._unfold(False)
+        self._show(None, None, 0)
+
+    def _unfold(self, playing: bool) -> None:
+        self.playing = playing
+        self.panel.css_classes = ["replay", "playing"] if playing else ["replay"]
+        self._start.visible, self._scrubber.visible = not playing, playing
+
+    def _hold_or_go(self) -> None:
+        if self._timer is None:
+            if self._slider.value >= self._slider.end:
+                self._slider.value = self._slider.start
+            self._go()
+        else:
+            self.halt()
+            self._seek(self._slider.value)
+
+    def _go(self) -> None:
+        self._timer = self._doc.add_periodic_callback(self._frame, FRAME)
+        self._toggle.label = "Hold replay"
+
+    def halt(self) -> None:
+        """Hold the replay where it is."""
+        if self._timer is not None:
+            self._doc.remove_periodic_callback(self._timer)
+            self._timer = None
+        self._toggle.label = "Play on"
+
+    def _frame(self) -> None:
+        stride = (self._slider.end - self._slider.start) * FRAME / 1000 / SECONDS
+        step = min(self._slider.end, self._slider.value + max(1, round(stride)))
+        if step == self._slider.end:
+            self.halt()
+        self._slider.value = step
+
+    def _seek(self, step: int) -> None:
+        run = self._run
+        if run is None or not self.playing:
+            return
+        points = int(np.searchsorted(run.trace.step, step, side="right"))
+        earlier = [i for i, s in enumerate(self._snapshots) if s.step <= step]
+        at = earlier[-1] if earlier else 0
+        snapshot = self._snapshots[at] if self._snapshots and at != self._at else None
+        first = self._drawn if points >= self._drawn else 0
+        self._drawn, self._at = points, at
+        with pn.io.hold(self._doc):
+            self._show(step, snapshot, first)
+
+
+def _button(label: str, act: Callable[[], None], variant: str) -> pmui.Button:
+    return pmui.Button(
+        label=label,
+        on_click=lambda _: act(),
+        variant=variant,
+        size="small",
+        margin=0,
+        sx={"whiteSpace": "nowrap"} | ({"ml": "-5px", "minWidth": 0} if variant == "text" else {}),
+    )

@@ -1,0 +1,129 @@
+"""The visitor's runs and the demonstrations: open one, or lay up to six side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import param
+from panel.custom import JSComponent
+
+from scant.store import RunRecord
+from scant.store.trouble import StoreTrouble
+from scant_dashboard.controls.compare import MOST, Comparison, name
+from scant_dashboard.controls.status import NAMES
+from scant_dashboard.frame.template import style
+from scant_dashboard.study_page.context import ControlsContext
+from scant_dashboard.study_page.widgets import column
+
+SHOWN = 30  # runs in the list, the newest first
+
+
+class RunTable(JSComponent):
+    """Rows {id, href, name, state, when, differs} with a box to tick each; `chosen` holds ids."""
+
+    rows = param.List(default=[])
+    chosen = param.List(default=[])
+    most = param.Integer(default=MOST)
+
+    def still(self) -> str:
+        """As markup, for a page without scripts, which knows of no visitor's own runs."""
+        rows = "".join(
+            f"<tr><td><label class='check' data-live><input type='checkbox' "
+            f"aria-label='compare {escape(row['name'])}'></label></td>"
+            f"<td><a href='{escape(row['href'])}'>{escape(row['name'])}</a></td>"
+            f"<td>{escape(row['state'])}</td><td>{escape(row['differs'])}</td></tr>"
+            for row in self.rows
+        )
+        heads = ("Compare", "Run", "State", "Settings that differ from the defaults")
+        head = "".join(f"<th scope='col'>{name}</th>" for name in heads)
+        return (
+            f"<div class='scroll'><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table></div>"
+            "<p class='quiet'><a href='?live=over'>Your own runs</a></p>"
+        )
+
+    _esm = """
+    export function render({model, el}) {
+      const draw = () => {
+        const table = document.createElement('table')
+        table.innerHTML = `<thead><tr><th scope="col">Compare</th><th scope="col">Run</th>
+          <th scope="col">State</th>
+          <th scope="col">Settings that differ from the defaults</th></tr></thead>`
+        const body = table.createTBody()
+        for (const row of model.rows) {
+          const tr = body.insertRow()
+          const box = document.createElement('input')
+          box.type = 'checkbox'
+          box.setAttribute('aria-label', `compare ${row.name}`)
+          box.checked = model.chosen.includes(row.id)
+          box.disabled = !box.checked && model.chosen.length >= model.most
+          box.addEventListener('change', () => {
+            const others = model.chosen.filter((id) => id !== row.id)
+            model.chosen = box.checked ? [...others, row.id] : others
+          })
+          tr.insertCell().append(box)
+          const link = document.createElement('a')
+          link.href = row.href
+          link.textContent = row.name
+          tr.insertCell().append(link)
+          tr.insertCell().textContent = row.state
+          tr.insertCell().textContent = row.differs
+        }
+        const frame = document.createElement('div')
+        frame.className = 'scroll'
+        frame.append(table)
+        el.replaceChildren(frame)
+      }
+      model.on('rows', draw)
+      model.on('chosen', draw)
+      draw()
+    }
+    """
+
+
+class RunList:
+    """The list of runs of this page's study, and the comparison of those ticked."""
+
+    def __init__(self, page: ControlsContext) -> None:
+        self._page = page
+        self.table = RunTable(stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
+        self.comparison = Comparison(page)
+        self.refresh()
+        self.table.param.watch(lambda event: self.comparison.show(event.new), "chosen")
+        self.panel = column(self.table, self.comparison.panel, css=":host { gap: 24px; }")
+
+    def tick(self, runs: Sequence[str]) -> None:
+        """Choose runs to compare, as a link has it."""
+        self.table.chosen = list(runs[:MOST])
+
+    def refresh(self) -> None:
+        """Read the list anew."""
+        try:
+            runs = self._page.service.store.runs(self._page.visit.owner)
+        except StoreTrouble:
+            return  # the list stays as it was; the page says what the matter is
+        mine = [run for run in runs if run.study == self._page.entry.name]
+        self.table.rows = [self._row(run) for run in mine[:SHOWN]]
+        self.comparison.show(self.table.chosen)  # one of them may have ended
+
+    def _row(self, run: RunRecord) -> dict[str, Any]:
+        return {
+            "id": run.id,
+            "href": f"./{run.study}?run={run.id}",
+            "name": name(run),
+            "state": NAMES.get(run.state, run.state.value),
+            "differs": differs(self._page.entry.settings, run.settings),
+        }
+
+
+def differs(settings: Any, values: Any) -> str:
+    """The settings that differ from their defaults, in one line."""
+    defaults = {n: settings.param[n].default for n in settings.names()}
+    changed = [
+        f"{n.replace('_', ' ')} {v}"
+        for n, v in values.items()
+        if n in defaults and v != defaults[n]
+    ]
+    return ", ".join(changed) or "none"

@@ -1,0 +1,343 @@
+"""What a visitor takes home from a run: numbers, settings, figures, and code that does it again.
+
+All functions take the run's `live.RunState`. None of them needs the server afterwards: the notebook
+and the script go through `scant.fit`, the figures carry their scripts with them. PNG and SVG of a
+single figure are made in the browser by its own tools (`plots.theme`), here and on the page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Sequence
+from contextlib import suppress
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from scant.errors import BadInput, NotFound
+from scant.store import Store
+from scant.studies import entry
+from scant.training.model_card import Card, markdown, page
+from scant.training.result_folder import CARD, MODEL, SETTINGS
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.study_page.views import PageViews
+
+NEEDS = (
+    "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "
+    "makes in a checkout of Scant)."
+)
+TABLE = "table.csv"  # what the table of a visitor is called when it is taken home
+
+
+def settings_json(run: RunState) -> str:
+    """What `scant fit` writes as settings.json, and the hash of the data."""
+    record = run.record
+    record = {
+        "study": record.study,
+        "settings": dict(record.settings),
+        "data": record.data,
+        "data_hash": record.data_hash,
+        "version": record.version,
+    }
+    return json.dumps(record, indent=2) + "\n"
+
+
+def metrics_csv(run: RunState) -> str:
+    """The report's figures, a row each: method, metric, value, spread, source.
+
+    Raises:
+        BadInput: The run has not ended with a report.
+    """
+    return _csv(pd.DataFrame([vars(m) for m in _report(run).metrics]))
+
+
+def model_card(run: RunState, table: pd.DataFrame | None, model: bytes | None) -> str:
+    """The run's model card in Markdown (`training.model_card`).
+
+    Args:
+        run: It must have ended.
+        table: What it was fitted to, where the store has it.
+        model: Its fitted model.
+
+    Raises:
+        BadInput: The run has not ended with a report.
+    """
+    record = run.record
+    return markdown(
+        Card(
+            entry=entry(record.study),
+            settings=record.settings,
+            data=TABLE if record.data.startswith("upload:") else record.data,
+            report=_report(run),
+            state=run.state.value,
+            reason=run.reason,
+            metadata=run.metadata,
+            table=table,
+            table_hash=record.data_hash,
+            model_hash=hashlib.sha256(model).hexdigest() if model else "",
+            scant_version=record.version,
+            device=run.device,
+        )
+    )
+
+
+def card_of(run: RunState, store: Store) -> str:
+    """The run's model card in Markdown, of what the store has."""
+    table, data = None, run.record.data
+    if data.startswith("upload:"):
+        with suppress(NotFound):  # the visitor has deleted it; the card is of the run
+            table = store.upload_table(data.removeprefix("upload:"))
+    return model_card(run, table, store.model(run.id))
+
+
+def archive(run: RunState, store: Store, replay: bytes) -> bytes:
+    """All that can be kept of a run as a ZIP; `scant.load` reads the folder that it unpacks to.
+
+    Args:
+        run: It must be over; without a result, or a table that is deleted, it lacks these files.
+        store: Where it is.
+        replay: The run as one file of HTML.
+    """
+    made: dict[str, str | bytes | None] = {
+        "replay.html": replay,
+        SETTINGS: settings_json(run),
+        "run.ipynb": notebook(run),
+        "run.py": script(run),
+        MODEL: store.model(run.id),
+    }
+    if run.report is not None:
+        card = card_of(run, store)
+        made |= {"metrics.csv": metrics_csv(run), f"{CARD}.md": card, f"{CARD}.html": page(card)}
+    if run.record.data.startswith("upload:"):
+        with suppress(NotFound):
+            frame = store.upload_table(run.record.data.removeprefix("upload:"))
+            made[TABLE] = table_csv(frame)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in made.items():
+            if content is not None:
+                file.writestr(name, content)
+    return buffer.getvalue()
+
+
+def table_csv(frame: pd.DataFrame) -> bytes:
+    """A visitor's table as it was learned from, which notebook and script read.
+
+    Numbers come back to the last bit; text that a spreadsheet would run is quoted.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    from scant.tables.csv_safety import safe_for_spreadsheet
+
+    text = frame.select_dtypes(exclude="number")
+    position = {name: i for i, name in enumerate(text)}
+    safe = safe_for_spreadsheet(frame[list(text)])
+    # float32 would be written with the few digits that suffice for float32.
+    columns = {
+        str(name): pa.array(safe.iloc[:, position[name]], pa.string(), from_pandas=True)
+        if name in text
+        else pa.array(frame[name].to_numpy(np.float64), from_pandas=True)
+        for name in frame
+    }
+    headers = safe_for_spreadsheet(pd.DataFrame(columns=list(columns)))
+    out = pa.BufferOutputStream()
+    csv.write_csv(pa.table(list(columns.values()), names=[str(c) for c in headers]), out)
+    return bytes(out.getvalue())
+
+
+def script(run: RunState) -> str:
+    """A script that trains the same run and prints its figures."""
+    parts = [f'"""{_title(run)}"""', _imports(run), _data(run), _fit(run), _PRINT]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def notebook(run: RunState) -> bytes:
+    """The same as a notebook, with the figures that the page showed beside the new ones."""
+    import nbformat
+
+    v4 = nbformat.v4
+    study = entry(run.record.study)
+    cited = "\n".join(f"- {c.text}" for c in study.citations)
+    head = f"# {_title(run)}\n\n{study.question}\n\n{cited}\n\n{NEEDS}"
+    cells = [
+        v4.new_markdown_cell(head),
+        v4.new_code_cell(_imports(run)),
+        v4.new_markdown_cell("## Data"),
+        v4.new_code_cell(_data(run).strip()),
+        v4.new_markdown_cell("## Training\n\nAll settings, the seed among them, as in the run."),
+        v4.new_code_cell(_fit(run).strip()),
+        v4.new_markdown_cell("## Figures\n\nMethods down, metrics across."),
+        v4.new_code_cell(_SHOW.strip()),
+    ]
+    if run.report is not None:
+        shown = {m.name: m.value for m in run.report.metrics if m.source == "run"}
+        finite = {name: value for name, value in shown.items() if math.isfinite(value)}
+        message = f"As the page showed them: {json.dumps(finite)}"
+        cells.append(v4.new_markdown_cell(message))
+    cells.append(v4.new_code_cell("fit.plot()"))
+    for i, cell in enumerate(cells):
+        cell["id"] = f"cell-{i}"  # so that the same run gives the same file
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    made = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    return str(nbformat.writes(made)).encode()
+
+
+def figures_html(run: RunState, views: PageViews) -> str:
+    """All figures on show as one page that needs nothing from anywhere, with their readings.
+
+    Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
+    """
+    shown = views.shown(run)
+    figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
+    code, divs = embedded([_copy(figure) for _, figure in figures])
+    body = ""
+    for view in shown:
+        mine = "".join(div for (owner, _), div in zip(figures, divs) if owner is view)
+        table = getattr(getattr(view, "panel", None), "object", "")
+        inner = mine or (table if isinstance(table, str) else "")
+        body += (
+            f"<section><h2>{escape(view.title)}</h2><figure>{inner}"
+            f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
+        )
+    return standing_alone(_title(run), body, code)
+
+
+def embedded(figures: list[Any]) -> tuple[str, Sequence[str]]:
+    """What draws figures in a page of their own: one script in its tags, and an element each."""
+    from bokeh.document import Document
+    from bokeh.embed import components
+    from bokeh.io.doc import patch_curdoc
+
+    if not figures:
+        return "", ()
+    own = Document()  # `components` takes over the callbacks of the document that is current
+    with patch_curdoc(own):
+        result: Any = components(figures, wrap_script=True)
+    code, elements = result
+    return code, elements
+
+
+def standing_alone(title: str, body: str, code: str) -> str:
+    """A page of HTML that needs nothing from anywhere.
+
+    Args:
+        title: As plain text.
+        body: What follows the heading, as HTML.
+        code: The script of Bokeh's figures in it, in its tags.
+    """
+    from bokeh.util.paths import static_path
+
+    # Bokeh's own `Resources` would add a link to every extension that Panel has registered.
+    runtime = (static_path() / "js" / "bokeh.min.js").read_text(encoding="utf-8")
+    title = escape(title)
+    return (
+        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
+        f"<style>{_STYLE}</style><script>{runtime}</script></head><body><h1>{title}</h1>{body}{code}</body></html>"
+    )
+
+
+def _copy(figure: Any) -> Any:
+    """A figure in no document, for the one on the page belongs to the visitor's session."""
+    from bokeh.core.serialization import Deserializer, Serializer
+
+    return Deserializer().deserialize(Serializer().serialize(figure))
+
+
+def _report(run: RunState) -> Any:
+    if run.report is None:
+        raise BadInput(
+            f"This run is {run.state} and has no result yet; download it once it has ended."
+        )
+    return run.report
+
+
+def _csv(table: pd.DataFrame) -> str:
+    from scant.tables.csv_safety import safe_for_spreadsheet
+
+    return str(safe_for_spreadsheet(table).to_csv(index=False))
+
+
+def _title(run: RunState) -> str:
+    return f"Scant: {entry(run.record.study).title.lower()}, run {run.id}"
+
+
+def _imports(run: RunState) -> str:
+    own = run.record.data.startswith("upload:")
+    return (
+        ("from pathlib import Path\n\n" if own else "")
+        + "import pandas as pd\n\nimport scant\n"
+        + (
+            "from scant.studies import entry\nfrom scant.tables.read import read_table\n"
+            if own
+            else ""
+        )
+        + "from scant.events import Finished, Progress"
+    )
+
+
+def _data(run: RunState) -> str:
+    """The lines that name the data; an upload is read from the file that the page gives."""
+    data, digest = run.record.data, run.record.data_hash
+    if data == "demo":
+        return "DATA = None  # the demonstration, generated from the settings"
+    if not data.startswith("upload:"):
+        return f"DATA = {data!r}  # fetched at first use; SHA-256 of the run's table: {digest}"
+    columns = ", ".join(str(c) for c in run.metadata.get("features", ()))
+    study = entry(run.record.study)
+    setting = study.table.target_setting
+    target = f", target={run.record.settings[setting]!r}" if setting else ""
+    limit = ", limit_bytes=10**10" if study.table.images else ""  # pixels take room
+    return f"""
+# The run's own table: "Table" under Keep on its page gives it. Put it beside this file.
+# For your original file give its path, and its names of the columns on the left of COLUMNS.
+# The run was trained on the features {json.dumps(columns)}; SHA-256 of its table: {digest}.
+PATH = Path({TABLE!r})
+COLUMNS: dict[str, str] = {{}}
+SCHEMA = entry({run.record.study!r}).table
+DATA = read_table(PATH, SCHEMA, mapping=COLUMNS{target}{limit}).frame
+"""
+
+
+def _fit(run: RunState) -> str:
+    values = "".join(f"    {k}={v!r},\n" for k, v in run.record.settings.items())
+    return f"""
+SETTINGS = dict(
+{values})
+
+fit = scant.fit({run.record.study!r}, data=DATA, **SETTINGS)
+trace = []
+for event in fit:
+    if isinstance(event, Progress):
+        trace.append(event)
+    if isinstance(event, Finished):
+        end = event
+
+print(end.state, "-", end.reason)
+metrics = pd.DataFrame([vars(m) for m in end.report.metrics])
+"""
+
+
+_SHOW = """
+metrics.pivot_table(index=["source", "method"], columns="name", values="value", sort=False)
+"""
+
+_PRINT = """
+print(metrics.to_string(index=False))
+# `fit.study` is fitted now: fit.study.predict(table), fit.study.explore(question, ...).
+"""
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+  color: #1d2026; background: #fff }
+h1 { font-weight: 600; font-size: 1.4rem } h2 { font-weight: 600; font-size: 1.1rem }
+figure { margin: 0 0 2rem } figcaption { color: #5b616c; margin-top: .5rem }
+table { border-collapse: collapse } th, td { padding: .2rem .8rem; text-align: right }
+th[scope=row], th[scope=rowgroup] { text-align: left }
+"""

@@ -1,0 +1,20 @@
+"""The error page: one sentence instead of a traceback."""
+
+from __future__ import annotations
+
+import html
+
+from scant_dashboard.frame.template import PageContent, text
+
+
+def error_page(title: str, sentence: str) -> PageContent:
+    """A page that says what went wrong, with a way back."""
+    return PageContent(
+        title,
+        [
+            text(
+                f"<h1>{html.escape(title)}</h1><p class='lede' role='alert'>{html.escape(sentence)}"
+                "</p><p><a href='./'>Back to the gallery</a></p>"
+            )
+        ],
+    )

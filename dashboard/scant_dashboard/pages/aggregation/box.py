@@ -1,0 +1,172 @@
+"""The posterior of the average over a box that the visitor draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.events import SelectionGeometry
+
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.aggregation.field import Field
+from scant_dashboard.plots.density import DensityPlot
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.question_view import QuestionView
+from scant_dashboard.study_page.widgets import controls_row
+
+HELP = (
+    "<p>Draw a box on the posterior mean, or type its bounds, to see the posterior of its "
+    "average.</p>"
+)
+
+
+class BoxAsked(QuestionView):
+    """Draw a box or an interval, and read the posterior of its average for any task."""
+
+    title = "Ask for the average over a box of your own"
+    prompt = "Draw a box for its average."
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._metadata: dict[str, Any] = {}
+        self._quiet = False
+        self._warning = ""
+        self.field = Field("Draw a box", select=True)
+        self.density = DensityPlot("the average", title="Its average", before="")
+        super().__init__(self.field, self.density)
+        self.task = pmui.Select(label="Task", options=[], disabled=True, width=240, margin=0)
+        self.bounds = [
+            pmui.FloatInput(
+                label=name, disabled=True, width=150, margin=0, visible=False, format="0.[0000]"
+            )
+            for name in ("from", "to", "from", "to")
+        ]
+        self.reading = text(HELP)
+        self.task.param.watch(self._tasked, "value")
+        for bound in self.bounds:
+            bound.param.watch(lambda _: self._ask(), "value")
+        for plot in self.field.figures:
+            plot.on_event(SelectionGeometry, self._drawn)
+        self.panel = pn.Column(
+            controls_row(self.task, *self.bounds),
+            self.reading,
+            self.field.panel,
+            self.density.panel,
+            stylesheets=[":host { gap: 10px; max-height: none !important; }"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+    def open(self, run: RunState) -> None:
+        """Take the run's tasks and space; of a recording or an own run, ask for the middle."""
+        assert run.report is not None
+        self._metadata = dict(run.metadata)
+        self.field.show(run.report.arrays, self._metadata)
+        self._quiet = True
+        self.task.param.update(
+            options=list(self._metadata["tasks"]), value=self._metadata["scarce"], disabled=False
+        )
+        dims = self._metadata["dims"]
+        for i, bound in enumerate(self.bounds):
+            used = i // 2 < len(dims) <= 2
+            low, high = self._metadata["range"][i // 2] if used else (0.0, 1.0)
+            third = (high - low) / 3
+            bound.param.update(
+                visible=used,
+                disabled=not used,
+                label=f"{dims[i // 2] if used else ''} {('from', 'to')[i % 2]}",
+                value=_round(low + third if i % 2 == 0 else high - third, third),
+            )
+        self._quiet = False
+        # A crowd that watches one run should not ask all at once when it ends.
+        if run.recorded or self._page.mine:
+            self._ask()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.field.clear(run)
+        self.density.clear()
+        self.reading.object = HELP
+        self._quiet = True
+        self.task.disabled = True
+        for bound in self.bounds:
+            bound.disabled = True
+        self._quiet = False
+
+    def _tasked(self, change: Any) -> None:
+        if self._quiet:
+            return
+        self._page.ask("field", self._refield, task=change.new)
+        self._ask()
+
+    def _refield(self, answer: dict[str, np.ndarray]) -> None:
+        self.field.show(answer, self._metadata)
+
+    def _drawn(self, event: Any) -> None:
+        shape = event.geometry
+        if not event.final or shape.get("type") != "rect":
+            return
+        drawn = [shape.get(name) for name in ("x0", "x1", "y0", "y1")]
+        self._quiet = True
+        for bound, value in zip(self.bounds, drawn):
+            if bound.visible and value is not None:
+                bound.value = float(f"{value:.6g}")
+        self._quiet = False
+        self._ask()
+
+    def _ask(self) -> None:
+        if self._quiet or not self._metadata:
+            return
+        bounds = [bound.value for bound in self.bounds if bound.visible]
+        given = [float(value) for value in bounds if value is not None]
+        if not given or len(given) < len(bounds):
+            return
+        ends = [sorted(pair) for pair in zip(given[::2], given[1::2])]
+        lo, hi = [a for a, _ in ends], [b for _, b in ends]
+        self.field.mark(lo, hi)
+        self._warning = beyond(lo, hi, self._metadata["range"], self._metadata["dims"])
+        self._page.ask("box", self._answered, lo=lo, hi=hi, task=self.task.value)
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        self.density.show(answer["grid"], answer["density"])
+        mean, std, new = (float(v) for v in answer["moments"])
+        self.reading.object = (
+            f"<p role='note'><strong>{mean:.4g} ± {1.96 * std:.2g}</strong> is the average over "
+            f"the box (95% interval); for a new observation of it the interval is "
+            f"± {1.96 * new:.2g}.</p>"
+            + (f"<p class='message warning' role='note'>{escape(self._warning)}</p>"
+               if self._warning else "")
+        )  # fmt: skip
+
+
+def beyond(
+    lo: Sequence[float],
+    hi: Sequence[float],
+    data: Sequence[Sequence[float]],
+    dims: Sequence[str],
+) -> str:
+    """A warning where a box leaves the range of the data; "" where it does not."""
+    outside = [
+        f"{dim} from {first:.4g} to {last:.4g}"
+        for a, b, (first, last), dim in zip(lo, hi, data, dims)
+        if a < first - 1e-9 * (last - first) or b > last + 1e-9 * (last - first)
+    ]
+    if not outside:
+        return ""
+    apart = any(b < first or a > last for a, b, (first, last) in zip(lo, hi, data))
+    part = "This box lies" if apart else "Part of this box lies"
+    return (
+        f"{part} outside the data, which have {' and '.join(outside)}: the model extrapolates "
+        "there, and its interval rests on the kernel alone."
+    )
+
+
+def _round(value: float, width: float) -> float:
+    """A bound as a person would write it: to a hundredth of the box's width or so."""
+    return float(round(value, max(0, 1 - math.floor(math.log10(width))))) if width > 0 else value

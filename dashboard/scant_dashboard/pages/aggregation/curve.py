@@ -1,0 +1,122 @@
+"""The aggregation page's curve: how many fine values are the coarse ones worth?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import panel_material_ui as pmui
+from jaxtyping import Float
+
+from scant.studies.aggregation.settings import EXACT
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.score_curve import ScoreCurve
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.on_demand import SliderCurve
+
+WHOLE = "computing the whole curve from exact posteriors"
+REPEATS = 3  # trainings for each stop of the slider, each with other fine values
+ASIDE = (
+    "<p class='quiet'>At each slider position the model continues training from this run with that"
+    " number of fine values, on three random draws, and adds a point to the curve. With Gaussian "
+    "likelihoods the button computes the whole curve: exact posteriors at this run's lengthscales "
+    "and noise. Bands show the minimum and the maximum.</p>"
+)
+
+
+class ScarcityPlot(ScoreCurve):
+    """SMSE and SNLP, each with a band over repeats (Yousefi 2021, Figs. 5.2-5.3)."""
+
+    def __init__(self, title: str) -> None:
+        mean = "predicting the mean"
+        scores = {"smse": f"SMSE\n(1: {mean})", "snlp": f"SNLP (nats,\n0: {mean})"}
+        super().__init__(title, scores, "fine observations", ("all tasks", "this task alone"),
+                         size=6, band=True, x_axis_type="log")  # fmt: skip
+
+    def show(
+        self,
+        n: Float[np.ndarray, " k"],
+        smse: Float[np.ndarray, "2 3 k"],
+        snlp: Float[np.ndarray, "2 3 k"],
+    ) -> None:
+        """Show means, lows and highs over repeats at n fine observations."""
+        ahead = smse[0, 0] < smse[1, 0]
+        last = f"up to {n[ahead][-1]:.0f} fine observations" if ahead.any() else "nowhere"
+        self.draw(
+            f"With {n[0]:.0f} fine observations SMSE is {smse[0, 0, 0]:.3f} with all tasks and "
+            f"{smse[1, 0, 0]:.3f} with this one alone; the other tasks help {last}.",
+            [(n, *line) for line in (*smse, *snlp)],
+        )
+
+
+class Scarcity(SliderCurve):
+    """SMSE and SNLP against the number of fine observations, with and without the other tasks."""
+
+    title = "How many fine values are the coarse ones worth?"
+    wait = 2
+    span = (0, 1.5, 0.05)
+
+    def __init__(self, page: PageContext) -> None:
+        self.button = pmui.Button(
+            label="Compute the whole curve", variant="outlined", disabled=True, margin=0
+        )
+        self.button.on_click(lambda _: self._work(WHOLE, "scarcity", self._whole))
+        self._drawn_whole = False
+        plot = ScarcityPlot(self.title)
+        super().__init__(page, plot, "Number of fine observations", ASIDE, (self.button,))
+        self.help += " The button draws the whole curve at once."
+
+    def open(self, run: RunState) -> None:
+        """From now on the curve may be asked for."""
+        numbers = list(run.metadata.get("counts", ()))
+        if numbers:
+            self._offer(numbers, numbers[0])
+        gaussian = all(kind in EXACT for kind in run.metadata["likelihoods"])
+        self.button.disabled = not (numbers and gaussian)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        super().clear(run)
+        self._drawn_whole = False
+        self.button.disabled = True
+
+    def _ask(self, stop: int) -> None:
+        """Train on with so many fine values, once more if not often enough yet."""
+        repeat = len(self._found.get(stop, ()))
+        if repeat < REPEATS:
+            doing = f"training with {stop} fine values, draw {repeat + 1} of {REPEATS}"
+            self._work(doing, "retrain", partial(self._trained, stop), n=stop, repeat=repeat)
+
+    def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
+        self._found.setdefault(n, []).append(np.stack([answer["smse"], answer["snlp"]]))
+        self._drawn_whole = False
+        self._show()
+        if n == self.slider.value:
+            self._stopped()
+
+    def _question(self, n: int) -> str:
+        return f"With {n} fine values: what is the model's SMSE (1: predicting the mean)?"
+
+    def _answer(self, found: Sequence[np.ndarray]) -> tuple[str, float, Sequence[float]]:
+        own = np.stack(found)[:, 0, 0]  # SMSE with all tasks
+        mean = float(own.mean())
+        return f"Its SMSE is {mean:.2f}.", mean, (own.min(), own.max()) if len(own) > 1 else ()
+
+    def _draw(self, found: Mapping[int, Sequence[np.ndarray]]) -> None:
+        numbers = sorted(found)
+        each = [np.stack(found[k]) for k in numbers]
+        spread = [(f.mean(0), f.min(0), f.max(0)) for f in each]  # of 2 scores, of 2 models
+        scores = np.transpose(np.array(spread), (2, 3, 1, 0))
+        self.plot.show(np.array(numbers, float), scores[0], scores[1])
+
+    def _show(self) -> None:
+        if not self._drawn_whole:
+            super()._show()
+
+    def _whole(self, answer: dict[str, np.ndarray]) -> None:
+        """Draw the whole curve, which answers what was asked of a point."""
+        self._found, self._guessed, self._drawn_whole = {}, None, True
+        self.reveal.ask("")
+        self.place.objects = [self._below]
+        self.plot.show(answer["n"], answer["smse"], answer["snlp"])

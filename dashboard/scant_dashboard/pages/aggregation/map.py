@@ -1,0 +1,180 @@
+"""The aggregation page's maps: polygons with data, posterior mean, interval and exceedance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+import panel_material_ui as pmui
+
+from scant.events import Report, Snapshot
+from scant.studies.aggregation import mean_rate
+from scant.studies.aggregation.map_shapes import Layer, layers, outlines
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.base import PlotView
+from scant_dashboard.plots.choropleth import ChoroplethPlot
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import controls_row, stacked
+
+TITLE = "Maps"
+HELP = "Select a polygon in any map, or by its name, to read its figures."
+MOST_NAMED = 500  # polygons in a list
+NONE = "none"
+
+
+class Maps(PlotView):
+    """Four linked maps of one task, live while it trains."""
+
+    title = TITLE
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._metadata: Mapping[str, Any] | None = None
+        self._layers: list[Layer] = []
+        self._arrays: Mapping[str, np.ndarray] = {}
+        self._quiet = False
+        self.plot = ChoroplethPlot(TITLE, self._selected)
+        self.figures = self.plot.figures
+        self.layer = pmui.Select(label="Task", options={}, width=260, margin=0)
+        self.threshold = pmui.FloatInput(
+            label="Threshold of exceedance", width=200, margin=0, format="0.[00000000]"
+        )
+        self.place = pmui.Select(label="Polygon", options={NONE: -1}, value=-1, width=240, margin=0)
+        self.reading = text(f"<p class='quiet'>{HELP}</p>")
+        self.layer.param.watch(lambda _: self._laid(), "value")
+        self.threshold.param.watch(lambda _: self._exceed(), "value")
+        self.place.param.watch(lambda _: self._chosen(), "value")
+        self.panel = stacked(
+            controls_row(self.layer, self.threshold, self.place), self.reading, self.plot.panel
+        )
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._metadata, self._layers, self._arrays = None, [], {}
+        self.plot.clear()
+        self.reading.object = f"<p class='quiet'>{HELP}</p>"
+
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        """Show the posterior of a snapshot or report."""
+        self._arrays = data.arrays
+        if self._metadata is not metadata:
+            self._metadata, self._layers = metadata, layers(metadata)
+            if not self._layers:
+                return
+            self._quiet = True
+            self.layer.param.update(
+                options={one.name: i for i, one in enumerate(self._layers)}, value=0
+            )
+            self._quiet = False
+            self._laid()
+        elif self._layers:
+            self._show()
+
+    @property
+    def _layer(self) -> Layer:
+        return self._layers[int(self.layer.value or 0)]
+
+    def _laid(self) -> None:
+        """Set out the layer that is chosen."""
+        if self._quiet or not self._layers or self._metadata is None:
+            return
+        layer, shapes = self._layer, outlines(self._metadata)
+        self._quiet = True
+        self.threshold.value = layer.threshold
+        named = len(layer.places) <= MOST_NAMED
+        options = {NONE: -1, **_numbered(layer.places)} if named else {NONE: -1}
+        self.place.param.update(options=options, value=-1, visible=named)
+        self._quiet = False
+        self.plot.lay(
+            [shapes[i] for i in layer.shape], layer.y, layer.places, layer.test.tolist(),
+            f"{layer.threshold:.4g}",
+        )  # fmt: skip
+        self._show()
+        self._told([])
+
+    def _posterior(self) -> tuple[np.ndarray, np.ndarray] | None:
+        own = [self._layer.of(self._arrays.get(f"map_{n}", np.empty(0))) for n in ("mean", "std")]
+        mean, std = own
+        return None if mean is None or std is None or not len(mean) else (mean, std)
+
+    def _above(self, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+        c = self.threshold.value
+        if c is None or not math.isfinite(c):
+            return np.full(len(mean), np.nan)
+        return mean_rate.exceedance(self._layer.kind, mean, std, float(c))
+
+    def _show(self) -> None:
+        known = self._posterior()
+        if known is None:
+            return
+        mean, std = known
+        low, high = mean_rate.interval(self._layer.kind, mean, std)
+        self.plot.show(mean, high - low, self._above(mean, std))
+        if self.plot.shapes.selected.indices:
+            self._told(self.plot.shapes.selected.indices)
+
+    def _exceed(self) -> None:
+        if self._quiet or not self._layers:
+            return
+        self.plot.name_threshold(self._named_threshold())
+        self._show()
+        self._page.read(at_once=True)
+
+    def _named_threshold(self) -> str:
+        return "–" if self.threshold.value is None else f"{self.threshold.value:.4g}"
+
+    def _chosen(self) -> None:
+        if not self._quiet:
+            self.plot.select([] if self.place.value == -1 else [int(self.place.value)])
+
+    def _selected(self, rows: list[int]) -> None:
+        """A polygon was selected in one of the maps, or by its name."""
+        self._quiet = True
+        listed = len(rows) == 1 and rows[0] in self.place.options.values()
+        self.place.value = rows[0] if listed else -1
+        self._quiet = False
+        self._told(rows)
+
+    def _told(self, rows: list[int]) -> None:
+        """The figures of the polygons that are selected."""
+        known = self._posterior() if rows and self._layers else None
+        if known is None:
+            self.reading.object = f"<p class='quiet'>{HELP}</p>"
+            return
+        layer, (mean, std) = self._layer, known
+        at = np.array(rows)[:5]
+        low, high = mean_rate.interval(layer.kind, mean[at], std[at])
+        above = self._above(mean[at], std[at])
+        lines = [
+            f"<strong>{escape(layer.places[i])}</strong>: "
+            f"{_observed(layer, i)}; posterior mean {mean[i]:.4g} (deviation {std[i]:.2g}), "
+            f"95% interval {a:.4g} to {b:.4g}; more than {self._named_threshold()} with "
+            f"probability {p:.2f}."
+            for i, a, b, p in zip(at, low, high, above)
+        ]
+        more = f" And {len(rows) - 5} more." if len(rows) > 5 else ""
+        self.reading.object = f"<p role='note'>{'<br>'.join(lines)}{more}</p>"
+
+
+def _observed(layer: Layer, i: int) -> str:
+    if not math.isfinite(layer.y[i]):
+        return "no observation"
+    return f"{'held-out value' if layer.test[i] else 'observed'} {layer.y[i]:.4g}"
+
+
+def _numbered(places: list[str]) -> dict[str, int]:
+    """A name for each polygon, with a number where another has it already."""
+    made: dict[str, int] = {}
+    for i, place in enumerate(places):
+        name = place if place not in made and place != NONE else f"{place} ({i + 1})"
+        made[name] = i
+    return made
+
+
+def on_map(run: RunState) -> bool:
+    """Whether a run has polygons to draw."""
+    return bool(layers(run.metadata)) if run.metadata else False

@@ -1,0 +1,144 @@
+"""Aggregation: values known only as averages over supports of every size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scant.events import Report
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.aggregation.box import BoxAsked
+from scant_dashboard.pages.aggregation.curve import Scarcity
+from scant_dashboard.pages.aggregation.field import Field
+from scant_dashboard.pages.aggregation.map import Maps, on_map
+from scant_dashboard.pages.aggregation.polygon import PolygonAsked
+from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.calibration import CoveragePlot
+from scant_dashboard.plots.elbo import ElboPlot
+from scant_dashboard.plots.hinton import HintonPlot
+from scant_dashboard.plots.scatter import ScatterPlot
+from scant_dashboard.plots.table import figures
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
+from scant_dashboard.study_page.lazy_view import LazyView
+from scant_dashboard.study_page.prose import read_prose
+from scant_dashboard.study_page.variants import Alternatives, Variant
+from scant_dashboard.study_page.views import PageViews
+
+STORY, EQUATIONS = read_prose(__package__)
+TOGETHER = "How the tasks go together"
+PICTURE = "Posterior mean and deviation"
+CHECK = "Aggregate check"
+TOTALS = "Predicted parts against observed totals"
+WORTH = "What is each task worth?"
+ASK = BoxAsked.title
+
+
+def views(page: PageContext) -> PageViews:
+    """The views of one browser session."""
+    box = LazyView(ASK, lambda: BoxAsked(page), height=700)
+    curve = LazyView(Scarcity.title, lambda: Scarcity(page), height=420)
+    polygon = LazyView(PolygonAsked.title, lambda: PolygonAsked(page), height=760)
+    explore: tuple[Any, ...] = (box, polygon, curve, Alternatives(page, WORTH, without_a_task))
+    return PageViews(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(page),
+        result=_result(page),
+        explore=explore,
+        wide=frozenset(
+            {PICTURE, Maps.title, "Figures", box.title, polygon.title, curve.title, WORTH}
+        ),
+        steps=(
+            (PICTURE, "The data are averages over boxes and a few single values."),
+            (
+                TOGETHER,
+                "A large square means that two tasks are strongly correlated.",
+            ),
+            (CHECK, "Does each posterior average agree with its observation?"),
+            (ASK, "Which average would you like to know?"),
+            (Scarcity.title, "How many fine values are the coarse ones worth?"),
+        ),
+        hides=hides,
+    )
+
+
+def hides(run: RunState) -> set[str]:
+    """Titles that have nothing to show: a run of polygons has maps, another one cells."""
+    hidden = {PICTURE, BoxAsked.title} if on_map(run) else {Maps.title, PolygonAsked.title}
+    if run.report is None or not np.size(run.report.arrays.get("totals", ())):
+        hidden.add(TOTALS)
+    return hidden
+
+
+def _live(page: PageContext) -> tuple[Any, ...]:
+    def together() -> DataView:
+        hinton = HintonPlot(TOGETHER, "task", "task", "covariances")
+        return shown(hinton, "B", labels=("tasks",))
+
+    return (
+        LazyView(TOGETHER, together),
+        LazyView(PICTURE, lambda: Field(PICTURE), height=480),
+        LazyView(Maps.title, lambda: Maps(page), height=900),
+    )
+
+
+def _result(page: PageContext) -> tuple[Any, ...]:
+    covered = page.guess_first()
+
+    def held_out() -> DataView:
+        plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
+        return shown(plot, "test_y", "test_mean", "test_std", needs="test_y")
+
+    def check() -> DataView:
+        plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
+
+        def feed(data: Report, metadata: Any) -> None:
+            _, y, mean, std, _ = data.arrays["check"]
+            plot.show(y, mean, std)
+
+        return DataView(plot, feed)
+
+    def totals() -> DataView:
+        plot = ScatterPlot("total", outlier=None, title=TOTALS, against="observed")
+
+        def feed(data: Report, metadata: Any) -> None:
+            _, observed, predicted, _, new, _ = data.arrays["totals"]
+            plot.show(observed, predicted, new)
+
+        return DataView(plot, feed)
+
+    def coverage() -> HiddenUntilRevealed:
+        plot = shown(CoveragePlot(), "coverage", needs="coverage")
+        return HiddenUntilRevealed(page, plot, covered, above=True)
+
+    return (
+        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
+        LazyView("Held-out values", held_out),
+        LazyView(CHECK, check),
+        LazyView(TOTALS, totals),
+        LazyView("Coverage of intervals", coverage),
+    )
+
+
+def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
+    """The other tasks, each one click away from being left out."""
+    metadata = run.metadata
+    others = [str(task) for task in metadata["tasks"] if task != metadata["scarce"]]
+    tasks, observed = metadata["tasks"], np.asarray(metadata["observed"]["task"])
+    before = str(run.record.settings.get("leave_out") or "")
+    message = f"together with {', '.join(others)}" if others else "alone"
+    return f"This run trained {metadata['scarce']} {message}.", [
+        Variant(
+            f"the same without {task}",
+            f"{int((observed == tasks.index(task)).sum())} fewer observations.",
+            {"leave_out": ",".join(filter(None, [before, task]))},
+        )
+        for task in others
+    ]

@@ -1,0 +1,162 @@
+"""The posterior of the average over a polygon that the visitor draws or types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import panel_material_ui as pmui
+
+from scant.studies.aggregation.map_shapes import Layer, layers, outlines
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.density import DensityPlot
+from scant_dashboard.plots.polygon_drawing import PolygonDrawing
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.question_view import QuestionView
+from scant_dashboard.study_page.widgets import controls_row, stacked
+
+HELP = (
+    "<p>Draw a polygon on the map: click its corners, and double-click the last (or press Enter). "
+    "Or type it: four bounds in degrees (west, south, east, north), or well-known text such as "
+    "<code>POLYGON ((-79 35, -78 35, -78 36, -79 35))</code>.</p>"
+)
+FURTHER = 2  # dimensions beside the two of the map
+
+
+class PolygonAsked(QuestionView):
+    """Draw or type a polygon, and read the posterior of its average for any task."""
+
+    title = "Ask for a polygon of your own"
+    prompt = "Draw a polygon for its average."
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._layers: list[Layer] = []
+        self._metadata: Mapping[str, Any] = {}
+        self._mean = np.empty(0)  # of the polygons of all layers
+        self._asked: dict[str, Any] = {}
+        self._quiet = False
+        self.map = PolygonDrawing("Draw a polygon", self._drawn)
+        self.density = DensityPlot("the average", title="Its average", before="")
+        super().__init__(self.map, self.density)
+        self.layer = pmui.Select(label="Task", options={}, disabled=True, width=260, margin=0)
+        self.threshold = pmui.FloatInput(
+            label="Threshold", width=160, margin=0, disabled=True, format="0.[00000000]"
+        )
+        self.bounds = [
+            pmui.FloatInput(label="from", width=150, margin=0, visible=False, format="0.[0000]")
+            for _ in range(2 * FURTHER)
+        ]
+        self.polygon = pmui.TextInput(
+            label="Polygon: west, south, east, north in degrees, or well-known text", margin=0,
+            disabled=True, sizing_mode="stretch_width", max_width=640,
+        )  # fmt: skip
+        self.reading = text(HELP)
+        self.layer.param.watch(lambda _: self._laid(), "value")
+        self.polygon.param.watch(lambda _: self._typed(), "value")
+        for field in (self.threshold, *self.bounds):
+            field.param.watch(lambda _: self._ask(), "value")
+        self.panel = stacked(
+            controls_row(self.layer, self.threshold, *self.bounds), self.polygon, self.reading,
+            self.map.panel, self.density.panel,
+        )  # fmt: skip
+
+    def open(self, run: RunState) -> None:
+        """Take the run's polygons; nothing is asked until one is drawn or typed."""
+        self._layers = layers(run.metadata)
+        if not self._layers or run.report is None:
+            return
+        self._metadata = run.metadata
+        self._mean = run.report.arrays.get("map_mean", np.empty(0))
+        self._quiet = True
+        named = {one.name: i for i, one in enumerate(self._layers)}
+        self.layer.param.update(options=named, value=0, disabled=False)
+        self.polygon.disabled = self.threshold.disabled = False
+        self._quiet = False
+        self._laid()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._layers, self._asked, self._quiet = [], {}, True
+        self.map.clear()
+        self.density.clear()
+        self.reading.object = HELP
+        self.polygon.param.update(value="", disabled=True)
+        self.layer.disabled = self.threshold.disabled = True
+        self._quiet = False
+
+    @property
+    def _layer(self) -> Layer:
+        return self._layers[int(self.layer.value or 0)]
+
+    def _laid(self) -> None:
+        """Set out the polygons of the layer that is chosen, and ask the same of it."""
+        if self._quiet or not self._layers:
+            return
+        layer, shapes = self._layer, outlines(self._metadata)
+        mean = layer.of(self._mean)
+        mean = np.full(len(layer.shape), np.nan) if mean is None else mean
+        self.map.lay([shapes[i] for i in layer.shape], layer.places, mean)
+        self._quiet = True
+        self.threshold.value = layer.threshold
+        dims = self._metadata["dims"][2:]
+        ends = [end for pair in zip(layer.lo, layer.hi) for end in pair]
+        for i, field in enumerate(self.bounds):
+            if i < len(ends):
+                label = f"{dims[i // 2]} {('from', 'to')[i % 2]}"
+                field.param.update(visible=True, value=ends[i], label=label)
+            else:
+                field.visible = False
+        self._quiet = False
+        self._ask()
+
+    def _drawn(self, x: list[float], y: list[float]) -> None:
+        self._quiet = True
+        self.polygon.value = ""
+        self._quiet = False
+        self._asked = {"x": x, "y": y}
+        self._ask()
+
+    def _typed(self) -> None:
+        if not self._quiet and self.polygon.value.strip():
+            self._asked = {"text": self.polygon.value}
+            self._ask()
+
+    def _ask(self) -> None:
+        ends = [field.value for field in self.bounds if field.visible]
+        if self._quiet or not self._asked or any(end is None for end in ends):
+            return
+        c = self.threshold.value
+        self._page.ask(
+            "polygon",
+            self._answered,
+            **self._asked,
+            task=self._layer.task,
+            lo=ends[::2],
+            hi=ends[1::2],
+            threshold=float("nan") if c is None else float(c),
+        )
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        self.map.mark(answer["outline"])
+        self.density.show(answer["grid"], answer["density"])
+        mean, std, _ = (float(v) for v in answer["moments"])
+        low, high = (float(v) for v in answer["interval"])
+        above, area = float(answer["exceedance"][0]), float(answer["area"][0])
+        outside = float(answer["outside"][0])
+        rest = (
+            f" (deviation {std:.2g}) is the average over the "
+            f"{area:,.0f} km² of the polygon; 95% interval {low:.4g} to {high:.4g}"
+        )
+        if math.isfinite(above):
+            rest += f"; it is more than {self.threshold.value:.4g} with probability {above:.2f}"
+        self.reading.object = f"<p role='note'><strong>{mean:.4g}</strong>{rest}.</p>"
+        self.map.describe(f"{mean:.4g}{rest}.")
+        if outside > 0.005:
+            self.reading.object += (
+                f"<p class='message warning' role='note'>{100 * outside:.0f}% of the polygon lies "
+                "outside the bounds of the training data: the model extrapolates there.</p>"
+            )

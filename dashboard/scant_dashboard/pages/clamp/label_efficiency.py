@@ -1,0 +1,70 @@
+"""A score against the number of labels: asking against drawing at random, with a band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.plots.score_curve import Line, ScoreCurve
+
+
+class LabelEfficiencyPlot(ScoreCurve):
+    """A line a method over labels; a band of one deviation over repeats where there are some."""
+
+    def __init__(self, title: str, name: str = "label-efficiency") -> None:
+        tips = (("labels", "@x{0}"), ("score", "@score{0.00} (@low{0.00} to @high{0.00})"))
+        super().__init__(title, {name: ""}, "labels", tips=tips, size=5, band=True, height=380)
+        self.figures[0].y_range.update(start=0, end=1.02)
+
+    def show(
+        self,
+        labels: Float[np.ndarray, " r"],
+        scores: Float[np.ndarray, "m r"],
+        methods: Sequence[str],
+        score: str,
+        deviation: Float[np.ndarray, "m r"] | None = None,
+        of: str = "",
+    ) -> None:
+        """Show the scores of m methods, NaN where unknown; the first is the one it is about.
+
+        Args:
+            labels: How many labels there were at r times.
+            scores: The scores.
+            methods: Their names.
+            score: What it is called.
+            deviation: Of the scores over sessions.
+            of: Of which sessions they are, said after the score's name.
+        """
+        spread = np.zeros_like(scores) if deviation is None else np.nan_to_num(deviation)
+        lines: list[Line] = []
+        for one, around in zip(scores, spread):
+            at = np.isfinite(one)
+            mean, low, high = one[at], one[at] - around[at], one[at] + around[at]
+            lines.append((labels[at], mean, np.clip(low, 0, 1), np.clip(high, 0, 1)))
+        self.figures[0].yaxis[0].axis_label = score
+        messages = [
+            f"{name} {line[1][-1]:.2f} with {line[0][-1]:.0f}"
+            for name, line in zip(methods, lines)
+            if len(line[0])
+        ]
+        reading = f"{score} {of}".rstrip() + f" by labels: {', '.join(messages)}."
+        if len(scores) > 1:
+            reading += _gap(labels, scores, methods)
+        self.draw(reading if messages else NOTHING, lines, methods)
+
+
+def _gap(
+    labels: Float[np.ndarray, " r"], scores: Float[np.ndarray, "m r"], methods: Sequence[str]
+) -> str:
+    """How far the first method is from the second, over the labels where both are known."""
+    both = np.isfinite(scores[:2]).all(axis=0)
+    if both.sum() < 2:
+        return ""
+    steps = labels[both]
+    gap = (scores[0, both] - scores[1, both]).astype(float)
+    area = float(np.trapezoid(gap, steps) / (steps[-1] - steps[0]))
+    side = "above" if area >= 0 else "below"
+    return f" On average {methods[0]} is {abs(area):.2f} {side} {methods[1]}."

@@ -1,0 +1,131 @@
+"""The clamp page's labeling widget: label the patch that the model asks for, alone or in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from scant.events import Report, Snapshot
+from scant.store.records import Label
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.clamp.labeling_session import LabelingSession
+from scant_dashboard.pages.clamp.progress import Answer
+from scant_dashboard.pages.clamp.session_labels import expert_of
+from scant_dashboard.pages.clamp.session_queue import KINDS, MODEL
+from scant_dashboard.plots.base import View
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import stacked
+
+INVITE = (
+    "<p>A simulated expert answers in this run. Take its place to start your own session on the "
+    "same patches; it opens in a few seconds.</p>"
+)
+PREPARING = "The patches are being prepared; labeling starts in a few seconds."
+HELP = (
+    "<p class='quiet'>Keys: <kbd>1</kbd> to <kbd>9</kbd> label with the class of that number, "
+    "<kbd>u</kbd> says that you are unsure, <kbd>s</kbd> skips, <kbd>z</kbd> undoes your last act. "
+    "The model does not learn from unsure patches; they are listed, to be looked at again. Each "
+    "label is stored before the next patch appears. Everyone with this page's link can label, on "
+    "any machine; skipped patches return when the page is reloaded. Where two people disagree, "
+    "click the patch in the list: the class that you press then stands over both.</p>"
+)
+
+
+class LabelingView(View):
+    """The labeling widget, and for a run with a simulated expert the way to one.
+
+    It stands among the live views because it is what a session is about, but opens only with
+    `Labels.open`, once the model can be asked.
+
+    Args:
+        page: The page that it stands on.
+        on_answer: Called with the model's answer and the labels that it was told.
+    """
+
+    title = "Label"
+    figures: tuple[Any, ...] = ()
+
+    def __init__(
+        self, page: PageContext, on_answer: Callable[[Answer, Mapping[int, Label]], None]
+    ) -> None:
+        self._page = page
+        self.changed: Callable[[], None] = lambda: None
+        self.session = LabelingSession(page, on_answer, self._changed)
+        self._run: RunState | None = None
+        self.invite = pmui.Button(label="Label these patches yourself", margin=0, visible=False)
+        self.invite.on_click(lambda _: self._begin())
+        self.prompt = text("")
+        self.of = pmui.Select(label="Ask me about", options=list(KINDS), value=MODEL, size="small",
+                              margin=0, width=260, visible=False)  # fmt: skip
+        self.of.param.watch(lambda _: self.session.choose(str(self.of.value)), "value")
+        # In a column of its own: the widget's style sheet has it shown whatever `visible` says.
+        self.room = pn.Column(
+            self.session.widget, sizing_mode="stretch_width", margin=0, visible=False
+        )
+        self.panel = stacked(self.prompt, self.invite, self.of, self.room)
+
+    @property
+    def alt(self) -> str:
+        run = self.session.run
+        if run is None:
+            return ""
+        labels, classes = self.session.labels, self.session.classes
+        counts = [sum(v.label == c for v in labels.sure.values()) for c in classes]
+        each = ", ".join(f"{n} {c}" for n, c in zip(counts, classes))
+        rest = {"unsure": len(labels.unsure), "skipped": self.session.skipped,
+                "to be decided": len(labels.open_disputes)}  # fmt: skip
+        more = "".join(f"; {n} {what}" for what, n in rest.items() if n)
+        advice = self.session.answer.get("advice")
+        hint = f" {np.ravel(advice)[0]}" if advice is not None and labels.sure else ""
+        many = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
+        return f"{len(labels.sure)} of {many:,} patches labeled: {each}{more}.{hint}"
+
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        """A run that still prepares has nothing to label yet, but knows by now who labels."""
+        if self.session.run is None and metadata.get("expert"):
+            self._announce(str(metadata["expert"]))
+
+    def _announce(self, expert: str) -> None:
+        """Invite to a session where a run needs no person."""
+        self.invite.visible = expert == "simulated"
+        preparing = f"<p class='quiet'>{PREPARING}</p>" if expert == "you" else ""
+        self.prompt.object = INVITE if self.invite.visible else preparing
+
+    def open(self, run: RunState) -> None:
+        """Open the widget: the run can be asked."""
+        self.prompt.object, self.invite.visible = HELP, False
+        self.of.visible = self.room.visible = True
+        self.session.open(run)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before; invite to a session where this one needs no person."""
+        self.session.close()
+        self._run = run
+        self.room.visible = self.of.visible = False
+        self.of.value = MODEL
+        self._announce(expert_of(run))
+
+    def _begin(self) -> None:
+        """Prepare a session of the visitor's own on the data and settings on show."""
+        run = self._run
+        assert run is not None, "there is a button only beside a run"
+        self.invite.disabled = True
+        values = {**run.record.settings, "expert": "you"}
+
+        def opened(new: str) -> None:
+            self._page.open(new)
+            self._page.address()
+
+        self._page.background(
+            self._page.submit(values, run.record.data), opened,
+            last=lambda: setattr(self.invite, "disabled", False),
+        )  # fmt: skip
+
+    def _changed(self) -> None:
+        self.changed()
+        self._page.read(at_once=True)

@@ -1,0 +1,113 @@
+"""A file of labels loaded into a session: a button that unfolds a field, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import time
+from collections.abc import Callable
+
+import panel_material_ui as pmui
+
+from scant.errors import NotAllowed
+from scant.tables.annotations.formats import FORMATS, read
+from scant_dashboard.controls.file_dropper import BoundedDropper
+from scant_dashboard.frame.template import text
+from scant_dashboard.pages.clamp.labels_out import PoolFiles
+from scant_dashboard.pages.clamp.prelabels import Prelabels, prelabels
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import column
+
+NOTES = 5  # of a file that are shown
+
+
+class LabelsIn:
+    """Loads labels of a file as pre-labels.
+
+    Args:
+        page: The page that it stands on.
+        pool: The files of the run on show; None while there is none.
+        loaded: Called once labels are in the store.
+    """
+
+    def __init__(
+        self, page: PageContext, pool: Callable[[], PoolFiles | None], loaded: Callable[[], None]
+    ) -> None:
+        self._page, self._pool, self._loaded = page, pool, loaded
+        self._dropper: BoundedDropper | None = None
+        self.button = pmui.Button(
+            label="Load labels", on_click=lambda _: self._unfold(), variant="outlined",
+            size="small", margin=0, disabled=True,
+        )  # fmt: skip
+        formats = ", ".join(one.name for one in FORMATS)
+        self._terms = text(
+            f"<p class='quiet'>A file of labels for these patches: {formats}. They are matched by "
+            "the picture's name and the box, and become pre-labels of the labeler whom the file "
+            "names: the model learns from them until somebody corrects them. Choose “pre-labels "
+            "to check” above to go through them.</p>",
+            visible=False,
+        )
+        self._field = column()  # a dropper draws all the time that it is on a page
+        self._said = text("", visible=False)
+        self.panel = column(self._terms, self._field, self._said, css=":host { gap: 10px; }")
+
+    def clear(self) -> None:
+        """Forget the run shown before."""
+        self.button.disabled = True
+        self._said.visible = self._terms.visible = False
+        self._field.objects = []
+        if self._dropper is not None:
+            self._dropper.release()
+
+    def _unfold(self) -> None:
+        shown = not self._terms.visible
+        self._terms.visible = shown
+        if self._dropper is None:
+            self._dropper = BoundedDropper(self._page, lambda: None, self._dropped, self._refused)
+        self._field.objects = [self._dropper] if shown else []
+
+    def _dropped(self, files: dict[str, bytes | str]) -> None:
+        if not files or self._dropper is None:  # emptied below
+            return
+        name, content = next(iter(files.items()))
+        self._dropper.value = {}
+        self.load(name, content.encode() if isinstance(content, str) else content)
+
+    def load(self, name: str, content: bytes) -> None:
+        """Read a file and keep its labels."""
+        pool = self._pool()
+        if pool is None:
+            return
+        self._say([f"Reading {name}…"], "quiet", "note")
+        notes: list[str] = []
+
+        def keep() -> Prelabels:
+            visitor, store, run = self._page.visit.owner, self._page.service.store, pool.run
+            if not visitor:
+                raise NotAllowed("A label belongs to a visitor, so allow this page's cookie.")
+            classes = [str(c) for c in run.metadata["classes"]]
+            annotations = read(content, name, notes)
+            made = prelabels(
+                annotations, pool.places, classes, store.labels(run.id), visitor, time.time()
+            )
+            store.add_labels(run.id, made.labels)
+            return made
+
+        def kept(made: Prelabels) -> None:
+            self._say([made.sentence(name), *notes[:NOTES]], "", "status")
+            self._loaded()
+
+        def over() -> None:
+            if self._dropper is not None:
+                self._dropper.release()
+
+        self._page.background(asyncio.to_thread(keep), kept, self._refused, over)
+
+    def _refused(self, sentence: str) -> None:
+        self._say([sentence], "error", "alert")
+
+    def _say(self, sentences: list[str], kind: str, role: str) -> None:
+        self._said.object = "".join(
+            f"<p class='{kind}' role='{role}'>{html.escape(sentence)}</p>" for sentence in sentences
+        )
+        self._said.visible = True

@@ -1,0 +1,172 @@
+"""The labels of a session as files: annotations of pictures, and the history of every label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from scant.data_sources.open import open_table
+from scant.errors import BadInput
+from scant.store import Store
+from scant.store.records import Label
+from scant.studies import entry
+from scant.studies.clamp.labels_out import Places, annotations_of
+from scant.studies.clamp.table import PatchPool
+from scant.tables.annotations.annotation import Annotation
+from scant.tables.annotations.formats import format_named, write
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.clamp.progress import Answer
+from scant_dashboard.pages.clamp.session_labels import (
+    SessionLabels,
+    classes_of,
+    positive_class,
+)
+
+
+class PoolFiles:
+    """The table that a run was made of, for the places of its patches and their images.
+
+    Methods read it when it is first needed, and block.
+
+    Args:
+        run: The run; it must have a report.
+        store: Where its table is.
+    """
+
+    def __init__(self, run: RunState, store: Store) -> None:
+        assert run.report is not None, "labels are given once a run has prepared its pool"
+        self.run, self._store, self._arrays = run, store, run.report.arrays
+        self._table: PatchPool | None = None
+        self._places: Places | None = None
+
+    @property
+    def table(self) -> PatchPool:
+        """The table as patches.
+
+        Raises:
+            NotFound: It has been deleted.
+        """
+        if self._table is None:
+            data, metadata = self.run.record.data, self.run.metadata
+            if data.startswith("upload:"):
+                frame = self._store.upload_table(data.removeprefix("upload:"))
+            else:
+                study = entry("clamp")
+                settings = study.settings.parse(self.run.record.settings)
+                frame = open_table(study, data, settings)
+            columns = [str(name) for name in metadata.get("columns", ())]
+            self._table = PatchPool.of(frame, classes=classes_of(metadata), features=columns)
+        return self._table
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of the table of each row of the pool."""
+        count = len(self._arrays["pool_p"])
+        return np.asarray(self._arrays.get("row", np.arange(count)), dtype=np.int64)
+
+    @property
+    def places(self) -> Places:
+        """Where the patches lie in their pictures; by the table where the run has not kept it."""
+        if self._places is None:
+            arrays = dict(self._arrays)
+            if "place" not in arrays and self.run.metadata.get("pictures"):
+                arrays["place"] = self.table.place[self.rows]
+            self._places = Places.of(self.run.metadata, arrays)
+        return self._places
+
+    def image(self, row: int) -> bytes:
+        """The file of a patch.
+
+        Raises:
+            BadInput: The table has no images.
+        """
+        if not self.table.images:
+            raise BadInput("The rows of this pool are numbers, not images; choose another format.")
+        return self.table.images[int(self.rows[row])]
+
+
+def labels_file(pool: PoolFiles, stand: Mapping[int, Label], name: str) -> bytes:
+    """Labels that stand as a file of a format, unsure ones included.
+
+    Args:
+        pool: Of the run.
+        stand: The labels, by row of the pool.
+        name: Of the format.
+
+    Raises:
+        BadInput: No such format, or one that cannot hold these labels.
+        NotFound: The table that is needed has been deleted.
+    """
+    places = pool.places
+    if format_named(name).carries:  # doubts have no place in it, and would be a class of their own
+        stand = {row: label for row, label in stand.items() if not label.unsure}
+    row_of = {(places.name(row), places.box(row)): row for row in stand}
+
+    def image(one: Annotation) -> bytes:
+        return pool.image(row_of[one.picture, one.box])
+
+    return write(name, annotations_of(places, stand.values()), image)
+
+
+def history_csv(pool: PoolFiles, labels: SessionLabels) -> str:
+    """Every label ever given, in order; `stands` says which count, "" in `label` takes one back."""
+    places, rows, stand = pool.places, pool.rows, labels.standing
+    made = [
+        {
+            "row": int(rows[v.item]),
+            "picture": places.name(v.item),
+            **dict(zip(("left", "top", "width", "height"), places.box(v.item) or [""] * 4)),
+            "label": v.label,
+            "labeler": v.labeler,
+            "time": datetime.fromtimestamp(v.created, UTC).isoformat(),
+            "role": v.role,
+            "unsure": v.unsure,
+            "stands": stand.get(v.item) is v,
+        }
+        for v in labels.every
+        if 0 <= v.item < len(rows)
+    ]
+    names = ["row", "picture", "left", "top", "width", "height", "label", "labeler", "time",
+             "role", "unsure", "stands"]  # fmt: skip
+    return _csv(pd.DataFrame(made, columns=names))
+
+
+def pool_csv(pool: PoolFiles, labels: SessionLabels, answer: Answer) -> str:
+    """Every row of the pool with its predicted class and probability, by the labels that stand.
+
+    With two classes the probability is that of the predicted class, else that of the class of
+    interest, which its column then names.
+    """
+    if not answer:
+        return "row,given,label,probability\n"
+    run, rows, stand, p = pool.run, pool.rows, labels.standing, np.asarray(answer["p"], float)
+    classes, sought = classes_of(run.metadata), positive_class(run.metadata)
+    predicted = [classes[k] for k in predicted_classes(answer, run.metadata)]
+    two = len(classes) == 2
+    table = {
+        "row": rows,
+        "given": [stand[i].label if i in stand else "" for i in range(len(p))],
+        "label": predicted,
+        ("probability" if two else f"probability of {sought}"): (
+            np.where(np.array(predicted) == sought, p, 1 - p) if two else p
+        ),
+    }
+    return _csv(pd.DataFrame(table))
+
+
+def predicted_classes(answer: Answer, metadata: Any) -> np.ndarray:
+    """The index of the most probable class of every row."""
+    if "predicted" in answer:
+        return np.asarray(answer["predicted"], dtype=np.int64)
+    sought = int(metadata.get("positive", 1))
+    return np.where(np.asarray(answer["p"], float) > 0.5, sought, 1 - sought)
+
+
+def _csv(table: pd.DataFrame) -> str:
+    from scant.tables.csv_safety import safe_for_spreadsheet
+
+    return str(safe_for_spreadsheet(table).to_csv(index=False))

@@ -1,0 +1,137 @@
+"""What the labels of a session come to: who gave how many, how far they agree, files out and in."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from html import escape
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from scant.errors import BadInput
+from scant.html_table import html_table
+from scant.store.records import ADJUDICATOR
+from scant.tables.annotations.formats import FORMATS, format_named
+from scant_dashboard.controls.download import download
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.clamp.labeling_view import LabelingView
+from scant_dashboard.pages.clamp.labels_in import LabelsIn
+from scant_dashboard.pages.clamp.labels_out import PoolFiles, history_csv, labels_file, pool_csv
+from scant_dashboard.pages.clamp.session_labels import SessionLabels
+from scant_dashboard.pages.clamp.session_lists import agreement
+from scant_dashboard.plots.base import View
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import stacked
+
+CLOSED = "There is no labeling session on show; open a run first."
+
+
+class Labels(View):
+    """The labels by labeler, their agreement, and the files to keep and to load."""
+
+    title = "The labels"
+    figures: tuple[object, ...] = ()
+
+    def __init__(self, page: PageContext, labeling: LabelingView) -> None:
+        self._page, self._labeling = page, labeling
+        self._pool: PoolFiles | None = None
+        labeling.changed = self._show
+        self.alt = ""
+        self.table = text("")
+        self.format = pmui.Select(
+            label="Format of the labels", options=[one.name for one in FORMATS],
+            value=FORMATS[0].name, size="small", margin=0, width=200,
+        )  # fmt: skip
+        self.lost = text("", visible=False)
+        self.labels = download(
+            page, "Download labels", FORMATS[0].file, self.labels_file, disabled=True
+        )
+        self.format.param.watch(lambda _: self._chosen(), "value")
+        self.files = [
+            self.labels,
+            download(page, "History of labels", "labels-history.csv", self.history, disabled=True),
+            download(page, "Predictions for the pool", "pool.csv", self.pool_csv, disabled=True),
+            download(page, "Model", "model.safetensors", self._model, disabled=True),
+        ]
+        self.load = LabelsIn(page, lambda: self._pool, partial(labeling.session.look, first=True))
+        row = partial(pn.FlexBox, gap="10px", margin=0, align_items="center")
+        self.panel = stacked(
+            self.table, row(self.format, self.labels), self.lost, row(*self.files[1:]),
+            row(self.load.button), self.load.panel,
+        )  # fmt: skip
+
+    def open(self, run: RunState) -> None:
+        """The run can be asked: open the widget."""
+        self._pool = PoolFiles(run, self._page.service.store)
+        self._labeling.open(run)
+        for button in (*self.files, self.load.button):
+            button.disabled = False
+        self._show()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._pool = None
+        self.table.object, self.alt = "", ""
+        for file in self.files:
+            file.disabled = True
+        self.load.clear()
+
+    def _chosen(self) -> None:
+        """Another format: its file, and what it has no place for."""
+        own = format_named(str(self.format.value))
+        self.labels.filename = own.file
+        self.lost.object = f"<p class='quiet'>{escape(own.carries)}</p>"
+        self.lost.visible = bool(own.carries)
+
+    def _show(self) -> None:
+        session = self._labeling.session
+        if session.run is None:
+            return
+        self.table.object = table(session.labels, session.classes)
+        self.alt = agreement(session.labels)
+
+    def _opened(self) -> tuple[PoolFiles, SessionLabels]:
+        if self._pool is None:
+            raise BadInput(CLOSED)
+        return self._pool, self._labeling.session.labels
+
+    async def labels_file(self) -> bytes:
+        """The labels that stand, in the format that was chosen."""
+        pool, labels = self._opened()
+        return await asyncio.to_thread(labels_file, pool, labels.standing, str(self.format.value))
+
+    async def history(self) -> str:
+        """Every label ever given."""
+        return await asyncio.to_thread(history_csv, *self._opened())
+
+    def pool_csv(self) -> str:
+        """Every row of the pool with its prediction by the labels that stand."""
+        pool, labels = self._opened()
+        return pool_csv(pool, labels, self._labeling.session.answer)
+
+    async def _model(self) -> bytes:
+        """The model of the labels that stand; `scant.load` reads it, settings.json beside it."""
+        pool, labels = self._opened()
+        taught = labels.taught(self._labeling.session.classes)
+        made = await self._page.service.explore(pool.run.id, "model", {"labels": taught})
+        return np.asarray(made["file"], np.uint8).tobytes()
+
+
+def table(labels: SessionLabels, classes: list[str]) -> str:
+    """How many labels each labeler has given of each class, and how many decisions there are."""
+    rows = []
+    for who, own in labels.people.items():
+        said = [v.label for v in own.values() if not v.unsure]
+        counts = [said.count(c) for c in classes] + [len(own) - len(said)]
+        rows.append((escape(who), [str(n) for n in counts]))
+    decided = [v for v in labels.standing.values() if v.role == ADJUDICATOR]
+    if decided:
+        said = [v.label for v in decided if not v.unsure]
+        counts = [said.count(c) for c in classes] + [len(decided) - len(said)]
+        rows.append(("<i>decisions</i>", [str(n) for n in counts]))
+    if not rows:
+        return "<p class='quiet'>None yet.</p>"
+    return html_table([*map(escape, classes), "unsure"], rows, "Labeler")

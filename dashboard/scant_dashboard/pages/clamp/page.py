@@ -1,0 +1,149 @@
+"""Clamps: thousands of patches, one person's patience, and a model that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scant.events import Report
+from scant.store.records import Label
+from scant.studies.clamp.entry import ClampSettings
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
+from scant_dashboard.pages.clamp.labeling_view import LabelingView
+from scant_dashboard.pages.clamp.labels_view import Labels
+from scant_dashboard.pages.clamp.picture import Picture
+from scant_dashboard.pages.clamp.pool import Efficiency, PoolView
+from scant_dashboard.pages.clamp.progress import Answer
+from scant_dashboard.pages.clamp.queue import Queue
+from scant_dashboard.pages.clamp.session_labels import by_a_person, positive_class
+from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.elbo import ElboPlot
+from scant_dashboard.plots.relevance import BasisPlot
+from scant_dashboard.plots.reliability import ReliabilityPlot
+from scant_dashboard.plots.table import figures
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.lazy_view import LazyView
+from scant_dashboard.study_page.prose import read_prose
+from scant_dashboard.study_page.variants import Alternatives, Variant
+from scant_dashboard.study_page.views import PageViews
+
+STORY, EQUATIONS = read_prose(__package__)
+COMPARED = "All methods on the same budget"
+TRUST = "Can its probabilities be trusted?"
+SHARES = "Features in few components"
+ELSE = "What if the acquisition were different?"
+
+
+def views(page: PageContext) -> PageViews:
+    """The views of one browser session."""
+    pool, efficiency, queue = PoolView(), Efficiency(), Queue(page)
+
+    def on_answer(answer: Answer, labels: Mapping[int, Label]) -> None:
+        pool.on_answer(answer, labels)
+        efficiency.on_answer(answer, labels)
+        picture.on_answer()
+
+    def known() -> list[list[int]]:
+        return labeling.session.labels.taught(labeling.session.classes)
+
+    labeling = LabelingView(page, on_answer)
+    picture = Picture(page, known)
+    queue.picked = picture.show
+    picture.picked = labeling.session.pick
+    live: tuple[Any, ...] = (labeling, efficiency, pool)
+    explore: tuple[Any, ...] = (
+        Labels(page, labeling), queue, picture, Alternatives(page, ELSE, otherwise)
+    )  # fmt: skip
+    return PageViews(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=live,
+        result=_result(),
+        explore=explore,
+        wide=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
+        steps=(
+            (Efficiency.title, "How many labels does each need for the same F1?"),
+            (PoolView.title, "Which patches are queried?"),
+            (queue.title, "Would you have selected these?"),
+            (picture.title, "Where in this picture is what you look for?"),
+            (LabelingView.title, "Take the expert's place."),
+        ),
+        hides=hidden,
+    )
+
+
+def hidden(run: RunState) -> set[str]:
+    """Titles of the views that this run has nothing for."""
+    metadata, result = run.metadata, set()
+    if by_a_person(run):
+        result |= {"Objective", "Figures", TRUST, COMPARED, Queue.title, ELSE}
+    else:
+        result.add(Labels.title)
+    if metadata and not metadata.get("pictures"):
+        result.add(Picture.title)
+    return result
+
+
+def _result() -> tuple[Any, ...]:
+    def compared() -> DataView:
+        plot = LabelEfficiencyPlot(COMPARED, "compared")
+
+        def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+            a = data.arrays
+            plot.show(a["labels"].astype(float), a["compare_f1"], metadata["compared"], "F1",
+                      a["compare_sd"], "on average over several sessions each")  # fmt: skip
+
+        return DataView(plot, feed)
+
+    def reliability() -> DataView:
+        plot = ReliabilityPlot(TRUST)
+        return DataView(
+            plot,
+            lambda data, metadata: plot.show(data.arrays["reliability"], positive_class(metadata)),
+        )
+
+    def shares() -> DataView:
+        return shown(BasisPlot(SHARES, "components", "variance"), "eigenvalues")
+
+    return (
+        figures(),
+        LazyView(COMPARED, compared, height=420),
+        LazyView(TRUST, reliability),
+        LazyView(SHARES, shares),
+    )
+
+
+def otherwise(run: RunState) -> tuple[str, list[Variant]]:
+    """Other ways of asking, rarer clamps, fewer labels: each one click away."""
+    used, sought = run.record.settings, positive_class(run.metadata)
+    settings = ClampSettings.parse(used)
+    assert isinstance(settings, ClampSettings)
+    method = settings.method
+    others = [
+        Variant(f"sampling by {name}", message, {"acquisition": name})
+        for name, message in ASKS.items()
+        if name != method
+    ]
+    if not used["imbalance"]:
+        rarer = f"with one {sought} in twenty-one"
+        others.append(Variant(rarer, "does active sampling gain more for "
+            "a rarer class?", {"imbalance": 20.0, "start": 60, "budget": 300}))  # fmt: skip
+    if used["diverse"] != "none":
+        others.append(Variant("with batches of the most uncertain patches", "as published: are the"
+            " patches of a batch redundant?", {"diverse": "none"}))  # fmt: skip
+    if not used["pace"]:
+        others.append(
+            Variant("at a pace that can be watched", "ten labels a second.", {"pace": 10.0})
+        )
+    return f"This run sampled by {method}.", others
+
+
+ASKS = {
+    "rare class first": "the likeliest clamps until enough are labeled, then the least confident.",
+    "band": "p within 0.05 of one half, as published.",
+    "entropy": "the same ranking as least confident for two classes, with different batches.",
+    "BALD": "the largest expected information about the latent function, not only about the patch.",
+    "random": "the baseline of active sampling.",
+}

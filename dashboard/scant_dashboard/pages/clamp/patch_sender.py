@@ -1,0 +1,79 @@
+"""Patches on their way to the browser: each is sent once, ahead of its turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from scant_dashboard.controls.labeling_widget import LabelingWidget, card
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.clamp.progress import Answer
+from scant_dashboard.study_page.context import PageContext
+
+HELD = 150  # patches that the browser surely keeps
+AT_ONCE = 12  # patches of one question to the model
+
+
+class PatchSender:
+    """Sends the widget's browser the patches of a run that it lacks.
+
+    Attributes:
+        run: The run; None while there is none.
+    """
+
+    def __init__(self, page: PageContext, widget: LabelingWidget) -> None:
+        self._page, self._widget = page, widget
+        self.run: RunState | None = None
+        self._sent: dict[int, None] = {}  # what the browser holds, the latest last
+        self._fetching: set[int] = set()
+
+    def open(self, run: RunState | None) -> None:
+        """Send the patches of this run from now on."""
+        self.run = run
+        self._sent, self._fetching = {}, set()
+
+    def anew(self) -> None:
+        """The browser begins anew, and holds none."""
+        self._sent.clear()
+
+    def send(
+        self, rows: Sequence[int], done: Callable[[], None] = lambda: None, anew: bool = False
+    ) -> None:
+        """Send patches, those that were not sent; `anew`: all the same, and call `done` then."""
+        run = self.run
+        if run is None:
+            return
+        fetching = self._fetching
+        here = self._sent.keys() | fetching
+        lacking = [r for r in dict.fromkeys(rows) if anew or r not in here]
+        lacking = lacking[:AT_ONCE]
+        if not lacking:
+            done()
+            return
+        fetching.update(lacking)
+
+        async def bring() -> list[dict[str, Any]]:
+            try:
+                answer = await self._page.service.explore(run.id, "patches", {"rows": lacking})
+                return await asyncio.to_thread(_cards, run, lacking, answer)
+            finally:
+                fetching.difference_update(lacking)
+
+        def brought(cards: list[dict[str, Any]]) -> None:
+            if self.run is run:
+                held = {r: None for r in self._sent if r not in lacking} | dict.fromkeys(lacking)
+                self._sent = dict.fromkeys(list(held)[-HELD:])
+                self._widget.cards = cards
+                done()
+
+        self._page.background(bring(), brought)
+
+
+def _cards(run: RunState, rows: Sequence[int], answer: Answer) -> list[dict[str, Any]]:
+    names = [str(name) for name in run.metadata.get("columns", ())]
+    return [
+        card(row, answer["image"][i], answer["thumb"][i], answer["box"][i],
+             list(zip(names, map(float, answer["x"][i]))))
+        for i, row in enumerate(rows)
+    ]  # fmt: skip

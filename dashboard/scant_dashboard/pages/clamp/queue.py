@@ -1,0 +1,151 @@
+"""The clamp page's queue: the patches that the model selects next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.base import PlotView
+from scant_dashboard.plots.images import PhotographsPlot
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import column
+
+MOST = 8
+MAY_BE_ASKED = 0  # a role
+NO_IMAGES = "The rows of this pool are numbers, not images."
+ASKED = "Which of these patches does the model select next?"
+LETTERS = ("A", "B", "C", "D")
+SPREAD = (
+    "The first has the highest score; the others follow with some distance between them, so that a"
+    " batch is not redundant."
+)
+EMPTY = "All patches are labeled or skipped."
+
+
+class Queue(PlotView):
+    """The patches of greatest interest, each with its probability as a bar."""
+
+    title = "Next queries"
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._run: RunState | None = None
+        self.plot = PhotographsPlot(self.title, "queue", least=110, most=170, lines=1,
+                                    rows_of=MOST, pick=self._picked)  # fmt: skip
+        self.figures = self.plot.figures
+        self.reveal = page.guess_first()
+        self.reveal.watch(self._turned)
+        self.panel = column(self.reveal.panel, self.plot.panel, css=":host { gap: 10px; }")
+        self.picked: Callable[[int], None] = lambda row: None
+        self._rows: list[int] = []
+        self._puzzle: list[int] = []
+        self._held: dict[int, np.ndarray] = {}
+
+    def open(self, run: RunState) -> None:
+        """Show the queue that the run ended with, or ask for its first patch."""
+        self._run = run
+        # A crowd that watches one run should not ask all at once when it ends.
+        if run.recorded or self._page.mine:
+            self._ask()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._run, self._rows, self._held = None, [], {}
+        self.reveal.ask("")
+        self.plot.clear()
+
+    def _picked(self, number: int) -> None:
+        if number < len(self._rows) and not self.reveal.hidden:
+            self.picked(self._rows[number])
+
+    def _turned(self) -> None:
+        """The answer may be seen now, or may not any longer; the switch brings the queue back."""
+        if self._run is not None:
+            self._ask()
+
+    def _ask(self) -> None:
+        assert self._run is not None
+        assert self._run.report is not None
+        arrays = self._run.report.arrays
+        rows = [int(r) for r in arrays["queue"][:MOST]]
+        chances = [float(v) for v in arrays["queue_p"][:MOST]]
+        if rows and self._run.metadata.get("images") and self.reveal.first:
+            self._put_question(rows[0], chances[0])
+            rows = self._puzzle
+            chances = [float(p) for p in arrays["pool_p"][rows]]
+        self._rows = rows
+        if self.reveal.hidden:
+            self.plot.clear()
+        if not self._run.metadata.get("images"):
+            message = ", ".join(f"row {r} (p = {v:.2f})" for r, v in zip(rows, chances))
+            self.plot.describe(f"{NO_IMAGES} Next: {message}." if rows else EMPTY)
+        elif not rows:
+            self.plot.clear()
+            self.plot.describe(EMPTY)
+        elif lacking := [r for r in rows if r not in self._held]:
+            self._page.ask("patches", lambda answer: self._brought(rows, chances, lacking, answer),
+                           rows=lacking)  # fmt: skip
+        else:
+            self._show(rows, chances)
+
+    def _put_question(self, first: int, p: float) -> None:
+        """Ask for the first of the queue among patches that it would not ask about."""
+        if self.reveal.question:
+            return
+        assert self._run is not None
+        assert self._run.report is not None
+        self._puzzle = puzzle(self._run.report.arrays, first)
+        letters = LETTERS[: len(self._puzzle)]
+        self.reveal.ask(ASKED, letters)
+        letter = letters[self._puzzle.index(first)]
+        self.reveal.know(f"It selects {letter}, with p = {p:.2f}.",
+                         self._puzzle.index(first))  # fmt: skip
+
+    def _brought(
+        self, rows: list[int], p: list[float], lacking: list[int], answer: dict[str, np.ndarray]
+    ) -> None:
+        result = dict(zip(lacking, np.asarray(answer["image"], float) / 255))
+        self._held = {r: v for r, v in (self._held | result).items() if r in rows}
+        if rows == self._rows:
+            self._show(rows, p)
+
+    def _show(self, rows: list[int], p: list[float]) -> None:
+        shrunk = np.stack([self._held[r][::2, ::2] for r in rows])
+        if self.reveal.hidden:
+            captions = [[letter] for letter in LETTERS]
+            message = f"{len(rows)} patches of the pool, {LETTERS[0]} to {LETTERS[len(rows) - 1]}."
+            self.plot.show(shrunk, captions, message)
+        else:
+            guessed = self.reveal.first
+            named = LETTERS if guessed else [f"row {r}" for r in rows]
+            captions = [[f"{name}, p = {v:.2f}"] for name, v in zip(named, p)]
+            which = (
+                f"{len(rows)} patches of the pool" if guessed else f"The next {len(rows)} patches"
+            )
+            message = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
+            message += "" if guessed else self._order()
+            self.plot.show(shrunk, captions, message, bars=np.array(p))
+        self._page.read(at_once=True)
+
+    def _order(self) -> str:
+        """Why some of them are far from one half."""
+        settings = self._run.record.settings if self._run is not None else {}
+        if settings.get("acquisition") == "random" or settings.get("diverse") == "none":
+            return ""
+        return f" {SPREAD}"
+
+
+def puzzle(arrays: Mapping[str, np.ndarray], first: int) -> list[int]:
+    """Rows of the pool, in their order: the first of the queue, and three that are not in it.
+
+    Of these the model is least sure of one, most of another, and the third lies between.
+    """
+    p = np.asarray(arrays["pool_p"], float)
+    free = np.asarray(arrays["role"]) == MAY_BE_ASKED
+    free[np.asarray(arrays["asked"], int)] = free[np.asarray(arrays["queue"], int)] = False
+    left = np.flatnonzero(free)
+    left = left[np.argsort(p[left], kind="stable")]
+    others = {int(left[i]) for i in (0, len(left) // 2, -1)} if len(left) else set()
+    return sorted({first, *others})

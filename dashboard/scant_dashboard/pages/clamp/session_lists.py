@@ -1,0 +1,54 @@
+"""The lists of a session: labels given, patches that somebody is unsure of, disagreements."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import isfinite
+from typing import Any
+
+from scant.store.label_agreement import kappa
+from scant.store.records import ADJUDICATOR, Label
+from scant_dashboard.pages.clamp.session_labels import SessionLabels
+
+LISTED = 48  # patches of a list
+
+
+def lists(labels: SessionLabels) -> dict[str, Any]:
+    """What the widget lists, by its parameters: the latest first, open disagreements before all."""
+    open_first = dict.fromkeys([*labels.open_disputes, *labels.disputes])
+    return {
+        "history": [_entry(v) for v in list(labels.sure.values())[::-1][:LISTED]],
+        "unsure": [_entry(v) for v in list(labels.unsure.values())[::-1][:LISTED]],
+        "disputes": [_dispute(labels, row) for row in list(open_first)[:LISTED]],
+        "agreement": agreement(labels),
+    }
+
+
+def _entry(label: Label) -> dict[str, Any]:
+    return {"row": label.item, "label": label.label, "who": label.labeler, "role": label.role}
+
+
+def _dispute(labels: SessionLabels, row: int) -> dict[str, Any]:
+    stands = labels.standing[row]
+    given = [{"label": v.label, "who": v.labeler} for v in labels.disputes[row]]
+    decided = stands.label if stands.role == ADJUDICATOR else ""
+    return {"row": row, "given": given, "decided": decided}
+
+
+def agreement(labels: SessionLabels) -> str:
+    """How far the two labelers who have most patches in common agree, in words.
+
+    "" where there is one alone.
+    """
+    people = labels.by_labeler
+    if len(people) < 2:
+        return ""
+    pairs = [(kappa(people[a], people[b]), a, b) for a, b in combinations(people, 2)]
+    (both, agreed, beyond), a, b = max(pairs, key=lambda pair: pair[0][0])
+    if not both:
+        return f"{a} and {b} have not labeled the same patches yet."
+    patches = f"{both} patch{'es' * (both != 1)}"
+    message = f"{a} and {b} both labeled {patches} and agree on {agreed:.0%}"
+    return message + (
+        f"; beyond chance, Cohen's kappa is {beyond:.2f}." if isfinite(beyond) else "."
+    )

@@ -1,0 +1,59 @@
+"""The gallery: a card for each page, with a link to its finished demonstration."""
+
+from __future__ import annotations
+
+import html
+
+from panel.viewable import Viewable
+
+from scant.studies import STUDIES, Entry, entry
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.template import PageContent, text
+
+# What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
+PICTURES = {
+    "aggregation": "Birth rates by age and year in single cells, with boxes of five by five years "
+    "where only averages were known.",
+    "clamp": "Patches as dots in a plane, the selected ones framed; beside them F1 against labels,"
+    " higher for active than for random sampling.",
+    "multiview": "Dots of two kinds in eight rows, one for each view of a cell; bars show the "
+    "relevance of each view.",
+    "genes": "Curves of three simulated genes in four embryos with their bands; rings are values "
+    "hidden from the model.",
+    "mitosis": "Cells as dots in a plane, few dividing among many others; beside them six "
+    "generated cells of each kind.",
+    "omniglot": "A matrix of squares, white where characters are similar, beside nine held-out "
+    "characters.",
+    "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
+}
+
+
+def gallery(visit: SessionContext) -> PageContent:
+    """The first page: one sentence on what this is, and a card for every study."""
+    return PageContent("Scant", [cards("?present" if visit.present else "")])
+
+
+def cards(query: str = "") -> Viewable:
+    """A card for every study, whose links have this query."""
+    every = "".join(_card(entry(name), query) for name in STUDIES)
+    return text(
+        "<div class='sheet'><h1>Gaussian processes for scarce data</h1>"
+        "<p class='lede'>Watch a model learn from few data, live in this window: its "
+        "predictions, its uncertainty, and the value of more data.</p>"
+        f"<div class='cards'>{every}</div></div>"
+    )
+
+
+def _card(study: Entry, query: str) -> str:
+    return (
+        f"<a class='card' href='./{study.name}{query}'>{_picture(study.name)}"
+        f"<h2>{html.escape(study.title)}</h2>"
+        f"<p>{html.escape(study.question)}</p><span class='go'>Open the finished run</span></a>"
+    )
+
+
+def _picture(study: str) -> str:
+    if study not in PICTURES:
+        return ""
+    alt = html.escape(PICTURES[study], quote=True)
+    return f"<img src='./assets/cards/{study}.svg' alt='{alt}' width='330' height='170'>"

@@ -1,0 +1,218 @@
+"""A scrolling view of all outputs of a run that draws only the visible ones."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+import param
+from panel.custom import JSComponent
+
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.genes.grid import FIELDS, draw, lay, replicas_of
+from scant_dashboard.plots.replicas import ReplicaGrid
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import stacked
+
+TOGETHER = 3  # outputs of a figure, and of a question
+FIGURES = 5  # drawn at most; one that is far is moved to where it is needed
+TALL = 640  # pixels of the window that scrolls
+AHEAD = 320  # pixels beyond the window that are drawn, too
+KEPT = 24  # answers that need not be asked for again
+ABOUT = "<p class='quiet'>{} outputs; scroll, or choose some by name.</p>"
+WINDOW = """
+:host { max-height: 640px !important; overflow: hidden auto !important; position: relative; }
+:host, :host > * { min-width: 0; max-width: 100%; }
+"""
+AWAY = {"position": "absolute", "left": "0", "right": "0", "top": "-9999px"}
+
+
+class Scrolled(JSComponent):
+    """As tall as all that can be scrolled over; says how far the window around it has come."""
+
+    top = param.Integer(default=0, doc="Pixels, in steps of 80.")
+
+    _esm = """
+    export function render({model, el}) {
+      let box = el
+      while (box && !(box instanceof Element && getComputedStyle(box).overflowY === 'auto'))
+        box = box.parentElement ?? box.getRootNode().host
+      let waiting = false
+      const tell = () => {
+        waiting = false
+        const top = Math.round(box.scrollTop / 80) * 80
+        if (top !== model.top) model.top = top
+      }
+      box?.addEventListener('scroll', () => {
+        if (!waiting) { waiting = true; setTimeout(tell, 60) }
+      }, {passive: true})
+      model.on('top', () => { if (model.top === 0 && box) box.scrollTop = 0 })
+    }
+    """
+
+
+class Slot:
+    """A figure that shows one batch of outputs at a time, and is moved to where that belongs."""
+
+    def __init__(self) -> None:
+        self.batch = -1  # none
+        self.plot = ReplicaGrid("Every output", legend=False)
+        self.panel = pn.Column(self.plot.panel, styles=AWAY, margin=0)
+
+    def show(
+        self,
+        batch: int,
+        outputs: list[str],
+        replicas: list[list[str]],
+        answer: dict[str, np.ndarray],
+    ) -> None:
+        """Draw what the model answered of a batch, in its place."""
+        self.batch = batch
+        observed = {name: answer[f"seen_{name}"] for name in FIELDS}
+        lay(self.plot, outputs, replicas, observed, answer["grid"])
+        draw(self.plot, answer)
+        self.plot.title = ", ".join(outputs)
+        self.plot.say()
+        self.panel.styles = {**AWAY, "top": f"{batch * HEIGHT}px"}
+
+    def free(self) -> None:
+        """Show nothing, out of sight."""
+        self.batch = -1
+        self.panel.styles = AWAY
+
+
+HEIGHT = ReplicaGrid.tall(TOGETHER)
+
+
+class Browse:
+    """A window over all outputs; the model is asked for those that come near, a few at a time."""
+
+    title = "Every output"
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._run: RunState | None = None
+        self._asking = False
+        self._answers: dict[int, dict[str, np.ndarray]] = {}
+        self.batches: list[list[str]] = []
+        self.slots: list[Slot] = []
+        self.chosen = pmui.MultiChoice(
+            label="Outputs", options=[], disabled=True, sizing_mode="stretch_width", margin=0
+        )
+        self.chosen.param.watch(lambda _: self._lay(), "value")
+        self.about = text("")
+        self.scrolled = Scrolled(height=1, sizing_mode="stretch_width", margin=0)
+        self.scrolled.param.watch(lambda _: self._fill(), "top")
+        self.window = pn.Column(
+            self.scrolled, stylesheets=[WINDOW], sizing_mode="stretch_width", margin=0
+        )
+        self.panel = stacked(self.chosen, self.about, self.window)
+
+    @property
+    def figures(self) -> tuple[Any, ...]:
+        """The figures that are drawn now, from top to bottom."""
+        return tuple(f for slot in self._drawn() for f in slot.plot.figures)
+
+    @property
+    def alt(self) -> str:
+        drawn = self._drawn()
+        if not drawn:
+            return ""
+        first, last = self.batches[drawn[0].batch][0], self.batches[drawn[-1].batch][-1]
+        return f"Drawn now: {first} to {last}, of {len(self.chosen.options)} outputs."
+
+    def open(self, run: RunState) -> None:
+        """Take the run's outputs, and ask for the first."""
+        self._run = run
+        names = list(run.metadata["outputs"])
+        self.about.object = ABOUT.format(len(names))
+        self.chosen.disabled = False
+        self.chosen.param.update(options=names, value=[])
+        self._lay()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._run = None
+        self.batches, self._answers = [], {}
+        for slot in self.slots:
+            slot.free()
+        self.chosen.disabled = True
+
+    def _drawn(self) -> list[Slot]:
+        return sorted((s for s in self.slots if s.batch >= 0), key=lambda slot: slot.batch)
+
+    def _lay(self) -> None:
+        if self._run is None:
+            return
+        names = list(self.chosen.value or self._run.metadata["outputs"])
+        self.batches = [names[i : i + TOGETHER] for i in range(0, len(names), TOGETHER)]
+        self._answers = {}
+        for slot in self.slots:
+            slot.free()
+        self.scrolled.param.update(height=len(self.batches) * HEIGHT, top=0)
+        self.window.height = min(TALL, len(self.batches) * HEIGHT)
+        self._fill()
+
+    def _near(self) -> list[int]:
+        """The batches in or near the window, the nearest to its middle first."""
+        top = self.scrolled.top
+        first = max(0, (top - AHEAD) // HEIGHT)
+        last = min(len(self.batches) - 1, (top + TALL + AHEAD) // HEIGHT)
+        middle = top + TALL / 2 - HEIGHT / 2
+        return sorted(range(first, last + 1), key=lambda i: abs(i * HEIGHT - middle))[:FIGURES]
+
+    def _fill(self) -> None:
+        """Draw what is near and known; ask for the nearest that is not.
+
+        One question at a time, so that where the visitor passed by on the way is not waited for.
+        """
+        if self._run is None:
+            return
+        near = self._near()
+        shown = {slot.batch for slot in self.slots}
+        for batch in near:
+            if batch in shown:
+                continue
+            if batch in self._answers:
+                self._draw(batch, near)
+            elif not self._asking:
+                self._ask(batch)
+        self._page.read(at_once=True)
+
+    def _ask(self, batch: int) -> None:
+        assert self._run is not None
+        self._asking = True
+        outputs = self.batches[batch]
+        work = self._page.service.explore(self._run.id, "curves", {"outputs": list(outputs)})
+        answered = partial(self._answered, self._run, batch, outputs)
+        self._page.background(work, answered, refused=self._refused)
+
+    def _answered(
+        self, run: RunState, batch: int, outputs: list[str], answer: dict[str, np.ndarray]
+    ) -> None:
+        if run is self._run and self.batches[batch : batch + 1] == [outputs]:
+            self._answers[batch] = answer
+            while len(self._answers) > KEPT:
+                del self._answers[next(iter(self._answers))]
+        self._asking = False
+        self._fill()
+
+    def _refused(self, sentence: str) -> None:
+        """Say why, and ask no more until the visitor moves."""
+        self._page.say(sentence, "error")
+        self._asking = False
+
+    def _draw(self, batch: int, near: list[int]) -> None:
+        """In a figure that is not needed where it is, or in a new one."""
+        assert self._run is not None
+        slot = next((s for s in self.slots if s.batch not in near), None)
+        if slot is None:
+            slot = Slot()
+            self.slots.append(slot)
+            self.window.append(slot.panel)
+        outputs = self.batches[batch]
+        slot.show(batch, outputs, replicas_of(self._run.metadata, outputs), self._answers[batch])

@@ -1,0 +1,47 @@
+"""The genes page's comparison: one output's replicas as each model has them, on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scant.events import Report
+from scant_dashboard.pages.genes.grid import replicas_of
+from scant_dashboard.plots.base import PlotView
+from scant_dashboard.plots.replicas import ReplicaGrid
+
+
+class Compare(PlotView):
+    """Models down, replicas of one output across: bands are those of new measurements."""
+
+    title = "The same rows, by each model"
+
+    def __init__(self) -> None:
+        self.plot = ReplicaGrid(self.title, rows="models")
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
+        """Show the curves of the first shown output by every model."""
+        a = data.arrays
+        mean = np.concatenate([a["mean"][:1], a["compare_mean"]])
+        std = np.concatenate([a["std_y"][:1], a["compare_std"]])
+        models = list(dict.fromkeys(m.method for m in data.metrics if m.source != "published"))
+        output = metadata["shown"][0]
+        names = replicas_of(metadata, [output])[0]
+        observed = {name: np.asarray(values) for name, values in metadata["observed"].items()}
+        mine = np.flatnonzero(observed["output"] == 0)
+        k, n = len(mean), len(mine)
+        self.plot.lay(
+            models[:k],
+            [names] * k,
+            np.tile(observed["x"][mine].astype(float), k),
+            np.tile(observed["y"][mine].astype(float), k),
+            np.repeat(np.arange(k), n),
+            np.tile(observed["replica"][mine].astype(int), k),
+            np.tile(observed["test"][mine].astype(bool), k),
+            (float(a["grid"][0]), float(a["grid"][-1])),
+        )
+        self.plot.show(a["grid"], mean, np.full_like(std, np.nan), std)
+        self.plot.describe(f"All rows are {output}. {self.plot.alt}")

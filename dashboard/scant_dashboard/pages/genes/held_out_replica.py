@@ -1,0 +1,169 @@
+"""The prediction of a replica by a model that was trained without it."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import panel_material_ui as pmui
+
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.genes.grid import Grid, replicas_of
+from scant_dashboard.plots.replicas import ReplicaGrid
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.question_view import QuestionView
+from scant_dashboard.study_page.widgets import controls_row, stacked
+
+HELP = (
+    "<p>Click a cell, or choose an output and one of its replicas. A second model trains briefly "
+    "without this replica, and its prediction appears beside the measurements.</p>"
+)
+NEW = "a new replica"
+TALL = 220  # pixels of the pair's row
+
+
+class HeldOutReplica(QuestionView):
+    """Hide a replica, have the model trained on without it, see it return."""
+
+    title = "Hide a replica and see it return"
+    prompt = "Hide a replica to see it return."
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._metadata: dict[str, Any] = {}
+        self._asked = ("", "")
+        self._quiet = False
+        self.grid = Grid("Click a replica", pick=self._clicked)
+        self.pair = ReplicaGrid("Before and after", row_height=TALL)
+        super().__init__(self.grid, self.pair)
+        self.output = pmui.Select(label="Output", options=[], disabled=True, width=240, margin=0)
+        self.replica = pmui.Select(label="Replica", options=[], disabled=True, width=240, margin=0)
+        self.button = pmui.Button(label="Hide it", variant="outlined", disabled=True, margin=0)
+        self.reading = text(HELP)
+        self.output.param.watch(lambda _: self._offer(), "value")
+        self.replica.param.watch(lambda _: self._name(), "value")
+        self.button.on_click(lambda _: self._ask())
+        self.panel = stacked(
+            controls_row(self.output, self.replica, self.button),
+            self.reading,
+            self.pair.panel,
+            self.grid.panel,
+        )
+        self.pair.panel.visible = False
+
+    def open(self, run: RunState) -> None:
+        """Take the run's outputs; nothing is asked before the visitor asks."""
+        assert run.report is not None
+        self._metadata = dict(run.metadata)
+        self.grid.show(run.report.arrays, self._metadata)
+        self._quiet = True
+        for control in (self.output, self.replica, self.button):
+            control.disabled = False
+        self.output.options = list(self._metadata["outputs"])
+        self.output.value = self._metadata["shown"][0]
+        self._offer()
+        self._quiet = False
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._metadata = {}
+        self.grid.clear(run)
+        self.grid.plot.choose(None)
+        self.pair.clear()
+        self.pair.panel.visible = False
+        self.reading.object = HELP
+        for control in (self.output, self.replica, self.button):
+            control.disabled = True
+
+    def _offer(self) -> None:
+        """The replicas of the chosen output."""
+        if self._metadata:
+            names = [*replicas_of(self._metadata, [self.output.value])[0], NEW]
+            kept = self.replica.value if self.replica.value in names else names[0]
+            self.replica.param.update(options=names, value=kept)
+            self._name()
+
+    def _name(self) -> None:
+        self.button.label = "Expect it" if self.replica.value == NEW else "Hide it"
+        shown, output = self._metadata.get("shown", ()), self.output.value
+        if output in shown and self.replica.value != NEW:
+            row = shown.index(output)
+            names = self.grid.plot.replicas[row]
+            self.grid.plot.choose(row, names.index(self.replica.value))
+        else:
+            self.grid.plot.choose(None)
+
+    def _clicked(self, output: str, replica: str) -> None:
+        if self._metadata:
+            self.output.value = output
+            self.replica.value = replica
+            self._ask()
+
+    def _ask(self) -> None:
+        self._asked = (self.output.value, self.replica.value)
+        output, replica = self._asked
+        if replica == NEW:
+            self._page.ask("new", self._expected, output=output)
+        else:
+            self._page.ask("hide", self._returned, output=output, replica=replica)
+
+    def _returned(self, answer: dict[str, np.ndarray]) -> None:
+        output, replica = self._asked
+        x, y = (np.asarray(answer[name], float) for name in "xy")
+        n = len(x)
+        self.pair.lay(
+            [output],
+            [[f"{replica}, as trained", replica]],
+            np.tile(x, 2),
+            np.tile(y, 2),
+            np.zeros(2 * n, int),
+            np.repeat([0, 1], n),
+            np.repeat([self._held_out(output, replica), True], n),
+            (float(answer["grid"][0]), float(answer["grid"][-1])),
+        )
+        mean, std_f, std_y = (
+            np.stack([answer[f"{when}_{name}"] for when in ("before", "after")])[None]
+            for name in ("mean", "std_f", "std_y")
+        )
+        self.pair.show(answer["grid"], mean, std_f, std_y)
+        self.pair.panel.visible = True
+        inside, error = (float(np.ravel(answer[name])[0]) for name in ("inside", "nmse"))
+        self.pair.describe(  # its own words would count the points once before and once after
+            f"{output}, {replica}, with and without its data. Without it, the 95% band of new "
+            f"measurements contains {inside:.0f} of its {n} points."
+        )
+        self.reading.object = (
+            f"<p role='note'>Without <strong>{escape(replica)}</strong> of {escape(output)} the "
+            f"model predicts its {n} points with an NMSE of "
+            f"<strong>{error:.3f}</strong> (0 is best, the mean gives "
+            f"1); the 95% band of new measurements contains {inside:.0f} of {n}.</p>"
+        )
+
+    def _held_out(self, output: str, replica: str) -> bool:
+        """Whether the run itself had not learned from it, as far as its words tell."""
+        observed, shown = self._metadata["observed"], self._metadata["shown"]
+        if output not in shown:
+            return False
+        d, r = shown.index(output), replicas_of(self._metadata, [output])[0].index(replica)
+        mine = zip(observed["output"], observed["replica"], observed["test"])
+        return all(test for one, other, test in mine if (one, other) == (d, r))
+
+    def _expected(self, answer: dict[str, np.ndarray]) -> None:
+        output = self._asked[0]
+        grid, mean = answer["grid"], answer["mean"]
+        low, high = mean.min(), mean.max()
+        ends = np.array([low, high]) + np.array([-1, 1]) * 1.96 * answer["std_y"].max()
+        none = np.zeros(2, int)
+        self.pair.lay([output], [["a new replica"]], grid[[0, -1]], ends, none, none,
+                      np.zeros(2, bool))  # fmt: skip
+        for source in (self.pair.points, self.pair.held):
+            source.data = {name: values[:0] for name, values in source.data.items()}
+        self.pair.show(grid, *(answer[n][None, None] for n in ("mean", "std_f", "std_y")))
+        self.pair.panel.visible = True
+        self.reading.object = (
+            f"<p role='note'>A new replica of {escape(output)} would be between "
+            f"{low:.3g} and {high:.3g}; a single measurement would lie within "
+            f"± {1.96 * float(np.mean(answer['std_y'])):.2g} of the curve on average.</p>"
+        )

@@ -1,0 +1,126 @@
+"""The mitosis page's slider of imbalance: how rare may the rare class be?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from jaxtyping import Float
+
+from scant.studies.mitosis.entry import RATIOS
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.mitosis.spaces import HALVES
+from scant_dashboard.plots.base import BESIDE
+from scant_dashboard.plots.score_curve import ScoreCurve, abridged
+from scant_dashboard.plots.table import comparison
+from scant_dashboard.plots.theme import models
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.on_demand import SliderCurve
+
+ASIDE = (
+    "<p class='quiet'>At each slider position, all methods train briefly with this number of other"
+    " rows for each rare row, and predict the same held-out rows. Surplus rare rows are dropped. "
+    "Each position adds a point to the curve.</p>"
+)
+SCORES = ("precision", "recall", "F1", "average precision")  # as the study answers them
+STOPS = [r for r in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300) if RATIOS[0] <= r <= RATIOS[1]]
+BEGIN = 30
+TICKS = [1, 3, 10, 30, 100, 300]
+
+
+class ImbalancePlot(ScoreCurve):
+    """A line a method over rows of the other classes for each of the rare one."""
+
+    def __init__(self, title: str) -> None:
+        frame = {"x_range": models.Range1d(0.8, 400), "y_range": models.Range1d(0, 1.02)}
+        tips = (("method", "@method"), ("imbalance", "1 : @x{0}"), ("score", "@score{0.00}"))
+        super().__init__(title, {"imbalance": ""}, "rows of the others for each of the rare class",
+                         tips=tips, size=10, height=420, x_axis_type="log", **frame)  # fmt: skip
+        self.figures[0].xaxis[0].ticker = models.FixedTicker(ticks=TICKS)
+        self.figures[0].xaxis[0].major_label_overrides = {r: f"1:{r}" for r in TICKS}
+
+    def show(
+        self, result: Mapping[int, Float[np.ndarray, " m"]], methods: Sequence[str], score: str
+    ) -> None:
+        """Show the score of m methods at the imbalances that are known by now."""
+        ratios, messages = sorted(result), []
+        for ratio in ratios:
+            scores = result[ratio]
+            best = int(np.nanargmax(scores)) if np.isfinite(scores).any() else 0
+            against = f" (best of them: {methods[best]}, {scores[best]:.2f})" if best else ""
+            messages.append(f"1:{ratio} {scores[0]:.2f}{against}")
+        self.figures[0].yaxis[0].axis_label = f"{score} of the rare class"
+        self.draw(
+            f"{score} of {methods[0]} (and of the best method, if different): "
+            f"{abridged(messages)}.",
+            [(ratios, line) for line in np.stack([result[r] for r in ratios], axis=1)],
+            methods,
+        )
+
+
+class Imbalance(SliderCurve):
+    """Scores of all methods against imbalance, a point at a time."""
+
+    title = "How rare may it be?"
+    wait = 15
+
+    def __init__(self, page: PageContext) -> None:
+        self._methods: list[str] = []
+        self._last = (0, "")
+        self.score = pmui.Select(label="Score", options=list(SCORES), value="F1", width=180,
+                                 size="small", margin=0)  # fmt: skip
+        self.score.param.watch(lambda _: self._show(), "value")
+        self.table = text("")
+        plot = ImbalancePlot(self.title)
+        beside = pn.Column(plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+                           sizing_mode="stretch_width", margin=0)  # fmt: skip
+        label = "Others for each rare one"
+        super().__init__(page, plot, label, ASIDE, (self.score,), beside)
+
+    def open(self, run: RunState) -> None:
+        """From now on the curve may be asked for."""
+        self._methods = list(run.metadata["methods"])
+        if run.metadata["rows"]["test"]:
+            self._offer({f"1:{r}": r for r in STOPS}, BEGIN)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        super().clear(run)
+        self._last = (0, "")
+        self.table.object = ""
+
+    def _ask(self, stop: int) -> None:
+        if stop not in self._found:
+            doing = f"training {len(self._methods)} methods at 1:{stop}"
+            self._work(doing, "imbalance", partial(self._answered, stop), ratio=stop)
+
+    def _answered(self, ratio: int, answer: dict[str, np.ndarray]) -> None:
+        self._found[ratio] = np.asarray(answer["scores"], float)
+        rare, others = (int(n) for n in answer["rows"])
+        self._last = (ratio, f"Trained on {rare} rare rows and {others:,} others at 1:{ratio}")
+        self._show()
+
+    def _question(self, ratio: int) -> str:
+        return f"With {ratio} others for each rare row: what F1 does the model reach?"
+
+    def _answer(self, found: Float[np.ndarray, "m 4"]) -> tuple[str, float, Sequence[float]]:
+        score = float(found[0, SCORES.index("F1")])
+        return f"Its F1 is {score:.2f}.", score, ()
+
+    def _draw(self, found: Mapping[int, Float[np.ndarray, "m 4"]]) -> None:
+        name = str(self.score.value)
+        column = SCORES.index(name)
+        self.plot.show({r: s[:, column] for r, s in found.items()}, self._methods, name)
+        ratio, message = self._last
+        if ratio not in found:
+            self.table.object = ""
+            return
+        rows = {
+            method: [f"{v:.2f}" if np.isfinite(v) else "–" for v in values]
+            for method, values in zip(self._methods, found[ratio])
+        }
+        self.table.object = f"<p class='quiet'>{message}:</p>{comparison(rows, SCORES)}"

@@ -1,0 +1,216 @@
+"""The class and the latent position of a held-out or uploaded cell."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from scant.errors import BadInput
+from scant.tables.images.archives import read_image
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.mitosis.cells import colors, ink, short
+from scant_dashboard.pages.mitosis.spaces import HALVES, at
+from scant_dashboard.plots.base import BESIDE, NOTHING
+from scant_dashboard.plots.images import GalleryPlot
+from scant_dashboard.plots.latent import ClassesPlot
+from scant_dashboard.plots.table import comparison
+from scant_dashboard.plots.theme import GRAY
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import controls_row, stacked
+
+HELP = (
+    "Choose a held-out cell, or upload an image (PNG or JPEG, a cell on light ground); it is "
+    "resized to the model's size, and its gray levels are used as they are."
+)
+NO_IMAGES = "Choose a held-out row to see its class and probability."
+NONE = "a held-out row…"
+OFFERED = 30  # held-out rows to choose from, half of them rare
+LIMIT = 10_000_000  # bytes of an image
+
+
+class Place:
+    """A held-out cell, or one that the visitor brings: its classes, its places, its image anew."""
+
+    title = "Bring a cell"
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._run: RunState | None = None
+        self._metadata: dict[str, Any] = {}
+        self._asked = ""
+        self._axes = [0, 1]
+        self._quiet = False
+        self.gallery = GalleryPlot("The cell and its reconstructions", "cell",
+                                least=104, most=140)  # fmt: skip
+        self.plane = ClassesPlot("Where it would lie", "place", height=340)
+        self.figures = (*self.gallery.figures, *self.plane.figures)
+        self.reading = text("")
+        self.numbers = text("")
+        self.row = pmui.Select(label="Cell", options={NONE: -1}, value=-1, disabled=True,
+                               size="small", sizing_mode="stretch_width", max_width=300,
+                               margin=0)  # fmt: skip
+        self.file = pmui.FileInput(label="Bring an image", accept=".png,.jpg,.jpeg",
+                                   disabled=True, size="small", variant="outlined",
+                                   width=200, margin=0)  # fmt: skip
+        self.row.param.watch(lambda _: self._chosen(), "value")
+        self.file.param.watch(lambda _: self._brought(), "value")
+        controls = controls_row(self.row, self.file, gap=16)
+        left = stacked(self.gallery.panel, self.numbers)
+        self.beside = pn.Column(left, self.plane.panel, stylesheets=[BESIDE, HALVES],
+                                sizing_mode="stretch_width", margin=0)  # fmt: skip
+        self.panel = stacked(self.reading, controls, self.beside)
+
+    @property
+    def alt(self) -> str:
+        return "No cell yet." if self.gallery.alt == NOTHING else self.gallery.alt
+
+    def say(self) -> None:
+        """Tell the readings to a screen reader."""
+        self.gallery.say()
+        self.plane.say()
+
+    def open(self, run: RunState) -> None:
+        """Offer held-out rows, as many rare ones as others, and begin with a rare one."""
+        assert run.report is not None
+        self._run, self._metadata = run, dict(run.metadata)
+        label = np.asarray(run.report.arrays["test_label"], int)
+        classes = [str(c) for c in self._metadata["classes"]]
+        rare = classes.index(self._metadata["rare"])
+        half = OFFERED // 2
+        rows = [*np.flatnonzero(label == rare)[:half], *np.flatnonzero(label != rare)[:half]]
+        options = {f"{k + 1}. {classes[label[row]]}": int(row) for k, row in enumerate(rows)}
+        images = bool(self._metadata.get("size"))
+        self.reading.object = f"<p class='quiet'>{HELP if images else NO_IMAGES}</p>"
+        self.file.param.update(disabled=not images, visible=images)
+        self._lay(classes)
+        self._quiet = True
+        self.row.param.update(options={NONE: -1, **options}, value=-1, disabled=not options)
+        self._quiet = False
+        # A crowd that watches one run should not ask all at once when it ends.
+        if options and (run.recorded or self._page.mine):
+            self.row.value = next(iter(options.values()))
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._run = None
+        self.gallery.clear()
+        self.plane.clear()
+        self.numbers.object = ""
+        self.row.disabled = self.file.disabled = True
+
+    def _chosen(self) -> None:
+        if self._run is None or self._quiet or self.row.value < 0:
+            return
+        self._asked = "This held-out row"
+        self._page.unask("place")
+        self._page.ask("row", self._answered, index=int(self.row.value), of="test")
+
+    def _brought(self) -> None:
+        """Read the image off the document: it may be large."""
+        if self._run is None or not self.file.value:
+            return
+        content, name = bytes(self.file.value), str(self.file.filename or "image")
+        run, (h, w) = self._run, self._metadata["size"]
+
+        def read() -> np.ndarray:
+            if len(content) > LIMIT:
+                raise BadInput(
+                    f"{name} has {len(content) / 1e6:,.0f} MB and the limit is "
+                    f"{LIMIT / 1e6:,.0f} MB; bring a smaller image."
+                )
+            return read_image(content, name=name, size=(int(w), int(h)))
+
+        def ask(gray: np.ndarray) -> None:
+            if self._run is not run:
+                return
+            self._quiet = True
+            self.row.value = -1
+            self._quiet = False
+            self._asked = name
+            levels = np.round(255 * gray).astype(np.uint8)
+            pixels = b64encode(levels.tobytes()).decode()
+            self._page.say("")
+            self._page.unask("row")
+            self._page.ask("place", self._answered, pixels=pixels)
+
+        self._page.background(asyncio.to_thread(read), ask)
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        classes = [str(c) for c in self._metadata["classes"]]
+        p = np.asarray(answer["p"], float)
+        order = np.argsort(-p, kind="stable")
+        best, label = int(order[0]), int(np.ravel(answer["label"])[0])
+        true = f" It is {classes[label]}." if label >= 0 else ""
+        second = f", {classes[order[1]]} with {p[order[1]]:.0%}" if len(order) > 1 else ""
+        message = f"{self._asked} is {classes[best]} with probability {p[best]:.0%}{second}.{true}"
+        if self._metadata.get("size"):
+            self._draw(answer, classes, p, order, message)
+        else:
+            self.gallery.describe(message)
+        self._list(answer, classes, p)
+        self._locate(answer, classes, best)
+
+    def _draw(
+        self, answer: dict[str, np.ndarray], classes: list[str], p: np.ndarray,
+        order: np.ndarray, message: str,
+    ) -> None:  # fmt: skip
+        """The image itself, then as the model makes it anew under each class."""
+        anew = np.asarray(answer["reconstruction"], float)[order]
+        images = np.concatenate([np.asarray(answer["image"], float)[None], anew])
+        captions = [
+            ["the cell", ""],
+            *([f"if {short(classes[c], 12)}", f"{p[c]:.1%}"] for c in order),
+        ]
+        self.gallery.show(
+            np.clip(ink(images), 0, 1), captions,
+            f"{message} Beside the cell is its reconstruction under each class; the bars are "
+            "probabilities.",
+            [GRAY, *colors(order)],
+            np.array([0.0, *p[order]]),
+        )  # fmt: skip
+
+    def _list(self, answer: dict[str, np.ndarray], classes: list[str], p: np.ndarray) -> None:
+        evidence = np.asarray(answer["evidence"], float)
+        rows = {c: [f"{a:.1%}", f"{e:.1f}"] for c, a, e in zip(classes, p, evidence)}
+        what = (
+            "bound on ln p(y* | class) (nats)" if self._metadata["n_private"] else "SVM's decision"
+        )
+        self.numbers.object = comparison(rows, ["probability", what])
+
+    def _lay(self, classes: list[str]) -> None:
+        """Show the two most relevant dimensions that all classes share, with the rows there."""
+        assert self._run is not None
+        assert self._run.report is not None
+        arrays, shared = self._run.report.arrays, int(self._metadata["n_shared"])
+        count = shared or arrays["latent_mean"].shape[1]
+        relevance = np.asarray(arrays["relevance"], float)[:count]
+        chosen = [int(i) for i in np.argsort(-relevance, kind="stable")[:2]]
+        self._axes = [*chosen, *[count] * (2 - len(chosen))]
+        mean, std = (at(arrays[n], range(count), self._axes) for n in ("latent_mean", "latent_std"))
+        kind = "shared" if shared else "private"
+        axes = [f"{kind} dimension {i + 1}" if i < count else "" for i in self._axes]
+        label = np.asarray(arrays["latent_class"], int)
+        self.plane.show(mean, std, label, classes, (axes[0], axes[1]))
+
+    def _locate(self, answer: dict[str, np.ndarray], classes: list[str], best: int) -> None:
+        """Mark the place under each class; one mark where they are the same."""
+        mean = np.asarray(answer["mean"], float)
+        count = int(self._metadata["n_shared"]) or mean.shape[1]
+        places = at(mean, range(count), self._axes)
+        once = bool(np.allclose(places, places[:1]))
+        names = [""] if once else [f"if {short(c, 12)}" for c in classes]
+        if len(names) == 2:  # the lower one's name a line lower, for places may be close
+            lower = int(np.argmin(places[:, 1]))
+            names[lower] = f"\n{names[lower]}"
+        self.plane.points(places[: len(names)], names)
+        x, y = places[best]
+        self.plane.describe(
+            f"Under {classes[best]} its position is {x:.2f}, {y:.2f}; crosses mark the position "
+            "under each class, among the training rows."
+        )

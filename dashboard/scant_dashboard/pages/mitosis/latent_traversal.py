@@ -1,0 +1,227 @@
+"""The mitosis page's walk: click, drag or slide through latent space and see the decoded cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.mitosis.cells import ink
+from scant_dashboard.pages.mitosis.spaces import HALVES, at
+from scant_dashboard.plots.base import BESIDE, NOTHING
+from scant_dashboard.plots.images import GalleryPlot
+from scant_dashboard.plots.latent import ClassesPlot
+from scant_dashboard.plots.table import comparison
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import controls_row, stacked
+
+HELP = "Click or drag in the plane, or move the sliders, to see the expected image there."
+STEPS = 100  # of a slider
+LISTED = 12  # features that stand in sight; the others are folded away
+
+
+class Walk:
+    """A walk through two dimensions of the latent space, and the expected image there."""
+
+    title = "Walk through the latent space"
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._run: RunState | None = None
+        self._metadata: dict[str, Any] = {}
+        self._place: np.ndarray = np.zeros(0)
+        self._turn = 0  # which row of the class the walk began at
+        self._start: np.ndarray | None = None  # what was expected there
+        self._quiet = False
+        self.plane = ClassesPlot("Where you are", "walk", pick=self._picked, height=360)
+        self.cell = GalleryPlot("What lies there", "decoded", least=120, most=170)
+        self.figures = (*self.plane.figures, *self.cell.figures)
+        self.features = text("", visible=False)
+        self._build_controls()
+        left = stacked(self.plane.panel, self.across_value, self.up_value)
+        right = stacked(self.cell.panel, self.features)
+        beside = pn.Column(left, right, stylesheets=[BESIDE, HALVES], sizing_mode="stretch_width",
+                           margin=0)  # fmt: skip
+        controls = controls_row(self.of, self.across, self.up, self.other, gap=16)
+        self.panel = stacked(text(f"<p class='quiet'>{HELP}</p>"), controls, beside)
+
+    def _build_controls(self) -> None:
+        self.of = pmui.Select(label="Class", options=[], disabled=True, width=170, size="small",
+                              margin=0)  # fmt: skip
+        self.across, self.up = (
+            pmui.Select(label=label, options={}, disabled=True, width=150, size="small", margin=0)
+            for label in ("Across", "Up")
+        )
+        self.across_value, self.up_value = (
+            pmui.FloatSlider(label=label, start=-3, end=3, step=0.06, value=0, disabled=True,
+                             sizing_mode="stretch_width", max_width=480, margin=(0, 12))
+            for label in ("Place across", "Place up")
+        )  # fmt: skip
+        self.other = pmui.Button(label="Begin at another cell", variant="outlined", size="small",
+                                 disabled=True, margin=0)  # fmt: skip
+        self.of.param.watch(lambda _: self._begin(), "value")
+        for axis in (self.across, self.up):
+            axis.param.watch(lambda _: self._frame(), "value")
+        for slider in (self.across_value, self.up_value):
+            slider.param.watch(lambda _: self._slid(), "value")
+        self.other.on_click(lambda _: self._begin(self._turn + 1))
+
+    @property
+    def alt(self) -> str:
+        return HELP if self.cell.alt == NOTHING else self.cell.alt
+
+    def say(self) -> None:
+        """Tell the readings to a screen reader."""
+        self.plane.say()
+        self.cell.say()
+
+    def open(self, run: RunState) -> None:
+        """Begin at a cell of the rare class."""
+        assert run.report is not None
+        self._run, self._metadata, arrays = run, dict(run.metadata), run.report.arrays
+        shared, private = int(self._metadata["n_shared"]), int(self._metadata["n_private"])
+        names = [f"shared {i + 1}" for i in range(shared)]
+        names += [f"private {i + 1}" for i in range(private)]
+        options = {name: i for i, name in enumerate(names)}
+        order = np.argsort(-np.asarray(arrays["relevance"], float), kind="stable")
+        first, second = int(order[0]), int(order[min(1, len(order) - 1)])
+        self._quiet = True
+        self.of.param.update(
+            options=list(self._metadata["classes"]), value=self._metadata["rare"], disabled=False
+        )
+        self.across.param.update(options=options, value=first, disabled=False)
+        self.up.param.update(options=options, value=second, disabled=False)
+        for control in (self.across_value, self.up_value, self.other):
+            control.disabled = False
+        self._quiet = False
+        # A crowd that watches one run should not ask all at once when it ends.
+        self._begin(ask=run.recorded or self._page.mine)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._run = None
+        self.plane.clear()
+        self.cell.clear()
+        self.features.visible = False
+        for control in (self.of, self.across, self.up, self.across_value, self.up_value,
+                        self.other):  # fmt: skip
+            control.disabled = True
+
+    def _begin(self, turn: int = 0, ask: bool = True) -> None:
+        """Go to where a row of the class lies: the one most in its middle, then the next."""
+        if self._run is None or self._quiet:
+            return
+        self._start = None
+        mean = self._run.report.arrays["latent_mean"]  # type: ignore[union-attr]
+        own = mean[self._label() == self._class()]
+        if len(own):
+            far = ((own - np.median(own, axis=0)) ** 2).sum(1)
+            self._turn = turn % len(own)
+            self._place = own[np.argsort(far, kind="stable")[self._turn]].astype(float).copy()
+        else:
+            self._place = np.zeros(mean.shape[1])
+        self._frame(ask)
+
+    def _label(self) -> np.ndarray:
+        return np.asarray(self._run.report.arrays["latent_class"], int)  # type: ignore[union-attr]
+
+    def _class(self) -> int:
+        return list(self._metadata["classes"]).index(self.of.value)
+
+    def _frame(self, ask: bool = True) -> None:
+        """Show the plane of the chosen dimensions; of private ones, only the class that has it."""
+        if self._run is None or self._quiet:
+            return
+        arrays = self._run.report.arrays  # type: ignore[union-attr]
+        chosen, shared = (
+            [int(self.across.value), int(self.up.value)],
+            int(self._metadata["n_shared"]),
+        )
+        rows = np.arange(len(arrays["latent_class"]))
+        if max(chosen) >= shared:
+            rows = np.flatnonzero(self._label() == self._class())
+        every = range(arrays["latent_mean"].shape[1])
+        mean, std = (at(arrays[n][rows], every, chosen) for n in ("latent_mean", "latent_std"))
+        axes = [next(n for n, i in self.across.options.items() if i == c) for c in chosen]
+        self.plane.show(
+            mean, std, self._label()[rows], self._metadata["classes"], (axes[0], axes[1])
+        )
+        here = self._place[chosen]
+        low, high = np.vstack([mean, here]).min(0), np.vstack([mean, here]).max(0)
+        room = 0.2 * np.maximum(high - low, 1.0)
+        self._quiet = True
+        for slider, name, a, b, value in zip(
+            (self.across_value, self.up_value), axes, low - room, high + room, here
+        ):
+            slider.param.update(label=f"Place along {name}", start=float(a), end=float(b),
+                                step=float(b - a) / STEPS, value=float(value))  # fmt: skip
+        self._quiet = False
+        self._arrive(ask)
+
+    def _picked(self, x: float, y: float) -> None:
+        if self._run is None:
+            return
+        sliders = (self.across_value, self.up_value)
+        self._quiet = True
+        for slider, value in zip(sliders, (x, y)):
+            slider.value = min(max(float(value), slider.start), slider.end)
+        self._quiet = False
+        self._slid(mark=False)  # the browser has set it
+
+    def _slid(self, mark: bool = True) -> None:
+        if self._run is None or self._quiet:
+            return
+        for axis, slider in ((self.up, self.up_value), (self.across, self.across_value)):
+            self._place[int(axis.value)] = slider.value
+        self._arrive(mark=mark)
+
+    def _arrive(self, ask: bool = True, mark: bool = True) -> None:
+        if mark:
+            here = [self._place[int(axis.value)] for axis in (self.across, self.up)]
+            self.plane.points(np.array([here]))
+        if ask:
+            x = [float(v) for v in self._place]
+            self._page.ask("decode", self._answered, x=x, label=self.of.value)
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        gray, std = (np.asarray(answer[name], float) for name in ("image", "std"))
+        sure = float(np.sqrt(np.mean(std**2)))
+        where = ", ".join(
+            f"{slider.label.removeprefix('Place along ')} at {slider.value:.2f}"
+            for slider in (self.across_value, self.up_value)
+        )
+        if not self._metadata.get("size"):
+            self._list(gray.ravel(), std.ravel(), f"Expected of {self.of.value} with {where}.")
+            return
+        worst = float(std.max()) or 1.0
+        self.cell.show(
+            np.stack([np.clip(ink(gray), 0, 1), std / worst]),
+            [["mean", f"a {self.of.value}"], ["standard deviation", f"{sure:.2f} on average"]],
+            f"Expected image of {self.of.value} with {where}: gray from {gray.min():.2f} to "
+            f"{gray.max():.2f}, standard deviation {sure:.2f} on average (the second image, dark "
+            f"where it reaches {worst:.2f}).",
+        )
+
+    def _list(self, mean: np.ndarray, std: np.ndarray, reading: str) -> None:
+        """The features of a place, where there are no images; first those the walk has changed."""
+        names = [str(n) for n in self._metadata.get("features", [])]
+        if self._start is None or self._start.shape != mean.shape:
+            self._start = mean.copy()
+        gone = (mean - self._start) / np.maximum(std, 1e-300)
+        order = np.argsort(-np.abs(gone).round(3), kind="stable")  # of equal ones the table's
+        rows = {
+            names[i]: [f"{mean[i]:.3g} ± {std[i]:.2g}", f"{mean[i] - self._start[i]:+.2g}"]
+            for i in order
+        }
+        parts = [dict(list(rows.items())[:LISTED]), dict(list(rows.items())[LISTED:])]
+        first, rest = (comparison(part, ["expected", "since the start"]) for part in parts)
+        message = "The features that changed most come first" if np.any(gone) else "Walk to see"
+        message += "." if np.any(gone) else " which change."
+        more = f"<details><summary>{len(parts[1])} more</summary>{rest}</details>"
+        self.features.object = f"<p class='quiet'>{message}</p>{first}{more if parts[1] else ''}"
+        self.features.visible = True
+        self.cell.describe(reading)

@@ -1,0 +1,28 @@
+"""The bar that joins the Mitosis page's two tabs, each a study with an address of its own."""
+
+from __future__ import annotations
+
+from html import escape
+
+from panel.viewable import Viewable
+
+from scant.studies import STUDIES
+from scant_dashboard.frame.template import text
+from scant_dashboard.study_page.context import PageContext
+
+TABS = {"mitosis": "A rare class", "multiview": "Many views"}
+
+
+def tabs(page: PageContext) -> Viewable:
+    """Links to both tabs, for `views.PageViews.above`."""
+    keep = "?present" if page.present else ""
+    links = "".join(
+        f"<a href='./{study}{keep}'{_here(study == page.entry.name)}>{escape(message)}</a>"
+        for study, message in TABS.items()
+        if study in STUDIES
+    )
+    return text(f"<nav class='tabs' aria-label='Parts of this page'>{links}</nav>")
+
+
+def _here(current: bool) -> str:
+    return " aria-current='page'" if current else ""

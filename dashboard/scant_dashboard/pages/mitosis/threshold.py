@@ -1,0 +1,106 @@
+"""The decision threshold of the mitosis page: true and false positives as it moves."""
+
+from __future__ import annotations
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from jaxtyping import Float
+
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.mitosis.spaces import HALVES
+from scant_dashboard.plots.base import BESIDE, PlotView
+from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
+from scant_dashboard.plots.table import comparison
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.widgets import stacked
+
+NONE = "There are no held-out rows."
+ASIDE = (
+    "<p class='quiet'>Each method starts at its own threshold, fitted on validation rows; the "
+    "slider sets one probability for all.</p>"
+)
+COUNTED = (
+    "true positives", "false positives", "false negatives", "true negatives", "precision", "recall",
+)  # fmt: skip
+
+
+class Threshold(PlotView):
+    """A slider of the probability from which a cell is called rare; every method is counted."""
+
+    title = "Decision threshold"
+
+    def __init__(self, page: PageContext) -> None:
+        self._curves = np.empty((0, 3, 0))
+        self._counts = np.empty((0, 4, 0))
+        self._methods: list[str] = []
+        self._rare = ""
+        self._page = page
+        self.plot = PrecisionRecallPlot(self.title)
+        self.figures = self.plot.figures
+        self.slider = pmui.FloatSlider(
+            label="Probability threshold of the rare class", start=0.0, end=1.0, step=0.005,
+            value=0.5, disabled=True, sizing_mode="stretch_width", max_width=480, margin=(0, 12),
+        )  # fmt: skip
+        self.slider.param.watch(lambda _: self._mark(), "value")
+        self.table = text("")
+        beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+                           sizing_mode="stretch_width", margin=0)  # fmt: skip
+        self.panel = stacked(self.slider, text(ASIDE), beside)
+
+    def open(self, run: RunState) -> None:
+        """Take the curves of the report, and mark where each method draws its own line."""
+        assert run.report is not None
+        arrays = run.report.arrays
+        self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
+        self._methods, self._rare = list(run.metadata["methods"]), str(run.metadata["rare"])
+        if not self._curves.size or not np.isfinite(self._curves[:, 2]).any():
+            self.plot.describe(NONE)
+            return
+        result, _, missed, _ = self._counts[0, :, 0]
+        share = float((result + missed) / max(self._counts[0, :, 0].sum(), 1))
+        self.plot.show(self._curves, self._methods, share)
+        own = np.clip(np.nan_to_num(arrays["threshold"], nan=0.5), 0, 1)
+        self.slider.disabled = True  # what is set here moves no mark
+        self.slider.value = float(own[0])
+        self.slider.disabled = False
+        self._mark(own)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.slider.disabled = True
+        self.table.object = ""
+        self.plot.clear()
+
+    def _mark(self, query: Float[np.ndarray, " m"] | None = None) -> None:
+        """The place of each curve whose threshold is nearest; without any: to the slider's."""
+        if self.slider.disabled:
+            return
+        every = np.arange(len(self._curves))
+        if query is None:
+            query = np.full(len(every), float(self.slider.value))
+        at = np.argmin(np.abs(self._curves[:, 0] - query[:, None]), axis=1)
+        marked, counts = self._curves[every, :, at], self._counts[every, :, at]
+        result, alarms, missed, _ = (int(c) for c in counts[0])
+        self.plot.mark(
+            marked,
+            self._methods,
+            f"At the threshold {query[0]:.3g}, {self._methods[0]} detects {result} of "
+            f"{result + missed} rows of {self._rare}, with {alarms} false positives: "
+            f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
+        )
+        rows = {
+            name: [*(_whole(c) for c in count), _percent(place[1]), _percent(place[2])]
+            for name, count, place in zip(self._methods, counts, marked)
+        }
+        self.table.object = comparison(rows, COUNTED)
+        self._page.read(at_once=True)
+
+
+def _whole(count: float) -> str:
+    return f"{count:.0f}" if np.isfinite(count) else "–"  # a method that was left out
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if np.isfinite(share) else "–"

@@ -1,0 +1,152 @@
+"""Cell events: rows that are seen in several ways at once, by a network of Gaussian processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scant.events import Snapshot
+from scant.studies.multiview.settings import LAYERED
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.mitosis.tabs import tabs
+from scant_dashboard.pages.multiview import selection
+from scant_dashboard.pages.multiview.patient import Patient
+from scant_dashboard.pages.multiview.result import (
+    BESIDE,
+    DOUBT,
+    PIT,
+    RELIABLE,
+    SPLIT,
+    TRADES,
+    WITHIN,
+    result,
+)
+from scant_dashboard.pages.multiview.row_explanation import RowExplanation, target_of
+from scant_dashboard.pages.multiview.scarcity import Scarcity
+from scant_dashboard.pages.multiview.variants import otherwise
+from scant_dashboard.pages.multiview.view_ablation import ViewsOn
+from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.cohort import CohortPlot
+from scant_dashboard.plots.elbo import ElboPlot
+from scant_dashboard.plots.hidden_units import HiddenPlot
+from scant_dashboard.plots.scatter import ScatterPlot
+from scant_dashboard.plots.score_distribution import SeparationPlot
+from scant_dashboard.plots.survival import SurvivalPlot
+from scant_dashboard.plots.view_contributions import InfluencePlot
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.lazy_view import LazyView
+from scant_dashboard.study_page.prose import read_prose
+from scant_dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
+from scant_dashboard.study_page.variants import Alternatives
+from scant_dashboard.study_page.views import PageViews
+
+STORY, EQUATIONS = read_prose(__package__)
+PROBABILITIES = "Probabilities by class"
+TRUTH = "Predicted against true"
+PATIENTS = "Patients, predicted against true"
+CURVES = "Survival, observed and predicted"
+NEURONS = "What the hidden neurons see"
+SHARES = "What each neuron contributes"
+OTHERWISE = "What if it were trained otherwise?"
+
+CLASSES = {PROBABILITIES, RELIABLE, TRADES, DOUBT}
+VALUES = {TRUTH, WITHIN, PIT, SPLIT}
+SURVIVAL = {PATIENTS, CURVES, Patient.title, WITHIN, PIT, SPLIT}
+TASKS = {"demo": "classification", "so2": "regression", "survival": "survival"}  # by source
+OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # by task
+
+
+def views(page: PageContext) -> PageViews:
+    """The views of one browser session."""
+    on = LazyView(ViewsOn.title, lambda: ViewsOn(page), height=420)
+    scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
+    row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
+    patient = LazyView(Patient.title, lambda: Patient(page), height=420)
+    chosen = LazyView(
+        TITLE,
+        lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
+        height=HEIGHT,
+    )
+    other = Alternatives(page, OTHERWISE, otherwise)
+    explore: tuple[Any, ...] = (on, scarce, row, patient, chosen, other)
+    return PageViews(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(),
+        result=result(),
+        explore=explore,
+        above=tabs(page),
+        hides=hides,
+        wide=frozenset(
+            {"Figures", on.title, scarce.title, row.title, patient.title, TITLE, OTHERWISE}
+        ),
+        steps=(
+            (PROBABILITIES, "Held-out cells: how certain is the model, and is it right?"),
+            (TRUTH, "Every dot is a held-out row."),
+            (CURVES, "Did these patients survive as long as predicted?"),
+            (NEURONS, "One number per view: which one correlates with the target?"),
+            (SHARES, "How relevant is each view?"),
+            (on.title, "Guess first: which view is redundant?"),
+            (scarce.title, "One film? Two? Four?"),
+            (patient.title, "How long, and how sure?"),
+        ),
+    )
+
+
+def hides(run: RunState) -> set[str]:
+    """Titles that have nothing to show of this run: of other tasks, of neurons it does not have."""
+    metadata, used = run.metadata, run.record.settings
+    # A run that has not started is taken for what it will be, so that nothing jumps once it has.
+    query = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
+    task, layered = metadata.get("task", query), used["model"] in LAYERED
+    hidden = set().union(*OF.values()) - OF.get(task, set())
+    if not layered:
+        hidden |= {NEURONS, SHARES, RowExplanation.title}
+    if metadata and not metadata.get("counts"):  # a run of before there were any
+        hidden |= {Scarcity.title}
+    if metadata and len(metadata["views"]) < 2:
+        hidden |= {ViewsOn.title}
+    if run.report is not None:
+        a = run.report.arrays
+        needed = {BESIDE: "scores", DOUBT: "test_information", SPLIT: "test_std_model"}
+        hidden |= {title for title, name in needed.items() if len(a.get(name, ())) < 2}
+    return hidden
+
+
+def _live() -> tuple[Any, ...]:
+    known = [f"km_{name}" for name in ("time", "true", "predicted", "expected")]
+    lived = [f"patient_{name}" for name in ("time", "event", "pred", "low", "high")]
+
+    def separation() -> DataView:
+        return shown(SeparationPlot(PROBABILITIES), "predicted", "truth", labels=("classes",))
+
+    def truth() -> DataView:
+        plot = ScatterPlot("value", outlier=None, title=TRUTH)
+        return shown(plot, "truth", "predicted", "predicted_std")
+
+    return (
+        LazyView(PROBABILITIES, separation),
+        LazyView(TRUTH, truth),
+        LazyView(CURVES, lambda: shown(SurvivalPlot(CURVES), *known)),
+        LazyView(PATIENTS, lambda: shown(CohortPlot(PATIENTS), *lived)),
+        LazyView(NEURONS, _neurons),
+        LazyView(SHARES, lambda: shown(InfluencePlot(SHARES), "influence", labels=("neurons",))),
+    )
+
+
+def _neurons() -> DataView:
+    plot = HiddenPlot(NEURONS)
+
+    def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+        a = data.arrays
+        plot.show(
+            a["hidden"],
+            a["truth"],
+            metadata["neurons"],
+            a["influence"],
+            metadata.get("classes") or (),
+            target_of(metadata),
+        )
+
+    return DataView(plot, feed)

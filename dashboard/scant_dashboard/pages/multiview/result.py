@@ -1,0 +1,96 @@
+"""The results of a multiview run: metrics, other methods, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scant.events import Report
+from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
+from scant_dashboard.plots.entropy import EntropyPlot
+from scant_dashboard.plots.methods import MethodsPlot
+from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
+from scant_dashboard.plots.reliability import ReliabilityPlot
+from scant_dashboard.plots.table import figures
+from scant_dashboard.plots.uncertainty import VariancePlot
+from scant_dashboard.study_page.lazy_view import LazyView
+
+BESIDE = "Beside other methods"
+RELIABLE = "Can its probabilities be trusted?"
+TRADES = "What a threshold trades"
+DOUBT = "Uncertainty of the classes"
+WITHIN = "Coverage of intervals"
+PIT = "Probability integral transform"
+SPLIT = "What more data would remove"
+NONE = "There are no held-out rows; choose a smaller training share."
+
+
+def result() -> tuple[Any, ...]:
+    """The views of a report; those of other tasks are kept off the page by the frame."""
+    return (
+        figures(),
+        LazyView(
+            BESIDE,
+            lambda: shown(MethodsPlot(BESIDE), "scores", "t_test", labels=("methods", "score")),
+        ),
+        LazyView(RELIABLE, _reliable),
+        LazyView(TRADES, _trades),
+        LazyView(
+            DOUBT,
+            lambda: shown(
+                EntropyPlot(DOUBT),
+                "test_entropy",
+                "test_information",
+                "test_truth",
+                labels=("classes",),
+            ),
+        ),
+        LazyView(WITHIN, lambda: shown(CoveragePlot(WITHIN), "coverage")),
+        LazyView(PIT, lambda: shown(PitPlot(bins=10, title=PIT), "pit")),
+        LazyView(
+            SPLIT,
+            lambda: shown(
+                VariancePlot("target", bins=10, title=SPLIT, inputs=False),
+                "test_truth",
+                "test_std_model",
+                "test_std_noise",
+            ),
+        ),
+    )
+
+
+def _reliable() -> DataView:
+    """Of one class, where others show the class that is taken: half of 20% is no coin toss."""
+    plot = ReliabilityPlot(RELIABLE)
+
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        plot.show(data.arrays["reliability"], str(metadata["classes"][1]))
+
+    return DataView(plot, feed)
+
+
+def _trades() -> DataView:
+    plot = PrecisionRecallPlot(TRADES)
+
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        name, methods = str(metadata["classes"][1]), list(metadata["methods"])
+        truth, curves = data.arrays["test_truth"], data.arrays["pr"]
+        if not len(curves):
+            plot.describe(NONE)
+            return
+        axes = plot.figures[0]
+        axes.xaxis.axis_label = f"recall: share of {name} found"
+        axes.yaxis.axis_label = "precision: share of correct positives"
+        plot.show(curves, methods, float(np.mean(truth)))
+        result = curves[0, 2] >= 0.8  # where four in five are found
+        precise = [float(np.nanmax(c[1][c[2] >= 0.8], initial=0)) for c in curves]
+        if result.any():
+            message = ", ".join(f"{m} {p:.0%}" for m, p in zip(methods, precise))
+            plot.describe(
+                f"Precision where recall is 80%: {message}. Dotted: the precision of guessing."
+            )
+
+    return DataView(plot, feed)

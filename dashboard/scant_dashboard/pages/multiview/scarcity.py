@@ -1,0 +1,121 @@
+"""The multiview page's curve: how few labels will do?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.score_curve import ScoreCurve, abridged
+from scant_dashboard.plots.theme import models
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.on_demand import SliderCurve
+
+DRAWS = 3  # for each stop of the slider, but one where all are learned from
+ASIDE = (
+    "<p class='quiet'>At each slider position the model trains on this number of the run's "
+    "training groups, patients or rows, on three random draws, beside averaged kernels and the "
+    "simplest other method. All predict the run's held-out rows. Each position adds a point to the"
+    " curve.</p>"
+)
+
+
+class LearningCurvePlot(ScoreCurve):
+    """A line a method, through the means of the draws; every draw is a mark."""
+
+    def __init__(self, title: str) -> None:
+        # Many lines that are none yet give Bokeh nothing to frame, so that `show` frames them.
+        frame = {"x_range": models.Range1d(0, 1), "y_range": models.Range1d(0, 1)}
+        tips = (("method", "@method"), ("training rows", "@x{0}"), ("score", "@score{0.00}"))
+        super().__init__(title, {"scarcity": ""}, tips=tips, every=True, height=380, **frame)
+
+    def show(
+        self,
+        result: Mapping[int, Sequence[Float[np.ndarray, " m"]]],
+        methods: Sequence[str],
+        score: str,
+        counted: str,
+    ) -> None:
+        """Show the scores that are known by now.
+
+        Args:
+            result: Scores of m methods in every draw, by how many they learned from.
+            methods: Their names.
+            score: What it is called.
+            counted: What there are so many of.
+        """
+        counts = sorted(result)
+        means = np.stack([np.mean(result[n], axis=0) for n in counts], axis=1)  # methods, counts
+        draws = np.concatenate([result[n] for n in counts]).T  # methods, draws of all counts
+        drawn = np.repeat(counts, [len(result[n]) for n in counts])
+        plot = self.figures[0]
+        plot.x_range.end = 1.05 * counts[-1]
+        plot.y_range.end = 1.05 * max(float(np.nanmax([0.0, *draws.ravel()])), 0.01)
+        plot.xaxis[0].axis_label = f"{counted} trained on"
+        plot.yaxis[0].axis_label = f"{score} of held-out rows"
+        messages = [
+            f"{n} " + ", ".join(f"{v:.2f}" if np.isfinite(v) else "–" for v in column)
+            for n, column in zip(counts, means.T)
+        ]
+        self.draw(
+            f"{score} of {', '.join(methods)} by {counted} trained on: {abridged(messages)}.",
+            [(counts, line) for line in means],
+            methods,
+            [(drawn, marks) for marks in draws],
+        )
+
+
+class Scarcity(SliderCurve):
+    """The main score against how many groups, patients or rows are learned from."""
+
+    title = "How few labels will do?"
+    wait = 10
+
+    def __init__(self, page: PageContext) -> None:
+        super().__init__(page, LearningCurvePlot(self.title), "Learn from", ASIDE)
+        self._methods: list[str] = []
+        self._counted = self._score = ""
+
+    def open(self, run: RunState) -> None:
+        """From now on the curve may be asked for."""
+        metadata = run.metadata
+        counts = [int(n) for n in metadata.get("counts", ())]
+        if not counts:
+            return
+        self._methods, self._score = list(metadata["scarce"]), str(metadata["score"])
+        self._counted = str(metadata["counted"])
+        self._offer({self._named(n): n for n in counts}, counts[0])
+
+    def _ask(self, stop: int) -> None:
+        """Train on so many of them, once more if not often enough yet."""
+        drawn = len(self._found.get(stop, ()))
+        draws = 1 if stop == max(self.slider.values) else DRAWS
+        if drawn < draws:
+            doing = f"training on {self._named(stop)}, draw {drawn + 1} of {draws}"
+            self._work(doing, "scarcity", partial(self._trained, stop), n=stop, draw=drawn)
+
+    def _named(self, n: int) -> str:
+        return f"{n} {self._counted if n != 1 else self._counted.rstrip('s')}"
+
+    def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
+        self._found.setdefault(n, []).append(np.asarray(answer["scores"], float))
+        self._show()
+        if n == self.slider.value:
+            self._stopped()
+
+    def _question(self, n: int) -> str:
+        return f"Trained on {self._named(n)}: what will its {self._score} of held-out rows be?"
+
+    def _answer(
+        self, found: Sequence[Float[np.ndarray, " m"]]
+    ) -> tuple[str, float, Sequence[float]]:
+        own = [float(scores[0]) for scores in found]
+        mean = float(np.mean(own))
+        band = (min(own), max(own)) if len(own) > 1 else ()
+        return f"Its {self._score} is {mean:.2f}.", mean, band
+
+    def _draw(self, found: Mapping[int, Sequence[Float[np.ndarray, " m"]]]) -> None:
+        self.plot.show(found, self._methods, self._score, self._counted)

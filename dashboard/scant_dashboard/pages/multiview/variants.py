@@ -1,0 +1,54 @@
+"""Alternative settings of a multiview run, each with a link."""
+
+from __future__ import annotations
+
+from scant.studies.multiview.settings import LAYERED, MODELS
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.study_page.variants import Variant
+
+KNOWS = {
+    "dfgp": "hidden neurons and a nonlinear output",
+    "dfgp-wp": "the same neurons and a linear output: a Wishart prior",
+    "sgp": "one sparse Gaussian process on all features at once, without a hidden layer",
+    "student-t": "one process with heavier tails, scaled by the data",
+}
+BOUNDS = {
+    "published": "point estimates of the inducing outputs of hidden neurons.",
+    "closed": "uncertain inducing outputs, which give a bound on the evidence.",
+    "stochastic": "hidden values sampled in each step; it also learns from censored times.",
+}
+
+
+def otherwise(run: RunState) -> tuple[str, list[Variant]]:
+    """Other models, another bound, fewer rows to learn from."""
+    used, metadata = run.record.settings, run.metadata
+    model, bound = str(used["model"]), str(used["bound"])
+    if bound == "auto":
+        bound = "stochastic" if metadata.get("task") == "survival" else "published"
+    others = [
+        Variant(
+            f"the same with {MODELS[name]}",
+            f"{knows}.",
+            # The other bounds are of networks alone.
+            {"model": name} if name in LAYERED else {"model": name, "bound": "auto"},
+        )
+        for name, knows in KNOWS.items()
+        if name != model and (name != "student-t" or metadata.get("task") != "classification")
+    ]
+    if model in LAYERED:
+        others += [
+            Variant(f"with the {name} bound", effect, {"bound": name})
+            for name, effect in BOUNDS.items()
+            if name != bound
+        ]
+    rows = int((metadata.get("rows") or {}).get("training", 0))
+    others += [
+        Variant(
+            f"on {rows // part} rows",
+            f"a {message} of the training rows.",
+            {"training_size": rows // part},
+        )
+        for part, message in ((2, "half"), (5, "fifth"))
+        if rows // part >= 20
+    ]
+    return f"This run trained {MODELS[model]}: {KNOWS[model]}.", others

@@ -1,0 +1,63 @@
+"""The omniglot page's slider of alphabets: how much is one worth to another?"""
+
+from __future__ import annotations
+
+import panel_material_ui as pmui
+
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.base import View
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.variants import Variant, VariantButtons
+from scant_dashboard.study_page.widgets import stacked
+
+NAMED = 4  # alphabets that a sentence lists
+ONLY = "There is only one alphabet, and it cannot be removed."
+
+
+class Alphabets(View):
+    """How many alphabets are learned together: a slider, and a button that trains with so many."""
+
+    title = "What are the other alphabets worth?"
+
+    def __init__(self, page: PageContext) -> None:
+        self._run: RunState | None = None
+        self._names: list[str] = []
+        self.alt = ""
+        self.slider = pmui.DiscreteSlider(
+            label="Alphabets learned together", options=[1], disabled=True,
+            sizing_mode="stretch_width", max_width=420, margin=(0, 12),
+        )  # fmt: skip
+        self.slider.param.watch(lambda _: self._offer(), "value")
+        self.button = VariantButtons(page)
+        self.panel = stacked(self.slider, self.button)
+
+    def open(self, run: RunState) -> None:
+        """Offer as many alphabets as this run has learned, or fewer."""
+        self._run, self._names = run, [str(name) for name in run.metadata["outputs"]]
+        count = len(self._names)
+        several = count > 1
+        self.slider.options = list(range(1, count + 1))
+        self.slider.param.update(value=1, disabled=not several)
+        self.alt = f"This run trained on {self._listed(count)} together." if several else ONLY
+        self._offer()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._run = None
+        self.slider.disabled = True
+        self.alt = ""
+        self.button.offer(())
+
+    def _offer(self) -> None:
+        if self._run is None or self.slider.disabled:
+            return
+        count = int(self.slider.value)
+        alone = " alone" if count == 1 else ""
+        train = f"with {self._listed(count)}{alone}"
+        self.button.offer([Variant(train, "", {"n_outputs": count})])
+
+    def _listed(self, count: int) -> str:
+        names = self._names[:count]
+        if count <= NAMED:
+            return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        return f"{', '.join(names[:NAMED])} and {count - NAMED} more"

@@ -1,0 +1,79 @@
+"""The omniglot page's galleries: inducing patches, and held-out characters as predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scant.events import Report, Snapshot
+from scant_dashboard.pages.omniglot.matrices import names_of, short
+from scant_dashboard.plots.base import PlotView
+from scant_dashboard.plots.images import GalleryPlot
+from scant_dashboard.plots.theme import GREEN, VERMILION
+
+NO_PATCHES = "This model compares whole rows and has no patches."
+NO_IMAGES = "This run trains on columns of numbers, not on images."
+
+
+class Patches(PlotView):
+    """The inducing patches of largest influence, the most influential first."""
+
+    title = "What the model looks for"
+
+    def __init__(self) -> None:
+        self.plot = GalleryPlot(self.title, "patches", least=40, most=52, lines=0)
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        """Show the patches of a snapshot."""
+        patches = np.asarray(data.arrays["patches"], float)
+        if not len(patches):
+            self.plot.describe(NO_PATCHES)
+            return
+        weight = np.asarray(data.arrays["patches_weight"], float)
+        low, high = min(0.0, float(patches.min())), max(1.0, float(patches.max()))
+        top = float(weight.max()) or 1.0
+        many = int((np.cumsum(np.sort(weight)[::-1]) < 0.5 * weight.sum()).sum()) + 1
+        k, h, w = patches.shape
+        self.plot.show(
+            patches,
+            [[f"influence {v / top:.0%} of the largest"] for v in weight],
+            f"The {k} inducing patches of {w} x {h} pixels with the largest influence, which the "
+            f"bars show; {many} of them account for half of it. Dark is ink.",
+            bars=weight / top,
+            span=(low, high),
+        )
+
+
+class Examples(PlotView):
+    """Some held-out images, what they are taken for, and how surely."""
+
+    title = "Held-out characters"
+
+    def __init__(self) -> None:
+        self.plot = GalleryPlot(self.title, "examples", least=84, most=104)
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        """Show the examples of a snapshot."""
+        a = data.arrays
+        if not a["examples"].size:
+            self.plot.describe(NO_IMAGES)
+            return
+        names = names_of(metadata)
+        true, taken = (np.asarray(a[f"examples_{n}"], int) for n in ("true", "predicted"))
+        p, right = np.asarray(a["examples_p"], float), true == taken
+        messages = [
+            [f"{'✓' if t == c else '✗'} {short(names[c])}", f"is {short(names[t])}"]
+            for t, c in zip(true, taken)
+        ]
+        self.plot.show(
+            np.asarray(a["examples"], float),
+            messages,
+            f"{int(right.sum())} of these {len(right)} are classified correctly (green, ✓); bars "
+            f"show the probability of the predicted class, {p.mean():.0%} on average.",
+            [GREEN if ok else VERMILION for ok in right],
+            p,
+        )

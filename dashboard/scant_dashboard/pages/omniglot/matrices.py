@@ -1,0 +1,140 @@
+"""The omniglot page's matrices: which characters and alphabets a model finds alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import panel_material_ui as pmui
+
+from scant.events import Report, Snapshot
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.base import PlotView
+from scant_dashboard.plots.coregionalization_grid import HintonGrid
+from scant_dashboard.study_page.widgets import stacked
+
+WHOLE = 460  # pixels of a single matrix at most
+
+
+def names_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The names of all classes as a person reads them, counted through all outputs."""
+    return [
+        name_of(output, label)
+        for output, labels in zip(metadata["outputs"], metadata["classes"])
+        for label in labels
+    ]
+
+
+def name_of(output: str, label: str) -> str:
+    """A class's name, with that of its output unless it says that itself."""
+    return label if label.startswith(output) else f"{output}/{label}"
+
+
+def short(name: str, most: int = 12) -> str:
+    """A class's name for the width of an image: the label alone where the whole is too long."""
+    name = name if len(name) <= most else name.rpartition("/")[2]
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def outputs_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The output of every class, counted through all outputs."""
+    return [o for o, labels in zip(metadata["outputs"], metadata["classes"]) for _ in labels]
+
+
+class Matrices(PlotView):
+    """Hinton diagrams of matrices among the shown classes, sorted by clusters if the visitor likes.
+
+    Args:
+        title: The heading.
+        array: The array that is shown: "q c c" or "c c".
+        single: Whether it is one matrix.
+    """
+
+    def __init__(self, title: str, array: str, single: bool = False) -> None:
+        self.title = title
+        self._array, self._single = array, single
+        self._latest: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
+        self.plot = (
+            HintonGrid(title, least=240, most=WHOLE, say=_alike) if single else HintonGrid(title)
+        )
+        self.figures = self.plot.figures
+        self.sorted = pmui.Checkbox(label="Sort by clusters", value=False, margin=0, size="small")
+        self.sorted.param.watch(lambda _: self._show(), "value")
+        self.panel = stacked(self.sorted, self.plot.panel)
+
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        """Show the matrices of a snapshot."""
+        self._latest = data.arrays, metadata
+        self._show()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._latest = None
+        self.plot.clear()
+
+    def _show(self) -> None:
+        if self._latest is None:
+            return
+        arrays, metadata = self._latest
+        matrices = np.asarray(arrays[self._array], float)
+        heads = [""] if self._single else [f"B{int(q) + 1}" for q in arrays["latent"]]
+        self.plot.show(
+            matrices[None] if self._single else matrices,
+            heads,
+            [name_of(output, label) for output, label in metadata["shown"]],
+            [output for output, _ in metadata["shown"]],
+            np.asarray(arrays["order"], int) if self.sorted.value else None,
+        )
+
+
+def _alike(
+    matrices: np.ndarray, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
+) -> str:
+    """The two classes most alike within an output, and the two most alike of different ones."""
+    matrix = np.where(np.isfinite(matrices[0]), matrices[0], -np.inf)
+    of = np.array(list(groups))
+    same = of[:, None] == of[None, :]
+    messages = []
+    for pairs, where in ((same & ~np.eye(len(of), dtype=bool), "within"), (~same, "across")):
+        if pairs.any():
+            i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
+            messages.append(f"{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f}, {where})")
+    return (
+        f"Most similar of {len(of)} classes: {'; '.join(messages)}." if messages else "One class."
+    )
+
+
+class Confused(PlotView):
+    """Held-out rows of each shown class, by the class of its output they are taken for."""
+
+    title = "Confused characters"
+
+    def __init__(self) -> None:
+        self.plot = HintonGrid(self.title, "true", 240, WHOLE, say=_confused)
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
+        """Show a report's confusion within outputs; between them there is none."""
+        names = [name_of(output, label) for output, label in metadata["shown"]]
+        groups = [output for output, _ in metadata["shown"]]
+        self.plot.show(np.asarray(data.arrays["confusion"], float)[None], [""], names, groups)
+
+
+def _confused(
+    matrices: np.ndarray, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
+) -> str:
+    share = np.where(np.isfinite(matrices[0]), matrices[0], 0.0)
+    right = np.diag(share)
+    wrong = share - np.diag(right)
+    tested = share.sum(1) > 0
+    if not tested.any():
+        return "No row was held out."
+    i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    reading = (
+        "Held-out rows, true class down and predicted class across. The mean recall of "
+        f"{tested.sum()} characters is {right[tested].mean():.0%}"
+    )
+    if wrong[i, j] > 0:
+        reading += f"; {wrong[i, j]:.0%} of {names[int(i)]} are classified as {names[int(j)]}"
+    return reading + "."

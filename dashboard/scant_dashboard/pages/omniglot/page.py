@@ -1,0 +1,189 @@
+"""Omniglot: many outputs, each with many classes of its own, and few examples of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scant.events import Report
+from scant.studies import auto
+from scant.studies.omniglot.settings import COVARIANCES, MODELS, PIXELS
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.omniglot.alphabets import Alphabets
+from scant_dashboard.pages.omniglot.draw import Draw
+from scant_dashboard.pages.omniglot.gallery import Examples, Patches
+from scant_dashboard.pages.omniglot.matrices import Confused, Matrices
+from scant_dashboard.pages.omniglot.rows import LOOKED, held_out
+from scant_dashboard.pages.omniglot.shots import Shots
+from scant_dashboard.pages.omniglot.submatrix import Zoom
+from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.elbo import ElboPlot
+from scant_dashboard.plots.entropy import EntropyPlot
+from scant_dashboard.plots.hinton import HintonPlot
+from scant_dashboard.plots.recall import RecallPlot, counted
+from scant_dashboard.plots.reliability import ReliabilityPlot
+from scant_dashboard.plots.table import MetricsTable
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.lazy_view import LazyView
+from scant_dashboard.study_page.prose import read_prose
+from scant_dashboard.study_page.variants import Alternatives, Variant
+from scant_dashboard.study_page.views import PageViews
+
+STORY, EQUATIONS = read_prose(__package__)
+RECALL = "Recall of each alphabet"
+ALIKE = "Which characters the model finds alike"
+GLOBAL = "Which alphabets go together"
+DIAGRAMS = "What each latent function ties together"
+ACROSS = "If all alphabets competed"
+REDUCIBLE = "What more data would remove"
+ELSE = "What if it were trained otherwise?"
+SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets with long names
+
+
+def views(page: PageContext) -> PageViews:
+    """The views of one browser session."""
+    recall = LazyView(RECALL, lambda: _recall(RECALL))
+    draw = LazyView(Draw.title, lambda: Draw(page), height=760)
+    shots = LazyView(Shots.title, lambda: Shots(page), height=480)
+    zoom = LazyView(Zoom.title, lambda: Zoom(page), height=760)
+    fewer, others = Alphabets(page), Alternatives(page, ELSE, otherwise)
+    explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
+    return PageViews(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score, noisy=True),
+        live=_live(recall),
+        result=_result(recall),
+        explore=explore,
+        wide=frozenset(
+            {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
+        ),
+        steps=(
+            (RECALL, "How many held-out characters are classified correctly?"),
+            (ALIKE, "White: examples of one character help with the other."),
+            (DIAGRAMS, "Few functions, with different weights for each character."),
+            (Patches.title, "The patches that it compares images by."),
+            (Examples.title, "Right or wrong, and how certain?"),
+            (draw.title, "Which character is this?"),
+            (shots.title, "How few examples does it take?"),
+        ),
+    )
+
+
+def _live(recall: LazyView) -> tuple[Any, ...]:
+    def together() -> DataView:
+        plot = _between(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
+        return shown(plot, "global", labels=("outputs",))
+
+    return (
+        recall,
+        LazyView(ALIKE, lambda: Matrices(ALIKE, "correlation", single=True)),
+        LazyView(GLOBAL, together),
+        LazyView(DIAGRAMS, lambda: Matrices(DIAGRAMS, "shown_B")),
+        LazyView(Examples.title, Examples),
+        LazyView(Patches.title, Patches),
+    )
+
+
+def _between(title: str, row: str, column: str, what: str) -> HintonPlot:
+    plot = HintonPlot(title, row, column, what)
+    plot.panel.stylesheets = [SIDEWAYS]
+    return plot
+
+
+def _recall(title: str, beside: bool = False) -> DataView:
+    """Recall by output; of a report of all held-out rows, and beside that of the baselines."""
+    plot = RecallPlot(title, others=beside)
+
+    def feed(data: Any, metadata: Mapping[str, Any]) -> None:
+        others: dict[str, np.ndarray] = {}
+        if beside:
+            methods = dict.fromkeys(m.method for m in data.metrics if m.source == "baseline")
+            others = dict(zip(methods, data.arrays["compare_accuracy"]))
+        sizes = [len(names) for names in metadata["classes"]]
+        ended = "test_output" in data.arrays
+        rows = counted(data.arrays["test_output"], len(sizes)) if ended else None
+        of = held_out(metadata, None if ended else LOOKED)
+        plot.show(data.arrays["accuracy"], metadata["outputs"], sizes, others, of, rows)
+
+    return DataView(plot, feed)
+
+
+def _result(recall: LazyView) -> tuple[Any, ...]:
+    table = MetricsTable()
+
+    def figures(data: Report, metadata: Mapping[str, Any]) -> None:
+        of = f"The figures of all methods are on {held_out(metadata)} together."
+        table.show(data.metrics, (of, *data.notes) if metadata["rows"]["test"] else data.notes)
+        recall.update(data, metadata)  # what was drawn while it trained gives way to the end's
+
+    def across() -> DataView:
+        plot = _between(ACROSS, "true", "predicted", "shares of an alphabet's held-out rows")
+
+        def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+            plot.show(np.nan_to_num(data.arrays["confusion_across"]), metadata["outputs"])
+            plot.describe(
+                f"{plot.alt} Training does not separate alphabets; this figure lets all classes "
+                "compete in one softmax."
+            )
+
+        return DataView(plot, feed)
+
+    def reducible() -> DataView:
+        arrays = ("test_entropy", "test_information", "test_output")
+        return shown(EntropyPlot(REDUCIBLE), *arrays, labels=("outputs",), needs=arrays[0])
+
+    beside = "Beside other classifiers"
+    return (
+        DataView(table, figures),
+        LazyView(beside, lambda: _recall(beside, beside=True)),
+        LazyView(
+            "Can its probabilities be trusted?", lambda: shown(ReliabilityPlot(), "reliability")
+        ),
+        LazyView(Confused.title, Confused, height=480),
+        LazyView(ACROSS, across),
+        LazyView(REDUCIBLE, reducible),
+    )
+
+
+def otherwise(run: RunState) -> tuple[str, list[Variant]]:
+    """Fewer examples, another model, another bound or kernel: each one click away."""
+    used, names = auto.used(run.record.settings, run.metadata), list(run.metadata["outputs"])
+    others = []
+    if used["n_outputs"]:
+        others.append(Variant("with all alphabets", "more to borrow from.", {"n_outputs": 0}))
+    others += [
+        Variant(f"with {k} {'example' if k == 1 else 'examples'} of each class",
+              "from scratch, kernel and patches included.", {"shots": k})
+        for k in (1, 5) if k != used["shots"] and k < int(run.metadata["shots_most"])
+    ]  # fmt: skip
+    others += [
+        Variant(f"the same with {message}", KNOWS[name], {"model": name})
+        for name, message in MODELS.items()
+        if name != used["model"]
+    ]
+    others += [
+        Variant(f"with the covariance {c}", "the same cost, another bound.", {"covariance": c})
+        for c in COVARIANCES
+        if c != used["covariance"] and used["model"] == "mogp-ar"
+    ]
+    if run.metadata.get("size"):
+        kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
+        sees = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
+        others.append(Variant(f"with the kernel {kernel}", sees[kernel], {"kernel": kernel}))
+    seen = used.get("features", PIXELS)
+    if run.metadata.get("size") and used.get("stack") and seen != PIXELS:
+        text = "no HOG, no network, no image that bends: what do they add?"
+        others.append(Variant("with pixels alone", text, {"features": PIXELS}))
+    many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
+    return f"This run trained {MODELS[str(used['model'])]} on {many}.", others
+
+
+KNOWS = {
+    "mogp-ar": "alphabets share latent functions, and a step uses a few classes.",
+    "mg-m": "the full softmax in each step: how much does augment-and-reduce lose?",
+    "g-m": "each alphabet alone, with the full softmax.",
+    "g-a": "each alphabet alone, with augment-and-reduce.",
+}

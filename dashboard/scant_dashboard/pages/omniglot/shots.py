@@ -1,0 +1,100 @@
+"""The omniglot page's curve: how few examples of a character does it take?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.omniglot.rows import SHOT_ROWS, held_out
+from scant_dashboard.plots.score_curve import ScoreCurve
+from scant_dashboard.plots.theme import models
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.on_demand import SliderCurve
+
+ASIDE = (
+    "<p class='quiet'>At each slider position the model is retrained on this number of examples of"
+    " each class, with the run's kernel and patches. Each position adds a point to the curve. "
+    "Bands show the minimum and the maximum over the alphabets.</p>"
+)
+
+
+class ShotsPlot(ScoreCurve):
+    """Mean recall over the outputs, with the least and the greatest of them as a band."""
+
+    def __init__(self, title: str) -> None:
+        tips = (("", "@score{0.0%}"), ("outputs", "@low{0%} to @high{0%}"))
+        super().__init__(title, {"shots": "recall of held-out rows"}, "examples of each class",
+                         ("this model", "nearest neighbor"), tips=tips, band=True,
+                         height=320)  # fmt: skip
+        self.figures[0].yaxis.formatter = models.NumeralTickFormatter(format="0%")
+        self.figures[0].y_range.start = 0
+
+    def show(
+        self, result: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
+    ) -> None:
+        """Show recalls of every output by model and nearest neighbor, by number of examples.
+
+        Args:
+            result: The recalls.
+            of: Of which rows they are.
+        """
+        shots = sorted(result)
+        each = np.stack([result[k] for k in shots])  # shots, who, outputs
+        mean, low, high = (f(each, axis=2).T for f in (np.nanmean, np.nanmin, np.nanmax))
+        messages = [
+            f"{k} {'example' if k == 1 else 'examples'}: {a:.1%} against {b:.1%}"
+            for k, a, b in zip(shots, *mean)
+        ]
+        self.draw(
+            f"Recall of {of}, on average over the outputs, with {'; with '.join(messages[:3])}"
+            + (f"; …; with {messages[-1]}" if len(messages) > 3 else "")
+            + " of the nearest neighbor.",
+            [(shots, *line) for line in zip(mean, low, high)],
+        )
+
+
+class Shots(SliderCurve):
+    """Recall against examples a class, a point at a time."""
+
+    title = "How few examples does it take?"
+    span, start, unit, digits = (0, 100, 1), 50, "%", 0
+
+    def __init__(self, page: PageContext) -> None:
+        super().__init__(page, ShotsPlot(self.title), "Examples of each class", ASIDE)
+        self._of = ""
+
+    def open(self, run: RunState) -> None:
+        """From now on the curve may be asked for."""
+        most = int(run.metadata.get("shots_most", 0))
+        self._of = held_out(run.metadata, SHOT_ROWS)
+        if most and run.metadata["rows"]["test"]:
+            self._offer(list(range(1, most + 1)), most)
+
+    def _ask(self, stop: int) -> None:
+        if stop not in self._found:
+            doing = f"learning anew from {_many(stop)} of each class"
+            self._work(doing, "shots", partial(self._trained, stop), k=stop)
+
+    def _trained(self, k: int, answer: dict[str, np.ndarray]) -> None:
+        self._found[k] = np.stack([answer["accuracy"], answer["nearest"]])
+        self._show()
+
+    def _question(self, stop: int) -> str:
+        return f"With {_many(stop)} of each class: what share of {self._of} does it recognize?"
+
+    def _answer(self, found: Float[np.ndarray, "2 d"]) -> tuple[str, float, Sequence[float]]:
+        own = 100 * found[0]
+        share = float(np.nanmean(own))
+        said = f"It recognizes {share:.0f}% on average over the outputs"
+        return f"{said}.", share, (np.nanmin(own), np.nanmax(own))
+
+    def _draw(self, found: Mapping[int, Float[np.ndarray, "2 d"]]) -> None:
+        self.plot.show(found, self._of)
+
+
+def _many(examples: int) -> str:
+    return "one example" if examples == 1 else f"{examples} examples"

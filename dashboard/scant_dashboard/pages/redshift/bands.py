@@ -1,0 +1,231 @@
+"""Predictions with bands removed from the test galaxies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from scant.tables.levels import measured
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.base import BESIDE, target_name
+from scant_dashboard.plots.density import DensityPlot
+from scant_dashboard.plots.scatter import ScatterPlot
+from scant_dashboard.plots.table import comparison
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.question_view import QuestionView
+from scant_dashboard.study_page.widgets import controls_row
+
+PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
+SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all
+IDLE = "Clear a band, and guess the loss of accuracy."
+METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
+
+
+class BandsOff(QuestionView):
+    """Untick a band: every galaxy's p(z) and the metrics move. Click a galaxy for its p(z)."""
+
+    title = "What if a band were missing?"
+    prompt = "Click a galaxy for its p(z)."
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._arrays: dict[str, np.ndarray] = {}
+        self._shown = np.empty(0, int)  # the test rows in the scatter
+        self._whole: np.ndarray | None = None  # metrics with every band
+        self._held: dict[str, np.ndarray] | None = None  # the last answer, shown or not
+        self._row: int | None = None
+        self._before: tuple[np.ndarray, np.ndarray] | None = None
+        self._quiet = self._warned = False
+        self.scatter = ScatterPlot("redshift z", title="Click a galaxy", pick=self._pick)
+        self.density = DensityPlot("z", title="Its p(z)")
+        super().__init__(self.scatter, self.density)
+        self._build_controls()
+        plots = pn.Column(
+            self.scatter.panel,
+            self.density.panel,
+            stylesheets=[BESIDE, PLOTS],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        self.panel = pn.Column(
+            controls_row(self.bands, self.galaxy, gap=24),
+            self.reveal.panel,
+            self.reading,
+            plots,
+            stylesheets=[":host { gap: 10px; max-height: none !important; }"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+    def open(self, run: RunState) -> None:
+        """Take the run's bands and test rows; nothing is asked before the visitor asks."""
+        assert run.report is not None
+        self._arrays = dict(run.report.arrays)
+        n = len(self._arrays["z_true"])
+        self._shown = np.unique(np.linspace(0, n - 1, min(n, SHOWN)).astype(int))
+        for plot in (self.scatter, self.density):
+            plot.call_target(target_name(run.metadata))
+        names = measured([str(b) for b in run.metadata.get("bands", ())])
+        self._quiet = True
+        self.bands.param.update(options=names, value=names, disabled=len(names) < 2)
+        self.galaxy.param.update(value=None, end=n - 1, disabled=False)
+        self._quiet = False
+        self._show_all(self._arrays)
+        # A crowd that watches one run should not ask all at once when it ends.
+        if run.recorded or self._page.mine:
+            self._choose(int(self._shown[len(self._shown) // 2]))
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.scatter.clear()
+        self.density.clear()
+        self._whole = self._held = self._row = self._before = None
+        self.reading.object = ""
+        self.reveal.ask("")
+        self._quiet = True
+        self.bands.disabled = self.galaxy.disabled = True
+        self.scatter.select(None)
+        self._quiet = False
+
+    def _build_controls(self) -> None:
+        self.bands = pmui.CheckBoxGroup(
+            label="Bands measured", inline=True, disabled=True, margin=0
+        )
+        self.galaxy = pmui.IntInput(
+            label="Galaxy (row of the test set)",
+            start=0,
+            disabled=True,
+            width=220,
+            size="small",
+            margin=(6, 0),
+        )
+        self.reveal = self._page.guess_first(digits=1, idle=IDLE)
+        self.reading = text("")
+        self.bands.param.watch(self._toggled, "value")
+        self.galaxy.param.watch(lambda e: self._typed(e.new), "value")
+        self.reveal.watch(self._turned)
+
+    @property
+    def _off(self) -> list[str]:
+        return [b for b in self.bands.options if b not in (self.bands.value or ())]
+
+    def _toggled(self, _change: Any) -> None:
+        if self._quiet:
+            return
+        off = self._off
+        if len(off) == len(self.bands.options):
+            self._page.say("Select at least one band.")
+            self._warned = True
+            return
+        if self._warned:  # what others have said is not ours to take back
+            self._page.say("")
+            self._warned = False
+        self._held = None
+        self.reveal.ask(self._question(), span=(1, 6, 0.1), start=2)
+        self._page.ask("without", self._answered, off=off)
+        if self.reveal.hidden:
+            self._show_answer()
+        else:
+            self._ask_density()
+
+    def _question(self) -> str:
+        if not self._off:
+            return ""
+        return f"Without {', '.join(self._off)}: by what factor will the RMSE grow?"
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        self._held = answer
+        if not self._off:
+            self._whole = answer["metrics"]
+        self._show_answer()
+        if self._whole is None and self._off:
+            self._page.ask("without", self._answered_whole, off=[])
+
+    def _answered_whole(self, answer: dict[str, np.ndarray]) -> None:
+        self._whole = answer["metrics"]
+        self._show_answer()
+
+    def _turned(self) -> None:
+        """The answer may be seen now, or may not any longer."""
+        self._show_answer()
+        self._ask_density()
+        self._page.read(at_once=True)
+
+    def _show_answer(self) -> None:
+        """Show the model's answer, unless it is to be guessed first: then as if none had come."""
+        if self._whole is not None and self._held is not None and self._off:
+            factor = float(self._held["metrics"][0] / self._whole[0])
+            self.reveal.know(f"RMSE grows by a factor of {factor:.1f}.", factor)
+        if self.reveal.hidden:
+            self._show_all(self._arrays)
+            self.reading.object = ""
+        elif self._held is not None:
+            self._show_all(self._held)
+            self.reading.object = self._table() + self._verdict()
+
+    def _show_all(self, arrays: dict[str, np.ndarray]) -> None:
+        parts = [arrays[k][self._shown] for k in ("std_model", "std_noise", "std_input")]
+        std = np.sqrt(sum(p**2 for p in parts))
+        self.scatter.show(self._arrays["z_true"][self._shown], arrays["z_mean"][self._shown], std)
+
+    def _pick(self, place: int) -> None:
+        if not self._quiet:
+            self._choose(int(self._shown[place]))
+
+    def _typed(self, row: int | None) -> None:
+        if not self._quiet and row is not None and row != self._row:
+            self._choose(row)
+
+    def _choose(self, row: int) -> None:
+        self._row, self._before = row, None
+        self._quiet = True
+        self.galaxy.value = row
+        place = np.searchsorted(self._shown, row)
+        observed = place < len(self._shown) and self._shown[place] == row
+        self.scatter.select(int(place) if observed else None)
+        self._quiet = False
+        self._ask_density()
+
+    def _ask_density(self) -> None:
+        if self._row is not None:
+            off = [] if self.reveal.hidden else self._off
+            self._page.ask("density", self._show_density, row=self._row, off=off)
+
+    def _show_density(self, answer: dict[str, np.ndarray]) -> None:
+        assert self._row is not None
+        whole = not self._off or self.reveal.hidden
+        if whole:
+            self._before = (answer["grid"], answer["density"])
+        self.density.show(
+            answer["grid"],
+            answer["density"],
+            answer["components"],
+            float(self._arrays["z_true"][self._row]),
+            None if whole else self._before,
+        )
+
+    def _verdict(self) -> str:
+        if self._whole is None or self._held is None or not self._off or self.reveal.first:
+            return ""  # what was guessed is answered where it was asked
+        factor = self._held["metrics"][0] / self._whole[0]
+        return f"<p role='note'><strong>RMSE grows by a factor of {factor:.1f}.</strong></p>"
+
+    def _table(self) -> str:
+        assert self._held is not None
+        rows = [("every band measured", self._whole)]
+        if self._off:
+            rows.append((f"without {', '.join(self._off)}", self._held["metrics"]))
+        figures = {
+            label: [_figure(name, value) for name, value in zip(METRICS, values)]
+            for label, values in rows
+            if values is not None
+        }
+        return comparison(figures, METRICS)
+
+
+def _figure(name: str, value: float) -> str:
+    return f"{value:.1f}" if "%" in name else f"{value:.4f}"

@@ -1,0 +1,168 @@
+"""Redshift: galaxies with a few noisy colors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scant.events import Report, Snapshot
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.pages.redshift import selection
+from scant_dashboard.pages.redshift.bands import BandsOff
+from scant_dashboard.pages.redshift.missing import MissingPlot
+from scant_dashboard.pages.redshift.rejection import KEPT, KeptSlider
+from scant_dashboard.pages.redshift.scores import TITLE as SCORES
+from scant_dashboard.pages.redshift.scores import score_tables
+from scant_dashboard.pages.redshift.tried import TITLE as TRIED
+from scant_dashboard.pages.redshift.tried import TriedPlot
+from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.bins import BinsPlot
+from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
+from scant_dashboard.plots.elbo import ElboPlot
+from scant_dashboard.plots.relevance import BasisPlot, FeaturePlot
+from scant_dashboard.plots.scatter import ScatterPlot
+from scant_dashboard.plots.table import figures
+from scant_dashboard.plots.uncertainty import VariancePlot
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
+from scant_dashboard.study_page.lazy_view import LazyView
+from scant_dashboard.study_page.prose import read_prose
+from scant_dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
+from scant_dashboard.study_page.variants import Alternatives, Variant
+from scant_dashboard.study_page.views import PageViews
+
+STORY, EQUATIONS = read_prose(__package__)
+
+
+def views(page: PageContext) -> PageViews:
+    """The views of one browser session."""
+    bands = LazyView(BandsOff.title, lambda: BandsOff(page), height=560)
+    kept = LazyView(KEPT, lambda: KeptSlider(page), height=420)
+    chosen = LazyView(
+        TITLE,
+        lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
+        height=HEIGHT,
+    )
+    cost = Alternatives(page, COST, other_costs)
+    explore: tuple[Any, ...] = (bands, kept, chosen, cost)
+    return PageViews(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(),
+        result=_result(page),
+        explore=explore,
+        wide=frozenset(
+            {
+                "Where the uncertainty comes from",
+                "Figures",
+                "Bands missing",
+                "Bin by bin",
+                SCORES,
+                TRIED,
+                bands.title,
+                kept.title,
+                chosen.title,
+                cost.title,
+            }
+        ),
+        steps=(
+            ("Prediction against truth", "Every dot is a held-out galaxy."),
+            ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
+            ("Probability integral transform", "Is the predicted uncertainty correct?"),
+            ("Bands missing", "Each missing band costs accuracy. Who loses least?"),
+            (bands.title, "Guess first: how much larger is the error without the u band?"),
+            (kept.title, "How accurate are the most certain predictions?"),
+        ),
+    )
+
+
+def _live() -> tuple[Any, ...]:
+    def scatter() -> DataView:
+        plot = ScatterPlot("redshift z")
+
+        def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+            a = data.arrays
+            plot.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
+
+        return DataView(plot, feed)
+
+    def features() -> DataView:
+        plot = FeaturePlot()
+
+        def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+            plot.show(data.arrays["feature_relevance"], metadata.get("features", ()))
+
+        return DataView(plot, feed)
+
+    return (
+        LazyView("Prediction against truth", scatter),
+        LazyView(
+            "Where the uncertainty comes from",
+            lambda: shown(VariancePlot("z"), "z_true", "std_model", "std_noise"),
+        ),
+        LazyView("Basis functions at work", lambda: shown(BasisPlot(), "relevance")),
+        LazyView("Features that matter", features),
+    )
+
+
+def _result(page: PageContext) -> tuple[Any, ...]:
+    covered = page.guess_first()
+    return (
+        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
+        LazyView("Probability integral transform", lambda: shown(PitPlot(), "pit")),
+        LazyView(
+            "Coverage of intervals",
+            lambda: HiddenUntilRevealed(
+                page, shown(CoveragePlot(), "coverage"), covered, above=True
+            ),
+        ),
+        LazyView(
+            SPLIT,
+            lambda: shown(
+                VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
+            ),
+        ),
+        LazyView("Bands missing", lambda: shown(MissingPlot("z"), "missing")),
+        LazyView("Bin by bin", lambda: shown(BinsPlot("z"), "bins")),
+        LazyView(SCORES, score_tables, height=640),
+        LazyView(TRIED, _tried),
+    )
+
+
+def _tried() -> DataView:
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        plot.show(data.arrays.get("tried", np.empty((0, 5))))  # older runs have none
+
+    plot = TriedPlot()
+    return DataView(plot, feed)
+
+
+COST = "What if errors cost differently?"
+SPLIT = "What more data would remove"
+EFFECT = {
+    "normal": "every galaxy counts the same",
+    "normalised": "errors count relative to 1 + z, so nearby galaxies gain",
+    "balanced": "rare redshifts count as much as common ones, so the bias at high redshift shrinks",
+}
+
+
+def other_costs(run: RunState) -> tuple[str, list[Variant]]:
+    """The other weights of an error."""
+    used = run.record.settings["weights"]
+    others = [
+        Variant(
+            f"the same with {other} weights",
+            f"{effect}; watch the bias bin by bin.",
+            {"weights": other},
+        )
+        for other, effect in EFFECT.items()
+        if other != used
+    ]
+    return f"This run used {used} weights: {EFFECT[used]}.", others

@@ -1,0 +1,52 @@
+"""The redshift page's slider over the share of galaxies kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.base import PlotView
+from scant_dashboard.plots.rejection_curve import KeptPlot
+from scant_dashboard.study_page.context import PageContext
+
+KEPT = "Keep only what it is sure of"
+
+
+class KeptSlider(PlotView):
+    """Drop the least certain galaxies, and show the metrics of the rest."""
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self.plot = KeptPlot(KEPT)
+        self.title, self.figures = self.plot.title, self.plot.figures
+        self.slider = pmui.IntSlider(
+            label="Share of galaxies kept, most confident first (%)",
+            value=100,
+            start=10,
+            end=100,
+            step=5,
+            disabled=True,
+            sizing_mode="stretch_width",
+            max_width=420,
+            margin=(0, 12),
+        )
+        self.slider.param.watch(self._slide, "value")
+        self.panel = pn.Column(self.slider, self.plot.panel, sizing_mode="stretch_width", margin=0)
+
+    def open(self, run: RunState) -> None:
+        """Show the run's table of shares."""
+        assert run.report is not None
+        self.plot.show(run.report.arrays["kept"])
+        self.slider.disabled = False
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.plot.clear()
+        self.slider.param.update(value=100, disabled=True)
+
+    def _slide(self, change: Any) -> None:
+        self.plot.at(change.new / 100)
+        self._page.read(at_once=True)

@@ -1,0 +1,148 @@
+"""All scores of point predictions and of densities, as numbers: bin by bin, and by missing bands.
+
+`Bin by bin` and `Bands missing` draw some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from scant.events import Metric, Report
+from scant.html_table import html_table
+from scant_dashboard.frame.template import text
+from scant_dashboard.plots.base import NOTHING, TARGETS, DataView, View, target_name
+from scant_dashboard.plots.table import figure, meanings, symbol
+
+TITLE = "Scores by bin and by missing bands"
+DENSITIES = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")
+OF_BINS = ("bias", "sigma_MAD", "outlier rate", *DENSITIES)
+OF_MISSING = ("RMSE", "sigma_MAD", "outliers beyond 0.15", *DENSITIES)
+READ = ("RMSE", "sigma_MAD", "CRPS", "PIT-KS")  # told in a sentence too
+SHARES = ("outlier rate", "outliers beyond 0.15")  # told in per cent
+UNKNOWN = "This run was made before runs kept the other scores {}."
+BINS = "Bins of equal width; those with fewer than twenty test rows are left out."
+PART = "On a part of the test rows; the bands were removed at random, with their errors."
+
+Table = Float[np.ndarray, "_ q"]
+
+
+class ScoreTables(View):
+    """Two tables in the form of a plot (title, alt, panel, clear)."""
+
+    def __init__(self) -> None:
+        self.title, self.alt = TITLE, NOTHING
+        self.figures: tuple[object, ...] = ()
+        self.panel = text("")
+
+    def show(
+        self,
+        bins: Float[np.ndarray, "6 q"],
+        bin_scores: Float[np.ndarray, "6 q"] | None,
+        missing: Table,
+        missing_scores: Float[np.ndarray, "7 k"] | None,
+        target: str = "z",
+    ) -> None:
+        """Show the report's arrays of these names; None: the run is older than they are.
+
+        Args:
+            bins: Of point predictions: edges, scores, rows.
+            bin_scores: Of densities in the same bins: edges, scores.
+            missing: How many bands are missing, RMSE, and what is shown elsewhere.
+            missing_scores: How many bands are missing, and all other scores.
+            target: What the learned column is called.
+        """
+        low, high, *points, rows = bins
+        of_bins = np.array([*points, *([] if bin_scores is None else bin_scores[2:])])
+        count, rmse = missing[:2]
+        of_missing = np.array([rmse, *([] if missing_scores is None else missing_scores[1:])])
+        ranges = [f"{a:.3g} to {b:.3g}" for a, b in zip(low, high)]
+        left = [_bands(int(c)) for c in count]
+        first, second = OF_BINS[: len(of_bins)], OF_MISSING[: len(of_missing)]
+        lacking = _table("bands missing", second, left, of_missing) + _quiet(PART)
+        if missing_scores is None:
+            lacking += _quiet(UNKNOWN.format("with bands missing"))
+        sized = [f"{n:,.0f}" for n in rows]
+        binned = _table(f"true {target}", first, ranges, of_bins, sized) + _quiet(BINS)
+        if bin_scores is None:
+            binned += _quiet(UNKNOWN.format("by bin"))
+        told = [Metric("this run", name, 0.0) for name in dict.fromkeys((*second, *first))]
+        self.panel.object = (
+            f"<details open><summary>By the number of missing bands</summary>{lacking}</details>"
+            f"<details><summary>By the true {escape(target)}</summary>{binned}</details>"
+            f"{meanings(told)}"
+        )
+        self.alt = f"{_ends(second, of_missing, left)} {_spans(first, of_bins, target)}"
+
+    def clear(self) -> None:
+        """Forget what is shown."""
+        self.panel.object, self.alt = "", NOTHING
+
+
+def score_tables() -> DataView:
+    """The tables as a view of a page."""
+
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        a = data.arrays
+        known = a["bins"], a.get("bin_scores"), a["missing"], a.get("missing_scores")
+        tables.show(*known, target_name(metadata) or TARGETS[0])
+
+    tables = ScoreTables()
+    return DataView(tables, feed)
+
+
+def _table(
+    corner: str,
+    names: Sequence[str],
+    labels: Sequence[str],
+    scores: Table,
+    rows: Sequence[str] = (),
+) -> str:
+    """A table with a column for each score, that of `rows` first."""
+    heads = [*(["rows"] if rows else []), *map(_headed, names)]
+    told = [[_told(name, v) for v in values] for name, values in zip(names, scores)]
+    cells = zip(*([rows] if rows else []), *told)
+    lines = [(escape(label), cell) for label, cell in zip(labels, cells)]
+    return html_table(heads, lines, escape(corner))
+
+
+def _ends(names: Sequence[str], scores: Table, left: Sequence[str]) -> str:
+    """What becomes of some scores when the most bands are missing."""
+    if len(left) < 2:
+        return "No band can be missing."
+    ends = [_reading(name, v[0], v[-1]) for name, v in zip(names, scores) if name in READ]
+    return f"From {left[0]} to {left[-1]} missing: {', '.join(ends)}."
+
+
+def _spans(names: Sequence[str], scores: Table, target: str) -> str:
+    """Between what some scores lie in the bins."""
+    if not scores.shape[1]:
+        return "No bin has the twenty test rows that its figures need."
+    ends = [_reading(name, v.min(), v.max()) for name, v in zip(names, scores) if name in READ]
+    return f"In {scores.shape[1]} bins of the true {target}: {', '.join(ends)}."
+
+
+def _reading(name: str, one: float, other: float) -> str:
+    return f"{name.replace('sigma', 'σ')} {_told(name, one)} to {_told(name, other)}"
+
+
+def _bands(count: int) -> str:
+    return {0: "none", 1: "1 band"}.get(count, f"{count} bands")
+
+
+def _headed(name: str) -> str:
+    return symbol(name) + (" (%)" if name in SHARES else "")
+
+
+def _told(name: str, value: float) -> str:
+    if name in SHARES:
+        return f"{100 * value:.1f}"
+    return figure(Metric("this run", name, float(value)))
+
+
+def _quiet(sentence: str) -> str:
+    return f"<p class='quiet'>{sentence}</p>"

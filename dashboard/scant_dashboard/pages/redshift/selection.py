@@ -1,0 +1,43 @@
+"""What can be selected on the redshift page: held-out galaxies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from scant import metrics
+from scant.tables.levels import measured
+from scant_dashboard.live.run_state import RunState
+
+
+def rows(run: RunState) -> pd.DataFrame:
+    """The test rows that the page shows: truth, prediction, deviation, measured bands."""
+    assert run.report is not None
+    a = run.report.arrays
+    parts = np.stack([a[f"std_{part}"] for part in ("model", "noise", "input")])
+    bands = [str(b) for b in run.metadata["bands"]]
+    return pd.DataFrame(
+        {
+            "true z": a["z_true"],
+            "predicted z": a["z_mean"],
+            "deviation of z": np.sqrt((parts**2).sum(0)),
+            **dict(zip(bands, a["features"].T)),
+        }
+    )
+
+
+def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """Prediction against truth, how unsure it is, and the first and last band."""
+    bands = measured([str(name) for name in frame.columns[3:]])
+    results = [("true z", "predicted z"), ("predicted z", "deviation of z")]
+    return [*results, (bands[0], bands[-1])] if len(bands) > 1 else results
+
+
+def measures(frame: pd.DataFrame) -> dict[str, float]:
+    """RMSE and mean log-likelihood of some of the rows, of a Gaussian with the moments of p(z)."""
+    y, mean = frame["true z"].to_numpy(), frame["predicted z"].to_numpy()
+    variance = frame["deviation of z"].to_numpy() ** 2
+    return {
+        "RMSE": metrics.rmse(y, mean),
+        "mean log-likelihood of Gaussians": metrics.mean_log_likelihood(y, mean, variance),
+    }

@@ -1,0 +1,54 @@
+"""Point metrics by bin of the truth: where along the range a model is biased, wide or wild."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure
+
+
+class BinsPlot(Plot):
+    """Bias, σ_MAD and outlier rate in bins of the truth, side by side."""
+
+    def __init__(self, target: str = "z", title: str = "Bin by bin") -> None:
+        self.target = target
+        self.rows = columns("left", "right", "middle", "bias", "mad", "outliers")
+        figures = []
+        for name, label in (("bias", "bias"), ("mad", "σ_MAD"), ("outliers", "outlier rate")):
+            plot = new_figure(f"bins-{name}", f"true {target}", label, height=240)
+            plot.add_layout(
+                models.Span(location=0, dimension="width", line_color=GRAY, line_alpha=0.6)
+            )
+            plot.segment("left", name, "right", name, source=self.rows, color=BLUE, line_width=3)
+            plot.scatter("middle", name, source=self.rows, color=BLUE, size=7)
+            if name == "outliers":
+                plot.yaxis.formatter = models.NumeralTickFormatter(format="0.[0]%")
+                plot.y_range.start = 0
+            figures.append(plot)
+        super().__init__(title, *figures)
+
+    def show(self, bins: Float[np.ndarray, "6 q"]) -> None:
+        """Show q bins: low edge, high edge, bias, σ_MAD, outlier rate, rows; not the empty ones."""
+        left, right, bias, mad, outliers, count = bins[:, bins[5] > 0]
+        update_source(
+            self.rows,
+            left=left,
+            right=right,
+            middle=(left + right) / 2,
+            bias=bias,
+            mad=mad,
+            outliers=outliers,
+        )
+        if not len(left):
+            self.clear()  # which keeps the frames that Bokeh could not draw around nothing
+            self.alt = "No bin has the twenty test rows that its figures need."
+            return
+        worst = int(np.argmax(np.abs(bias)))
+        self.describe(
+            f"{len(left)} {'bin' if len(left) == 1 else 'bins'}, as wide as their lines; the bias "
+            f"is largest between {left[worst]:.2f} and {right[worst]:.2f} ({bias[worst]:+.4f}, "
+            f"{int(count[worst])} rows); σ_MAD from {mad.min():.4f} to "
+            f"{mad.max():.4f}; at most {outliers.max():.1%} outliers in a bin."
+        )

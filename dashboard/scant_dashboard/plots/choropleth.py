@@ -1,0 +1,226 @@
+"""Maps of one layer of polygons: data, posterior mean, width of the interval, exceedance.
+
+The four figures draw from one source: a polygon that is pointed at or selected in one of them is
+marked in all, in the browser, without a message to the server. Its glyph is the one that HoloViews
+draws its `Polygons` with, so that holes and islands are hit as they are seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.palettes import Cividis256
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import BESIDE, Plot, empty, encode
+from scant_dashboard.plots.theme import (
+    DEVIATION,
+    GRAY,
+    PAPER,
+    VERMILION,
+    Figure,
+    color_bar,
+    models,
+    new_figure,
+)
+
+Rows = Float[np.ndarray, " n"]
+Outline = Sequence[Sequence[tuple[np.ndarray, np.ndarray]]]
+
+VALUES = ("data", "mean", "width", "above")
+TITLES = {
+    "data": "observed",
+    "mean": "posterior mean",
+    "width": "width of the 95% interval",
+    "above": "probability of more than",
+}
+# From surely below over undecided to surely above, of even lightness as `DEVIATION`.
+PROBABILITY = (
+    "#00796b", "#3a7c72", "#587f79", "#708080", "#808282", "#957a86", "#a76d8a", "#b75c8e",
+    "#c54592",
+)  # fmt: skip
+HEIGHT = 340
+MAP_WIDTH, AROUND = 400, 80  # pixels of a map two a row, and of color bar and scale
+MARKED = {"line_color": VERMILION, "line_width": 3.0, "line_alpha": 1.0, "fill_alpha": 1.0}
+POINTED = {"line_color": VERMILION, "line_width": 1.6, "line_alpha": 1.0, "fill_alpha": 1.0}
+
+
+class ChoroplethPlot(Plot):
+    """Polygons in four linked maps; data and mean share their colors.
+
+    Args:
+        title: The heading.
+        selected: Called with the numbers of the polygons that are selected.
+    """
+
+    def __init__(self, title: str, selected: Callable[[list[int]], None]) -> None:
+        self._held = 0
+        self.shapes = models.ColumnDataSource(
+            {name: [] for name in ("xs", "ys", "place", "held", "stripes", *VALUES)}
+        )
+        self.level = models.LinearColorMapper(palette=list(Cividis256), low=0, high=1)
+        self.spread = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        self.chance = models.LinearColorMapper(palette=list(PROBABILITY), low=0, high=1)
+        mappers = (self.level, self.level, self.spread, self.chance)
+        made: list[Figure] = []
+        self.bars = {}
+        for name, mapper in zip(VALUES, mappers):
+            shared = {"x_range": made[0].x_range, "y_range": made[0].y_range} if made else {}
+            plot = new_figure(
+                f"map_{name}", height=HEIGHT, tools="tap", match_aspect=True,
+                **{"min_border_left": 8, **shared},
+            )  # fmt: skip
+            drawn = plot.multi_polygons(
+                "xs", "ys", source=self.shapes, line_color=GRAY, line_width=0.7,
+                fill_color={"field": name, "transform": mapper},
+                hover_fill_color={"field": name, "transform": mapper},
+                selection_fill_color={"field": name, "transform": mapper},
+                nonselection_fill_color={"field": name, "transform": mapper},
+                nonselection_fill_alpha=1.0, nonselection_line_alpha=1.0, **_striped(name),
+                **{f"hover_{k}": v for k, v in POINTED.items()},
+                **{f"selection_{k}": v for k, v in MARKED.items()},
+            )  # fmt: skip
+            self.bars[name] = color_bar(
+                plot, mapper, TITLES[name], "below",
+                ticker=models.BasicTicker(desired_num_ticks=3),
+                formatter=models.BasicTickFormatter(use_scientific=False),
+            )  # fmt: skip
+            tips = [
+                ("place", "@place @held"),
+                ("observed", "@data{0.[00000]}"),
+                ("mean", "@mean{0.[00000]}"),
+                ("95% wide", "@width{0.[00000]}"),
+                ("above", "@above{0.[00]}"),
+            ]
+            plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+            plot.axis.visible = plot.grid.visible = False
+            made.append(plot)
+        made[0].add_layout(scale_bar(), "above")
+        self.shapes.selected.on_change("indices", lambda _a, _o, new: selected(list(new)))
+        super().__init__(title, *made)
+        self.panel.stylesheets = [BESIDE.replace("13.75rem", "26rem")]  # two a row
+
+    def lay(
+        self,
+        outlines: Sequence[Outline],
+        data: Rows,
+        places: Sequence[str],
+        held: Sequence[bool],
+        threshold: str,
+    ) -> None:
+        """Set out the polygons, in metres, and what was observed of them.
+
+        Args:
+            outlines: Of each row its polygons, each an outer ring and holes.
+            data: Observed values; NaN where there is none.
+            places: What the polygons are called.
+            held: Whether a row was kept out of training.
+            threshold: What exceedance is of, in words.
+        """
+        unknown = np.full(len(data), np.nan, np.float32)
+        self.shapes.selected.indices = []
+        self.shapes.data = {
+            "xs": [[[x.tolist() for x, _ in rings] for rings in shape] for shape in outlines],
+            "ys": [[[y.tolist() for _, y in rings] for rings in shape] for shape in outlines],
+            "place": list(places),
+            "held": ["(held out)" if h else "" for h in held],
+            "stripes": ["right_diagonal_line" if h else "blank" for h in held],
+            "data": np.asarray(data, np.float32),
+            **{name: unknown.copy() for name in ("mean", "width", "above")},
+        }
+        self._held = sum(map(bool, held))
+        for plot in self.figures:
+            plot.height = height_of(outlines, MAP_WIDTH, AROUND)
+        self.name_threshold(threshold)
+        span(self.level, data)
+        known = np.isfinite(data)
+        self.describe(_range("Observed values", data[known]) + "." if known.any() else "No data.")
+
+    def name_threshold(self, threshold: str) -> None:
+        """Say what exceedance is of."""
+        self.bars["above"].title = f"{TITLES['above']} {threshold}"
+
+    def show(self, mean: Rows, width: Rows, above: Rows) -> None:
+        """Show the posterior of the polygons that are set out."""
+        self._patch(mean=mean, width=width, above=above)
+        data = np.asarray(self.shapes.data["data"], float)
+        span(self.level, np.concatenate([mean, data[np.isfinite(data)]]))
+        span(self.spread, width)
+        self.spread.low = min(0.0, self.spread.low)
+        places = self.shapes.data["place"]
+        least, most = int(np.argmin(width)), int(np.argmax(width))
+        sure, unsure = int((above > 0.95).sum()), int((above < 0.05).sum())
+        threshold = self.bars["above"].title
+        self.describe(
+            f"{len(mean):,} polygons. {_range('Posterior means', mean)}; 95% intervals are "
+            f"{width[least]:.3g} wide ({places[least]}) to {width[most]:.3g} ({places[most]}); "
+            f"{threshold} is over 95% in {sure} of them and under 5% in {unsure}."
+            + (f" {self._held:,} held-out ones are striped." if self._held else "")
+        )
+
+    def exceed(self, above: Rows) -> None:
+        """Show another exceedance."""
+        self._patch(above=above)
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Mark polygons as a click does."""
+        self.shapes.selected.indices = list(rows)
+
+    def clear(self) -> None:
+        """Forget what is shown."""
+        self.shapes.selected.indices = []
+        empty(self.shapes)
+        super().clear()
+
+    def _patch(self, **columns: Rows) -> None:
+        """Change values alone: the polygons stay in the browser as they are."""
+        light = {k: np.asarray(v, np.float32) for k, v in columns.items()}
+        changed = {
+            k: [(slice(0, len(v)), encode(v))]
+            for k, v in light.items()
+            if len(v) and not np.array_equal(v, self.shapes.data[k], equal_nan=True)
+        }
+        if changed:
+            self.shapes.patch(changed)
+
+
+def _striped(name: str) -> dict[str, Any]:
+    """On the map of the data, what was kept out of training is striped."""
+    if name != "data":
+        return {}
+    looks = {"hatch_pattern": "stripes", "hatch_color": PAPER, "hatch_alpha": 0.55,
+             "hatch_scale": 9.0, "hatch_weight": 1.0}  # fmt: skip
+    states = ("", "hover_", "selection_", "nonselection_")
+    return {f"{state}{look}": value for state in states for look, value in looks.items()}
+
+
+def _range(what: str, values: Rows) -> str:
+    return f"{what} are between {values.min():.3g} and {values.max():.3g}"
+
+
+def height_of(outlines: Sequence[Outline], width: int, around: int) -> int:
+    """Pixels of a figure whose map is so wide: a wide region needs no high one."""
+    rings = [ring for shape in outlines for part in shape for ring in part]
+    if not rings:
+        return HEIGHT
+    across, up = (np.ptp(np.concatenate([ring[i] for ring in rings])) for i in (0, 1))
+    return int(np.clip(width * up / max(across, 1e-9) + around, 200, 460))
+
+
+def span(mapper: object, values: np.ndarray) -> None:
+    """Let a color mapper span values, but for the most extreme."""
+    values = values[np.isfinite(values)]
+    if len(values):
+        low, high = np.quantile(values, [0.005, 0.995])
+        mapper.update(low=float(low), high=float(max(high, low + 1e-12)))  # type: ignore[attr-defined]
+
+
+def scale_bar() -> object:
+    """How long a few kilometers are."""
+    return models.ScaleBar(
+        unit="m", location="bottom_left", bar_line_color=GRAY, label_text_color=GRAY,
+        background_fill_alpha=0, border_line_alpha=0, title="", label_text_font_size="11px",
+        margin=2, padding=2, length_sizing="adaptive", bar_length=0.2,
+    )  # fmt: skip

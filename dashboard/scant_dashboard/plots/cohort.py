@@ -1,0 +1,90 @@
+"""Predicted survival times of patients with intervals, against the observed ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
+
+MOST = 7  # ticks of an axis
+Each = Float[np.ndarray, " p"]
+
+
+class CohortPlot(Plot):
+    """Predicted against observed times; who was last seen alive belongs somewhere further right.
+
+    Both axes are logarithmic: times are learned so, and an interval is as wide for a short life as
+    for a long one.
+    """
+
+    target = "time"
+
+    def __init__(self, title: str = "Patients, predicted against observed") -> None:
+        self.died = columns("time", "mean", "low", "high")
+        self.alive = columns("time", "mean", "low", "high")
+        self.line = columns("x", "y")
+        plot = new_figure("cohort", "observed time", "predicted time", height=340,
+                          x_axis_type="log", y_axis_type="log", x_range=models.Range1d(1, 10),
+                          y_range=models.Range1d(1, 10))  # fmt: skip
+        plot.line("x", "y", source=self.line, color=GRAY, line_width=1.5)
+        looks = ((self.alive, VERMILION, "triangle_pin", "alive when last seen"),
+                 (self.died, BLUE, "circle", "died"))  # fmt: skip
+        for source, color, marker, label in looks:
+            plot.segment("time", "low", "time", "high", source=source, color=color,
+                         line_alpha=0.35, line_width=2)  # fmt: skip
+            dots = plot.scatter("time", "mean", source=source, size=8, color=color,
+                                marker=marker, legend_label=label)  # fmt: skip
+            tips = [(label, "@time{0.0}"), ("predicted", "@mean{0.0} (@low{0.0} to @high{0.0})")]
+            plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        for axis in plot.axis:
+            axis.formatter = models.NumeralTickFormatter(format="0.[0]")
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(self, time: Each, died: Each, predicted: Each, low: Each, high: Each) -> None:
+        """Show p patients; `died` is 1 where the time is that of death."""
+        dead = died > 0.5
+        for source, of in ((self.died, dead), (self.alive, ~dead)):
+            update_source(source, time=time[of], mean=predicted[of], low=low[of], high=high[of])
+        if not len(time):
+            update_source(self.line, x=[], y=[])
+            self.describe("No patient was held out.")
+            return
+        ends = [float(time.min()), float(time.max())]
+        update_source(self.line, x=ends, y=ends)
+        plot = self.figures[0]
+        reach = [float(min(low.min(), ends[0])), float(max(high.max(), ends[1]))]
+        for axis, span, (start, end) in (
+            (plot.xaxis[0], plot.x_range, ends),
+            (plot.yaxis[0], plot.y_range, reach),
+        ):
+            span.update(start=start / 1.15, end=end * 1.15)
+            axis.ticker = models.FixedTicker(ticks=_ticks(start / 1.15, end * 1.15))
+        reading = []
+        if dead.any():
+            inside = (time >= low) & (time <= high)
+            off = np.median(np.exp(np.abs(np.log(predicted[dead] / time[dead]))))
+            reading.append(
+                f"{dead.sum()} held-out patients died: their times are off by a factor of "
+                f"{off:.2f} (median), and the 95% interval contains "
+                f"{inside[dead].mean():.0%} of them"
+            )
+        if not dead.all():
+            later = float(np.mean(high[~dead] >= time[~dead]))
+            reading.append(
+                f"{(~dead).sum()} were last seen alive, consistent with {later:.0%} of "
+                "the intervals"
+            )
+        self.describe(f"{'; '.join(reading)}.")
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten; powers alone where that would be too many."""
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    for steps in ((1, 2, 5), (1,)):
+        ticks = [float(m * 10.0**k) for k in powers for m in steps if low <= m * 10.0**k <= high]
+        if len(ticks) <= MOST:
+            break
+    return ticks

@@ -1,0 +1,101 @@
+"""p(z) of one row: the mixture that a prediction with missing or noisy inputs is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, name_drawn, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
+
+NAN = float("nan")  # a point that is not drawn
+THIN = " Thin lines: the components of the mixture."
+Grid = Float[np.ndarray, "g"]
+
+
+class DensityPlot(Plot):
+    """The predictive density with its components and the truth.
+
+    Args:
+        target: Name of what is predicted.
+        before: What the legend calls the density that this one is compared with; "" where there
+            is neither such a density nor a truth.
+    """
+
+    def __init__(
+        self, target: str = "z", title: str = "Density of one row", before: str = "every band"
+    ) -> None:
+        self.target = target
+        self.curve = columns("grid", "density")
+        self.before = columns("grid", "density")
+        self.parts = columns("xs", "ys")
+        self.truth = columns("truth", "height")
+        plot = new_figure("density", target, f"p({target})", height=340)
+        if before:
+            plot.line("grid", "density", source=self.before, color=GRAY, line_width=1.5,
+                      line_dash=[5, 3], legend_label=before)  # fmt: skip
+        plot.multi_line("xs", "ys", source=self.parts, color=BLUE, line_alpha=0.35)
+        plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)
+        plot.line("grid", "density", source=self.curve, color=BLUE, line_width=2.5,
+                  legend_label=f"p({target})")  # fmt: skip
+        known = {"legend_label": "truth"} if before else {}
+        plot.line("truth", "height", source=self.truth, color=VERMILION, line_width=2, **known)
+        plot.y_range.start = 0
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        grid: Grid,
+        density: Grid,
+        components: Float[np.ndarray, "c g"] | None = None,
+        truth: float | None = None,
+        before: tuple[Grid, Grid] | None = None,
+    ) -> None:
+        """Show a density on a grid.
+
+        Args:
+            grid: Where it is evaluated, in the target's unit.
+            density: Its values, per unit of the target.
+            components: The parts of the mixture, times their weights.
+            truth: The true value, if it may be shown.
+            before: Grid and density with everything measured, to compare with.
+        """
+        update_source(self.curve, grid=grid, density=density)
+        parts = [] if components is None or len(components) < 2 else list(_weighty(components))
+        self.parts.data = {
+            "xs": [np.float32(grid)] * len(parts),
+            "ys": [np.float32(p) for p in parts],
+        }
+        was, height = before if before is not None else ([NAN], [NAN])
+        update_source(self.before, grid=was, density=height)
+        known = [] if truth is None else [truth] * 2
+        update_source(self.truth, truth=known, height=[0, density.max()][: len(known)])
+        name_drawn(self.figures[0])
+        self.describe(self._reading(grid, density, truth) + (THIN if parts else ""))
+
+    def _reading(self, grid: Grid, density: Grid, truth: float | None) -> str:
+        inner = (density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])
+        high = inner & (density[1:-1] > 0.1 * density.max())
+        peaks = max(int(high.sum()), 1)
+        mass = np.cumsum(density) / max(density.sum(), 1e-300)
+        low, top = (float(grid[np.searchsorted(mass, q)]) for q in (0.025, 0.975))
+        wide = max(top - low, 1e-9)
+        places = max(2 - math.floor(math.log10(wide)), 0)  # so that the interval can be told
+        reading = (
+            f"Most likely {self.target} {grid[np.argmax(density)]:.{places}f}, 95% between "
+            f"{low:.{places}f} and {top:.{places}f}, {peaks} peak{'s' if peaks > 1 else ''}"
+        )
+        if truth is None:
+            return reading + "."
+        where = "inside" if low <= truth <= top else "outside"
+        return reading + f"; the truth is {truth:.{places}f}, {where}."
+
+
+def _weighty(components: Float[np.ndarray, "c g"], most: int = 25) -> np.ndarray:
+    """The parts worth drawing, by the height they reach."""
+    height = components.max(axis=1)
+    order = np.argsort(height)[::-1][:most]
+    return components[order[height[order] > 0.01 * height.max()]]

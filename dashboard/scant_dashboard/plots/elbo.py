@@ -1,0 +1,192 @@
+"""The training objective, and the score that selects the parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.events import RangesUpdate, Reset
+from jaxtyping import Float
+
+from scant_dashboard.frame.template import text
+from scant_dashboard.live.run_state import RunState, TraceBuffer
+from scant_dashboard.plots.base import NOTHING, Plot, columns, empty, encode, update_source
+from scant_dashboard.plots.decimate import keep
+from scant_dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
+
+WHAT = (
+    "<details class='quiet'><summary>What is this curve?</summary><p>Training raises the "
+    "objective: how well the model explains the rows that it learns from, in nats, the unit of the "
+    "natural logarithm of a probability. It is the log marginal likelihood, or a bound beneath it "
+    "(the ELBO, evidence lower bound) where the likelihood is intractable. Higher is "
+    "better on the same data; "
+    "on other data it has another scale. The score says which step is kept.</p></details>"
+)
+UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot
+RECENT = 200  # points from which the scatter of estimates is told
+LIMIT = 2000  # points of a curve thinned to its extremes, which is done at twice as many
+
+
+class ElboPlot(Plot):
+    """The curve of the objective with the score beneath it, in the form of a page's trace view.
+
+    It follows the newest step until the visitor zooms; the Follow button takes it up again. A
+    non-finite value is marked by a triangle at its step; a new restart begins a new line.
+
+    Args:
+        objective: What the objective is, with its unit.
+        score: What the score is, with its unit.
+        title: The heading.
+        noisy: Whether the objective is an estimate from a batch, and the score the whole of it: the
+            estimates are then points around the score's line.
+    """
+
+    def __init__(
+        self, objective: str, score: str, title: str = "Objective", noisy: bool = False
+    ) -> None:
+        self.objective, self.score, self.noisy = objective, score, noisy
+        self._drawn = 0  # points of the trace on show
+        self.curve = columns("step", "elbo", "score", name="curve")
+        self.news = columns("step", "elbo", "score", name="news")  # only the browser fills it
+        self.broken = columns("step", "height")
+        self.extent = columns("x", "y", name="extent")
+        update_source(self.extent, **UNIT)
+        units = [_unit(objective), *([_unit(score)] if _unit(score) != _unit(objective) else [])]
+        plot = new_figure("objective", "step", "; dashed: ".join(units), height=340)
+        # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
+        # outside; Bokeh itself stops following when the visitor zooms.
+        corners = plot.scatter("x", "y", source=self.extent, alpha=0)
+        plot.x_range = models.DataRange1d(renderers=[corners], range_padding=0.02)
+        plot.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
+        for source in (self.curve, self.news):
+            if noisy:
+                plot.scatter("step", "elbo", source=source, color=BLUE, size=3.5, alpha=0.75,
+                             line_width=0, legend_label=_bare(objective))  # fmt: skip
+                plot.line("step", "score", source=source, color=GREEN, line_width=2.5,
+                          legend_label=_bare(score))  # fmt: skip
+                continue
+            plot.line("step", "score", source=source, color=GREEN, line_width=1.5,
+                      line_dash=[5, 3], line_alpha=0.9, legend_label=_bare(score))  # fmt: skip
+            plot.line("step", "elbo", source=source, color=BLUE, line_width=2.5,
+                      legend_label=_bare(objective))  # fmt: skip
+        plot.scatter("step", "height", source=self.broken, marker="inverted_triangle", size=14,
+                     color=VERMILION)  # fmt: skip
+        plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0.[00]")
+        quiet_legend(plot, stacked=True)
+        super().__init__(title, plot)
+        self.follow = pmui.Button(label="Follow", variant="outlined", size="small", visible=False)
+        self.follow.js_on_click(args={"plot": plot}, code="plot.reset.emit()")
+        self.follow.on_click(lambda _: self._following(True))
+        plot.on_event(RangesUpdate, lambda _: self._following(False))
+        plot.on_event(Reset, lambda _: self._following(True))
+        self.panel = pn.Column(self.panel, self.follow, text(WHAT), sizing_mode="stretch_width")
+
+    def update(self, trace: TraceBuffer, first: int) -> None:
+        """Show the trace; points `first:` are new, and 0 means that all are."""
+        elbo, score = np.asarray(trace.elbo, float), np.asarray(trace.score, float)
+        step, restart = np.asarray(trace.step), np.asarray(trace.restart)
+        if len(step) == 0:
+            self.clear()
+            return
+        shown = len(self.curve.data["step"])
+        if first == 0 or first != self._drawn or shown + len(step) - first > 2 * LIMIT:
+            self.curve.data = rows(step, elbo, score, restart, 0)
+        elif first < len(step):  # only what is new travels, however long the run is
+            fresh = rows(step, elbo, score, restart, first)
+            self.curve.stream({name: encode(values) for name, values in fresh.items()})
+        self._drawn = len(step)
+        self._mark(step, elbo)
+        self._frame(step)
+        self._read(step, elbo, score, restart)
+
+    def clear(self, run: RunState | None = None) -> None:
+        """Forget the run shown before."""
+        self._drawn = 0
+        empty(self.curve)
+        empty(self.broken)
+        update_source(self.extent, **UNIT)
+        self.describe(NOTHING)
+
+    def _following(self, follows: bool) -> None:
+        self.follow.visible = not follows
+
+    def _mark(self, step: np.ndarray, elbo: np.ndarray) -> None:
+        bad = np.flatnonzero(~np.isfinite(elbo))
+        if len(bad) == len(self.broken.data["step"]):
+            return
+        heights = [_last_finite(elbo[: i + 1]) for i in bad]
+        update_source(self.broken, step=step[bad], height=heights)
+
+    def _frame(self, step: np.ndarray) -> None:
+        low, high = extent(*(np.asarray(self.curve.data[name]) for name in ("elbo", "score")))
+        update_source(self.extent, x=[step[0], step[-1]], y=[low, high])
+
+    def _read(
+        self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray
+    ) -> None:
+        here = restart == restart[-1]
+        reading = f"Step {step[-1]}: {_bare(self.objective)} {elbo[-1]:.3f}"
+        finite = score[here][np.isfinite(score[here])]
+        if len(finite) and self.score != self.objective:
+            reading += f", {_bare(self.score)} {score[-1]:.3f}"
+        if len(finite):
+            reading += f", best {finite.max():.3f}"
+        if self.noisy and (scatter := _scatter(elbo[here][-RECENT:])) is not None:
+            reading += f"; estimates scatter by ± {scatter:.2g} from batch to batch"
+        if restart[-1]:
+            reading += f" (restart {restart[-1] + 1})"
+        bad = np.flatnonzero(~np.isfinite(elbo))
+        if len(bad):
+            reading += f"; not finite at step {step[bad[0]]}"
+        self.describe(reading + ".")
+
+
+def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple[float, float]:
+    """The heights worth showing: all but the steep climb of a restart's first steps.
+
+    The least height is no lower than three times the span of the later nine tenths below the top.
+    """
+    both = np.concatenate([elbo, score])
+    finite = both[np.isfinite(both)]
+    if len(finite) == 0:
+        return 0.0, 1.0
+    high = finite.max()
+    span = high - np.quantile(finite, 0.1)
+    low = max(finite.min(), high - 3 * span) if span > 0 else finite.min()
+    return float(low), float(high)
+
+
+def rows(
+    step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray, first: int
+) -> dict[str, np.ndarray]:
+    """The points from `first` on, thinned, with a gap before each new restart."""
+    chosen = np.union1d(keep(elbo[first:], LIMIT // 2), keep(score[first:], LIMIT // 2)) + first
+    gap = np.flatnonzero(np.diff(restart[chosen], prepend=restart[max(first - 1, 0)]))
+    return {
+        "step": np.insert(step[chosen].astype(np.float32), gap, np.nan),
+        "elbo": np.insert(_finite(elbo[chosen]), gap, np.nan),
+        "score": np.insert(_finite(score[chosen]), gap, np.nan),
+    }
+
+
+def _scatter(values: np.ndarray) -> float | None:
+    """The deviation of a noisy curve about its own course, from its steps' differences."""
+    steps = np.diff(values[np.isfinite(values)])
+    return float(np.median(np.abs(steps)) / 0.6745 / np.sqrt(2)) if len(steps) >= 10 else None
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, np.nan).astype(np.float32)
+
+
+def _last_finite(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite[-1]) if len(finite) else 0.0
+
+
+def _bare(label: str) -> str:
+    return label.split(" (")[0]
+
+
+def _unit(label: str) -> str:
+    return label.split(" (")[1].rstrip(")") if " (" in label else label

@@ -1,0 +1,64 @@
+"""The entropy of class probabilities: its reducible and its irreducible part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from scant_dashboard.plots.base import Plot
+from scant_dashboard.plots.recall import MANY, ROW, TIGHT
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
+
+Rows = Float[np.ndarray, " n"]
+
+
+class EntropyPlot(Plot):
+    """Mean entropy of the predicted classes of each output's held-out rows, in its two parts.
+
+    The mutual information of class and model is what knowing the model would remove, and so what
+    more data of the kind remove (Houlsby et al. 2011).
+    """
+
+    def __init__(self, title: str) -> None:
+        self.bars = models.ColumnDataSource({"output": [], "model": [], "all": []})
+        plot = new_figure("entropy", "mean entropy (nats)", "", height=200,
+                          y_range=models.FactorRange(factors=[]))  # fmt: skip
+        plot.hbar("output", left=0, right="model", height=0.6, source=self.bars, color=BLUE,
+                  fill_alpha=0.8, line_width=0, legend_label="more data would remove")  # fmt: skip
+        plot.hbar("output", left="model", right="all", height=0.6, source=self.bars, color=GRAY,
+                  fill_alpha=0.8, line_width=0, legend_label="would remain")  # fmt: skip
+        plot.x_range.start = 0
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        entropy: Rows,
+        information: Rows,
+        output: Int[np.ndarray, " n"] | Rows,
+        outputs: Sequence[str],
+    ) -> None:
+        """Show the means over n rows; `output` is the output of each."""
+        place = np.asarray(output, int)
+        count = np.maximum(np.bincount(place, minlength=len(outputs)), 1)
+        total, model = (
+            np.bincount(place, weights=part, minlength=len(outputs)) / count
+            for part in (entropy, information)
+        )
+        names = [str(name) for name in outputs]
+        self.bars.data = {"output": names, "model": model, "all": total}
+        plot = self.figures[0]
+        plot.y_range.factors = names[::-1]
+        plot.height = 110 + (ROW if len(names) <= MANY else TIGHT) * len(names)
+        whole, part = float(np.mean(entropy)), float(np.mean(information))
+        self.describe(
+            f"The mean entropy is {whole:.2f} nats, equal to a choice among "
+            f"{np.exp(whole):.1f} equal "
+            f"classes; more data of this kind would remove {part / max(whole, 1e-12):.0%} of it."
+        )
+
+    def clear(self) -> None:
+        self.figures[0].y_range.factors = []
+        super().clear()

@@ -1,0 +1,118 @@
+"""Hinton diagram: a matrix of signed numbers as squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, update_source
+from scant_dashboard.plots.theme import models, new_figure
+
+SIDE = 204  # pixels of the longer side; with the names beside it a phone has room for it
+LETTER = 8  # pixels of a letter of a name, with what keeps it from the next name
+FIELD = "#808080"  # gray, so that white and black weigh the same
+
+
+class HintonPlot(Plot):
+    """White squares are positive, black negative, on gray; area is magnitude over the greatest.
+
+    The gray is a glyph beneath the grid, for a figure's own background gives way to the page's
+    theme.
+
+    Args:
+        title: The heading.
+        row: What a row stands for.
+        column: What a column stands for.
+        what: What the entries are.
+    """
+
+    def __init__(
+        self, title: str, row: str = "row", column: str = "column", what: str = "numbers"
+    ) -> None:
+        self.row, self.column, self.what = row, column, what
+        self.names: list[str] = []
+        self._framed: tuple[object, ...] = ()
+        self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
+        self.squares = models.ColumnDataSource(
+            {"x": [], "y": [], "side": [], "color": [], "value": []}
+        )
+        plot = new_figure("hinton", column, row, x_range=models.Range1d(0, 1),
+                          y_range=models.Range1d(1, 0))  # fmt: skip
+        plot.update(sizing_mode="fixed", width=None, height=None, frame_width=1, frame_height=1)
+        plot.quad(left="left", right="right", bottom="bottom", top="top", source=self.field,
+                  color=FIELD, level="underlay", line_width=0)  # fmt: skip
+        glyph = plot.rect("x", "y", "side", "side", source=self.squares, color="color",
+                          line_width=0)  # fmt: skip
+        tips = [(row, "@y{0}"), (column, "@x{0}"), ("value", "@value{0.0000}")]
+        plot.add_tools(models.HoverTool(renderers=[glyph], tooltips=tips))
+        plot.grid.visible = False
+        super().__init__(title, plot)
+
+    def show(self, matrix: Float[np.ndarray, "r c"], names: Sequence[str] = ()) -> None:
+        """Show a matrix; entries that are not finite are left gray.
+
+        Args:
+            matrix: Its signed entries.
+            names: What rows and columns of a square matrix stand for; numbers without.
+        """
+        self.names = [str(name) for name in names]
+        rows, cols = matrix.shape
+        finite = np.where(np.isfinite(matrix), matrix, 0.0)
+        greatest = np.abs(finite).max()
+        x, y = np.meshgrid(np.arange(1, cols + 1), np.arange(1, rows + 1))
+        side = 0.95 * np.sqrt(np.abs(finite) / greatest) if greatest > 0 else np.zeros_like(finite)
+        self.squares.data = {
+            "x": x.ravel().astype(np.float32),
+            "y": y.ravel().astype(np.float32),
+            "side": side.ravel().astype(np.float32),
+            "value": finite.ravel().astype(np.float32),
+            "color": np.where(finite.ravel() >= 0, "#ffffff", "#000000").tolist(),
+        }
+        self._frame(rows, cols)
+        if greatest == 0:
+            self.describe(f"A {rows} by {cols} matrix of zeros.")
+            return
+        i, j = np.unravel_index(np.argmax(np.abs(finite)), matrix.shape)
+        named = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
+        signs = "White is positive, black negative" if finite.min() < 0 else "All are positive"
+        if i == j and self.row == self.column:
+            where = f"on the diagonal, for {self.row} {named[0]}"
+        elif self.row == self.column:
+            where = f"for {self.row}s {named[0]} and {named[1]}"
+        else:
+            where = f"for {self.row} {named[0]} and {self.column} {named[1]}"
+        self.describe(
+            f"A {rows} by {cols} matrix of {self.what}; the larger a square, the larger its entry. "
+            f"{signs}; the largest entry is {finite[i, j]:.3g}, {where}."
+        )
+
+    def clear(self) -> None:
+        super().clear()
+        self._framed = ()  # the gray went with the squares
+
+    def _frame(self, rows: int, cols: int) -> None:
+        """Set axes; a new ticker has bokeh look through all models of a page, so only at need."""
+        if self._framed == (rows, cols, *self.names):
+            return
+        self._framed = (rows, cols, *self.names)
+        update_source(self.field, left=[0.5], right=[cols + 0.5], bottom=[0.5], top=[rows + 0.5])
+        plot = self.figures[0]
+        plot.x_range.update(start=0.5, end=cols + 0.5)
+        plot.y_range.update(start=rows + 0.5, end=0.5)
+        longer = max(rows, cols)
+        plot.update(frame_width=SIDE * cols // longer, frame_height=SIDE * rows // longer)
+        for axis, n in ((plot.xaxis[0], cols), (plot.yaxis[0], rows)):
+            axis.ticker = (
+                models.FixedTicker(ticks=list(range(1, n + 1))) if n <= 20 else models.BasicTicker()
+            )
+            axis.major_label_overrides = {k + 1: shortened(n) for k, n in enumerate(self.names)}
+        ticks = min(cols, len(self.names), 20 if cols <= 20 else 6)
+        written = ticks * max((len(shortened(n)) for n in self.names), default=0) * LETTER
+        plot.xaxis[0].major_label_orientation = "vertical" if written > SIDE else "horizontal"
+
+
+def shortened(name: str, most: int = 22) -> str:
+    """A name that leaves room for the plot beside it."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"

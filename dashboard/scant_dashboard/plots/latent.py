@@ -1,0 +1,200 @@
+"""Where a model places outputs, or rows of several classes: means with ellipses in a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.fixed_legend import Key, look
+from scant_dashboard.plots.theme import BLUE, GRAY, Figure, models, new_figure
+
+NAMED = 40  # outputs that get their names beside them; more would hide each other
+LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbors along x are set apart
+NONE = "This model has no latent positions."
+HOLDS = 2 * 5.991**0.5  # deviations across the ellipse that holds 95% of a Gaussian in the plane
+
+# The mark follows the pointer at once; the server is sent a few times a second.
+_FOLLOW = """
+const {x, y} = cb_obj
+mark.setv({data: {x: [x], y: [y], name: [''], turn: [0]}}, {sync: false})
+const tell = () => { mark.sent = Date.now(); sent.data = {x: [x], y: [y]} }
+clearTimeout(mark.later)
+const wait = 200 - (Date.now() - (mark.sent ?? 0))
+if (wait > 0) mark.later = setTimeout(tell, wait)
+else tell()
+"""
+
+
+class LatentPlot(Plot):
+    """Outputs at the means of q(h), each with the ellipse that holds 95% of it.
+
+    Of more than two dimensions, the two over which the means spread most are shown.
+    """
+
+    def __init__(self, title: str = "Where the outputs lie") -> None:
+        self.places = columns("x", "y", "width", "height")
+        self.labels = models.ColumnDataSource({"x": [], "y": [], "name": [], "lift": []})
+        # Of equal units, the axes' numbers depend on the width that they leave: it must not move.
+        plot = new_figure("latent", "latent dimension 1", "latent dimension 2", height=300,
+                          match_aspect=True, min_border_left=76)  # fmt: skip
+        plot.ellipse("x", "y", "width", "height", source=self.places, fill_color=BLUE,
+                     fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
+        plot.scatter("x", "y", source=self.places, size=6, color=BLUE)
+        plot.text("x", "y", "name", source=self.labels, text_color=GRAY, text_font_size="12px",
+                  text_align="center", y_offset="lift")  # fmt: skip
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        mean: Float[np.ndarray, "d q"],
+        std: Float[np.ndarray, "d q"],
+        names: Sequence[str] = (),
+    ) -> None:
+        """Show d outputs' places; none where the model has no such thing."""
+        if not mean.size:
+            self.clear()
+            self.alt = NONE  # the corners of a figure without data stay
+            return
+        if mean.shape[1] == 1:
+            mean, std = (np.column_stack([a, np.zeros(len(a))]) for a in (mean, std))
+        order = np.sort(np.argsort(-mean.std(axis=0), kind="stable")[:2])
+        x, y = mean[:, order].T
+        width, height = HOLDS * std[:, order].T
+        update_source(self.places, x=x, y=y, width=width, height=height)
+        named = [str(n) for n in names][: NAMED if len(mean) <= NAMED else 0]
+        rank = np.argsort(np.argsort(x, kind="stable"), kind="stable")[: len(named)]
+        self.labels.data = {
+            "x": x[: len(named)],
+            "y": y[: len(named)],
+            "name": named,
+            "lift": [LIFTS[k % len(LIFTS)] for k in rank],
+        }
+        plot = self.figures[0]
+        for axis, dimension in zip((plot.xaxis[0], plot.yaxis[0]), order):
+            axis.axis_label = f"latent dimension {dimension + 1}"
+        self.describe(_reading(np.column_stack([x, y]), std[:, order], [str(n) for n in names]))
+
+
+def _reading(
+    places: Float[np.ndarray, "d 2"], std: Float[np.ndarray, "d 2"], names: Sequence[str]
+) -> str:
+    if len(places) < 2:
+        return "There is only one output."
+    apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1))
+    np.fill_diagonal(apart, np.inf)
+    i, j = np.unravel_index(int(np.argmin(apart)), apart.shape)
+    messages = [names[k] if k < len(names) else f"output {k + 1}" for k in (int(i), int(j))]
+    widest = int(np.argmax(std.prod(axis=1)))
+    vague = names[widest] if widest < len(names) else f"output {widest + 1}"
+    return (
+        f"{len(places)} outputs; the closest two are {messages[0]} and {messages[1]}, "
+        f"{apart[i, j]:.2g} apart; the position of {vague} is most uncertain. Ellipses are 95% "
+        "regions of the positions."
+    )
+
+
+ROWS = ("x", "y", "width", "height", "color", "marker", "group")
+
+
+class ClassesPlot(Plot):
+    """Rows at the means of q(x), by class in color and marker, with ellipses that hold 95%.
+
+    Args:
+        title: The heading.
+        name: What its saved files are called.
+        pick: Called with the place where the visitor clicked, or to which they drag the mark.
+        height: Pixels.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        name: str = "latent",
+        pick: Callable[[float, float], None] | None = None,
+        height: int = 320,
+    ) -> None:
+        self.rows = models.ColumnDataSource({n: [] for n in ROWS})
+        self.mark = models.ColumnDataSource({n: [] for n in ("x", "y", "name", "turn")})
+        self._turn = 0
+        plot = new_figure(name, height=height)
+        plot.ellipse("x", "y", "width", "height", source=self.rows, fill_color="color",
+                     fill_alpha=0.04, line_color="color", line_alpha=0.14)  # fmt: skip
+        dots = plot.scatter("x", "y", source=self.rows, size=7, fill_color="color",
+                            line_color="color", fill_alpha=0.65, marker="marker")  # fmt: skip
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips="@group"))
+        for size, width, color in ((20, 6, "#ffffff"), (20, 3, "#000000")):
+            plot.scatter("x", "y", source=self.mark, size=size, marker="circle_cross",
+                         fill_alpha=0, line_color=color, line_width=width)  # fmt: skip
+        plot.text("x", "y", "name", source=self.mark, text_color=GRAY, text_font_size="12px",
+                  x_offset=14, y_offset=-8)  # fmt: skip
+        self.key = Key(plot)
+        if pick is not None:
+            self._follow(plot, pick)
+        super().__init__(title, plot)
+
+    def _follow(self, plot: Figure, pick: Callable[[float, float], None]) -> None:
+        self.sent = models.ColumnDataSource({"x": [], "y": []})  # only the browser writes to it
+        code = models.CustomJS(args={"mark": self.mark, "sent": self.sent}, code=_FOLLOW)
+        for event in ("tap", "pan"):
+            plot.js_on_event(event, code)
+        self.sent.on_change("data", lambda _attr, _old, new: pick(new["x"][0], new["y"][0]))
+
+    def show(
+        self,
+        mean: Float[np.ndarray, "n 2"],
+        std: Float[np.ndarray, "n 2"],
+        label: Int[np.ndarray, " n"],
+        classes: Sequence[str],
+        axes: tuple[str, str],
+    ) -> None:
+        """Show n rows of some classes on two axes, the rarest class over the others."""
+        count = np.bincount(label, minlength=len(classes))
+        order = np.argsort(-count[label], kind="stable")
+        x, y = mean[order].T
+        width, height = HOLDS * std[order].T
+        of = [int(c) for c in label[order]]
+        update_source(
+            self.rows,
+            x=x,
+            y=y,
+            width=width,
+            height=height,
+            color=[look(c)[0] for c in of],
+            marker=[look(c)[1] for c in of],
+            group=[str(classes[c]) for c in of],
+        )
+        self.key.name([str(name) if c in of else "" for c, name in enumerate(classes)])
+        plot = self.figures[0]
+        for axis, message in zip((plot.xaxis[0], plot.yaxis[0]), axes):
+            if axis.axis_label != message:
+                axis.axis_label = message
+        self.describe(_apart(mean, label, classes))
+
+    def points(self, places: Float[np.ndarray, "m 2"], names: Sequence[str] = ("",)) -> None:
+        """Set the marks; the turn makes them news even where the server last had them there."""
+        self._turn += 1
+        x, y = (column.tolist() for column in np.asarray(places, float).T)
+        self.mark.data = {"x": x, "y": y, "name": list(names), "turn": [self._turn] * len(x)}
+
+
+def _apart(
+    places: Float[np.ndarray, "n 2"], label: Int[np.ndarray, " n"], classes: Sequence[str]
+) -> str:
+    """How many rows of each class, and how far their middles are apart, in deviations of rows."""
+    observed = [c for c in range(len(classes)) if (label == c).any()]
+    counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in observed[:3])
+    more = f" and {len(observed) - 3} more classes" if len(observed) > 3 else ""
+    message = f"Rows: {counted}{more}, each with its 95% ellipse"
+    if len(observed) < 2:
+        return f"{message}."
+    rare = min(observed, key=lambda c: int((label == c).sum()))
+    own, others = places[label == rare], places[label != rare]
+    spread = np.sqrt((own.var(0) + others.var(0)) / 2)
+    gap = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
+    return (
+        f"{message}; the mean of {classes[rare]} is {gap:.1f} deviations from the mean of the "
+        "others."
+    )

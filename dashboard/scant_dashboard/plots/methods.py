@@ -1,0 +1,113 @@
+"""One figure of merit by method, over several splits of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from scant_dashboard.plots.base import Plot
+from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure
+
+ROW = 34  # pixels of a method
+LOWER = ("NMSE", "NLPD", "RMSE", "SMSE", "SNLP", "ECE")  # of these, less is better
+SURE = 0.05  # of a paired test
+
+
+class MethodsPlot(Plot):
+    """Methods down, the score across: a small dot a split, a large one with ± 1 deviation."""
+
+    def __init__(self, title: str = "Beside other methods") -> None:
+        self.dots = models.ColumnDataSource(
+            {"method": [], "value": [], "low": [], "high": [], "color": [], "marker": []}
+        )
+        self.splits = models.ColumnDataSource({"method": [], "value": [], "color": []})
+        plot = new_figure("methods", "", "", height=200, y_range=models.FactorRange(factors=[]))
+        plot.scatter("value", "method", source=self.splits, size=5, color="color", alpha=0.5)
+        plot.segment("low", "method", "high", "method", source=self.dots, line_color="color",
+                     line_width=3, line_alpha=0.5)  # fmt: skip
+        drawn = plot.scatter("value", "method", source=self.dots, marker="marker", size=12,
+                             color="color")  # fmt: skip
+        tips = [("", "@method"), ("", "@value{0.000} (@low{0.000} to @high{0.000})")]
+        plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+        plot.xgrid.visible = True
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        scores: Float[np.ndarray, "m r"],
+        p: Float[np.ndarray, " m"],
+        methods: Sequence[str],
+        score: str,
+    ) -> None:
+        """Show scores.
+
+        Args:
+            scores: Of m methods on r splits, the run's own model first; NaN where there is none.
+            p: Of a paired t-test of it against each; NaN where there is none.
+            methods: Their names.
+            score: What the score is called.
+        """
+        have = [i for i, row in enumerate(scores) if np.isfinite(row).any()]
+        names = [str(methods[i]) for i in have]
+        mean = np.array([np.nanmean(scores[i]) for i in have])
+        spread = np.array(
+            [np.nanstd(row, ddof=1) if np.isfinite(row).sum() > 1 else 0 for row in scores[have]]
+        )
+        colors = [VERMILION if i else BLUE for i in have]
+        self.dots.data = {
+            "method": names,
+            "value": mean,
+            "low": mean - spread,
+            "high": mean + spread,
+            "color": colors,
+            "marker": ["diamond" if i else "circle" for i in have],
+        }
+        each = [(n, float(v), c) for n, i, c in zip(names, have, colors) for v in scores[i]]
+        kept = [one for one in each if np.isfinite(one[1])]
+        self.splits.data = dict(
+            zip(("method", "value", "color"), map(list, zip(*kept)), strict=False)
+        )
+        less = score.split(" ")[0] in LOWER
+        plot = self.figures[0]
+        plot.y_range.factors = names[::-1]
+        plot.height = 90 + ROW * len(names)
+        plot.xaxis.axis_label = f"{score} ({'less' if less else 'more'} is better)"
+        order = np.argsort(mean if less else -mean, kind="stable")
+        self.describe(
+            _ranked(names, mean, spread, order, score) + _tested(names, p[have], scores.shape[1])
+        )
+
+    def clear(self) -> None:
+        self.figures[0].y_range.factors = []
+        super().clear()
+
+
+def _ranked(
+    names: Sequence[str],
+    mean: Float[np.ndarray, " m"],
+    spread: Float[np.ndarray, " m"],
+    order: Int[np.ndarray, " m"],
+    score: str,
+) -> str:
+    if len(names) < 2:
+        return "No other method was fitted to the same rows."
+    messages = [
+        f"{names[i]} {mean[i]:.3f}" + (f" ± {spread[i]:.3f}" if spread[i] else "") for i in order
+    ]
+    return f"{score}, best first: {', '.join(messages)}."
+
+
+def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> str:
+    """From which methods a paired t-test over the splits tells the run's own."""
+    lines = [f"{n} (p {v:.2g})" for n, v in zip(names, p) if v < SURE]
+    rest = [n for n, v in zip(names, p) if v >= SURE]
+    if not lines and not rest:
+        return ""
+    reading = f" Over {splits} splits a paired t-test separates {names[0]} from {', '.join(lines)}"
+    if not lines:
+        reading = f" Over {splits} splits a paired t-test separates {names[0]} from none of them"
+    elif rest:
+        reading += f", not from {', '.join(rest)}"
+    return reading + "."

@@ -1,0 +1,80 @@
+"""The predicted survival time of one patient, and the prediction of each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
+
+Times = Float[np.ndarray, " t"]
+
+
+class PatientPlot(Plot):
+    """A patient's survival function, the median with its interval, his samples, what happened."""
+
+    target = "time"
+
+    def __init__(self, title: str) -> None:
+        self.curve = columns("x", "y")
+        self.median = columns("x", "y", "low", "high")
+        self.samples = columns("x", "y")
+        self.truth = columns("x", "y")
+        plot = new_figure("patient", "time", "survival probability", height=320,
+                          y_range=models.Range1d(-0.12, 1.02))  # fmt: skip
+        plot.line("x", "y", source=self.curve, color=BLUE, line_width=2.5,
+                  legend_label="predicted")  # fmt: skip
+        plot.segment("low", "y", "high", "y", source=self.median, color=BLUE, line_width=4,
+                     line_alpha=0.5)  # fmt: skip
+        plot.scatter("x", "y", source=self.median, size=12, color=BLUE,
+                     legend_label="median, 95%")  # fmt: skip
+        plot.scatter("x", "y", source=self.samples, size=11, marker="dash", angle=np.pi / 2,
+                     color=GRAY, line_width=2, legend_label="a sample's")  # fmt: skip
+        plot.line("x", "y", source=self.truth, color=GREEN, line_width=3, line_dash=[6, 3],
+                  legend_label="what happened")  # fmt: skip
+        plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
+        plot.yaxis.ticker = [0, 0.25, 0.5, 0.75, 1]
+        plot.xgrid.visible = True
+        plot.x_range.start = 0
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        who: str,
+        median: tuple[float, float, float],
+        samples: Float[np.ndarray, " m"],
+        curve: tuple[Times, Times],
+        truth: float,
+        died: bool,
+    ) -> None:
+        """Show one patient.
+
+        Args:
+            who: The name.
+            median: The predicted time, and the ends of its interval of 95%.
+            samples: The time that each of m samples says.
+            curve: Times, and the probability of survival beyond each.
+            truth: When the patient died or was last seen; NaN where nobody knows.
+            died: Whether that was death.
+        """
+        update_source(self.curve, x=curve[0], y=curve[1])
+        update_source(self.median, x=median[:1], y=[0.5], low=median[1:2], high=median[2:])
+        update_source(self.samples, x=samples, y=np.full(len(samples), -0.06))
+        known = bool(np.isfinite(truth))
+        update_source(self.truth, x=[truth] * 2 if known else [], y=[-0.12, 1.02] if known else [])
+        time, low, high = (f"{v:.3g}" for v in median)
+        m = len(samples)
+        reading = (
+            f"{who}: {time} predicted, between {low} and {high} with 95%, from {m} "
+            f"{'sample' if m == 1 else 'samples'}"
+        )
+        if m > 1:
+            reading += f" that say {samples.min():.3g} to {samples.max():.3g}"
+        if known:
+            reading += f"; {'died at' if died else 'alive when last seen, at'} {truth:.3g}"
+        if known and died:
+            inside = median[1] <= truth <= median[2]
+            reading += ", within the interval" if inside else ", outside the interval"
+        self.describe(reading + ".")

@@ -1,0 +1,115 @@
+"""All rows of a pool in a plane, colored by the predicted probability, queries marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from scant_dashboard.plots.base import KEPT, Plot, columns, empty, update_source
+from scant_dashboard.plots.theme import (
+    DEVIATION,
+    GRAY,
+    GREEN,
+    color_bar,
+    models,
+    new_figure,
+    quiet_legend,
+)
+
+# Of the classes' labels; classes beyond share the last.
+SHAPES = ("square", "triangle", "circle", "diamond", "inverted_triangle", "hex", "star", "plus")
+
+
+class PoolPlot(Plot):
+    """A dot a row; a shape of its class round each labeled one; a cross on those asked next.
+
+    Args:
+        title: The heading.
+        pick: Called with the number of a row that the visitor clicked.
+    """
+
+    def __init__(self, title: str, pick: Callable[[int], None] | None = None) -> None:
+        self.rows = columns("x", "y", "p", "row")
+        self.given = [columns("x", "y") for _ in SHAPES]
+        self.next = columns("x", "y")
+        plot = new_figure("pool", "first principal component", "second principal component",
+                          height=380, tools="tap" if pick else "")  # fmt: skip
+        self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        dots = plot.scatter("x", "y", source=self.rows, size=6, line_color=None,
+                            fill_color={"field": "p", "transform": self.colors}, fill_alpha=0.75,
+                            nonselection_fill_alpha=0.75)  # fmt: skip
+        for source, shape in zip(self.given, SHAPES):
+            plot.scatter("x", "y", source=source, marker=shape, size=13, fill_alpha=0,
+                         line_color=GRAY, line_width=2)  # fmt: skip
+        plot.scatter("x", "y", source=self.next, marker="x", size=13, line_color=GREEN,
+                     line_width=3)  # fmt: skip
+        none = models.ColumnDataSource({"x": [np.nan], "y": [np.nan]}, tags=[KEPT])
+        looks = [(shape, GRAY) for shape in SHAPES] + [("x", GREEN)]
+        self.items = [
+            models.LegendItem(
+                label={"value": message},
+                renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
+                                        line_color=color, line_width=2)],
+            )
+            for (marker, color), message in zip(looks, [*[""] * len(SHAPES), "queried next"])
+        ]  # fmt: skip
+        plot.add_layout(models.Legend(items=self.items))
+        quiet_legend(plot)
+        plot.legend[0].update(click_policy="none", ncols=2)
+        self.bar = color_bar(plot, self.colors, "probability")
+        tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        if pick:
+            self.rows.selected.on_change(
+                "indices", lambda _attr, _old, new: pick(int(self.rows.data["row"][new[0]]))
+                if new else None
+            )  # fmt: skip
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        xy: Float[np.ndarray, "n 2"],
+        p: Float[np.ndarray, " n"],
+        rows: Int[np.ndarray, " n"],
+        given: Sequence[Sequence[int]],
+        queue: Sequence[int],
+        classes: Sequence[str],
+        sought: str,
+    ) -> None:
+        """Show n rows.
+
+        Args:
+            xy: Their places.
+            p: Their probability of the class of interest.
+            rows: Their numbers in the table.
+            given: Of each class, numbers of the rows that are labeled so.
+            queue: Those asked next.
+            classes: Their names.
+            sought: The class of interest.
+        """
+        at = {int(row): i for i, row in enumerate(rows)}
+        update_source(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
+        last = len(SHAPES) - 1
+        shaped: list[list[int]] = [list(some) for some in given[:last]]
+        shaped += [[row for some in given[last:] for row in some]]
+        shaped += [[] for _ in range(len(SHAPES) - len(shaped))]
+        names = [*classes[:last], ", ".join(classes[last:])]
+        for source, some in zip((*self.given, self.next), (*shaped, queue)):
+            places = [at[int(r)] for r in some if int(r) in at]
+            if places:
+                update_source(source, x=xy[places, 0], y=xy[places, 1])
+            else:
+                empty(source)
+        for item, name in zip(self.items, names):
+            item.label = {"value": f"labeled {name}"}
+        for item, some in zip(self.items, (*shaped, queue)):
+            item.visible = len(some) > 0
+        self.bar.title = f"p, the probability of {sought}"
+        many = sum(map(len, given))
+        unsure = int(np.sum(np.abs(p - 0.5) < 0.25))
+        self.describe(
+            f"{many} of {len(p):,} patches are labeled; {int(np.sum(p > 0.5)):,} of all "
+            f"have p({sought}) above one half, and {unsure:,} are between 0.25 and 0.75."
+        )

@@ -1,0 +1,81 @@
+"""Precision against recall of several methods, each marked at a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, empty, update_source
+from scant_dashboard.plots.fixed_legend import Key, look, width
+from scant_dashboard.plots.theme import GRAY, models, new_figure
+
+
+class PrecisionRecallPlot(Plot):
+    """A curve a method, the first one bold; the dotted line is what guessing comes to."""
+
+    def __init__(self, title: str = "What a threshold trades", height: int = 420) -> None:
+        self.curves = models.ColumnDataSource(
+            {n: [] for n in ("recall", "precision", "color", "dash", "width")}
+        )
+        self.marks = models.ColumnDataSource(
+            {n: [] for n in ("recall", "precision", "color", "marker", "method", "threshold")}
+        )
+        self.guess = columns("x", "y")
+        plot = new_figure("precision_recall", "recall: share of the rare class found",
+                          "precision: share of correct positives", height=height,
+                          x_range=models.Range1d(0, 1.02),
+                          y_range=models.Range1d(0, 1.02))  # fmt: skip
+        plot.line("x", "y", source=self.guess, color=GRAY, line_dash="dotted", line_width=2)
+        plot.multi_line("recall", "precision", source=self.curves, line_color="color",
+                        line_dash="dash", line_width="width", line_alpha=0.9)  # fmt: skip
+        dots = plot.scatter("recall", "precision", source=self.marks, size=11, color="color",
+                            marker="marker", line_color=GRAY)  # fmt: skip
+        tips = [("method", "@method"), ("threshold", "@threshold{0.000}"),
+                ("recall", "@recall{0%}"), ("precision", "@precision{0%}")]  # fmt: skip
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        for axis in plot.axis:
+            axis.formatter = models.NumeralTickFormatter(format="0%")
+        self.key = Key(plot, lines=True, stacked=True)
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        curves: Float[np.ndarray, "m 3 t"],
+        methods: Sequence[str],
+        share: float,
+    ) -> None:
+        """Show the curves of m methods.
+
+        Args:
+            curves: Threshold, precision and recall along t places of each.
+            methods: Their names, that of the run's own model first.
+            share: Of the rare class among the rows: the precision of guessing.
+        """
+        every = range(len(methods))
+        self.curves.data = {
+            "recall": [c[2] for c in curves],
+            "precision": [c[1] for c in curves],
+            "color": [look(k)[0] for k in every],
+            "dash": [look(k)[2] for k in every],
+            "width": [width(k) for k in every],
+        }
+        self.key.name(methods)
+        update_source(self.guess, x=[0, 1.02], y=[share, share])
+        empty(self.marks)
+        self.describe(f"Precision against recall of {len(methods)} methods.")
+
+    def mark(self, at: Float[np.ndarray, "m 3"], methods: Sequence[str], reading: str) -> None:
+        """Mark a place on each curve: its threshold, precision and recall."""
+        every = range(len(methods))
+        update_source(
+            self.marks,
+            recall=at[:, 2],
+            precision=at[:, 1],
+            color=[look(k)[0] for k in every],
+            marker=[look(k)[1] for k in every],
+            method=[str(m) for m in methods],
+            threshold=at[:, 0],
+        )
+        self.describe(f"{reading} Dotted: random guessing.")

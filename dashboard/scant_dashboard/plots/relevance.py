@@ -1,0 +1,106 @@
+"""Relevance of basis functions, features or dimensions, as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
+
+
+class BasisPlot(Plot):
+    """Each basis function's share of the signal, greatest first; ARD switched off the tail."""
+
+    def __init__(
+        self,
+        title: str = "Basis functions at work",
+        what: str = "basis functions",
+        of: str = "signal",
+    ) -> None:
+        self._what, self._of = what, of
+        self.bars = columns("rank", "share")
+        name = what.split(" ")[0]
+        plot = new_figure(name, f"{what}, sorted", f"share of the {of}", height=300)
+        plot.vbar("rank", 0.8, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
+        plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
+        plot.y_range.start = 0
+        super().__init__(title, plot)
+
+    def show(self, share: Float[np.ndarray, "m"]) -> None:
+        """Show m shares that sum to one."""
+        ordered = np.sort(share)[::-1]
+        update_source(self.bars, rank=np.arange(1, len(share) + 1), share=ordered)
+        needed = int(np.searchsorted(np.cumsum(ordered), 0.9 * ordered.sum()) + 1)
+        self.describe(f"{needed} of {len(share)} {self._what} account for 90% of the {self._of}.")
+
+
+class FeaturePlot(Plot):
+    """Each feature's share of the sensitivity, by name."""
+
+    def __init__(self, title: str = "Features that matter") -> None:
+        self.bars = models.ColumnDataSource({"name": [], "share": []})
+        plot = new_figure("features", "share of the sensitivity", "", height=300,
+                          y_range=models.FactorRange(),
+                          x_range=models.Range1d(0, 1))  # fmt: skip
+        plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
+        plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
+        plot.ygrid.visible = False
+        super().__init__(title, plot)
+
+    def show(self, share: Float[np.ndarray, "d"], names: Sequence[str]) -> None:
+        """Show d shares with the features' names; where names are missing they are numbered."""
+        labels = [*names, *(f"feature {i + 1}" for i in range(len(names), len(share)))][
+            : len(share)
+        ]
+        if list(self.figures[0].y_range.factors) != labels[::-1]:
+            self.figures[0].y_range.factors = labels[::-1]
+            self.figures[0].height = max(300, 18 * len(labels) + 70)
+        self.figures[0].x_range.end = 1.05 * max(float(share.max()), 0.01)
+        self.bars.data = {"name": labels, "share": share.astype(np.float32)}
+        first, *others = np.argsort(share)[::-1][:2]
+        reading = f"Most sensitive to {labels[first]} ({share[first]:.0%})"
+        self.describe(
+            reading + "".join(f", then {labels[i]} ({share[i]:.0%})" for i in others) + "."
+        )
+
+
+class DimensionsPlot(Plot):
+    """ARD relevance of a latent space's dimensions, shared ones before those of a class's own."""
+
+    KINDS = (("shared", BLUE), ("private", VERMILION))
+
+    def __init__(self, title: str = "Dimensions that matter") -> None:
+        self.bars = [columns("dimension", "relevance") for _ in self.KINDS]
+        plot = new_figure("relevance", "latent dimension", "relevance\n(1 / lengthscale²)")
+        for source, (kind, color) in zip(self.bars, self.KINDS):
+            plot.vbar("dimension", 0.8, "relevance", source=source, color=color, fill_alpha=0.85,
+                      line_width=0, legend_label=kind)  # fmt: skip
+        plot.y_range.start = 0
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(self, relevance: Float[np.ndarray, " q"], shared: int) -> None:
+        """Show q relevances; the first `shared` are of the shared dimensions."""
+        place = np.arange(1, len(relevance) + 1)
+        for source, part in zip(self.bars, (slice(None, shared), slice(shared, None))):
+            update_source(source, dimension=place[part], relevance=relevance[part])
+        names = [
+            f"{kind} {i + 1}"
+            for kind, many in (("shared", shared), ("private", len(relevance) - shared))
+            for i in range(many)
+        ]
+        axis = self.figures[0].xaxis[0]
+        labels = {i + 1: f"{n[0]}{n.split()[1]}" for i, n in enumerate(names)}
+        if axis.major_label_overrides != labels:
+            axis.ticker = models.FixedTicker(ticks=place.tolist())
+            axis.major_label_overrides = labels
+        top = float(np.max(relevance, initial=0.0)) or 1.0
+        working = [n for n, r in zip(names, relevance) if r > 0.05 * top]
+        best = names[int(np.argmax(relevance))]
+        self.describe(
+            f"{len(working)} of {len(names)} dimensions have more than a twentieth of the largest "
+            f"relevance, that of {best}."
+        )

@@ -1,0 +1,81 @@
+"""Can stated probabilities be trusted? Accuracy against confidence (Guo et al. 2017, ICML)."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
+
+
+class ReliabilityPlot(Plot):
+    """Share of right answers in bins of confidence; the diagonal is right. Bars: share of rows."""
+
+    def __init__(self, title: str = "Can its probabilities be trusted?") -> None:
+        self.points = columns("confidence", "accuracy", "low", "high", "rows")
+        self.bars = columns("left", "right", "share")
+        plot = new_figure(
+            "reliability",
+            "predicted probability",
+            "share correct",
+            x_range=models.Range1d(0, 1.02),
+            y_range=models.Range1d(0, 1.02),
+        )
+        plot.quad("left", "right", "share", 0, source=self.bars, color=GRAY, fill_alpha=0.35,
+                  line_width=0, legend_label="share of the rows")  # fmt: skip
+        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GRAY, line_width=1.5,
+                                     level="underlay"))  # fmt: skip
+        plot.segment("confidence", "low", "confidence", "high", source=self.points, color=BLUE,
+                     line_width=2)  # fmt: skip
+        dots = plot.scatter("confidence", "accuracy", source=self.points, size=10, color=BLUE,
+                            legend_label="observed (line: 95% interval)")  # fmt: skip
+        tips = [
+            ("predicted", "@confidence{0.0%}"),
+            ("correct", "@accuracy{0.0%}"),
+            ("rows", "@rows{0}"),
+        ]
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        for axis in plot.axis:
+            axis.formatter = models.NumeralTickFormatter(format="0%")
+        quiet_legend(plot, stacked=True)
+        super().__init__(title, plot)
+
+    def show(self, bins: Float[np.ndarray, "3 b"], of: str = "") -> None:
+        """Show bins: mean confidence, accuracy, number of rows; empty ones are left out.
+
+        Args:
+            bins: Of the class that each row is put into, or of one class.
+            of: That one class: how often it comes true, where else it is how often one is right.
+        """
+        x, y = self.figures[0].xaxis[0], self.figures[0].yaxis[0]
+        x.axis_label = f"predicted probability of {of}" if of else "predicted probability"
+        y.axis_label = f"share of {of}" if of else "share correct"
+        count = np.nan_to_num(bins[2])
+        edges = np.linspace(0, 1, len(count) + 1)
+        total = max(count.sum(), 1)
+        update_source(self.bars, left=edges[:-1], right=edges[1:], share=count / total)
+        confidence, accuracy, n = bins[:, count > 0]
+        half = 1.96 * np.sqrt((accuracy * (1 - accuracy) + 1 / (4 * n)) / n)  # not 0 at 0 or 1
+        update_source(self.points, confidence=confidence, accuracy=accuracy, rows=n,
+            low=np.clip(accuracy - half, 0, 1), high=np.clip(accuracy + half, 0, 1))  # fmt: skip
+        if not len(n):
+            self.describe("No row was held out.")
+            return
+        error = float((n * np.abs(confidence - accuracy)).sum() / total)
+        mean, right = float((n * confidence).sum() / total), float((n * accuracy).sum() / total)
+        if of:
+            self.describe(
+                f"{total:,.0f} held-out rows: the mean probability of {of} is {mean:.0%}, the "
+                f"share {right:.0%}; the expected calibration error is {error:.1%}."
+            )
+            return
+        verdict = (
+            "overconfident" if mean > right + 0.03
+            else "underconfident" if mean < right - 0.03
+            else "well calibrated on average"
+        )  # fmt: skip
+        self.describe(
+            f"{total:,.0f} held-out rows: mean confidence {mean:.0%}, accuracy {right:.0%}, "
+            f"{verdict}; the expected calibration error is {error:.1%}."
+        )

@@ -1,0 +1,334 @@
+"""Small multiples of curves: outputs down, their replicas across, all in one figure.
+
+A figure a cell would be forty Bokeh models a cell; here a cell is a place in one figure's plane,
+and what is drawn in it is moved there. So a grid of any size costs what a single plot costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import panel as pn
+from bokeh.events import Tap
+from jaxtyping import Bool, Float, Int
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    GREEN,
+    VERMILION,
+    models,
+    new_figure,
+    quiet_legend,
+)
+
+Curves = Float[np.ndarray, "s r g"]
+Rows = Float[np.ndarray, " n"]
+Places = Int[np.ndarray, " n"]
+
+ACROSS, DOWN = (
+    0.08,
+    0.34,
+)  # gaps between cells, in cells; the name of a replica stands in the latter
+ROW = 96  # pixels of a cell's height
+LEAST_WIDTH = 100  # pixels of a cell; a narrower page scrolls the grid sideways
+BAND_Y, BAND_F = "95% of new measurements y", "95% for the curve f"
+SHARED = "shared by the replicas, g"
+MEAN, TRAINED, HELD = "mean", "training points", "held out"
+ROOM = 0.2  # of a row's range of values, left free above and below its data
+CURVES = ("u", "mean", "shared", "f_lo", "f_hi", "y_lo", "y_hi")
+SCROLL = """
+:host { overflow-x: auto !important; overflow-y: hidden !important; max-height: none !important;
+  min-width: 0; max-width: 100%; }
+"""
+
+
+class ReplicaGrid(Plot):
+    """Means with the band of the curve f inside the band of new measurements y (Ma 2023, 5.14).
+
+    Each row has a scale of its own, from its data; what leaves a cell is cut off at its edge.
+
+    Args:
+        title: The heading.
+        row_height: Pixels.
+        pick: Called with (row, replica) of a cell that the visitor clicked.
+        legend: Whether it says what its colors mean.
+        rows: What its rows are. Rows of anything but outputs show the same points each.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        row_height: int = ROW,
+        pick: Callable[[int, int], None] | None = None,
+        legend: bool = True,
+        rows: str = "outputs",
+    ) -> None:
+        self.row_height, self.rows_are = row_height, rows
+        self.rows: list[str] = []
+        self.replicas: list[list[str]] = []
+        self._x = (0.0, 1.0)
+        self._y = np.empty((0, 2))
+        self._points: tuple[np.ndarray, ...] = (np.empty(0),) * 5
+        self.curves, self.points, self.held = (columns(*c) for c in (CURVES, ("u", "v"), "uv"))
+        self.cells = columns("left", "right", "bottom", "top")
+        self.chosen = columns("left", "right", "bottom", "top")
+        self.labels = models.ColumnDataSource({"u": [], "v": [], "text": []})
+        plot = _figure(self, legend)
+        if pick is not None:
+            plot.on_event(Tap, lambda event: self._tapped(event, pick))
+        super().__init__(title, plot)
+        self.panel = pn.Column(
+            self.panel, stylesheets=[SCROLL], sizing_mode="stretch_width", margin=0
+        )
+
+    @staticmethod
+    def tall(rows: int, row_height: int = ROW) -> int:
+        """Pixels that a grid of so many rows takes, its axis and legend with it."""
+        return round(row_height * rows * (1 + DOWN)) + 110
+
+    def lay(
+        self,
+        rows: Sequence[str],
+        replicas: Sequence[Sequence[str]],
+        x: Rows,
+        y: Rows,
+        row: Places,
+        replica: Places,
+        held: Bool[np.ndarray, " n"],
+        span: tuple[float, float] | None = None,
+    ) -> None:
+        """Make the cells and put the data in them.
+
+        Args:
+            rows: Their names.
+            replicas: Names of each row's replicas.
+            x: Inputs of n data points.
+            y: Their values; NaN where only a place is known.
+            row: Which row each is of.
+            replica: Which of its replicas.
+            held: Whether it was kept out of training.
+            span: Least and greatest input; None: those of the data.
+        """
+        self.rows, self.replicas = list(rows), [list(names) for names in replicas]
+        low, high = span or ((float(x.min()), float(x.max())) if len(x) else (0.0, 1.0))
+        self._x = (low, high if high > low else low + 1.0)
+        self._y = np.array([_range(y[(row == i) & np.isfinite(y)]) for i in range(len(rows))])
+        self._points = (x, y, row, replica, held)
+        u, v = self._place(x, y, row, replica)
+        update_source(self.points, u=u[~held], v=v[~held])
+        update_source(self.held, u=u[held], v=v[held])
+        self._frame()
+
+    def show(
+        self,
+        grid: Float[np.ndarray, " g"],
+        mean: Curves,
+        std_f: Curves,
+        std_y: Curves,
+        shared: Float[np.ndarray, "s g"] | None = None,
+    ) -> None:
+        """Show each cell's curve; cells of means that are not finite stay empty."""
+        parts: list[np.ndarray] = []
+        for i, names in enumerate(self.replicas):
+            for j in range(len(names)):
+                if np.isfinite(mean[i, j]).all():
+                    g = np.full(len(grid), np.nan) if shared is None else shared[i]
+                    values = np.stack([mean[i, j], g, *_band(mean[i, j], std_f[i, j]),
+                                       *_band(mean[i, j], std_y[i, j])])  # fmt: skip
+                    parts.append(self._cell(grid, values, i, j))
+        joined = np.concatenate(parts, axis=1) if parts else np.empty((len(CURVES), 0))
+        update_source(self.curves, **dict(zip(CURVES, joined)))
+        self._explain(std_f, std_y, shared)
+        self.describe(self._reading(grid, mean, std_f, std_y))
+
+    def choose(self, row: int | None, replica: int = 0) -> None:
+        """Mark one cell, or none."""
+        cells = [] if row is None else [self._cell_at(row, replica)]
+        left, right, bottom, top = np.array(cells).reshape(-1, 4).T
+        update_source(self.chosen, left=left, right=right, bottom=bottom, top=top)
+
+    def clear(self) -> None:
+        super().clear()
+        self.rows, self.replicas = [], []
+
+    def _explain(self, std_f: Curves, std_y: Curves, shared: object) -> None:
+        """Name in the legend what is drawn, and nothing else."""
+        drawn = {
+            BAND_Y: np.isfinite(std_y).any(),
+            BAND_F: np.isfinite(std_f).any(),
+            SHARED: shared is not None,
+            MEAN: True,
+            TRAINED: len(self.points.data["u"]) > 0,
+            HELD: len(self.held.data["u"]) > 0,
+        }
+        for item in self.figures[0].legend[0].items:
+            item.visible = bool(drawn[item.label.value])
+
+    # --- from a cell's own units to the figure's plane -------------------------------------------
+
+    def _place(
+        self, x: Rows, y: Rows, row: Places, replica: Places
+    ) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self._x
+        bottom, top = self._y[row].T if len(row) else np.empty((2, 0))
+        inside = np.clip((y - bottom) / (top - bottom), 0.0, 1.0)
+        return replica * (1 + ACROSS) + (x - low) / (high - low), inside - row * (1 + DOWN)
+
+    def _cell(self, grid: np.ndarray, values: np.ndarray, i: int, j: int) -> np.ndarray:
+        """Columns of one cell's curves; bands end without width, so cells are joined unseen."""
+        rows, n = np.full(len(grid), i), len(values)
+        u, _ = self._place(grid, values[0], rows, np.full(len(grid), j))
+        v = np.stack([self._place(grid, one, rows, rows)[1] for one in values])
+        ends = [np.concatenate([[np.nan] * 2, [v[0, k]] * (n - 2)])[:, None] for k in (0, -1)]
+        v = np.concatenate([ends[0], v, ends[1]], axis=1)
+        return np.concatenate([np.concatenate([u[:1], u, u[-1:]])[None], v])
+
+    def _cell_at(self, i: int, j: int) -> tuple[float, float, float, float]:
+        return j * (1 + ACROSS), j * (1 + ACROSS) + 1, -i * (1 + DOWN), 1 - i * (1 + DOWN)
+
+    def _tapped(self, event: Any, pick: Callable[[int, int], None]) -> None:
+        i, j = int(np.floor(-(event.y - 1 - DOWN / 2) / (1 + DOWN))), int(event.x // (1 + ACROSS))
+        if 0 <= i < len(self.rows) and 0 <= j < len(self.replicas[i]):
+            pick(i, j)
+
+    def _frame(self) -> None:
+        """Cells, names, ticks, and room for all of them."""
+        plot, most = self.figures[0], max(map(len, self.replicas), default=1)
+        cells = [(i, j) for i, names in enumerate(self.replicas) for j in range(len(names))]
+        edges = np.array([self._cell_at(i, j) for i, j in cells]).reshape(-1, 4)
+        update_source(self.cells, **dict(zip(("left", "right", "bottom", "top"), edges.T)))
+        self.labels.data = {
+            "u": edges[:, 0],
+            "v": edges[:, 3],
+            "text": [self._said(i, j) for i, j in cells],
+        }
+        tall = len(self.rows) * (1 + DOWN)
+        plot.x_range.update(start=-0.04, end=most * (1 + ACROSS) - ACROSS + 0.04)
+        plot.y_range.update(start=1 - tall + DOWN - 0.06, end=1 + DOWN)
+        plot.update(
+            height=self.tall(len(self.rows), self.row_height), min_width=70 + LEAST_WIDTH * most
+        )
+        across = {
+            j * (1 + ACROSS) + (tick - self._x[0]) / (self._x[1] - self._x[0]): f"{tick:g}"
+            for j in range(most)
+            for tick in ticks(*self._x, 2)
+        }
+        down = {
+            (tick - low) / (high - low) - i * (1 + DOWN): f"{tick:g}"
+            for i, (low, high) in enumerate(self._y)
+            for tick in ticks(low, high, 2)
+        }
+        names = {0.5 - i * (1 + DOWN): name for i, name in enumerate(self.rows)}
+        for axis, labels in (
+            (plot.xaxis[0], across),
+            (plot.yaxis[0], down),
+            (plot.yaxis[1], names),
+        ):
+            axis.ticker = models.FixedTicker(ticks=list(labels))
+            axis.major_label_overrides = labels
+
+    def _said(self, i: int, j: int) -> str:
+        _, _, row, replica, held = self._points
+        mine = held[(row == i) & (replica == j)]
+        name = self.replicas[i][j]
+        if len(mine) and mine.all():
+            return f"{name}, hidden"
+        return name
+
+    def _reading(self, grid: np.ndarray, mean: Curves, std_f: Curves, std_y: Curves) -> str:
+        if not len(self.rows) or not np.isfinite(std_y).any():
+            return "No curve yet."
+        spread = np.where(np.isfinite(std_f), std_f, std_y)
+        scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may be in different units
+        i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
+        reading = (
+            f"{self._cell_reading()}; the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
+            f"that of {self.rows[i]}, {self.replicas[i][j]} at {grid[k]:.3g}"
+        )
+        x, y, row, replica, held = self._points
+        query = np.flatnonzero(held & np.isfinite(y) & (replica >= 0))
+        if not len(query):
+            return reading + "."
+        results = [
+            [np.interp(x[n], grid, a[row[n], replica[n]]) for n in query] for a in (mean, std_y)
+        ]
+        inside = np.abs(y[query] - results[0]) <= 1.96 * np.asarray(results[1])
+        return f"{reading}; {self._caught(inside, row[query])}."
+
+    def _caught(self, inside: Bool[np.ndarray, " n"], row: Places) -> str:
+        """How many held-out points lie in their bands; by row where all rows show the same."""
+        bands = "the 95% bands of new measurements contain"
+        if self.rows_are == "outputs":
+            return f"{bands} {int(inside.sum())} of the {len(inside)} held-out points (green rings)"
+        count = np.bincount(row, minlength=len(self.rows))
+        caught = np.bincount(row, weights=inside, minlength=len(self.rows))
+        message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, caught))
+        which = "(green rings, the same in each row)"
+        return f"of {count.max()} held-out points {which} {bands}: {message}"
+
+    def _cell_reading(self) -> str:
+        n, most = len(self.rows), max(map(len, self.replicas))
+        down = self.rows[0] if n == 1 else f"{n} {self.rows_are}"
+        return f"{down}, {'one replica' if most == 1 else f'up to {most} replicas'}"
+
+
+def ticks(low: float, high: float, least: int = 2) -> list[float]:
+    """Round numbers inside a range, at least so many where the range allows it, not many more."""
+    width = high - low
+    for step in (s * 10.0**e for e in range(int(np.floor(np.log10(width))), -12, -1)
+                 for s in (5.0, 2.0, 1.0)):  # fmt: skip
+        result = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+        if len(result) >= least:
+            return [float(f"{value:.10g}") for value in result]
+    return [low]
+
+
+def _band(mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The 95% band; of no width where there is no deviation."""
+    half = 1.96 * np.nan_to_num(std)
+    return mean - half, mean + half
+
+
+def _range(y: np.ndarray) -> tuple[float, float]:
+    low, high = (float(y.min()), float(y.max())) if len(y) else (-1.0, 1.0)
+    room = ROOM * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _figure(grid: ReplicaGrid, legend: bool) -> Any:
+    plot = new_figure("replicas", "x", "", x_range=models.Range1d(0, 1),
+                      y_range=models.Range1d(0, 1))  # fmt: skip
+    plot.add_layout(models.LinearAxis(), "left")
+    names = plot.yaxis[1]
+    names.update(axis_line_alpha=0, major_tick_line_color=None, minor_tick_line_color=None,
+                 major_label_orientation="vertical", major_label_text_font_size="12px",
+                 major_label_standoff=2)  # fmt: skip
+    plot.yaxis[0].axis_line_alpha = plot.xaxis[0].axis_line_alpha = 0
+    plot.grid.visible = False
+    plot.quad("left", "right", "bottom", "top", source=grid.cells, fill_color=None,
+              line_color=GRAY, line_alpha=0.35)  # fmt: skip
+    bands = (("y", 0.14, BAND_Y), ("f", 0.30, BAND_F))
+    for band, alpha, label in bands:
+        plot.varea("u", f"{band}_lo", f"{band}_hi", source=grid.curves, color=BLUE,
+                   fill_alpha=alpha, legend_label=label)  # fmt: skip
+    plot.line("u", "shared", source=grid.curves, color=VERMILION, line_width=1.6,
+              line_dash=[5, 3], legend_label=SHARED)  # fmt: skip
+    plot.line("u", "mean", source=grid.curves, color=BLUE, line_width=2,
+              legend_label=MEAN)  # fmt: skip
+    plot.scatter("u", "v", source=grid.points, size=4.5, color=GRAY, legend_label=TRAINED)
+    plot.scatter("u", "v", source=grid.held, size=6, fill_color=None, line_color=GREEN,
+                 line_width=2, legend_label=HELD)  # fmt: skip
+    plot.quad("left", "right", "bottom", "top", source=grid.chosen, fill_color=None,
+              line_color=GREEN, line_width=3)  # fmt: skip
+    plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GRAY,
+              text_baseline="bottom", y_offset=-2)  # fmt: skip
+    if legend:
+        quiet_legend(plot)
+        plot.legend[0].ncols = 3  # in one row they would be wider than a phone
+    else:
+        plot.legend[0].visible = False
+    return plot

@@ -1,0 +1,82 @@
+"""Predicted probabilities of held-out rows, by true class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
+
+BINS = 20
+
+
+class SeparationPlot(Plot):
+    """Histograms of p(class) back to back: rows of the class upwards, all others downwards.
+
+    Heights are shares of the rows of each kind, so that a rare class is seen, too. What stands
+    above the axis at the left, and below it at the right, is wrong at a threshold of one half.
+    """
+
+    def __init__(self, title: str = "Probabilities by class") -> None:
+        self.bars = columns("left", "right", "up", "down", "rows_up", "rows_down")
+        plot = new_figure("separation", "probability", "share of the rows\nof each kind",
+                          x_range=models.Range1d(0, 1))  # fmt: skip
+        sides = (("up", BLUE, 1), ("down", VERMILION, -1))
+        for side, color, _ in sides:
+            drawn = plot.quad("left", "right", side, 0, source=self.bars, color=color,
+                              fill_alpha=0.8, line_width=0, legend_label=side)  # fmt: skip
+            tips = [("p", "@left{0.00} to @right{0.00}"), ("rows", f"@rows_{side}")]
+            plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+        # An item of its own for each, whose words are told with the first rows.
+        plot.legend[0].items = [
+            models.LegendItem(label={"value": side}, renderers=[r], visible=False)
+            for (side, _, _), r in zip(sides, plot.renderers[-2:])
+        ]
+        self.items = plot.legend[0].items
+        plot.add_layout(models.Span(location=0.5, dimension="height", line_color=GRAY,
+                                    line_dash=[4, 4], line_width=1.5))  # fmt: skip
+        plot.add_layout(models.Span(location=0, dimension="width", line_color=GRAY))
+        plot.yaxis.formatter = models.CustomJSTickFormatter(
+            code="return Math.round(Math.abs(tick) * 100) + '%'"
+        )
+        plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
+        quiet_legend(plot, stacked=True)
+        super().__init__(title, plot)
+
+    def show(
+        self, p: Float[np.ndarray, " n"], truth: Float[np.ndarray, " n"], classes: Sequence[str]
+    ) -> None:
+        """Show n probabilities of `classes[1]`; `truth` is 1 for its rows, 0 for `classes[0]`."""
+        inside = truth > 0.5
+        counts = [np.histogram(p[of], BINS, (0, 1))[0] for of in (inside, ~inside)]
+        up, down = (c / max(c.sum(), 1) for c in counts)
+        edges = np.linspace(0, 1, BINS + 1)
+        update_source(self.bars, left=edges[:-1], right=edges[1:], up=up, down=-down,
+            rows_up=counts[0], rows_down=counts[1])  # fmt: skip
+        other, name = (str(c) for c in classes)
+        for item, label in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):
+            item.update(label={"value": label}, visible=True)
+        self.figures[0].xaxis.axis_label = f"probability of {name}"
+        messages = [
+            f"{share:.0%} of the {of.sum()} rows of {label} are {where} one half"
+            for of, share, label, where in (
+                (inside, float(np.mean(p[inside] > 0.5)) if inside.any() else 0, name, "above"),
+                (~inside, float(np.mean(p[~inside] <= 0.5)) if (~inside).any() else 0, other,
+                 "below"),
+            )
+            if of.any()
+        ]  # fmt: skip
+        sure = float(np.mean((p < 0.1) | (p > 0.9))) if len(p) else 0.0
+        self.describe(
+            f"{'; '.join(messages)}; {sure:.0%} of all are below 10% or above 90%."
+            if messages
+            else "No row was held out."
+        )
+
+    def clear(self) -> None:
+        for item in self.items:
+            item.visible = False
+        super().clear()

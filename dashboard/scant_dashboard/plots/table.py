@@ -1,0 +1,135 @@
+"""The metrics of a run beside its baselines and the published figures."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from scant.events import Metric, Report
+from scant.html_table import html_table
+from scant.verdict import best
+from scant_dashboard.frame.template import text
+from scant_dashboard.plots.base import NOTHING, DataView, View
+from scant_dashboard.plots.metric_glossary import PERCENT, explained
+
+GROUPS = {
+    "run": "This run",
+    "baseline": "Baselines, same rows",
+    "rival": "General tools, same rows",
+    "published": "Published",
+}
+
+
+class MetricsTable(View):
+    """Methods down, metrics across, in the form of a plot (title, alt, panel, clear)."""
+
+    def __init__(self, title: str = "Figures") -> None:
+        self.title = title
+        self.alt = NOTHING
+        self.figures: tuple[object, ...] = ()
+        self.panel = text("")
+
+    def show(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> None:
+        """Show the metrics with spread where known, and the report's notes beneath."""
+        message = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
+        self.panel.object = table(metrics) + message + meanings(metrics)
+        self.alt = reading_of(metrics)
+
+    def clear(self) -> None:
+        """Forget what is shown."""
+        self.panel.object, self.alt = "", NOTHING
+
+
+def figures(*notes: str) -> DataView:
+    """The table of a report's metrics as a view of a page; `notes` stand below the report's own.
+
+    They are on publications' data, and so left out of what was fitted to an own table.
+    """
+    shown = MetricsTable()
+
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        own = any(m.source == "rival" for m in data.metrics)
+        shown.show(data.metrics, (*data.notes, *(() if own else notes)))
+
+    return DataView(shown, feed)
+
+
+def table(metrics: Sequence[Metric]) -> str:
+    """The metrics as HTML, grouped by source; what only one method has stands in a list beneath."""
+    methods = {m.name: {o.method for o in metrics if o.name == m.name} for m in metrics}
+    shared = [name for name, having in methods.items() if len(having) > 1] or list(methods)
+    alone = [m for m in metrics if m.name not in shared]
+    cells = {(m.source, m.method, m.name): figure(m) for m in metrics}
+    rows: list[tuple[str, list[str]] | str] = []
+    for source, heading in GROUPS.items():
+        result = dict.fromkeys(m.method for m in metrics if m.source == source)
+        if result and list(result) != [heading.lower()]:
+            rows.append(heading)
+        for method in result:
+            values = [escape(cells.get((source, method, name), "")) for name in shared]
+            # The group says already that it is published; of what data stays with the name.
+            named = heading if method == heading.lower() else method.replace("(published, ", "(")
+            rows.append((escape(named), values))
+    also = ", ".join(f"{symbol(m.name)} {figure(m)}{'%' * in_percent(m.name)}" for m in alone)
+    return html_table([headed(name) for name in shared], rows) + (
+        f"<p class='quiet'>Also of this run: {also}.</p>" if also else ""
+    )
+
+
+def reading_of(metrics: Sequence[Metric]) -> str:
+    """The first two metrics that the run shares with others, beside the best; else its own."""
+    messages = []
+    for own in (m for m in metrics if m.source == "run"):
+        other = best(metrics, own.name)
+        if other is not None:
+            messages.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
+    messages = messages or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]
+    return "This run: " + "; ".join(messages[:2]) + "." if messages else NOTHING
+
+
+def meanings(metrics: Sequence[Metric]) -> str:
+    """What the metrics of a table measure, as a folded list in HTML; "" where none is known."""
+    lines = "".join(
+        f"<li><strong>{'; '.join(symbol(n) for n in names)}</strong>: {escape(message)}</li>"
+        for names, message in explained([m.name for m in metrics])
+    )
+    if not lines:
+        return ""
+    return f"<details class='quiet'><summary>What these measure</summary><ul>{lines}</ul></details>"
+
+
+def in_percent(name: str) -> bool:
+    """Whether a metric is told in per cent."""
+    return name.startswith(PERCENT)
+
+
+def headed(name: str) -> str:
+    """The head of a metric's column as HTML, with its unit."""
+    return symbol(name) + (" (%)" if in_percent(name) and "%)" not in name else "")
+
+
+def symbol(name: str) -> str:
+    """A metric's name as HTML, an underscore setting what follows it lower."""
+    lowered = re.sub(r"_([\w.]+)", r"<sub>\1</sub>", escape(name))
+    return lowered.replace("sigma", "σ")
+
+
+def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
+    """A small table: one labeled row after another under `names`."""
+    cells = [(escape(label), [escape(v) for v in values]) for label, values in rows.items()]
+    return html_table([symbol(name) for name in names], cells)
+
+
+def figure(metric: Metric) -> str:
+    """A value to four significant digits, with its spread to the same place."""
+    value = metric.value
+    if not math.isfinite(value):
+        return str(value)
+    if metric.spread is None and value.is_integer() and abs(value) >= 100:
+        return f"{value:.0f}"  # a count, or all of a hundred
+    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
+    message = f"{value:.{min(digits, 6)}f}"
+    return message if metric.spread is None else f"{message} ± {metric.spread:.{min(digits, 6)}f}"

@@ -1,0 +1,87 @@
+"""Where the uncertainty comes from: the predictive variance split into its parts."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
+
+Rows = Float[np.ndarray, "n"]
+
+MODEL, NOISE, INPUT = "model", "noise", "missing inputs"
+
+
+class VariancePlot(Plot):
+    """Stacked mean variances against the target in bins (split of Almosallam 2017, chapter 5).
+
+    Args:
+        target: Name of what is predicted.
+        bins: Their number.
+        title: The heading.
+        inputs: Whether inputs may be missing, so that they have a part.
+    """
+
+    def __init__(
+        self,
+        target: str = "z",
+        bins: int = 16,
+        title: str = "Where the uncertainty comes from",
+        inputs: bool = True,
+    ) -> None:
+        self.bins = bins
+        self.target = target
+        self.bars = columns("left", "right", "zero", "model", "noise", "input")
+        plot = new_figure("variance", target, f"variance of {target}")
+        stack = (("zero", "noise", GRAY, NOISE), ("noise", "model", BLUE, MODEL),
+                 ("model", "input", VERMILION, INPUT))  # fmt: skip
+        for bottom, top, color, label in stack if inputs else stack[:2]:
+            plot.quad(left="left", right="right", bottom=bottom, top=top, source=self.bars,
+                      color=color, fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
+        plot.y_range.start = 0
+        quiet_legend(plot)
+        self.items = plot.legend[0].items
+        super().__init__(title, plot)
+
+    def show(
+        self, target: Rows, std_model: Rows, std_noise: Rows, std_input: Rows | None = None
+    ) -> None:
+        """Show the parts of n rows' deviations, all in the target's unit."""
+        parts = np.stack(
+            [std_model, std_noise, np.zeros_like(std_model) if std_input is None else std_input]
+        )
+        edges = np.linspace(target.min(), target.max() + 1e-9, self.bins + 1)
+        place = np.clip(np.digitize(target, edges) - 1, 0, self.bins - 1)
+        count = np.bincount(place, minlength=self.bins)
+        observed = np.maximum(count, 1)
+        model, noise, entered = (
+            np.bincount(place, weights=part**2, minlength=self.bins) / observed for part in parts
+        )
+        update_source(
+            self.bars,
+            left=edges[:-1],
+            right=edges[1:],
+            zero=np.zeros(self.bins),
+            noise=noise,
+            model=noise + model,
+            input=noise + model + entered,
+        )
+        shares = dict(zip((MODEL, NOISE, INPUT), np.mean(parts**2, axis=1)))
+        for item in self.items:
+            item.visible = bool(shares[item.label.value] > 0)
+        self.describe(split_reading(*shares.values()))
+
+
+def split_reading(model: float, noise: float, entered: float = 0.0) -> str:
+    """What part of the mean variance more data would remove, and what the rest is."""
+    total = model + noise + entered
+    if total <= 0:
+        return "No variance at all."
+    reading = (
+        f"More data of this kind would remove {model / total:.0%} of the variance; "
+        f"{noise / total:.0%} is noise, which only better measurements reduce"
+    )
+    return reading + (
+        f"; {entered / total:.0%} comes from missing or noisy inputs." if entered > 0 else "."
+    )

@@ -1,0 +1,54 @@
+"""Shares of an output's variance by level of the hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
+
+LEVELS = (("shared", VERMILION, "shared by replicas"), ("replica", BLUE, "own"),
+          ("noise", GRAY, "noise"))  # fmt: skip
+
+
+class LevelsPlot(Plot):
+    """One bar an output, split into what its replicas share, what each adds, and noise."""
+
+    def __init__(self, title: str = "What each level explains") -> None:
+        self.bars = columns("y", "zero", *(name for name, _, _ in LEVELS))
+        plot = new_figure("levels", "share of the variance", "", x_range=models.Range1d(0, 1))
+        left = "zero"
+        for name, color, label in LEVELS:
+            plot.hbar("y", height=0.7, left=left, right=name, source=self.bars, color=color,
+                      fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
+            left = name
+        plot.yaxis[0].major_tick_line_color = None
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(self, share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> None:
+        """Show the shares of s outputs (rows sum to 1); the first output on top."""
+        ends = np.cumsum(share, axis=1)
+        y = -np.arange(len(share), dtype=float)
+        update_source(
+            self.bars, y=y, zero=np.zeros(len(y)), **{n: e for (n, _, _), e in zip(LEVELS, ends.T)}
+        )
+        plot = self.figures[0]
+        plot.yaxis[0].ticker = models.FixedTicker(ticks=list(y))
+        plot.yaxis[0].major_label_overrides = dict(zip(y.tolist(), map(str, names)))
+        plot.height = max(200, 34 * len(y) + 100)
+        shared, replica, noise = share.mean(axis=0)
+        self.describe(
+            f"On average {shared:.0%} of the variance is shared by an output's replicas, "
+            f"{replica:.0%} belongs to each replica and {noise:.0%} is noise; "
+            f"{_most(share, names)}."
+        )
+
+
+def _most(share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> str:
+    if np.ptp(share[:, 1]) < 0.005:
+        return "the same for every output" if len(share) > 1 else "there is one output"
+    return f"replicas of {names[int(np.argmax(share[:, 1]))]} differ most"

@@ -1,0 +1,68 @@
+"""The relevance of each view in a model of several views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from scant_dashboard.plots.base import Plot
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure
+
+MOST = 24  # bars; of more neurons those with the greatest share
+ROW = 38  # pixels of a bar
+
+
+class InfluencePlot(Plot):
+    """Each hidden neuron's share of the output kernel's relevance, beside an even share."""
+
+    def __init__(self, title: str = "What each view contributes") -> None:
+        self.bars = models.ColumnDataSource({"name": [], "share": []})
+        self.even = models.Span(location=0, dimension="height", line_color=GRAY, line_width=2,
+                                line_dash=[4, 4], visible=False)  # fmt: skip
+        plot = new_figure("influence", "share of the relevance\n(dashed: even shares)", "",
+                          height=200, x_range=models.Range1d(0, 1),
+                          y_range=models.FactorRange(factors=[]))  # fmt: skip
+        bars = plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85,
+                         line_width=0)  # fmt: skip
+        plot.add_tools(
+            models.HoverTool(renderers=[bars], tooltips=[("", "@name"), ("share", "@share{0.0%}")])
+        )
+        plot.add_layout(self.even)
+        plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
+        plot.ygrid.visible = False
+        super().__init__(title, plot)
+
+    def show(self, share: Float[np.ndarray, " v"], names: Sequence[str]) -> None:
+        """Show v shares that sum to one, in the order of the views."""
+        kept = np.sort(np.argsort(-share, kind="stable")[:MOST])
+        labels = [str(names[i]) for i in kept]
+        plot = self.figures[0]
+        if list(plot.y_range.factors) != labels[::-1]:
+            plot.y_range.factors = labels[::-1]
+            plot.height = 90 + ROW * len(labels)
+        plot.x_range.end = 1.05 * max(float(share.max()), 0.01)
+        self.even.update(location=1 / len(share), visible=len(share) > 1)
+        self.bars.data = {"name": labels, "share": share[kept].astype(np.float32)}
+        self.describe(_reading(share, [str(name) for name in names]))
+
+    def clear(self) -> None:
+        self.figures[0].y_range.factors = []
+        self.even.visible = False
+        super().clear()
+
+
+def _reading(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
+    order = np.argsort(-share, kind="stable")
+    if len(share) == 1:
+        return f"There is only {names[0]}."
+    first, second = order[:2]
+    reading = (
+        f"{names[first]} contributes {share[first]:.0%}, then {names[second]} {share[second]:.0%}"
+    )
+    least = [names[i] for i in order[2:] if share[i] < 0.25 / len(share)]
+    if least:
+        most = ", ".join(least[:4]) + (f" and {len(least) - 4} more" if len(least) > 4 else "")
+        reading += f"; almost nothing comes from {most}"
+    return reading + "."

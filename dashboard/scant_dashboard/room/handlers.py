@@ -1,0 +1,227 @@
+"""The addresses of a room: the phone's page, its news, pictures and votes.
+
+Nothing here needs a page session, a login or the visitor's cookie. A phone is known by a random
+token in a cookie of this room alone, and what it does is not logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import secrets
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from tornado.iostream import StreamClosedError
+
+from scant.errors import BadInput, NotAllowed, NotFound
+from scant.runs.addresses import network
+from scant_dashboard.auth.redirects import sent_by_own_page
+from scant_dashboard.frame.template import assets
+from scant_dashboard.limits.client import Busy
+from scant_dashboard.room.room import IDLE, Room, Rooms
+from scant_dashboard.server import prefix
+from scant_dashboard.server.answers import Answer, plain_page
+from scant_dashboard.server.headers import Policy
+
+CODE = "([A-Za-z0-9]{1,12})"
+BODY_LIMIT = 512  # bytes of a vote
+BEAT = 15.0  # seconds after which a stream without news says that it lives
+GATHERED = 0.1  # seconds that news wait for more
+STATUS: dict[type[Exception], int] = {BadInput: 400, NotAllowed: 409, NotFound: 404}
+
+
+class RoomAnswer(Answer):
+    """What the room's addresses share."""
+
+    def initialize(self, rooms: Rooms, policy: Policy) -> None:
+        """Take the server's rooms, and what its pages may load."""
+        self.rooms, self.policy = rooms, policy
+
+    def prepare(self) -> None:
+        """Nothing of a lesson is to stay in a cache."""
+        self.set_header("Cache-Control", "no-store")
+
+    @property
+    def address(self) -> str:
+        """Where the phone is, as all counts take it."""
+        return network(self.request.remote_ip or "")
+
+    def token(self, code: str) -> str:
+        """The phone's token.
+
+        Raises:
+            BadInput: It sends none.
+        """
+        token = self.get_cookie(_cookie(code), "") or ""
+        if not re.fullmatch(r"[\w-]{22}", token):
+            raise BadInput("This page needs a cookie, so that each phone counts once; allow it.")
+        return token
+
+    def refuse(self, error: Exception) -> None:
+        """Say in a sentence what was wrong."""
+        if isinstance(error, Busy):
+            self.set_status(error.status)
+            self.set_header("Retry-After", str(error.seconds))
+        else:
+            self.set_status(STATUS[type(error)])
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(str(error))
+
+
+REFUSALS = (BadInput, NotAllowed, NotFound, Busy)
+
+
+class Phone(RoomAnswer):
+    """The page of a phone, which needs no more than itself, a script and a style sheet."""
+
+    def get(self, code: str) -> None:
+        """Send it, with a token for a phone that has none."""
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        try:
+            room = self.rooms.entered(code, self.address)
+        except (NotFound, Busy) as error:
+            self.set_status(error.status if isinstance(error, Busy) else 404)
+            self.finish(plain_page("There is no such room", str(error), prefix.of(self.request)))
+            return
+        try:
+            self.token(room.code)
+        except BadInput:
+            self.set_cookie(
+                _cookie(room.code), secrets.token_urlsafe(16), path=None,  # type: ignore[arg-type]
+                max_age=int(IDLE), httponly=True, samesite="Lax",
+                secure=self.request.protocol == "https",
+            )  # fmt: skip
+        self.set_header("Content-Security-Policy", self.policy.static())
+        self.finish(_page())
+
+
+class News(RoomAnswer):
+    """What a phone, or a page that follows the lesson, is to show: server-sent events."""
+
+    def head(self, code: str) -> None:
+        """No stream, which would not end."""
+        self.set_header("Content-Type", "text/event-stream")
+
+    async def get(self, code: str) -> None:
+        """Tell what there is, and then all that changes, for as long as the room is there."""
+        news = asyncio.Event()
+        self._heard = news.set
+        try:
+            room = self.rooms.entered(code, self.address)
+            tell: Callable[[], dict[str, Any]] = room.followed
+            if "follow" not in self.request.query_arguments:
+                token = self.token(room.code)
+                room.join(token, self.address)
+                tell = lambda: room.seen_by(token)  # noqa: E731
+            end = room.follow(self.address, news.set)
+        except REFUSALS as error:
+            self.refuse(error)
+            return
+        self.set_header("Content-Type", "text/event-stream")
+        self.set_header("X-Accel-Buffering", "no")
+        try:
+            await self._stream(room, tell, news)
+        except StreamClosedError:
+            pass
+        finally:
+            end()
+
+    def on_connection_close(self) -> None:
+        """The phone is gone: the next beat would be too late to notice."""
+        self._heard()
+
+    async def _stream(
+        self, room: Room, tell: Callable[[], dict[str, Any]], news: asyncio.Event
+    ) -> None:
+        said = ""
+        while not room.over():
+            fresh = json.dumps(tell())
+            self.write(": \n\n" if fresh == said else f"data: {fresh}\n\n")
+            await self.flush()
+            said = fresh
+            try:
+                await asyncio.wait_for(news.wait(), BEAT)
+            except TimeoutError:
+                continue
+            await asyncio.sleep(GATHERED)
+            news.clear()
+        self.write("event: over\ndata: \n\n")
+
+
+class Votes(RoomAnswer):
+    """Takes votes."""
+
+    def post(self, code: str) -> None:
+        """Take one, as JSON with the question's `number` and the answer `value`."""
+        if not sent_by_own_page(self.request, self.application.websocket_origins):  # type: ignore[attr-defined]
+            self.set_status(403)
+            self.finish("This was sent by a page of another site.")
+            return
+        if len(self.request.body) > BODY_LIMIT:
+            self.set_status(413)
+            self.finish(f"An answer has at most {BODY_LIMIT} bytes.")
+            return
+        try:
+            room = self.rooms.entered(code, self.address)
+            number, value = self._read()
+            vote = room.vote(self.token(room.code), self.address, number, value)
+        except REFUSALS as error:
+            self.refuse(error)
+            return
+        self.write({"mine": vote})
+
+    def _read(self) -> tuple[object, object]:
+        """The parts of a vote. Raises BadInput where it is none."""
+        try:
+            if not self.request.headers.get("Content-Type", "").startswith("application/json"):
+                raise ValueError
+            body = json.loads(self.request.body)
+            return body["number"], body["value"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise BadInput("An answer is JSON with a number and a value.") from None
+
+
+class Picture(RoomAnswer):
+    """The picture that a question is about."""
+
+    def get(self, code: str, number: str) -> None:
+        """Send it."""
+        try:
+            picture = self.rooms.entered(code, self.address).picture(int(number))
+            if not picture:
+                raise NotFound("This question has no picture.")
+        except REFUSALS as error:
+            self.refuse(error)
+            return
+        self.set_header("Content-Type", "image/jpeg")
+        self.finish(picture)
+
+
+def room_rules(rooms: Rooms, policy: Policy) -> list[tuple[str, type[Answer], dict[str, Any]]]:
+    """The addresses, their handlers and what these are given."""
+    logging.getLogger("tornado.access").addFilter(_unlogged)
+    given = {"rooms": rooms, "policy": policy}
+    return [
+        (f"/room/{CODE}", Phone, given),
+        (f"/room/{CODE}/news", News, given),
+        (f"/room/{CODE}/votes", Votes, given),
+        (rf"/room/{CODE}/pictures/(\d{{1,6}})", Picture, given),
+    ]
+
+
+def _unlogged(record: logging.LogRecord) -> bool:
+    """Whether an answer may be logged: not with the address of a phone."""
+    return "/room/" not in record.getMessage()
+
+
+def _cookie(code: str) -> str:
+    return f"scant_room_{code.upper()}"
+
+
+@cache
+def _page() -> str:
+    return (assets() / "html" / "phone.html").read_text(encoding="utf-8")

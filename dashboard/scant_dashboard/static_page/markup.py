@@ -1,0 +1,260 @@
+"""What a page is built from, as HTML: columns, texts, figures and controls.
+
+Panel gives each part a shadow root with its own style sheets. Here each sheet becomes a rule for
+the parts that have it (CSS nesting), so that a page looks and measures as the live one does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import cache
+from html import escape
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+import param
+from panel.layout.base import ListLike
+
+from scant_dashboard.plots.theme import models
+from scant_dashboard.static_figures.figure import all_drawn, drawn
+from scant_dashboard.study_page.widgets import FOLD
+
+HOST = re.compile(r":host(?:\(([^)]*)\))?")
+# Where a part stands in the part that holds it; words from outside are escaped and hold no such.
+PLACE = re.compile(r"<!--part (\d+)-->")
+FIRST = re.compile(r"<\w+")
+LIVE = " data-live"  # what is marked so becomes live when it is touched
+
+
+class Markup:
+    """HTML of parts, and the style sheets that they need.
+
+    Each element has the number of its part as `data-part`, by which a page finds it again.
+
+    Args:
+        live: Whether controls are to be touched; else what they are set to is text.
+        draw: Draws a figure with what a screen reader says of it.
+
+    Attributes:
+        shells: The HTML of each part by its number, with a `PLACE` for each part in it.
+    """
+
+    def __init__(self, live: bool = True, draw: Callable[[Any], str] = drawn) -> None:
+        self._live, self._draw = live, draw
+        self.shells: dict[str, str] = {}
+        self._numbers: dict[int, tuple[str, Any]] = {}  # with the part, whose id stays its own
+        self._next = count()
+        self._sheets: dict[str, str] = {}  # of a sheet, its class
+
+    def of(self, part: Any) -> str:
+        """A part with all that is in it; an empty element where it is hidden."""
+        return filled(self.shells, self.place(part))
+
+    def place(self, part: Any) -> str:
+        """The place of a part, which is written down with all that is in it."""
+        if id(part) not in self._numbers:
+            self._numbers[id(part)] = (str(next(self._next)), part)
+        number, _ = self._numbers[id(part)]
+        made = self._made(part) if getattr(part, "visible", True) else ""
+        mark = rf"\g<0> data-part='{number}'"
+        self.shells[number] = FIRST.sub(mark, made or "<template></template>", count=1)
+        return f"<!--part {number}-->"
+
+    def keep(self, numbers: Container[str]) -> None:
+        """Forget all parts but these."""
+        self.shells = {n: html for n, html in self.shells.items() if n in numbers}
+        self._numbers = {i: (n, part) for i, (n, part) in self._numbers.items() if n in numbers}
+
+    def _made(self, part: Any) -> str:
+        if hasattr(part, "still"):
+            return self._box(part, part.still(), "text")
+        for kind, make in _KINDS:
+            if isinstance(part, kind):
+                return make(self, part)
+        if isinstance(part, ListLike):
+            return self._box(part, "".join(self._in_order(part)), "parts")
+        height = getattr(part, "height", None)
+        return f"<div style='height:{height}px'></div>" if height else ""
+
+    def _in_order(self, parts: Any) -> Iterator[str]:
+        """Parts below each other; what a button unfolds opens without a script."""
+        after = iter([*parts][1:])
+        for part in parts:
+            folded = next(after, None)
+            if FOLD in getattr(part, "css_classes", ()) and folded is not None and self._live:
+                name = _named(part).removesuffix(" +")
+                if not folded.objects:  # what is folded comes to the page when it is unfolded
+                    part.clicks += 1
+                    part.clicks += 1
+                with param.parameterized.discard_events(folded):
+                    folded.visible = True
+                    inner = self.place(folded)
+                    folded.visible = False
+                yield f"<details class='fold'><summary>{name}</summary>{inner}</details>"
+            else:
+                yield self.place(part)
+
+    def styles(self) -> str:
+        """The sheets of all parts so far."""
+        return "\n".join(
+            f".{name} {{ {HOST.sub(_nested, sheet)} }}" for sheet, name in self._sheets.items()
+        )
+
+    def _box(self, part: Any, inner: str, kind: str) -> str:
+        sheets = [s for s in getattr(part, "stylesheets", ()) if isinstance(s, str) and s]
+        names = [self._sheets.setdefault(s, f"s{len(self._sheets)}") for s in sheets]
+        classes = " ".join([kind, *getattr(part, "css_classes", ()), *names])
+        styles = ";".join(f"{k}:{v}" for k, v in (getattr(part, "styles", None) or {}).items())
+        style = f" style='{escape(styles, quote=True)}'" if styles else ""
+        return f"<div class='{classes}'{style}>{inner}</div>"
+
+    def _flex(self, part: Any) -> str:
+        made = "".join(map(self.place, part))
+        style = f"display:flex;flex-wrap:wrap;align-items:{part.align_items};gap:{part.gap}"
+        return self._box(part, f"<div style='{style}'>{made}</div>", "parts")
+
+    def _text(self, part: Any) -> str:
+        return self._box(part, f"<div>{part.object or ''}</div>", "text")
+
+    def _formulas(self, part: Any) -> str:
+        return self._box(part, f"<div data-katex='{_katex()}'>{part.object or ''}</div>", "text")
+
+    def _markdown(self, part: Any) -> str:
+        from markdown import markdown
+
+        return self._box(part, f"<div>{markdown(part.object or '')}</div>", "text")
+
+    def _figure(self, part: Any) -> str:
+        return self._box(part, self._draw(part.object), "parts")
+
+    def _linked(self, part: Any) -> str:
+        """A figure that HoloViews makes."""
+        plots = [m for m in part.get_root().references() if isinstance(m, models.Plot)]
+        return self._box(part, all_drawn(plots), "parts")
+
+    def _button(self, part: Any) -> str:
+        if not self._live:
+            return ""
+        state = " disabled" if part.disabled else ""
+        file = " file" if isinstance(part, pmui.FileDownload | pmui.FileInput) else ""
+        kind = " ".join([part.variant, part.size or "", *part.css_classes]) + file
+        style = _room(part)
+        return f"<button type='button' class='{kind}'{style}{state}{LIVE}>{_named(part)}</button>"
+
+    def _checkbox(self, part: Any) -> str:
+        if not self._live:
+            return _set(part, "yes" if part.value else "no")
+        return _check(_named(part), part.value, part.disabled)
+
+    def _checks(self, part: Any) -> str:
+        names = list(part.options)  # of a dict, its keys
+        values = list(part.options.values()) if isinstance(part.options, dict) else names
+        if not self._live:
+            pairs = zip(names, values, strict=True)
+            return _set(part, ", ".join(str(n) for n, value in pairs if value in part.value))
+        boxes = "".join(
+            _check(escape(str(name)), value in part.value, part.disabled)
+            for name, value in zip(names, values, strict=True)
+        )
+        legend = f"<legend>{_named(part)}</legend>"
+        return f"<fieldset class='checks'{_room(part)}>{legend}{boxes}</fieldset>"
+
+    def _slider(self, part: Any) -> str:
+        if isinstance(part, pmui.DiscreteSlider):
+            stops = part.options
+            values = list(stops.values()) if isinstance(stops, dict) else list(stops)
+            at = values.index(part.value) if part.value in values else 0
+            shown = str(list(stops)[at])
+            low, high, step = 0, max(1, len(values) - 1), 1
+        else:
+            at, low, high, step = part.value, part.start, part.end, part.step
+            shown = f"{at:g}"
+        if not self._live:
+            return _set(part, shown)
+        state = " disabled" if part.disabled else ""
+        return (
+            f"<label class='slider'{_room(part)}{LIVE}><span>{_named(part)}: "
+            f"<b>{escape(shown)}</b></span><input type='range' min='{low}' max='{high}' "
+            f"step='{step}' value='{at}'{state}></label>"
+        )
+
+    def _field(self, part: Any) -> str:
+        value, choice = part.value, hasattr(part, "options")
+        if isinstance(getattr(part, "options", None), dict) and not isinstance(value, list):
+            value = {v: k for k, v in part.options.items()}.get(value, value)
+        value = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if not self._live:
+            return _set(part, "" if value is None else str(value))
+        text = escape("" if value is None else str(value), quote=True)
+        kind = f"field {getattr(part, 'size', '') or ''} {'choice' if choice else ''}".strip()
+        kind += "" if text else " empty"
+        state = " disabled" if part.disabled else ""
+        state += " readonly role='combobox' aria-expanded='false'" if choice else ""
+        return (
+            f"<label class='{kind}'{_room(part)}{LIVE}><span>{_named(part)}</span>"
+            f"<input value='{text}'{state}></label>"
+        )
+
+
+def filled(shells: Mapping[str, str], html: str) -> str:
+    """HTML with its parts in their places."""
+    return PLACE.sub(lambda place: filled(shells, shells[place[1]]), html)
+
+
+@cache
+def _katex() -> str:
+    """Where a page finds what sets formulas: among Panel's files, as the live page does."""
+    dist = Path(pn.__file__).parent / "dist"
+    folder = min(dist.glob("bundled/katex/*/dist"))
+    return f"./static/extensions/panel/{folder.relative_to(dist).as_posix()}"
+
+
+def _named(part: Any) -> str:
+    return escape(part.label or part.name or "")
+
+
+def _set(part: Any, value: str) -> str:
+    """What a control is set to, where it is not to be touched."""
+    return f"<p class='set'>{_named(part)}: {escape(value)}</p>"
+
+
+def _check(label: str, checked: bool, disabled: bool) -> str:
+    state = (" checked" if checked else "") + (" disabled" if disabled else "")
+    return f"<label class='check'{LIVE}><input type='checkbox'{state}>{label}</label>"
+
+
+def _room(part: Any) -> str:
+    """The style of a control: its margins, and how wide it is."""
+    margin = part.margin if isinstance(part.margin, tuple) else (part.margin,)
+    style = (
+        f"margin:{' '.join(f'{m or 0}px' for m in margin)}" if any(m or 0 for m in margin) else ""
+    )
+    wide = None if part.sizing_mode == "stretch_width" else part.width
+    for name, value in (("width", wide), ("max-width", part.max_width)):
+        style += f";{name}:{value}px" if value else ""
+    return f" style='{style.strip(';')}'" if style else ""
+
+
+def _nested(host: re.Match[str]) -> str:
+    return "&" + (host[1] or "")
+
+
+_KINDS: list[tuple[Any, Callable[[Markup, Any], str]]] = [
+    (pn.pane.Markdown, Markup._markdown),
+    (pn.pane.LaTeX, Markup._formulas),
+    (pn.pane.HTML, Markup._text),
+    (pn.pane.Bokeh, Markup._figure),
+    (pn.pane.HoloViews, Markup._linked),
+    (pn.FlexBox, Markup._flex),
+    (pmui.FileDownload, Markup._button),
+    (pmui.Button, Markup._button),
+    (pmui.FileInput, Markup._button),
+    (pmui.Checkbox, Markup._checkbox),
+    (pmui.CheckBoxGroup, Markup._checks),
+    ((pmui.DiscreteSlider, pmui.IntSlider, pmui.FloatSlider), Markup._slider),
+    (pn.widgets.WidgetBase, Markup._field),
+]

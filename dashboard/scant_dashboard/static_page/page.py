@@ -1,0 +1,88 @@
+"""A study's page as one file of HTML: the recorded run, in the frame of all pages."""
+
+from __future__ import annotations
+
+from html import escape
+
+from panel.viewable import Viewable
+
+from scant_dashboard.frame.template import DARK, LIGHT, SANS, SERIF, header, style
+from scant_dashboard.static_page.markup import Markup
+
+CLASSES = "{{classes}}"  # stands where `dark` and `first` come: what differs between visitors
+ACCOUNT = "<!--account-->"  # stands where who is logged in may log out
+SUN = (
+    "<button type='button' class='theme' aria-label='Toggle theme'>"
+    "<svg viewBox='0 0 24 24' width='24'><circle cx='12' cy='12' r='5'/>"
+    "<path d='M12 1v3m0 16v3M4.2 4.2l2 2m11.6 11.6 2 2M1 12h3m16 0h3M4.2 19.8l2-2M17.8 6.2l2-2' "
+    "stroke='currentColor' stroke-width='2'/></svg></button>"
+)
+BEGIN, END = "<!--still-->", "<!--/still-->"
+SHELL = """
+body { margin: 0; }
+header.bar { position: sticky; top: 0; z-index: 30; display: flex; align-items: flex-start;
+  gap: 8px; box-sizing: border-box; height: 64px; padding: 0 24px; background: var(--paper);
+  border-bottom: 1px solid var(--line); }
+header.bar > div { flex: 1; min-width: 0; }
+header.bar > button { min-width: 40px; height: 40px; margin: 8px 0; padding: 8px;
+  color: var(--ink); }
+header.bar svg { display: block; fill: currentColor; }
+.first .folded.folded, :host(.first) .folded.folded { max-height: none !important; }
+.first .unfold, :host(.first) .unfold { display: none; }
+.parts { display: flex; flex-direction: column; }
+.steered > .parts { align-self: start; }
+"""
+
+
+def static_page(title: str, study: str, main: Viewable, made: Markup | None = None) -> str:
+    """HTML that shows `main` as a live page does, with all of its styles in it.
+
+    Args:
+        title: Of the browser's tab.
+        study: Whose page it is; it is marked among the links.
+        main: What the live page holds.
+        made: Writes the parts; for who will look again (`frames.Frames`).
+    """
+    made = made or Markup()
+    top, body = made.of(header(study)), made.of(main)
+    top = top.replace("</nav>", f"{ACCOUNT}</nav>")
+    sheets = [colors(), SHELL, style("controls"), style("static_figures")]
+    own = f"<style data-part='styles'>{made.styles()}</style>"
+    return (
+        f"<!DOCTYPE html><html lang='en' class='{CLASSES}'><head><meta charset='utf-8'>"
+        f"<title>{escape(title)}</title>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='description' content='Gaussian processes for scarce data, trained live in the "
+        f"browser'><link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
+        f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
+        f"<header class='bar'>{top}{SUN}</header><main>{body}</main>{END}"
+        "<script src='./assets/takeover.js' defer></script></body></html>"
+    )
+
+
+def overlay(page: str) -> str:
+    """A static page's body, to lie over the live page until that is drawn."""
+    classes = page[: page.index(BEGIN)].split("<html lang='en' class='", 1)[1].split("'", 1)[0]
+    body = page[page.index(BEGIN) : page.index(END)]
+    return (
+        f"<div id='still' class='{classes}' "
+        "style='position:fixed;inset:0;overflow:auto;z-index:10000'>"
+        f"<template shadowrootmode='open'>{body}</template></div>"
+        "<script src='./assets/takeover.js'></script>"
+    )
+
+
+def colors(dark: str = ":root.dark, :host(.dark) {{ {} }}") -> str:
+    """The names of our colors, light and dark.
+
+    Args:
+        dark: Where the dark ones hold: a rule, in which they take the place of `{}`.
+    """
+    light, deep = (
+        "".join(f"--{name}:{value};" for name, value in colors.items()) for colors in (LIGHT, DARK)
+    )
+    fonts = f"--sans:{SANS};--serif:{SERIF};"
+    return (
+        f":root, :host {{ {light}{fonts} background: var(--paper); color: var(--ink) }} "
+        + dark.format(f"color-scheme: dark; {deep}")
+    )

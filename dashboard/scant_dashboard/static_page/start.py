@@ -1,0 +1,48 @@
+"""A press of Train on a static page: the run starts before its live page is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bokeh.server.views.auth_request_handler import AuthRequestHandler
+from tornado.web import HTTPError, authenticated
+
+from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
+from scant_dashboard.auth.redirects import sent_by_own_page
+from scant_dashboard.auth.sessions import login_user
+from scant_dashboard.limits.client import Client
+from scant_dashboard.server.site import Site
+
+
+class Start(AuthRequestHandler):
+    """Trains what the static page shows: the demonstration, with the settings of its recording."""
+
+    def initialize(self, site: Site) -> None:
+        """Take what runs."""
+        self.site = site
+
+    @authenticated
+    async def post(self, study: str) -> None:
+        """Answer {"run": id} or {"refused": sentence}; limits are those of any other run.
+
+        Raises:
+            HTTPError: 403 for a page of others, or a browser without our cookie.
+        """
+        hosts: Any = self.application.websocket_origins  # type: ignore[attr-defined]
+        visitor = Client.of(self.request, self.site.key).visitor
+        user = login_user(self.request) if self.site.logins else None
+        if not visitor or not sent_by_own_page(self.request, hosts):
+            raise HTTPError(403)
+        self.set_header("Cache-Control", "no-store")
+        try:
+            if self.site.fault:
+                raise Unavailable(self.site.fault)
+            shown = self.site.hub.history(f"demo-{study}").record
+            run = await self.site.service.submit(
+                study, shown.settings, shown.data, f"user:{user}" if user else visitor,
+                address=self.request.remote_ip or "", presenter="",
+            )  # fmt: skip
+        except (BadInput, NotAllowed, NotFound, Unavailable) as error:
+            self.write({"refused": str(error)})
+        else:
+            self.write({"run": run})

@@ -1,0 +1,305 @@
+"""The layout of a study's page: head, run bar, controls, figures, exports."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import panel as pn
+from panel.viewable import Viewable
+
+from scant.studies import Entry
+from scant_dashboard.controls.run_bar import RunBar
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.template import style, text
+from scant_dashboard.room.desk import Desk
+from scant_dashboard.study_page.figure import Figure
+from scant_dashboard.study_page.lesson import Lesson
+from scant_dashboard.study_page.published_table import TITLE, whole_table
+from scant_dashboard.study_page.views import PageViews
+from scant_dashboard.study_page.widgets import (
+    DeferredRenderer,
+    collapsible,
+    column,
+    folded,
+    markdown,
+    section,
+)
+
+
+class Panelled(Protocol):
+    """A control in its place."""
+
+    @property
+    def panel(self) -> Viewable:
+        """What is laid out."""
+
+
+class Sources(Panelled, Protocol):
+    """The choice of data, and the wizard that adds to it."""
+
+    @property
+    def wizard(self) -> Sequence[Viewable]:
+        """What lies over the page."""
+
+
+class LaidOut(Protocol):
+    """The parts of a study's page that have a place on it."""
+
+    entry: Entry
+    visit: SessionContext
+    views: PageViews
+    figures: dict[int, Figure]
+    lesson: Lesson
+    bar: RunBar
+
+    @property
+    def present(self) -> bool:
+        """Whether controls are hidden and type is large."""
+
+    @property
+    def data(self) -> Sources:
+        """The choice of data."""
+
+    @property
+    def form(self) -> Panelled:
+        """The settings."""
+
+    @property
+    def estimate(self) -> Panelled:
+        """What a run would cost."""
+
+    @property
+    def everything(self) -> Panelled:
+        """The offer to fit on all rows."""
+
+    @property
+    def replay(self) -> Panelled:
+        """The run from its first step on."""
+
+    @property
+    def trouble(self) -> Panelled:
+        """What is the matter with the server."""
+
+    @property
+    def room(self) -> Desk:
+        """The room that is asked."""
+
+    @property
+    def keep(self) -> Panelled:
+        """Downloads and links."""
+
+    @property
+    def list(self) -> Panelled:
+        """The runs of the study."""
+
+
+# What is projected needs its height for figures: the replay stands beside the state until it
+# plays, and the device is left out.
+LOW = """
+:host { display: flex !important; flex-flow: row wrap !important; align-items: center;
+  gap: 4px 20px; }
+:host > * { flex: 1 1 100% !important; width: auto !important; }
+:host > .state { flex: 1 1 60% !important; order: -2; }
+:host > .replay:not(.playing), :host > .room { flex: 0 0 auto !important; order: -1; }
+"""
+# The story in columns, or two lines of it for who has used the page before. Its type is small on a
+# low screen, which shows the curve and the page's main figure.
+TITLE_ROW = """
+@media (min-width: 1000px) { :host > div { display: flex; align-items: baseline; gap: 12px 36px; }
+  h1 { flex: none; } p.lede { margin: 0; max-width: none; } }
+"""
+STORY = """
+:host > div { columns: 3 21rem; column-gap: 40px; }
+p { max-width: none; }
+p:first-child { margin-top: 0; }
+@media (min-width: 1000px) and (max-height: 850px) {
+  :host > div { font-size: .875rem; line-height: 1.45; }
+}
+"""
+FOLDED = ":host(.folded) { max-height: 3.2rem !important; overflow: hidden; }"
+# The replay stands beside the state until it plays.
+BAR = """
+:host { display: flex !important; flex-flow: row wrap !important; align-items: center;
+  gap: 4px 20px; }
+:host > * { flex: 1 1 100% !important; width: auto !important; }
+@media (min-width: 700px) {
+  :host > .steered { flex: 1 1 60% !important; order: -2; }
+  :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+}
+"""
+BRIEF = "dl div:last-child:not(:first-child) { display: none; }"
+
+
+class Layout:
+    """The parts of a page in their places; knows no run."""
+
+    def __init__(self, page: LaidOut) -> None:
+        self._page = page
+        views = page.views
+        self._message = text("", visible=False)
+        self._warning = text("", visible=False)
+        self._asking = text("<p class='quiet' role='note'>Asking the model…</p>", visible=False)
+        self._notes = text("", visible=False)
+        self._later = DeferredRenderer(page.visit.doc)
+        self._placed: set[str] = set()
+        self._late: dict[str, tuple[pn.Column, Sequence[Any]]] = {
+            "Result": (column(css=style("figures")), views.result),
+            "Explore": (column(css=style("figures")), views.explore),
+        }
+        self._verdict = text("", visible=False)
+        result, everything = self._late["Result"][0], page.everything.panel
+        self._result = section("Result", self._verdict, result, everything, visible=False)
+        self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
+        controls = [] if page.present else self._controls()
+        self.panel = column(
+            self._head(),
+            self._bar(),
+            *controls,
+            self._body(),
+            name="study" if controls else "study alone",
+            css=style("study"),
+        )
+
+    def message(self, sentence: str, kind: str) -> None:
+        """Show one sentence of plain text, or nothing."""
+        role = "alert" if kind == "error" else "note"
+        self._message.object = (
+            f"<p class='message {html.escape(kind)}' role='{role}'>{html.escape(sentence)}</p>"
+        )
+        self._message.visible = bool(sentence)
+
+    def warn(self, sentences: Sequence[str]) -> None:
+        """Show what of the link could not be followed, for as long as the page is open."""
+        self._warning.object = "".join(
+            f"<p class='message warning' role='note'>{html.escape(s)}</p>" for s in sentences
+        )
+        self._warning.visible = bool(sentences)
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Show what a run has noted."""
+        items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+        summary = f"<summary>Notes of this run ({len(notes)})</summary>"
+        markup = f"<details>{summary}<ul>{items}</ul></details>"
+        if self._notes.object != markup:
+            self._notes.object = markup
+            self._notes.visible = bool(notes)
+
+    def reveal(self, shown: bool) -> None:
+        """Show or hide what only a finished run has."""
+        for part, name in ((self._result, "Result"), (self._explore, "Explore")):
+            grid, views = self._late[name]
+            part.visible = shown and bool(views) and not self._page.lesson.hides(name)
+            if part.visible and name not in self._placed:
+                self._placed.add(name)
+                self._later.fill(grid, partial(self._panels, views))
+
+    def _panels(self, views: Iterable[Any]) -> list[Viewable]:
+        return [self._page.figures[id(v)].panel for v in views]
+
+    def build(self, views: Iterable[Any]) -> None:
+        """Build at once those that wait for the visitor to come near."""
+        for view in views:
+            if hasattr(view, "build"):
+                view.build()
+
+    def complete(self) -> None:
+        """Build at once all that waits."""
+        self.build(self._page.views.every())
+        self._later.finish()
+
+    def judge(self, markup: str) -> None:
+        """Show the card on who wins, or none."""
+        self._verdict.object, self._verdict.visible = markup, bool(markup)
+
+    def asking(self, busy: bool) -> None:
+        """Mark that the model is being asked."""
+        self._asking.visible = busy
+
+    def _grid(self, views: Iterable[Any]) -> Viewable:
+        return column(*self._panels(views), css=style("figures"))
+
+    def _head(self) -> Viewable:
+        study, views = self._page.entry, self._page.views
+        title = text(
+            f"<h1>{html.escape(study.title)}</h1><p class='lede'>{html.escape(study.question)}</p>"
+        )
+        title.stylesheets = [*title.stylesheets, TITLE_ROW]
+        above = [] if views.above is None else [column(views.above, name="above")]
+        if self._page.present or self._page.lesson.hides("story"):
+            return column(*above, title, name="head")
+        story: list[Any] = [*markdown(views.story, STORY)]
+        if views.equations:
+            story += collapsible("Equations", column(*markdown(views.equations)))
+        told = column(*story, css=FOLDED)
+        shown = [*folded(told)] if self._page.visit.returning else [told]
+        return column(*above, title, *shown, name="head", css=style("head"))
+
+    def _bar(self) -> Viewable:
+        page = self._page
+        steered = not page.present and not page.lesson.hides("train")
+        replay = [] if page.lesson.hides("replay") else [page.replay.panel]
+        if page.present:
+            status = page.bar.status
+            status.stylesheets, status.css_classes = [*status.stylesheets, BRIEF], ["state"]
+        return column(
+            page.bar.panel if steered else page.bar.status,
+            page.trouble.panel,
+            self._warning,
+            self._message,
+            *replay,
+            *([page.room.card] if page.room.card is not None else []),
+            *([] if page.present or page.lesson.hides("Data") else page.data.wizard),
+            name="bar",
+            css=LOW if page.present else BAR,
+        )
+
+    def _sections(self, *named: tuple[str, Sequence[Any]]) -> list[Viewable]:
+        """Those that hold something and are not hidden by the lesson."""
+        hides = self._page.lesson.hides
+        return [section(name, *parts) for name, parts in named if parts and not hides(name)]
+
+    def _controls(self) -> list[Viewable]:
+        page = self._page
+        shown = self._sections(
+            ("Data", [page.data.panel]), ("Settings", [page.estimate.panel, page.form.panel])
+        )
+        return [column(*shown, name="controls", css=":host { gap: 36px; }")] if shown else []
+
+    def _body(self) -> Viewable:
+        page = self._page
+        message = page.lesson.text
+        introduction = (
+            [text(f"<p class='lesson' role='note'>{html.escape(message)}</p>")] if message else []
+        )
+        figures = self._grid([page.views.trace, *page.views.live])
+        training = self._sections(("Training", [figures, self._notes]))
+        keep = column()
+        if not page.present and not page.lesson.hides("Keep"):
+            self._later.fill(keep, lambda: [page.keep.panel])
+        after = (
+            []
+            if page.present
+            else self._sections(
+                (TITLE, [text(measured)] if (measured := whole_table(page.entry.name)) else []),
+                ("Keep", [keep]),
+                ("Runs", [page.list.panel]),
+                ("Limits and sources", [text(_sources(page.entry))]),
+            )
+        )
+        return column(
+            *introduction, *training, self._result, self._explore, *after,
+            name="body", css=":host { gap: 56px; }",
+        )  # fmt: skip
+
+
+def _sources(study: Entry) -> str:
+    limits = "".join(f"<li>{html.escape(limit)}</li>" for limit in study.limits)
+    cited = ""
+    for citation in study.citations:
+        doi = html.escape(citation.doi)
+        link = f" <a href='https://doi.org/{doi}'>doi:{doi}</a>" if doi else ""
+        cited += f"<p>{html.escape(citation.text)}{link}</p>"
+    return (f"<ul>{limits}</ul>" if limits else "") + cited

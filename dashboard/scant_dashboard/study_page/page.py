@@ -1,0 +1,477 @@
+"""The frame that every study's page fills: story, data, form, run bar, figures, keep.
+
+A page supplies a `views.PageViews` and is given a `context.PageContext`; both state their contract.
+
+The keep section calls `scant_dashboard.export`, each function given the run's `live.RunState`
+(record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
+`metrics_csv(run) -> str`, `settings_json(run) -> str`,
+`figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
+from functools import cached_property, partial
+from importlib import import_module
+from itertools import count
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import panel as pn
+
+from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
+from scant.events import Snapshot
+from scant.studies import Entry, entry
+from scant_dashboard.controls.data_panel import DataPanel
+from scant_dashboard.controls.estimate import Estimate
+from scant_dashboard.controls.export_panel import ExportPanel
+from scant_dashboard.controls.fit_everything import FitEverything
+from scant_dashboard.controls.health_banner import HealthBanner
+from scant_dashboard.controls.replay import Replay
+from scant_dashboard.controls.run_bar import SAY_EVERY, RunBar
+from scant_dashboard.controls.run_list import RunList
+from scant_dashboard.controls.settings_form import SettingsForm
+from scant_dashboard.controls.verdict_card import card
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.template import PageContent
+from scant_dashboard.live.hub import Update
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.room.desk import Desk
+from scant_dashboard.study_page import lesson
+from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.study_page.figure import Figure
+from scant_dashboard.study_page.layout import Layout
+from scant_dashboard.study_page.views import PageViews
+
+# Of the query; the rest are settings.
+OWN_PARAMETERS = {
+    "run", "present", "theme", "data", "compare", "hash", "file", "live", "room",
+    *lesson.PARAMETERS,
+}  # fmt: skip
+
+ASKED = 2  # updates, of which the browser answers the last: fewer than a page may be ahead by
+FAULT = "An error occurred; the server's log has the reason."
+
+log = logging.getLogger(__name__)
+
+
+def study_page(visit: SessionContext, name: str) -> PageContent:
+    """The page of a study, filled by `scant_dashboard.pages.<name>.views`."""
+    made = StudyPage(visit, entry(name), import_module(f"scant_dashboard.pages.{name}.page").views)
+    return PageContent(made.entry.title, [made.panel], study=name)
+
+
+class StudyPage:
+    """One browser session on a study's page. Everything it does runs on the session's document.
+
+    What the page offers to its parts is documented in `PageContext` and `ControlsContext`.
+    """
+
+    def __init__(
+        self, visit: SessionContext, study: Entry, views: Callable[[PageContext], PageViews]
+    ) -> None:
+        self.visit, self.entry = visit, study
+        self.service, self.hub = visit.site.service, visit.site.hub
+        self.run: RunState | None = None
+        self.may_steer = False  # whether the visitor may pause and stop the run on show
+        self._numbers = count(1)
+        self._read_at = 0.0
+        self._turns: dict[str, int] = {}  # numbers of the answers that are still wanted
+        self._asking = 0
+        self._refused = False  # whether what is said is that a question had no answer
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.room = Desk(self)
+        self.guess_first = self.room.guess_first
+        self.views = views(self)
+        self.lesson = lesson.read(
+            visit.query, [v.title for v in self.views.every()], len(self.steps), study.presets
+        )
+        self.figures = {id(v): self._figure(v) for v in self.views.every()}
+        scarcities = [source.scarcity for source in study.sources if source.scarcity]
+        self.form = SettingsForm(study.settings, study.presets, scarcities)
+        self.data = DataPanel(self)
+        self._start = study.start()
+        self.data.watch(self._data_chosen)
+        self.estimate = Estimate(self)
+        beside = {"Use your own data": self.data.upload.open,
+                  "Try it on the demonstration": self._try_demonstration}  # fmt: skip
+        self.bar = RunBar(
+            self._train, self._pause, self._resume, self._stop,
+            beside={} if self.lesson.hides("Data") else beside, page=study.title,
+        )  # fmt: skip
+        self.replay = Replay(visit.doc, self.show_recorded)
+        self.everything = FitEverything(self)
+        self.list = RunList(self)
+        self.trouble = HealthBanner(visit.site, visit.doc)
+        self.watcher = self.hub.watch(visit.doc, self._show)
+        self.bar.status.param.watch(lambda change: self.watcher.drew(change.new), "drawn")
+        self.watcher.up = False  # what is new before the page is up would be lost on it
+        pn.state.onload(self._up)
+        self.layout = Layout(self)
+        self.panel = self.layout.panel
+        for view in self.views.every():
+            if hasattr(view, "restyle"):
+                visit.on_theme(view.restyle)
+        self._arrive()
+
+    @property
+    def present(self) -> bool:
+        return self.visit.present
+
+    @property
+    def dark(self) -> bool:
+        """Whether the visitor sees the dark theme now."""
+        return self.visit.dark
+
+    @property
+    def guessing(self) -> bool:
+        return lesson.on(self.visit.query, "guess")
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        return [*self.views.steps] or [(view.title, "") for view in self.views.every()]
+
+    @property
+    def mine(self) -> bool:
+        return self.run is not None and self.run.record.owner == self.visit.owner != ""
+
+    def say(self, sentence: str, kind: str = "info") -> None:
+        self.layout.message(sentence, kind)
+
+    def link(self, **query: Any) -> str:
+        parameters: dict[str, Any] = {}
+        if self.run is not None:
+            parameters |= {"run": self.run.id, **self.run.record.settings}
+        if self.run is None or self.run.record.data != "demo":
+            parameters["data"] = self.data.value if self.run is None else self.run.record.data
+        parameters |= query
+        return f"{self.visit.base}{self.entry.name}?" + urlencode(
+            {k: v for k, v in parameters.items() if v is not None}
+        )
+
+    def ask(
+        self,
+        question: str,
+        then: Callable[[dict[str, np.ndarray]], None],
+        last: Callable[[], None] = lambda: None,
+        **query: Any,
+    ) -> None:
+        run = self.run
+        if run is None:
+            return
+        turn = self._turns[question] = next(self._numbers)
+
+        def answered(answer: dict[str, np.ndarray]) -> None:
+            if self._refused:  # an answer takes back that there was none
+                self._refused = False
+                self.say("")
+            if self.run is run and self._turns.get(question) == turn:
+                then(answer)
+                self.read(at_once=True)
+
+        def refused(sentence: str) -> None:
+            self._refused = True
+            self.say(sentence, "error")
+
+        def ended() -> None:
+            self._busy(-1)
+            last()
+
+        self._busy(1)
+        work = self.service.explore(run.id, question, query)
+        self.background(work, answered, refused, last=ended)
+
+    def unask(self, question: str) -> None:
+        self._turns.pop(question, None)
+
+    def background(
+        self,
+        work: Coroutine[Any, Any, Any],
+        then: Callable[[Any], None],
+        refused: Callable[[str], None] | None = None,
+        last: Callable[[], None] = lambda: None,
+    ) -> None:
+
+        async def do() -> None:
+            try:
+                result = await work
+                end: Callable[[], None] = lambda: then(result)  # noqa: E731
+            except (BadInput, NotAllowed, NotFound, Unavailable) as error:
+                sentence = str(error)
+                end = lambda: (refused or partial(self.say, kind="error"))(sentence)  # noqa: E731
+            except Exception:
+                log.exception("work for a page failed")
+                end = lambda: self.say(FAULT, "error")  # noqa: E731
+            self.turn(end, last)
+
+        # In an empty context: what the work leaves open in it, as connections to workers, would
+        # keep the document that the context of a page names.
+        task = asyncio.get_running_loop().create_task(do(), context=Context())
+        self._tasks.add(task)  # the loop itself keeps only a weak reference
+        task.add_done_callback(self._tasks.discard)
+
+    @cached_property
+    def keep(self) -> ExportPanel:
+        """Downloads and links, built once the page is up."""
+        made = ExportPanel(self)
+        if self.run is not None:
+            made.open(self.run)
+        return made
+
+    def _keep_run(self) -> None:
+        """Offer what the run on show has come to."""
+        if "keep" in self.__dict__ and self.run is not None:
+            self.keep.open(self.run)
+
+    async def settled(self) -> None:
+        """Wait until everything that was asked for is there, and what is asked for then."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+            await asyncio.sleep(0)  # the turns that they have asked for
+
+    def turn(self, *acts: Callable[[], None]) -> None:
+        """Call these on the session's document, as soon as it is free."""
+
+        def act() -> None:
+            with pn.io.hold(self.visit.doc):
+                for one in acts:
+                    try:
+                        one()
+                    except Exception:
+                        log.exception("what came for a page could not be shown")
+                        self.say(FAULT, "error")
+
+        with contextlib.suppress(AttributeError):  # the session is gone
+            self.visit.doc.add_next_tick_callback(act)
+
+    def open(self, run: str) -> None:
+        """Put a run on show, live or finished.
+
+        Raises:
+            NotFound: There is no such run, or it belongs to another study's page.
+        """
+        history = self.hub.history(run)
+        if history.record.study != self.entry.name:
+            raise NotFound(
+                f"Run {run} belongs to another page: open /{history.record.study}?run={run} for it."
+            )
+        self.run = history
+        self.may_steer = self.service.may_steer(history.record, self.visit.owner)
+        self._turns.clear()
+        for view in self.views.every():
+            view.clear(history)
+        self.data.show(history.record.data)
+        self.form.fill(history.record.settings)
+        self._keep_run()
+        self.replay.close()
+        self.layout.reveal(False)
+        self.watcher.follow(run)
+        self.watcher.flush()
+
+    # --- what the hub brings ---
+
+    def _show(self, update: Update) -> None:
+        run = update.run
+        fresh = self.bar.show(run, self.may_steer)
+        concerned = self.views.shown(run)
+        for figure in self.figures.values():
+            title = figure.view.title
+            figure.panel.visible = figure.view in concerned and not self.lesson.hides(title)
+        if self.replay.playing:
+            return
+        if update.first == 0 or update.first < len(run.trace):
+            self.views.trace.update(run.trace, update.first)
+        if update.snapshot is not None:
+            self._show_snapshot(update.snapshot)
+        usable = run.report is not None and bool(run.report.arrays)  # no model, nothing to show
+        if update.finished and run.report is not None and usable and run.state.usable:
+            for result in self.views.shown(run, self.views.result):
+                result.update(run.report, run.metadata)
+            for explore in self.views.shown(run, self.views.explore):
+                explore.open(run)
+            trained = float(run.trace.seconds[-1]) if len(run.trace) else None
+            self.layout.judge(card(run.report, trained))
+            self.layout.reveal(True)
+            self.list.refresh()
+        self.everything.show(run)
+        if run.state.final:
+            self.replay.offer(run, partial(self.service.store.snapshots, run.id))
+            self._keep_run()
+        self.layout.note(run.notes)
+        # With the bar's figures, so that one step is named all over the page.
+        if fresh or update.finished or run.state.still:
+            self.read(at_once=True)
+        if update.number % ASKED == 0:
+            self.bar.status.sent = update.number  # last of all: it is drawn when the rest is
+
+    def _show_snapshot(self, snapshot: Snapshot) -> None:
+        if self.run is not None:
+            for view in self.views.shown(self.run, self.views.live):
+                view.update(snapshot, self.run.metadata)
+
+    def show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
+        """Show the run as it stood at `step`; None shows its end again."""
+        run = self.run
+        if run is None:
+            return
+        if step is None:
+            self.watcher.follow(run.id)
+            self.watcher.flush()
+            return
+        self.views.trace.update(run.trace.upto(step), first)
+        if snapshot is not None:
+            self._show_snapshot(snapshot)
+        self.bar.say(f"replaying a recording, step {step} of {run.step}", "calm")
+        self.read(at_once=not self.replay.moving)
+
+    def read(self, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if at_once or now - self._read_at >= SAY_EVERY:
+            self._read_at = now
+            for figure in self.figures.values():
+                figure.read()
+
+    # --- what the visitor does ---
+
+    def _arrive(self) -> None:
+        """First paint: the run of the link, else the finished demonstration."""
+        query = self.visit.query
+        settings = {k: v for k, v in query.items() if k not in OWN_PARAMETERS}
+        wanted = query.get("run") or f"demo-{self.entry.name}"
+        try:
+            self.open(wanted)
+        except NotFound as error:
+            self.form.fill(self._start)
+            self.bar.show(None, may_steer=False)
+            if "run" in query or wanted in self.service.store.damaged:
+                self.say(str(error), "error")
+        warnings = [*self.lesson.warnings]
+        if query.get("data") and "run" not in query:
+            self.data.show(query["data"])
+        if self.lesson.preset or (settings and "run" not in query):
+            start = self.entry.presets.get(self.lesson.preset, self._start)
+            warnings += self.form.fill_from_query(settings, start)
+        self.layout.warn(warnings)
+        if query.get("compare"):
+            self.list.tick(query["compare"].split(","))
+        if query.get("file"):
+            try:
+                self.data.upload.bring(query["file"])
+            except NotFound as error:
+                self.say(str(error), "warning")
+
+    def _up(self) -> None:
+        self.watcher.up = True
+        self.watcher.schedule_update()
+        self.service.prefetch_demo(self.entry.name)
+
+    def _data_chosen(self) -> None:
+        """Settings that nobody has changed follow the data: an own table is used wholly."""
+        start = self.entry.start(self.data.value)
+        self.form.start_from(self._start, start)
+        self._start = start
+        sources = self.entry.sources
+        own = next((s.scarcity for s in sources if s.name == self.data.value), "")
+        self.form.show_scarcity(own)
+
+    def _train(self) -> None:
+        if self.visit.site.fault:
+            self.bar.say(f"not started: {self.visit.site.fault}", "bad")
+            return
+        try:
+            values = self.form.read()
+        except BadInput as error:
+            self.bar.say(f"not started: {error}", "bad")
+            return
+        if wanting := self.data.wanting:
+            self.bar.say(f"not started: {wanting}", "bad")
+            return
+        self.say("")
+        self.replay.halt()  # its readings would stand where those of the new run are
+        self.bar.say("queued: sending the settings", "live")
+        self.background(
+            self.submit(values, self.data.value),
+            self._submitted,
+            refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
+        )
+
+    def _try_demonstration(self) -> None:
+        """Train the demonstration with the settings that it has of itself."""
+        self.data.try_demonstration()
+        self.form.fill(self.entry.start())
+        self._train()
+
+    def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
+        """A new run of the visitor's own on this study, from where and what they opened."""
+        visit = self.visit
+        return self.service.submit(
+            self.entry.name, values, data, visit.owner,
+            address=visit.address, presenter=self.lesson.presenter,
+        )  # fmt: skip
+
+    def train_beside(self, changed: Mapping[str, Any]) -> None:
+        before = self.run
+        if before is None:
+            return
+
+        def submitted(run: str) -> None:
+            self._submitted(run)
+            self.list.tick([before.id, run])
+            self.say("This run trains beside the previous one; the section Runs compares them.")
+
+        self.background(
+            self.submit({**before.record.settings, **changed}, before.record.data), submitted
+        )
+
+    def _submitted(self, run: str) -> None:
+        self.open(run)
+        self.address()
+        self.list.refresh()
+
+    def address(self) -> None:
+        if pn.state.location is not None and self.run is not None:
+            settings = self.entry.settings.parse(self.run.record.settings)
+            parameters = {"run": self.run.id, **self.entry.link(self.run.record.data, settings)}
+            parameters |= self.lesson.query()
+            if self.present:
+                parameters["present"] = "1"
+            if self.room.code:
+                parameters["room"] = self.room.code
+            pn.state.location.search = "?" + urlencode(parameters)
+
+    def _pause(self) -> None:
+        self._wish("pausing", "pause")
+
+    def _resume(self) -> None:
+        self._wish("queued", "resume")
+
+    def _stop(self) -> None:
+        self._wish("stopping", "stop")
+
+    def _wish(self, state: str, verb: str) -> None:
+        if self.run is None:
+            return
+        step = f" after step {self.run.step}" if self.run.step and state != "queued" else ""
+        self.bar.say(state + step)
+        act = getattr(self.service, verb)  # which checks that the visitor may
+        self.background(act(self.run.id, self.visit.owner), lambda _: None, self._not_steered)
+
+    def _not_steered(self, sentence: str) -> None:
+        self.bar.show(self.run, self.may_steer)
+        self.say(sentence, "error")
+
+    def _busy(self, more: int) -> None:
+        self._asking += more
+        self.layout.asking(self._asking > 0)
+
+    def _figure(self, view: Any) -> Figure:
+        titles = [title for title, _ in self.steps]
+        step = titles.index(view.title) if view.title in titles else None
+        say = dict(self.steps).get(view.title, "") if self.present else ""
+        return Figure(view, view.title in self.views.wide, step, say)

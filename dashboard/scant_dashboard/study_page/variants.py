@@ -1,0 +1,108 @@
+"""Buttons that train the same run with one thing changed, and compare the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import param
+from panel.custom import JSComponent
+
+from scant_dashboard.frame.template import style
+from scant_dashboard.live.run_state import RunState
+from scant_dashboard.study_page.context import PageContext
+
+
+class Variant(NamedTuple):
+    """One alternative: what it trains ("the same with …"), what to expect, settings to change."""
+
+    train: str
+    expect: str
+    settings: dict[str, Any]
+
+
+class VariantButtons(JSComponent):
+    """A list of variants, each with a button that trains it beside the run on show."""
+
+    rows = param.List(default=[])  # of [what the button says, what to expect]
+
+    def still(self) -> str:
+        """As markup, for a page without scripts."""
+        items = "".join(
+            f"<li><button type='button' data-live>Train {escape(train)} and compare</button>"
+            + (f": {escape(expect)}" if expect else "")
+            + "</li>"
+            for train, expect in self.rows
+        )
+        return f"<ul>{items}</ul>" if items else ""
+
+    _esm = """
+    export function render({model, el}) {
+      const draw = () => {
+        const list = document.createElement('ul')
+        list.append(...model.rows.map(([train, expect], i) => {
+          const item = document.createElement('li'), button = document.createElement('button')
+          button.type = 'button'
+          button.textContent = `Train ${train} and compare`
+          button.addEventListener('click', () => model.send_msg({pick: i}))
+          item.append(button, expect ? `: ${expect}` : '')
+          return item
+        }))
+        el.replaceChildren(...(model.rows.length ? [list] : []))
+      }
+      model.on('rows', draw)
+      draw()
+    }
+    """
+
+    def __init__(self, page: PageContext) -> None:
+        look = "button { font: inherit; padding: 0; border: 0; background: none; cursor: pointer; "
+        look += "color: var(--accent); text-decoration: underline; text-align: left; "
+        look += "vertical-align: top; }"
+        super().__init__(
+            stylesheets=[style("text"), look], sizing_mode="stretch_width", margin=0
+        )  # fmt: skip
+        self._page = page
+        self.variants: list[Variant] = []
+
+    def offer(self, variants: Sequence[Variant]) -> None:
+        """Offer these in place of those before."""
+        self.variants = list(variants)
+        self.rows = [[v.train, v.expect] for v in self.variants]
+
+    def _handle_msg(self, data: Any) -> None:
+        pick = data.get("pick") if isinstance(data, dict) else None
+        if isinstance(pick, int) and 0 <= pick < len(self.variants):
+            self._page.train_beside(self.variants[pick].settings)
+
+
+class Alternatives:
+    """An explore view of nothing but variants of the run on show.
+
+    Args:
+        page: The page that it stands on.
+        title: Its heading.
+        offer: Says of a run what it did, and what else could be tried.
+    """
+
+    def __init__(
+        self,
+        page: PageContext,
+        title: str,
+        offer: Callable[[RunState], tuple[str, Sequence[Variant]]],
+    ) -> None:
+        self.title = title
+        self.alt = ""
+        self.panel = VariantButtons(page)
+        self._offer = offer
+
+    def open(self, run: RunState) -> None:
+        """Offer what this run did not do."""
+        self.alt, others = self._offer(run)
+        self.panel.offer(others)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.alt = ""
+        self.panel.offer(())

@@ -1,0 +1,88 @@
+"""A browser that leaves while the server writes to it is nothing to log.
+
+A closed tab ends its session through `on_close`. What was being written meanwhile ends in
+`WebSocketClosedError`, and each of the libraries makes something else of it:
+
+- Tornado's `write_message` returns a task that need not be awaited, but asyncio logs a traceback
+  when its error is not retrieved ("Task exception was never retrieved"), as where Panel drops the
+  tasks of a session that has ended.
+- Panel's `dispatch_tornado` writes a message in parts; where the stream closes between two of them
+  the error goes through to whatever changed the document.
+- Panel and Bokeh log a warning for each message that did not go out.
+- Bokeh's `on_close` fails where the keep-alive job has found the browser gone before it is called.
+
+Private API of Bokeh 3.9 and Panel 1.9, pinned in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from bokeh.document import Document
+from bokeh.server.views import ws
+from panel.io import document as sending
+from tornado.websocket import WebSocketClosedError, WebSocketProtocol13
+
+from scant_dashboard.upstream.replacing import replace
+
+log = logging.getLogger(__name__)
+
+
+def install() -> None:
+    """Patch the libraries in this process; a second call changes nothing."""
+    replace(WebSocketProtocol13, "write_message", _retrieving_errors)
+    replace(sending, "dispatch_tornado", _to_open_sockets)
+    replace(sending, "_run_write_futures", lambda _: _run_write_futures)
+    replace(ws.WSHandler, "send_message", lambda _: _send_message)
+    replace(ws.WSHandler, "on_close", _once)
+
+
+def _retrieving_errors(write: Any) -> Any:
+    def write_message(*args: Any, **kwargs: Any) -> Any:
+        future = write(*args, **kwargs)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return future
+
+    return write_message
+
+
+def _to_open_sockets(dispatch: Any) -> Any:
+    def dispatch_tornado(*args: Any, **kwargs: Any) -> Sequence[asyncio.Future[None]]:
+        try:
+            futures: Sequence[asyncio.Future[None]] = dispatch(*args, **kwargs)
+        except WebSocketClosedError:
+            return []
+        return futures
+
+    return dispatch_tornado
+
+
+def _once(close: Any) -> Any:
+    def on_close(handler: Any) -> None:
+        session = handler.connection._session if handler.connection is not None else None
+        if session is not None and not session.destroyed:
+            close(handler)
+
+    return on_close
+
+
+async def _run_write_futures(doc: Document) -> None:
+    """As Panel's, which warns of closed connections."""
+    for future in sending._WRITE_FUTURES.pop(doc, []):
+        try:
+            await future
+        except WebSocketClosedError:
+            log.debug("a message was not sent, for its browser has gone")
+        except Exception as error:
+            log.warning("a message was not sent: %s", error)
+
+
+async def _send_message(handler: Any, message: Any) -> None:
+    """As Bokeh's, which warns of closed connections."""
+    try:
+        await message.send(handler)
+    except WebSocketClosedError:
+        log.debug("a message was not sent, for its browser has gone")

@@ -1,0 +1,38 @@
+"""All patches that concern the whole process, in one call."""
+
+from __future__ import annotations
+
+from bokeh.settings import settings
+
+from scant_dashboard.upstream import (
+    bounded_messages,
+    busy_cleanup,
+    closed_sockets,
+    event_lock,
+    known_defaults,
+    message_names,
+    one_log_line,
+    page_address,
+    parameter_copies,
+    patched_curdoc,
+    synced_params,
+    unsent_messages,
+)
+
+
+def install() -> None:
+    """Patch the libraries in this process; a second call changes nothing."""
+    # Bokeh looks at the signature of every callback of every model: a tenth of a page's cost.
+    settings.perform_error_diagnostics.set_value(False)
+    bounded_messages.install()
+    busy_cleanup.install()
+    closed_sockets.install()
+    event_lock.install()
+    known_defaults.install()
+    message_names.install()
+    one_log_line.install()
+    page_address.install()
+    parameter_copies.install()
+    patched_curdoc.install()
+    synced_params.install()
+    unsent_messages.install()

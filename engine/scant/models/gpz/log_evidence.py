@@ -1,0 +1,162 @@
+"""The objective of GPz: ln p(y | X, omega, theta) + ln p(v | tau) of 3.36, on fixed rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from scant.inference.expectations import kernel_forms
+from scant.models.gpz.basis import observed_precision
+from scant.models.gpz.evidence import Posterior, negative_log_evidence, posterior_from
+from scant.models.gpz.input_density import patterns
+from scant.models.gpz.model import GPz
+from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums, features, log_basis_weights
+from scant.models.hyperprior import log_hyperprior
+
+
+class LogEvidence:
+    """The log evidence of a model on its rows, as a function of the model's present parameters.
+
+        log_evidence = LogEvidence(model, X, y)
+        log_evidence().backward()
+
+    All constants are kept: the value equals ln N(y; 0, Phi' A^-1 Phi + B^-1) of 2.56 plus
+    ln p(v | tau), and priors registered on the model. A homoscedastic model has no v, and no prior
+    of it.
+
+    As printed it has no highest point: where some v_j goes to zero, tau_j can grow without end, at
+    a gain of half a nat for each e-fold. End training by a validation score or a number of steps.
+
+    Measured against autograd through the n x p design matrix, in CPU time of a step with m = 100:
+    .64 at n = 4,000 and a quarter at n = 100,000, since no array of n rows is made anew; see
+    `scant bench gpz`.
+
+    Args:
+        model: Its parameters are read at each call.
+        X: Inputs, NaN where missing (section 5.2.2).
+        y: Targets.
+        omega: Sample weights (3.20); ones by default.
+        noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs (section 5.2.1).
+        place: Where the rows go: from their patterns and m to a `RowSums`. Not used where the
+            inputs are noisy.
+    """
+
+    def __init__(
+        self,
+        model: GPz,
+        X: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        omega: Float[Tensor, " n"] | None = None,
+        noise_variance: Float[Tensor, "n *d_d"] | None = None,
+        place: Callable[[list[Pattern], int], RowSums] = LocalRows,
+    ) -> None:
+        self.model = model
+        omega = torch.ones_like(y) if omega is None else omega
+        self.total_omega = float(omega.sum())
+        self._noisy = None if noise_variance is None else (X, y, omega, noise_variance)
+        self._last: tuple[tuple[Tensor, ...], Posterior] | None = None
+        if noise_variance is None:
+            counted = omega > 0
+            X, y, omega = X[counted], y[counted], omega[counted]
+            linear = model.linear_columns(X)
+            full = model.covariance[1] == "C"
+            self._observed = [(observed, rows) for observed, rows in patterns(X)]
+            self.rows = place(
+                [
+                    Pattern(features(X[r][:, o], full), linear[r], y[r], omega[r])
+                    for o, r in self._observed
+                ],
+                len(model.centres),
+            )
+
+    def __call__(self) -> Float[Tensor, ""]:
+        """The value in nats, summed over the rows; differentiable once."""
+        model = self.model
+        if self._noisy is not None:
+            X, y, omega, noise = self._noisy
+            phi, design = model.design(X, noise)
+            lost = negative_log_evidence(design, y, omega, model.log_alpha, model.log_beta(phi))
+        else:
+            lost = cast(Tensor, _SummedEvidence.apply(self, *self._parameters()))
+            lost = lost + 0.5 * math.log(2 * math.pi) * self.total_omega
+        if model.heteroscedastic:
+            # ln p(v | tau) of 3.8, last line of 3.37
+            scatter = model.log_tau.exp() @ model.v.square() - model.log_tau.sum()
+            lost = lost + 0.5 * (scatter + len(model.v) * math.log(2 * math.pi))
+        return log_hyperprior(model) - lost
+
+    def _parameters(self) -> tuple[Tensor, ...]:
+        """All that the sums over rows depend on: log_alpha, v, b, and each pattern's weights."""
+        model = self.model
+        return model.log_alpha, model.noise_weights, model.b, *self._weights()
+
+    def _weights(self) -> tuple[Float[Tensor, "m q"], ...]:
+        """ln phi_j as weights of each pattern's features; a missing value halves the height of
+        phi_j^2 (5.86).
+        """
+        centres, precision = self.model.centres, self.model.precision()
+        made = []
+        for observed, _ in self._observed:
+            z = centres if bool(observed.all()) else centres[:, observed]
+            forms = kernel_forms(z, observed_precision(precision, observed))
+            n_missing = float((~observed).sum())
+            made.append(log_basis_weights(forms._replace(c=forms.c + n_missing * math.log(2.0))))
+        return tuple(made)
+
+    @torch.no_grad()
+    def posterior(self) -> Posterior:
+        """Of the weights (3.32-3.34), at the model's present parameters.
+
+        Costs nothing where the last evaluation was at these parameters.
+        """
+        if self._noisy is not None:
+            return self.model.weight_posterior(*self._noisy)
+        here = self._parameters()
+        if self._last is None or not all(map(torch.equal, self._last[0], here)):
+            log_alpha, v, b, *weights = here
+            self.remember(here, posterior_from(*self.rows.moments(tuple(weights), v, b), log_alpha))
+        assert self._last is not None
+        return self._last[1]
+
+    def remember(self, parameters: tuple[Tensor, ...], posterior: Posterior) -> None:
+        """Keep the posterior at a point for `posterior`."""
+        self._last = (tuple(p.detach().clone() for p in parameters), posterior)
+
+
+class _SummedEvidence(torch.autograd.Function):
+    """First two lines of 3.37 from sums over rows, with the gradient made in the same passes.
+
+    Since the posterior mean minimizes the penalized squares, the derivative through it is zero:
+    the first term of 4.13 and the implicit terms of 4.15 and 4.20 vanish.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        evidence: LogEvidence,
+        log_alpha: Float[Tensor, " p"],
+        v: Float[Tensor, " m"],
+        b: Float[Tensor, ""],
+        *weights: Float[Tensor, "m _"],
+    ) -> Float[Tensor, ""]:
+        moments = evidence.rows.moments(weights, v, b)
+        posterior = posterior_from(*moments, log_alpha)
+        evidence.remember((log_alpha, v, b, *weights), posterior)
+        w, alpha = posterior.mean, log_alpha.exp()
+        covariance = posterior.factor @ posterior.factor.T
+        data = evidence.rows.slopes(w, covariance, v)
+        d_log_alpha = 0.5 * (alpha * (w.square() + covariance.diagonal()) - 1)  # (4.18)
+        ctx.save_for_backward(d_log_alpha, data.v, data.b, *data.weights)
+        return data.value + posterior.half_log_det + 0.5 * (alpha * w.square()).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (g,) = grads
+        return None, *(g * kept for kept in ctx.saved_tensors)

@@ -1,0 +1,185 @@
+"""The baselines of MTGPA (Yousefi 2021, Fig. 5.4), all with exact inference.
+
+- `kriging`: area-to-point kriging, each task alone with its supports (Kyriakidis 2004).
+- `single`: each task alone, every support taken for its centroid.
+- `icm`: the intrinsic coregionalisation model on centroids (Bonilla et al. 2008).
+- `dependent`: dependent Gaussian processes on centroids (Boyle and Frean 2005).
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from scant.errors import BadInput
+from scant.inference.kmeans import square_distances
+from scant.kernels.box_average.support import centroids
+from scant.models.constraints import LogPositive
+from scant.models.mtgpa.exact import ExactGP
+from scant.models.mtgpa.initialization import extent
+from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian
+from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
+
+BASELINES = ("kriging", "single", "icm", "dependent")
+START = 0.15  # of the extent of the data: the lengthscale to start from
+
+
+class DependentGP(Prior):
+    """Outputs that smooth one white noise, each with a kernel of its own, plus one of their own.
+
+    With smoothing kernels that are Gaussians of lengthscale l_d / sqrt 2, and heights so chosen
+    that an output's shared part has variance v_d^2,
+
+        cov(f_d(x), f_d'(x')) = v_d v_d' prod_i sqrt(2 l_di l_d'i / (l_di^2 + l_d'i^2))
+                                exp(-(x_i - x'_i)^2 / (l_di^2 + l_d'i^2)),
+
+    to which an independent EQ part is added where d = d' (Boyle and Frean 2005, section 3).
+    """
+
+    def __init__(self, dimensions: int, tasks: int) -> None:
+        super().__init__()
+        each, wide = torch.zeros(tasks).double(), torch.zeros(tasks, dimensions).double()
+        for name, start in {
+            "offset": each, "shared": each + 1, "log_own": each, "log_lengthscale": wide,
+            "log_own_lengthscale": wide,
+        }.items():  # fmt: skip
+            self.register_parameter(name, nn.Parameter(start.clone()))
+            if name.startswith("log_"):
+                self.register_constraint(name, LogPositive())
+
+    @property
+    def lengthscale(self) -> Float[Tensor, "t d"]:
+        """Of what an output shares with the others."""
+        return self.log_lengthscale.exp()
+
+    def mean(self, x: Float[Tensor, "n d"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        return self.offset[j]
+
+    def variance(self, x: Float[Tensor, "n d"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        return self.shared[j].square() + (2 * self.log_own[j]).exp()
+
+    def covariance(
+        self,
+        x1: Float[Tensor, "n d"],
+        j1: Int[Tensor, " n"],
+        x2: Float[Tensor, "m d"],
+        j2: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n m"]:
+        tasks = range(len(self.offset))
+        rows, columns = ([(j == d).nonzero().squeeze(1) for d in tasks] for j in (j1, j2))
+        strips = [
+            torch.cat([self._block(x1[rows[d]], d, x2[columns[e]], e) for e in tasks], dim=1)
+            for d in tasks
+        ]
+        back = [torch.argsort(torch.cat(index)) for index in (rows, columns)]
+        return torch.cat(strips).index_select(0, back[0]).index_select(1, back[1])
+
+    def _block(
+        self, x1: Float[Tensor, "n d"], d: int, x2: Float[Tensor, "m d"], e: int
+    ) -> Float[Tensor, "n m"]:
+        """Covariances of output d with output e."""
+        a, b = self.lengthscale[d], self.lengthscale[e]
+        squares = a.square() + b.square()
+        height = self.shared[d] * self.shared[e] * (2 * a * b / squares).prod().sqrt()
+        K = height * torch.exp(-square_distances(x1 / squares.sqrt(), x2 / squares.sqrt()))
+        if d != e:
+            return K
+        own = self.log_own_lengthscale[d].exp()
+        distances = square_distances(x1 / own, x2 / own)
+        return K + torch.exp(2 * self.log_own[d] - 0.5 * distances)
+
+
+class CentroidGP(Prior):
+    """A prior over points, asked about supports: each is taken for its centroid."""
+
+    prior: Prior
+
+    def __init__(self, prior: Prior, dimensions: int) -> None:
+        super().__init__()
+        self.prior, self.dimensions = prior, dimensions
+
+    def mean(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        return self.prior.mean(centroids(x, self.dimensions), j)
+
+    def variance(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        return self.prior.variance(centroids(x, self.dimensions), j)
+
+    def covariance(
+        self,
+        x1: Float[Tensor, "n c1"],
+        j1: Int[Tensor, " n"],
+        x2: Float[Tensor, "m c2"],
+        j2: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n m"]:
+        points = [centroids(x, self.dimensions) for x in (x1, x2)]
+        return self.prior.covariance(points[0], j1, points[1], j2)
+
+
+def baseline(
+    name: str,
+    data: Data,
+    dimensions: int,
+    generator: torch.Generator,
+    lengthscale: Float[Tensor, " d"] | None = None,
+    fixed_lengthscale: bool = False,
+) -> ExactGP:
+    """A baseline at its start values; `fit` trains it.
+
+    Args:
+        name: One of `BASELINES`. `kriging` and `single` ignore other tasks than 0: give them the
+            rows of one task, numbered 0 (`alone`).
+        data: y standardized roughly.
+        lengthscale: To start from, in the units of the inputs.
+        fixed_lengthscale: Keep it.
+
+    Raises:
+        BadInput: An unknown name, or several tasks for a baseline of one.
+    """
+    if name not in BASELINES:
+        raise BadInput(f"Baseline {name!r} is unknown; use one of {BASELINES}.")
+    tasks = int(data.task.max()) + 1
+    if name in ("kriging", "single") and tasks > 1:
+        raise BadInput(f"Baseline {name!r} is of one task; got {tasks}. Give it one at a time.")
+    start = _start(data, dimensions) if lengthscale is None else lengthscale
+    values = [data.of_task(d).y for d in range(tasks)]
+    means = torch.stack([y.mean() for y in values])
+    scales = torch.stack([y.std(correction=0) for y in values]).clamp(min=1e-2)
+    if name == "dependent":
+        prior: Prior = _dependent(dimensions, means, scales, start, fixed_lengthscale)
+    else:
+        prior = mixture = Coregionalisation(dimensions, tasks, (tasks if name == "icm" else 1,))
+        mixture.start(means, scales, start, generator)
+        mixture.learn_lengthscales(not fixed_lengthscale)
+    if name != "kriging":
+        prior = CentroidGP(prior, dimensions)
+    likelihoods = [Gaussian() for _ in range(tasks)]
+    for lik, scale in zip(likelihoods, scales):
+        above = (0.1 * scale.square() - LEAST_NOISE).clamp(min=1e-12)
+        lik.initialize(log_noise=above.log().to(lik.log_noise))
+    return ExactGP(likelihoods, prior, data).to(data.y.device)
+
+
+def alone(data: Data, task: int) -> Data:
+    """The rows of one task, as task 0."""
+    own = data.of_task(task)
+    return own._replace(task=torch.zeros_like(own.task))
+
+
+def _start(data: Data, dimensions: int) -> Float[Tensor, " d"]:
+    lower, upper = extent(data.supports, dimensions)
+    return START * torch.where(upper > lower, upper - lower, torch.ones_like(lower))
+
+
+def _dependent(
+    dimensions: int, means: Tensor, scales: Tensor, lengthscale: Tensor, fixed: bool
+) -> DependentGP:
+    prior = DependentGP(dimensions, len(means))
+    wide = lengthscale.log().expand_as(prior.log_lengthscale)
+    own = (0.3 * scales).log()
+    prior.initialize(
+        offset=means, shared=scales, log_own=own, log_lengthscale=wide, log_own_lengthscale=wide
+    )
+    prior.log_lengthscale.requires_grad_(not fixed)
+    prior.log_own_lengthscale.requires_grad_(not fixed)
+    return prior

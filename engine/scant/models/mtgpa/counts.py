@@ -1,0 +1,217 @@
+"""Counts as observations of MTGPA, whose function is the logarithm of a rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from scipy.special import betainc
+from torch import Tensor, nn
+from torch.distributions import NegativeBinomial as NegativeBinomialDistribution
+from torch.distributions import Poisson as PoissonDistribution
+
+from scant.errors import BadInput
+from scant.inference.quadrature import log_expected
+from scant.models.constraints import LogPositive
+from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite
+
+LEAST_DISPERSION = 1e-6  # below it counts are Poisson, and log-gammas lose their digits
+
+
+class Counts(Likelihood):
+    """Whole numbers with rates exposure exp(f)."""
+
+    counts = True
+
+    def slopes(self, y: Tensor, f: Tensor, exposure: Tensor) -> tuple[Tensor, Tensor]:
+        """First derivative of ln p(y | f) by f, and the second one with its sign changed."""
+        raise NotImplementedError
+
+    def quantiles(
+        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
+    ) -> Float[Tensor, "k n"]:
+        """Of the mixture over the nodes of f, by bisection of whole numbers."""
+        return self._quantiles(*hermite(q.mean[0], q.covariance[0, 0]), exposure, p)
+
+    def quantiles_of(
+        self,
+        parts: Sequence[Moments],
+        weights: Float[Tensor, " m"],
+        exposure: Float[Tensor, " n"],
+        p: Float[Tensor, " k"],
+    ) -> Float[Tensor, "k n"]:
+        """The same where f has a mixture of posteriors, with these weights."""
+        made = [hermite(q.mean[0], q.covariance[0, 0]) for q in parts]
+        places = torch.cat([f for f, _ in made])
+        each = torch.cat([w * own for w, (_, own) in zip(weights, made)])
+        return self._quantiles(places, each, exposure, p)
+
+    def _quantiles(
+        self,
+        places: Float[Tensor, "s n"],
+        weights: Float[Tensor, "s 1"],
+        exposure: Float[Tensor, " n"],
+        p: Float[Tensor, " k"],
+    ) -> Float[Tensor, "k n"]:
+        raise NotImplementedError
+
+    def log_predictive(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        mean, variance = q.mean[0], q.covariance[0, 0]
+        return log_expected(
+            lambda f: self.log_prob(y, f, exposure),
+            lambda f: self.slopes(y, f, exposure),
+            mean,
+            variance,
+            torch.maximum(mean, ((y + 0.5) / exposure).log()),
+        )
+
+
+class Poisson(Counts):
+    """y ~ Poisson(exposure exp(f))."""
+
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> PoissonDistribution:
+        return PoissonDistribution(function_samples.exp() * (1 if exposure is None else exposure))
+
+    def check(self, y: Float[Tensor, " n"], task: int) -> None:
+        _check_counts(y, task, "Poisson")
+
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        return _start_counts(y, exposure)
+
+    def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
+        return y * (f + exposure.log()) - exposure * f.exp() - torch.lgamma(y + 1)
+
+    def slopes(self, y: Tensor, f: Tensor, exposure: Tensor) -> tuple[Tensor, Tensor]:
+        rate = exposure * f.exp()
+        return y - rate, rate
+
+    def _expected(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
+        return y * (q.mean[0] + exposure.log()) - rate - torch.lgamma(y + 1)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
+        rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
+        return MTGPAPrediction(rate, rate.square() * torch.expm1(q.covariance[0, 0]), rate)
+
+    def _quantiles(
+        self,
+        places: Float[Tensor, "s n"],
+        weights: Float[Tensor, "s 1"],
+        exposure: Float[Tensor, " n"],
+        p: Float[Tensor, " k"],
+    ) -> Float[Tensor, "k n"]:
+        rates = exposure * places.exp()
+        top = rates.amax(0)
+
+        def below(k: Float[Tensor, "p 1 n"]) -> Float[Tensor, "p s n"]:
+            # P(y <= k) is the regularized upper incomplete gamma function of k + 1.
+            return torch.special.gammaincc(k + 1, rates.expand(len(p), -1, -1))
+
+        return _least_count(below, weights, p, (top + 10 * top.sqrt() + 20).ceil())
+
+
+class NegativeBinomial(Counts):
+    """y ~ NB with mean r = exposure exp(f) and variance r + dispersion r^2.
+
+    A Poisson whose rate varies from observation to observation by a gamma distributed factor of
+    mean 1 and variance `dispersion`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_dispersion = nn.Parameter(torch.zeros((), dtype=torch.float64))
+        self.register_constraint("log_dispersion", LogPositive())  # what is above the least
+
+    def dispersion(self) -> Float[Tensor, ""]:
+        return self.log_dispersion.exp() + LEAST_DISPERSION
+
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> NegativeBinomialDistribution:
+        rate = function_samples if exposure is None else function_samples + exposure.log()
+        alpha = self.dispersion()
+        return NegativeBinomialDistribution(1 / alpha, logits=rate + alpha.log())
+
+    def check(self, y: Float[Tensor, " n"], task: int) -> None:
+        _check_counts(y, task, "negative binomial")
+
+    @torch.no_grad()
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        self.log_dispersion.fill_(math.log(noise))
+        return _start_counts(y, exposure)
+
+    def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
+        found: Tensor = self.forward(f, exposure).log_prob(y)
+        return found
+
+    def slopes(self, y: Tensor, f: Tensor, exposure: Tensor) -> tuple[Tensor, Tensor]:
+        rate, alpha = exposure * f.exp(), self.dispersion()
+        more = 1 + alpha * rate
+        return (y - rate) / more, rate * (1 + alpha * y) / more.square()
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
+        variance = q.covariance[0, 0]
+        rate = exposure * torch.exp(q.mean[0] + 0.5 * variance)
+        noise = rate + self.dispersion() * rate.square() * variance.exp()
+        return MTGPAPrediction(rate, rate.square() * torch.expm1(variance), noise)
+
+    def _quantiles(
+        self,
+        places: Float[Tensor, "s n"],
+        weights: Float[Tensor, "s 1"],
+        exposure: Float[Tensor, " n"],
+        p: Float[Tensor, " k"],
+    ) -> Float[Tensor, "k n"]:
+        rates, alpha = exposure * places.exp(), self.dispersion().detach()
+        spread = (rates + alpha * rates.square()).sqrt()
+        share = (1 / (1 + alpha * rates)).detach().cpu().numpy()
+
+        def below(k: Float[Tensor, "p 1 n"]) -> Float[Tensor, "p s n"]:
+            # P(y <= k) is a regularized incomplete beta function, which PyTorch lacks.
+            return torch.as_tensor(betainc(1 / float(alpha), k.cpu().numpy() + 1, share)).to(k)
+
+        return _least_count(below, weights, p, (rates + 30 * spread + 20).amax(0).ceil())
+
+
+def _least_count(
+    below: Callable[[Tensor], Tensor],
+    weights: Float[Tensor, "s 1"],
+    p: Float[Tensor, " k"],
+    high: Float[Tensor, " n"],
+) -> Float[Tensor, "k n"]:
+    """The least count that is not exceeded with probability p, where `high` is above all."""
+    high = high.expand(len(p), -1)
+    low = torch.full_like(high, -1.0)
+    while bool((high - low > 1).any()):
+        middle = ((low + high) / 2).floor()
+        less = (weights * below(middle.unsqueeze(1))).sum(1) < p[:, None]
+        low, high = torch.where(less, middle, low), torch.where(less, high, middle)
+    return high
+
+
+def _check_counts(y: Float[Tensor, " n"], task: int, kind: str) -> None:
+    bad = (y < 0) | (y != y.round())
+    if bool(bad.any()):
+        row = int(bad.nonzero()[0])
+        raise BadInput(
+            f"Task {task} is of counts ({kind}), but its value {row} is {float(y[row]):g}; "
+            "counts are whole numbers, zero or more."
+        )
+
+
+def _start_counts(y: Float[Tensor, " n"], exposure: Float[Tensor, " n"]) -> Float[Tensor, "2 1"]:
+    rate = y.sum().clamp(min=0.5) / exposure.sum()
+    return torch.stack([rate.log(), torch.ones_like(rate)]).unsqueeze(1)

@@ -1,0 +1,178 @@
+"""Gaussian observations of MTGPA: with one noise, one by a denominator, one that is a function.
+
+Known noise, such as a squared standard error, is added to what these learn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gpytorch.distributions import MultivariateNormal
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.distributions import Normal
+
+from scant.inference.expectations import LOG_2PI
+from scant.models.constraints import LogPositive
+from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite
+
+LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding
+
+
+class Gaussian(Likelihood):
+    """y ~ N(f, noise)."""
+
+    errors = True
+
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> Normal:
+        return Normal(function_samples, self.noise_at(exposure).sqrt())
+
+    def marginal(
+        self, function_dist: MultivariateNormal, exposure: Tensor | None = None, **kwargs: Any
+    ) -> MultivariateNormal:
+        """Of observations: GPyTorch's Gaussian with the noise added."""
+        covariance = function_dist.lazy_covariance_matrix.add_diagonal(self.noise_at(exposure))
+        return MultivariateNormal(function_dist.mean, covariance)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_noise = nn.Parameter(torch.zeros((), dtype=torch.float64))
+        self.register_constraint("log_noise", LogPositive())  # what is above the least
+
+    def noise(self) -> Float[Tensor, ""]:
+        return self.log_noise.exp() + LEAST_NOISE
+
+    def noise_at(self, exposure: Float[Tensor, " n"] | None) -> Float[Tensor, " *n"]:
+        """Of rows with these exposures; here of all the same."""
+        return self.noise()
+
+    @torch.no_grad()
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        variance = y.var(correction=0).clamp(min=1e-4)
+        self.log_noise.copy_((noise * variance).log())
+        return torch.stack([y.mean(), variance.sqrt()]).unsqueeze(1)
+
+    def _expected(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        squares, noise = (y - q.mean[0]).square() + q.covariance[0, 0], self.noise_at(exposure)
+        return -0.5 * (LOG_2PI + noise.log() + squares / noise)
+
+    def _expected_beside(
+        self,
+        y: Float[Tensor, " n"],
+        q: Moments,
+        exposure: Float[Tensor, " n"],
+        known: Float[Tensor, " n"],
+    ) -> Float[Tensor, " n"]:
+        squares = (y - q.mean[0]).square() + q.covariance[0, 0]
+        noise = self.noise_at(exposure) + known
+        return -0.5 * (LOG_2PI + noise.log() + squares / noise)
+
+    def log_predictive(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        variance = q.covariance[0, 0] + self.noise_at(exposure)
+        return -0.5 * (LOG_2PI + variance.log() + (y - q.mean[0]).square() / variance)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
+        variance = q.covariance[0, 0]
+        return MTGPAPrediction(q.mean[0], variance, self.noise_at(exposure).expand_as(variance))
+
+
+class GaussianRate(Gaussian):
+    """y ~ N(f, noise + spread / exposure): a mean or rate of as many people (or hours) each.
+
+    The second part is what chance makes of few, the first what is not in the functions.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_spread = nn.Parameter(torch.zeros((), dtype=torch.float64))
+        self.register_constraint("log_spread", LogPositive())
+
+    def noise_at(self, exposure: Float[Tensor, " n"] | None) -> Float[Tensor, " *n"]:
+        spread = self.log_spread.exp()
+        return self.noise() + (spread if exposure is None else spread / exposure)
+
+    @torch.no_grad()
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        """Half of the noise is of either part, for a row of median exposure."""
+        found = super().start(y, exposure, 0.5 * noise)
+        self.log_spread.copy_(self.log_noise + exposure.median().log())
+        return found
+
+
+class HeteroscedasticGaussian(Likelihood):
+    """y ~ N(f_1, exp(f_2)), both functions averages over the support."""
+
+    functions = 2
+    errors = True
+
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> Normal:
+        return Normal(function_samples[..., 0], (0.5 * function_samples[..., 1]).exp())
+
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        variance = y.var(correction=0).clamp(min=1e-4)
+        offsets = torch.stack([y.mean(), (noise * variance).log()])
+        return torch.stack([offsets, torch.stack([variance.sqrt(), torch.ones_like(variance)])])
+
+    def _expected(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        """Closed also where q correlates the two: exp(-f_2) shifts the mean of f_1."""
+        (f, g), (f_f, f_g, g_g) = q.mean, (q.covariance[i] for i in ((0, 0), (0, 1), (1, 1)))
+        squares = (y - f + f_g).square() + f_f
+        return -0.5 * (LOG_2PI + g + torch.exp(0.5 * g_g - g) * squares)
+
+    def _expected_beside(
+        self,
+        y: Float[Tensor, " n"],
+        q: Moments,
+        exposure: Float[Tensor, " n"],
+        known: Float[Tensor, " n"],
+    ) -> Float[Tensor, " n"]:
+        """By quadrature over the log variance; f_1 given that is Gaussian."""
+        weights, mean, variance = self._given_noise(q)
+        learned = hermite(q.mean[1], q.covariance[1, 1])[0].exp()
+        noise = learned + known
+        squares = (y - mean).square() + variance - learned
+        return -0.5 * (weights * (LOG_2PI + noise.log() + squares / noise)).sum(0)
+
+    def log_predictive(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        weights, mean, variance = self._given_noise(q)
+        error = y - mean
+        log_density = -0.5 * (LOG_2PI + variance.log() + error.square() / variance)
+        return (weights.log() + log_density).logsumexp(0)
+
+    def _given_noise(
+        self, q: Moments
+    ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
+        """Weight, mean and variance of y at each node of the log variance."""
+        (f, g), (f_f, f_g, g_g) = q.mean, (q.covariance[i] for i in ((0, 0), (0, 1), (1, 1)))
+        places, weights = hermite(g, g_g)
+        slope = f_g / g_g.clamp(min=1e-12)
+        variance = (f_f - slope * f_g).clamp(min=0) + places.exp()
+        return weights, f + slope * (places - g), variance
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
+        noise = torch.exp(q.mean[1] + 0.5 * q.covariance[1, 1])
+        return MTGPAPrediction(q.mean[0], q.covariance[0, 0], noise)
+
+    def components(
+        self, q: Moments, exposure: Float[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
+        return self._given_noise(q)

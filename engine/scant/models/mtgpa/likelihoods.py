@@ -1,0 +1,103 @@
+"""How a task's observations depend on its functions: the likelihoods of MTGPA by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gpytorch.distributions import MultivariateNormal
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.distributions import Bernoulli as BernoulliDistribution
+
+from scant.errors import BadInput
+from scant.models.mtgpa.counts import NegativeBinomial, Poisson
+from scant.models.mtgpa.gaussian import (
+    LEAST_NOISE,
+    Gaussian,
+    GaussianRate,
+    HeteroscedasticGaussian,
+)
+from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite, moments
+
+__all__ = [
+    "LEAST_NOISE",
+    "LIKELIHOODS",
+    "Bernoulli",
+    "Gaussian",
+    "GaussianRate",
+    "HeteroscedasticGaussian",
+    "Likelihood",
+    "MTGPAPrediction",
+    "Moments",
+    "NegativeBinomial",
+    "Poisson",
+    "likelihood",
+    "moments",
+]
+
+
+class Bernoulli(Likelihood):
+    """y is 1 with probability 1 / (1 + exp(-f)), else 0."""
+
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> BernoulliDistribution:
+        return BernoulliDistribution(logits=function_samples)
+
+    def marginal(self, function_dist: MultivariateNormal, **kwargs: Any) -> BernoulliDistribution:
+        """Of a label, by quadrature."""
+        told = self.predict(moments(function_dist), torch.ones_like(function_dist.mean))
+        return BernoulliDistribution(probs=told.mean)
+
+    def check(self, y: Float[Tensor, " n"], task: int) -> None:
+        bad = (y != 0) & (y != 1)
+        if bool(bad.any()):
+            row = int(bad.nonzero()[0])
+            raise BadInput(
+                f"Task {task} is binary (Bernoulli), but its value {row} is {float(y[row]):g}; "
+                "use 0 and 1."
+            )
+
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        share = (y.sum() + 0.5) / (len(y) + 1)
+        return torch.stack([torch.logit(share), torch.ones_like(share)]).unsqueeze(1)
+
+    def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
+        return nn.functional.logsigmoid((2 * y - 1) * f)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
+        places, weights = hermite(q.mean[0], q.covariance[0, 0])
+        p = places.sigmoid()
+        mean = (weights * p).sum(0)
+        variance = (weights * (p - mean).square()).sum(0)
+        return MTGPAPrediction(mean, variance, mean * (1 - mean) - variance)
+
+    def quantiles(
+        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
+    ) -> Float[Tensor, "k n"]:
+        """0 or 1."""
+        return (p[:, None] > 1 - self.predict(q, exposure).mean).to(q.mean)
+
+
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    "gaussian": Gaussian,
+    "gaussian_rate": GaussianRate,
+    "heteroscedastic": HeteroscedasticGaussian,
+    "poisson": Poisson,
+    "negative_binomial": NegativeBinomial,
+    "bernoulli": Bernoulli,
+}
+
+
+def likelihood(name: str) -> Likelihood:
+    """A new likelihood of that name.
+
+    Raises:
+        BadInput: There is none.
+    """
+    if name not in LIKELIHOODS:
+        raise BadInput(f"Likelihood {name!r} is unknown; use one of {tuple(LIKELIHOODS)}.")
+    return LIKELIHOODS[name]()

@@ -1,0 +1,90 @@
+"""The bound of HMOGP-LV in its efficient form (Ma 2023, 5.27 and 5.38), for any Gaussian q(U).
+
+U is whitened: with K_UU^H = L_H L_H' and K_UU^X = L_X L_X', U = (L_H o L_X) V and p(V) is a
+standard Gaussian over M_H x M_X matrices. A row at x in output d depends on V through
+a(x) = L_X^-1 k_X(Z, x) and alpha_d = L_H^-1 k_H(Z, h_d), and q(h_d) gives psi_d = E[alpha_d]
+and P_d = E[alpha_d alpha_d'], the psi statistics:
+
+    E[f]   = a' w_d,                    w_d = E[V]' psi_d
+    E[f^2] = k_X(x, x) + a' W_d a,      W_d = E[V' P_d V] - tr(P_d) I
+
+(k_H has unit variance.) F, predictions and the moments over q(H) all follow from w_d and W_d; each
+form of q(U) computes these two, and its divergence from p(U).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from scant.inference.expectations import LOG_2PI
+
+
+class Statistics(NamedTuple):
+    """All that the bound needs of D outputs; A has one entry where all have the same inputs."""
+
+    psi: Float[Tensor, "d h"]
+    P: Float[Tensor, "d h h"]
+    A: Float[Tensor, "e x x"]  # sum of a a' over the rows of each output
+    b: Float[Tensor, "d x"]  # sum of y a
+    yy: Float[Tensor, " d"]
+    k: Float[Tensor, " d"]  # sum of k_X(x, x)
+    rows: Float[Tensor, " d"]
+    noise: Float[Tensor, " d"]
+    weight: float = 1.0  # how many outputs each stands for: more than one in a minibatch
+
+    @property
+    def precision(self) -> Float[Tensor, " d"]:
+        """Of an observation of each output, times what the output counts for."""
+        return self.weight / self.noise
+
+    def detach(self) -> Statistics:
+        """The same numbers, without their history."""
+        tensors = {k: v.detach() for k, v in self._asdict().items() if k != "weight"}
+        return self._replace(**tensors)
+
+    def same_inputs(self) -> bool:
+        return len(self.A) < len(self.b)
+
+
+class Weights(NamedTuple):
+    """First and second moments of V as an output sees them; see the module."""
+
+    w: Float[Tensor, "d x"]
+    W: Float[Tensor, "d x x"]
+
+
+def expected_log_likelihood(s: Statistics, q: Weights) -> Float[Tensor, ""]:
+    """F of 5.27 and 5.38, in nats."""
+    squares = s.yy - 2 * (q.w * s.b).sum(1) + s.k + (q.W * s.A).sum((1, 2))
+    each = s.rows * (LOG_2PI + s.noise.log()) + squares / s.noise
+    return -0.5 * s.weight * each.sum()  # (5.27); (5.32) where inputs differ
+
+
+def summed(s: Statistics) -> tuple[Float[Tensor, "m m"], Float[Tensor, " m"]]:
+    """Precision of the best q(V) and its product with the mean: for M_X M_H that is small."""
+    h, x = s.psi.shape[1], s.b.shape[1]
+    if s.same_inputs():
+        P = torch.einsum("d,dij->ij", s.precision, s.P)
+        B = torch.einsum("ik,jl->ijkl", P, s.A[0])
+    else:
+        scaled = (s.precision[:, None, None] * s.P).reshape(-1, h * h)
+        B = (scaled.T @ s.A.reshape(-1, x * x)).view(h, h, x, x).transpose(1, 2)
+    c = (s.precision.unsqueeze(1) * s.psi).T @ s.b
+    return B.reshape(h * x, h * x) + torch.eye(h * x).to(c), c.reshape(-1)
+
+
+def collapsed(s: Statistics) -> Float[Tensor, ""]:
+    """F - KL(q(U) || p(U)) at the Gaussian q(U) that is best for it, in nats (Titsias 2009)."""
+    B, c = summed(s)
+    lower = torch.linalg.cholesky(B)
+    white = torch.linalg.solve_triangular(lower, c.unsqueeze(1), upper=False)
+    unexplained = (
+        s.yy + s.k - s.P.diagonal(dim1=1, dim2=2).sum(1) * s.A.diagonal(dim1=1, dim2=2).sum(1)
+    )
+    each = s.rows * (LOG_2PI + s.noise.log()) + unexplained / s.noise
+    fit = white.square().sum() - 2 * lower.diagonal().log().sum()
+    return 0.5 * (fit - s.weight * each.sum())

@@ -1,0 +1,165 @@
+"""q(U) of HMOGP-LV: with a Kronecker covariance as published, or the optimal Gaussian."""
+
+from __future__ import annotations
+
+import torch
+from gpytorch import Module
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from scant.models.replicated.hmogp_lv.bound import Statistics, Weights, summed
+
+TOLERANCE = 1e-10  # of the conjugate gradients, relative
+SWEEPS = 200  # of the fixed point for the covariances
+
+
+class Dense(Module):
+    """Any Gaussian q(V), set in closed form to the best there is (Titsias 2009).
+
+    It builds an M_X M_H x M_X M_H matrix, so it is for the small.
+    """
+
+    mean: Tensor
+    root: Tensor
+
+    def __init__(self, outputs: int, inputs: int) -> None:
+        super().__init__()
+        m = outputs * inputs
+        self.register_buffer("mean", torch.zeros(outputs, inputs, dtype=torch.float64))
+        self.register_buffer("root", torch.eye(m, dtype=torch.float64))
+
+    @torch.no_grad()
+    def condition(self, s: Statistics) -> None:
+        """The best q(U) for these statistics."""
+        B, c = summed(s)
+        lower = torch.linalg.cholesky(B)
+        self.mean.copy_(torch.cholesky_solve(c.unsqueeze(1), lower).view_as(self.mean))
+        # S = B^-1 = root root', with root = lower^-T
+        self.root.copy_(
+            torch.linalg.solve_triangular(lower, torch.eye(len(B)).to(B), upper=False).T
+        )
+
+    def weights(self, psi: Float[Tensor, "d h"], P: Float[Tensor, "d h h"]) -> Weights:
+        h, x = self.mean.shape
+        S = (self.root @ self.root.T).view(h, x, h, x) + torch.einsum(
+            "ij,kl->ijkl", self.mean, self.mean
+        )
+        W = P.reshape(-1, h * h) @ S.transpose(1, 2).reshape(h * h, x * x)
+        return Weights(psi @ self.mean, _less_trace(W.view(-1, x, x), P))
+
+    def kl_divergence(self) -> Float[Tensor, ""]:
+        log_det = 2 * self.root.diagonal().abs().log().sum()
+        squares = self.mean.square().sum() + self.root.square().sum()
+        return 0.5 * (squares - self.root.shape[0] - log_det)
+
+
+class Kronecker(Module):
+    """q(V) with covariance S_H o S_X (section 5.2.3): never a matrix of M_X M_H rows."""
+
+    def __init__(self, outputs: int, inputs: int) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(outputs, inputs, dtype=torch.float64))
+        # Roots of the covariances, lower triangular, the logarithms of their diagonals in place.
+        self.root_outputs = nn.Parameter(torch.zeros(outputs, outputs, dtype=torch.float64))
+        self.root_inputs = nn.Parameter(torch.zeros(inputs, inputs, dtype=torch.float64))
+
+    def covariances(self) -> tuple[Float[Tensor, "h h"], Float[Tensor, "x x"]]:
+        """S_H and S_X."""
+        roots = (_root(self.root_outputs), _root(self.root_inputs))
+        return roots[0] @ roots[0].T, roots[1] @ roots[1].T
+
+    def weights(self, psi: Float[Tensor, "d h"], P: Float[Tensor, "d h h"]) -> Weights:
+        S_H, S_X = self.covariances()
+        W = self.mean.T @ P @ self.mean + (P * S_H).sum((1, 2))[:, None, None] * S_X
+        return Weights(psi @ self.mean, _less_trace(W, P))
+
+    def kl_divergence(self) -> Float[Tensor, ""]:
+        """KL(q(U) || p(U)) (5.28), in nats."""
+        h, x = self.mean.shape
+        S_H, S_X = self.covariances()
+        log_det = 2 * (
+            x * self.root_outputs.diagonal().sum() + h * self.root_inputs.diagonal().sum()
+        )
+        squares = self.mean.square().sum() + S_H.trace() * S_X.trace()
+        return 0.5 * (squares - h * x - log_det)  # (5.28), whitened
+
+    @torch.no_grad()
+    def condition(self, s: Statistics) -> None:
+        """The best mean, by conjugate gradients, and the best covariances, by fixed point."""
+        for _ in range(SWEEPS):
+            before = self.root_inputs.clone()
+            self._covariance_step(s, 1.0)
+            if torch.allclose(before, self.root_inputs, rtol=0, atol=1e-10):
+                break
+        self._solve(s)
+
+    @torch.no_grad()
+    def natural_step(self, s: Statistics, rate: float) -> None:
+        """Along the natural gradient: of S_H, of S_X, then of the mean.
+
+        That of the mean is S_H G S_X for a gradient G; as far as it goes uphill, so that the mean
+        cannot overshoot where the covariance is wider than the data allow.
+        """
+        self._covariance_step(s, rate)
+        S_H, S_X = self.covariances()
+        gradient = (s.precision.unsqueeze(1) * s.psi).T @ s.b - _curvature(s, self.mean)
+        along = S_H @ gradient @ S_X
+        bend = (along * _curvature(s, along)).sum()
+        if bend > 0:
+            self.mean.add_(along, alpha=rate * min(1.0, float((gradient * along).sum() / bend)))
+
+    def _covariance_step(self, s: Statistics, rate: float) -> None:
+        """Inverse covariances move towards those that are best, the other one given."""
+        h, x = self.mean.shape
+        S_H, S_X = self.covariances()
+        traces = s.precision * (s.A * S_X).sum((1, 2))
+        best = (S_X.trace() * torch.eye(h).to(S_X) + torch.einsum("d,dij->ij", traces, s.P)) / x
+        S_H = self._towards(self.root_outputs, S_H, best, rate)
+        traces = s.precision * (s.P * S_H).sum((1, 2))
+        A = traces.sum() * s.A[0] if s.same_inputs() else torch.einsum("d,dij->ij", traces, s.A)
+        self._towards(self.root_inputs, S_X, (S_H.trace() * torch.eye(x).to(A) + A) / h, rate)
+
+    @staticmethod
+    def _towards(
+        root: nn.Parameter, covariance: Tensor, best: Tensor, rate: float
+    ) -> Float[Tensor, "m m"]:
+        if rate < 1:
+            best = (1 - rate) * torch.linalg.inv(covariance) + rate * best
+        covariance = torch.cholesky_inverse(torch.linalg.cholesky(0.5 * (best + best.T)))
+        lower = torch.linalg.cholesky(covariance)
+        root.copy_(lower.tril(-1) + lower.diagonal().log().diag())
+        return covariance
+
+    def _solve(self, s: Statistics) -> None:
+        """The best mean: (I + sum of P_d o A_d / noise_d) mean = c, without building the matrix."""
+        S_H, S_X = self.covariances()
+        c = (s.precision.unsqueeze(1) * s.psi).T @ s.b
+        residual = c - _curvature(s, self.mean)
+        towards = S_H @ residual @ S_X
+        direction, size = towards, (residual * towards).sum()
+        for _ in range(2 * c.numel()):
+            if residual.norm() <= TOLERANCE * c.norm():
+                break
+            bent = _curvature(s, direction)
+            step = size / (direction * bent).sum()
+            self.mean.add_(step * direction)
+            residual = residual - step * bent
+            towards = S_H @ residual @ S_X
+            before, size = size, (residual * towards).sum()
+            direction = towards + size / before * direction
+
+
+def _curvature(s: Statistics, V: Float[Tensor, "h x"]) -> Float[Tensor, "h x"]:
+    """(I + sum over d of P_d o A_d / noise_d) applied to V."""
+    if s.same_inputs():
+        return V + torch.einsum("d,dij->ij", s.precision, s.P) @ V @ s.A[0]
+    return V + torch.einsum("d,dij->ij", s.precision, s.P @ V @ s.A)
+
+
+def _root(raw: Float[Tensor, "m m"]) -> Float[Tensor, "m m"]:
+    return raw.tril(-1) + raw.diagonal().exp().diag()
+
+
+def _less_trace(W: Float[Tensor, "d x x"], P: Float[Tensor, "d h h"]) -> Float[Tensor, "d x x"]:
+    trace = P.diagonal(dim1=1, dim2=2).sum(1)
+    return W - trace[:, None, None] * torch.eye(W.shape[-1]).to(W)

@@ -1,0 +1,71 @@
+"""Models of replicas stacked: their predictions averaged, by weights that held-out rows give.
+
+    p(y | x, d, r) = sum_k w_k p_k(y | x, d, r)
+
+with the weights that maximize the mean log density of rows that no p_k was given (Yao, Vehtari,
+Simpson and Gelman, Using stacking to average Bayesian predictive distributions, 2018). Told are
+mean and variance of the mixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from scant.models.replicated.data import ReplicatedPrediction
+
+
+class Stack(nn.Module):
+    """Trained models, each with a weight.
+
+    Args:
+        members: Models of the same data.
+        weights: Sum to one.
+    """
+
+    weights: Float[Tensor, " k"]
+
+    def __init__(self, members: Iterable[Any], weights: Sequence[float] | Tensor) -> None:
+        super().__init__()
+        self.members: Any = nn.ModuleList(members)
+        self.register_buffer("weights", torch.as_tensor(weights, dtype=torch.float64))
+
+    def predict(
+        self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
+    ) -> ReplicatedPrediction:
+        """As of any of the models (see `ReplicaGP.predict`)."""
+        parts = [m.predict(output, replica, x) for m in self.members]
+        mean, variance = self._mixed([(p.mean, p.variance) for p in parts])
+        return ReplicatedPrediction(mean, variance, self._average([p.noise for p in parts]))
+
+    def shared(
+        self, output: Int[Tensor, " k"], x: Float[Tensor, " k"]
+    ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
+        """Mean and variance of what an output's replicas share."""
+        return self._mixed([m.shared(output, x) for m in self.members])
+
+    def levels(self, output: Int[Tensor, " k"]) -> Float[Tensor, "k 3"]:
+        """Prior variance of outputs: shared by the replicas, of each replica, noise."""
+        return self._average([m.levels(output) for m in self.members])
+
+    def outputs_covariance(self) -> Float[Tensor, "d d"]:
+        """Prior covariance of the outputs' curves at one x."""
+        return self._average([m.outputs_covariance() for m in self.members])
+
+    def latent(self) -> Any:
+        """Places of the outputs, of the first member that has any."""
+        return next(filter(None, (m.latent() for m in self.members)), None)
+
+    def _average(self, parts: list[Tensor]) -> Tensor:
+        return torch.tensordot(self.weights, torch.stack(parts), 1)
+
+    def _mixed(self, parts: list[Any]) -> tuple[Tensor, Tensor]:
+        """Mean and variance of a mixture of such."""
+        means, variances = (torch.stack(column) for column in zip(*parts))
+        mean = torch.tensordot(self.weights, means, 1)
+        spread = variances + (means - mean).square()
+        return mean, torch.tensordot(self.weights, spread, 1)

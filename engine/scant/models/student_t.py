@@ -1,0 +1,276 @@
+"""The Student-t process: a GP whose covariance has an inverse Wishart process prior.
+
+Shah, Wilson and Ghahramani (2014), with the covariance integrated out: the targets of n rows are
+multivariate t with nu > 2 degrees of freedom and covariance K = variance k(X, X) + noise I. The
+mean of a prediction is the GP's; its variance grows with the misfit of what was learned from. Of
+the two limits one is the GP itself (nu to infinity), the other has the heaviest tails (nu to 2).
+
+    model = StudentT.build(X, y, df=5)
+    model.fit(steps=100)
+    mean, variance, df = model.predict(X_new)
+
+Exact: a step costs the cube of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.models import GP
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.distributions import StudentT as StudentTDistribution
+
+from scant.errors import BadInput
+from scant.inference.exact import whitened
+from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.kernels.rbf import eq
+from scant.likelihoods.gaussian import GivenNoise
+from scant.models.constraints import LogPositive
+from scant.models.dfgp.hidden import ViewStack
+from scant.models.hyperprior import log_hyperprior
+from scant.optim.adam_lbfgs import AdamLBFGS
+
+LEAST_NOISE = 1e-6  # of the target's variance
+START_NOISE = 0.5
+START_DF = 5.0
+
+
+class TProcessLikelihood(GaussianLikelihood):
+    """Of a Student-t process: marginals are t distributions.
+
+    Given f alone, noise is taken as Gaussian with the variance that it is predicted to have.
+
+    Args:
+        noise: That variance.
+        df: Degrees of freedom of predictions.
+    """
+
+    def __init__(self, noise: Float[Tensor, ""], df: Float[Tensor, ""]) -> None:
+        super().__init__()
+        self.noise_covar, self.df = GivenNoise(noise), df
+
+    def marginal(
+        self, function_dist: MultivariateNormal, *args: Any, **kwargs: Any
+    ) -> StudentTDistribution:
+        """Of y, of each row, from mean and variance of f."""
+        variance = function_dist.variance + self.noise
+        scale = (variance * (self.df - 2) / self.df).sqrt()
+        return StudentTDistribution(self.df, function_dist.mean, scale)
+
+    def log_marginal(
+        self,
+        observations: Float[Tensor, "*b n"],
+        function_dist: MultivariateNormal,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Float[Tensor, "*b n"]:
+        """ln p(y) of each row."""
+        found: Tensor = self.marginal(function_dist).log_prob(observations)
+        return found
+
+
+class StudentT(GP):
+    """See the module; `build` makes one.
+
+    Args:
+        views: Centres and scales of the inputs' columns.
+        x: Standardized inputs.
+        y: Targets.
+        df: nu to start from, or to keep.
+        learn_df: Whether nu is learned.
+        ard: Whether each column has a lengthscale of its own.
+        kernel: Of the standardized columns, variance and all, in place of the EQ kernel.
+    """
+
+    x: Float[Tensor, "n d"]
+    y: Float[Tensor, " n"]  # standardized
+    centre: Float[Tensor, ""]
+    scale: Float[Tensor, ""]
+
+    def __init__(
+        self,
+        views: ViewStack,
+        x: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        df: float,
+        learn_df: bool,
+        ard: bool,
+        kernel: Kernel | None = None,
+    ) -> None:
+        super().__init__()
+        self.views = views
+        centre, scale = y.mean(), y.std()
+        for name, value in {"x": x, "centre": centre, "scale": scale}.items():
+            self.register_buffer(name, value)
+        self.register_buffer("y", (y - centre) / scale)
+        self.kernel = None if kernel is None else kernel.to(x)
+        if kernel is None:
+            columns = x.shape[1] if ard else 1
+            self.log_lengthscale = nn.Parameter(x.new_full((columns,), 0.5 * math.log(x.shape[1])))
+            self.log_variance = nn.Parameter(x.new_tensor(1 - START_NOISE).log())
+            self.register_constraint("log_lengthscale", LogPositive())
+            self.register_constraint("log_variance", LogPositive())
+        self.log_noise = nn.Parameter(x.new_tensor(START_NOISE).log())
+        self.log_df = nn.Parameter(x.new_tensor(df - 2).log(), requires_grad=learn_df)
+        for name in ("log_noise", "log_df"):
+            self.register_constraint(name, LogPositive())
+        self.notes: list[str] = []
+
+    @classmethod
+    def build(
+        cls,
+        X: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        df: float | None = None,
+        ard: bool = True,
+        kernel: Kernel | None = None,
+    ) -> StudentT:
+        """A process over standardized inputs and targets.
+
+        Args:
+            X: Inputs.
+            y: Targets.
+            df: nu, which is kept; the publication of DFGP takes the number of its hidden neurons.
+                None: learned, from five.
+            ard: Whether each column has a lengthscale of its own.
+            kernel: Any of GPyTorch's, in place of the EQ kernel.
+
+        Raises:
+            BadInput: Two or fewer degrees of freedom, values that are not finite, a target that
+                does not vary.
+        """
+        if df is not None and not df > 2:
+            raise BadInput(f"A Student-t process needs more than 2 degrees of freedom, got {df}.")
+        y = y.double()
+        if len(y) != len(X) or len(y) < 2:
+            raise BadInput(f"Two rows at least, with a target each; got {len(X)} and {len(y)}.")
+        if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
+            raise BadInput("A target is missing or not finite, or all are the same.")
+        views = ViewStack([X])
+        start = START_DF if df is None else df
+        return cls(views, views([X])[0], y, start, df is None, ard, kernel)
+
+    @property
+    def df(self) -> Float[Tensor, ""]:
+        """nu."""
+        return 2 + self.log_df.exp()
+
+    @property
+    def noise(self) -> Float[Tensor, ""]:
+        """Variance, where the targets' is one."""
+        return self.log_noise.exp() + LEAST_NOISE
+
+    @noise.setter
+    def noise(self, value: Tensor | float) -> None:
+        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE).log())
+
+    @property
+    def lengthscale(self) -> Float[Tensor, "*_"]:
+        """In deviations of the columns."""
+        if self.kernel is not None:
+            found: Tensor = self.kernel.lengthscale
+            return found
+        return self.log_lengthscale.exp()
+
+    @lengthscale.setter
+    def lengthscale(self, value: Tensor | float) -> None:
+        self.initialize(log_lengthscale=torch.as_tensor(value).to(self.log_lengthscale).log())
+
+    @property
+    def likelihood(self) -> TProcessLikelihood:
+        """Of the targets, in their unit; made from the rows learned from, at their cube's cost."""
+        factor, df = self._misfit(self._solved()[1])
+        return TProcessLikelihood(self.noise * factor * self.scale.square(), df)
+
+    def _misfit(self, along: Float[Tensor, " n"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """How much wider than the GP's a prediction is, and its degrees of freedom (eq. 6)."""
+        n, df = len(self.y), self.df
+        return (df + along.square().sum() - 2) / (df + n - 2), df + n
+
+    def _kernel(self, a: Tensor, b: Tensor) -> Tensor:
+        if self.kernel is not None:
+            found: Tensor = self.kernel(a, b).to_dense()
+            return found
+        wide = self.log_lengthscale.exp()
+        return self.log_variance.exp() * eq(a / wide, b / wide)
+
+    def _solved(self) -> tuple[Float[Tensor, "n n"], Float[Tensor, " n"]]:
+        """L with L L' = K, and L^-1 y."""
+        K = self._kernel(self.x, self.x) + self.noise * torch.eye(len(self.x)).to(self.x)
+        with collect_numerical_warnings(self.notes):
+            lower, along = whitened(K, self.y.unsqueeze(1))
+        return lower, along.squeeze(1)
+
+    def log_density(self) -> Float[Tensor, ""]:
+        """ln p(y) (Shah et al. 2014, eq. 2), in nats of the targets as given."""
+        lower, along = self._solved()
+        value = log_density(along.square().sum(), lower.diagonal().log().sum(), len(along), self.df)
+        return value - len(along) * self.scale.log()
+
+    def elbo(self) -> Float[Tensor, ""]:
+        """`log_density` and registered priors."""
+        return self.log_density() + log_hyperprior(self)
+
+    def fit(self, steps: int = 100) -> list[float]:
+        """Steps of L-BFGS until none goes higher; the log density after each."""
+        trainer = StudentTTrainer(self)
+        values: list[float] = []
+        while len(values) < steps and not trainer.stalled:
+            values.append(trainer.step())
+        return values
+
+    @torch.no_grad()
+    def predict(
+        self, X: Float[Tensor, "k d"]
+    ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"], float]:
+        """Mean and variance of y, noise included, and degrees of freedom of its t distribution.
+
+        Shah et al. (2014), eq. 6. The scale of that distribution is sqrt(variance (df - 2) / df).
+        """
+        lower, along = self._solved()
+        x = self.views([X])[0]
+        cross = torch.linalg.solve_triangular(lower, self._kernel(self.x, x), upper=False)
+        height = self.log_variance.exp() if self.kernel is None else self.kernel(x, diag=True)
+        variance = (height - cross.square().sum(0)).clamp(min=0) + self.noise
+        factor, df = self._misfit(along)
+        mean = (along @ cross) * self.scale + self.centre
+        return mean, variance * factor * self.scale.square(), float(df)
+
+    @property
+    def noise_variance(self) -> Float[Tensor, ""]:
+        """The part of the variance of `predict` that is noise, in the square of the unit of y."""
+        return self.noise * self._misfit(self._solved()[1])[0] * self.scale.square()
+
+    def forward(self, X: Float[Tensor, "k d"]) -> MultivariateNormal:
+        """Mean and covariance of f, which is multivariate t, in the unit of the targets.
+
+        `likelihood(model(X))` has the t distributions of `predict`.
+        """
+        lower, along = self._solved()
+        x = self.views([X])[0]
+        cross = torch.linalg.solve_triangular(lower, self._kernel(self.x, x), upper=False)
+        width = self._misfit(along)[0] * self.scale.square()
+        mean = (along @ cross) * self.scale + self.centre
+        return MultivariateNormal(mean, (self._kernel(x, x) - cross.T @ cross) * width)
+
+
+class StudentTTrainer(AdamLBFGS):
+    """Steps of L-BFGS on `StudentT.elbo`."""
+
+    def __init__(self, model: StudentT) -> None:
+        super().__init__(model, model.elbo, len(model.y), adam=0)
+
+
+def log_density(
+    square: Float[Tensor, ""], half_log_det: Float[Tensor, ""], n: int, df: Float[Tensor, ""]
+) -> Float[Tensor, ""]:
+    """Of a multivariate t with covariance K, from y' K^-1 y and ln|K| / 2."""
+    constant = torch.lgamma((df + n) / 2) - torch.lgamma(df / 2)
+    constant = constant - n / 2 * ((df - 2) * math.pi).log()
+    return constant - half_log_det - (df + n) / 2 * torch.log1p(square / (df - 2))

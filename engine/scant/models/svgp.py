@@ -1,0 +1,167 @@
+"""The sparse variational GP of GPyTorch, a baseline (Hensman, Fusi and Lawrence 2013; SGP).
+
+Full batches, k-means inducing inputs that are learned, a Gaussian likelihood or, for two classes,
+a Bernoulli one with a probit link.
+
+    model = SVGP.build(X, y, inducing=10, generator=generator)
+    model.fit(steps=300)
+    mean, variance = model.predict(X_new)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import gpytorch
+import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel, RBFKernel, ScaleKernel
+from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood
+from gpytorch.means import ConstantMean
+from gpytorch.variational import CholeskyVariationalDistribution, VariationalStrategy
+from jaxtyping import Float
+from linear_operator.utils.errors import NanError, NotPSDError
+from torch import Tensor
+
+from scant.errors import BadInput
+from scant.inference.kmeans import kmeans_centres
+from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.models.dfgp.hidden import ViewStack
+from scant.optim.adam_lbfgs import RATE, AdamLBFGS
+
+
+class SVGP(gpytorch.models.ApproximateGP):
+    """See the module; `build` makes one.
+
+    Args:
+        views: Centres and scales of the inputs' columns.
+        x: Standardized inputs.
+        y: Targets, or classes 0 and 1.
+        classes: Whether the likelihood is Bernoulli.
+        inducing: Inducing inputs to start from.
+        ard: Whether each column has a lengthscale of its own.
+        kernel: Of standardized inputs, variance and all, in place of the EQ kernel.
+
+    Called, it takes standardized inputs (`views([X])[0]`) and gives f of the standardized target,
+    as `likelihood` takes it; `predict` speaks in the units of both.
+    """
+
+    x: Float[Tensor, "n d"]
+    y: Float[Tensor, " n"]
+
+    def __init__(
+        self,
+        views: ViewStack,
+        x: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        classes: bool,
+        inducing: Float[Tensor, "m d"],
+        ard: bool,
+        kernel: Kernel | None = None,
+    ) -> None:
+        q = CholeskyVariationalDistribution(len(inducing), mean_init_std=0.0)  # no random start
+        super().__init__(VariationalStrategy(self, inducing, q, learn_inducing_locations=True))
+        self.views, self.classes = views, classes
+        one, zero = torch.ones_like(y.mean()), torch.zeros_like(y.mean())
+        centre, scale = (zero, one) if classes else (y.mean(), y.std())
+        self.register_buffer("x", x)
+        self.register_buffer("centre", centre)
+        self.register_buffer("scale", scale)
+        self.register_buffer("y", (y - centre) / scale)
+        if kernel is None:
+            width = x.shape[1]
+            kernel = RBFKernel(ard_num_dims=width if ard else None)
+            kernel.lengthscale = width**0.5
+            kernel = ScaleKernel(kernel)
+        self.mean_module = ConstantMean()
+        self.covar_module = kernel
+        self.likelihood = BernoulliLikelihood() if classes else GaussianLikelihood()
+        self.notes: list[str] = []
+        self.double().to(x.device)
+
+    @classmethod
+    def build(
+        cls,
+        X: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        likelihood: Literal["gaussian", "bernoulli"] = "gaussian",
+        inducing: int = 10,
+        generator: torch.Generator | None = None,
+        ard: bool = True,
+        kernel: Kernel | None = None,
+    ) -> SVGP:
+        """A model over standardized inputs, from k-means inducing inputs.
+
+        Args:
+            X: Inputs.
+            y: Targets; classes as 0 and 1.
+            likelihood: `"gaussian"`, or `"bernoulli"` for two classes.
+            inducing: Inducing inputs.
+            generator: A CPU generator, for k-means; seeded with 0 without.
+            ard: Whether each column has a lengthscale of its own.
+            kernel: Any of GPyTorch's, in place of the EQ kernel.
+
+        Raises:
+            BadInput: Values that are not finite, or a target that does not vary.
+        """
+        generator = torch.Generator().manual_seed(0) if generator is None else generator
+        y = y.double()
+        if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
+            raise BadInput("A target is missing or not finite, or all are the same.")
+        views = ViewStack([X])
+        x = views([X])[0]
+        Z = kmeans_centres(x, min(inducing, len(x)), generator)
+        return cls(views, x, y, likelihood == "bernoulli", Z, ard, kernel)
+
+    def forward(self, x: Float[Tensor, "*b n d"]) -> MultivariateNormal:
+        """The prior."""
+        return MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    def row_elbo(self) -> Float[Tensor, ""]:
+        """The bound of a row, on the standardized target's scale; NaN without a factor."""
+        bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
+        try:
+            with collect_numerical_warnings(self.notes):
+                value: Tensor = bound(self(self.x), self.y)
+                return value
+        except (NanError, NotPSDError):
+            return self.centre * torch.nan
+
+    def fit(self, steps: int = 300, rate: float = RATE) -> list[float]:
+        """Steps of Adam; the bound before each, in nats. Stops where it is not finite."""
+        trainer = SVGPTrainer(self, rate)
+        values: list[float] = []
+        for _ in range(steps):
+            value = trainer.step()
+            if not math.isfinite(value):
+                break
+            values.append(value)
+        return values
+
+    @torch.no_grad()
+    def predict(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
+        """Mean and variance of y, noise included; of classes, those of 0 and 1."""
+        self.eval()
+        found = self.likelihood(self(self.views([X])[0]))
+        return found.mean * self.scale + self.centre, found.variance * self.scale.square()
+
+
+class SVGPTrainer(AdamLBFGS):
+    """Steps of Adam on GPyTorch's bound.
+
+    Args:
+        model: Trained in place.
+        rate: Of Adam.
+        horizon: Steps in which it falls to a hundredth; None keeps it.
+    """
+
+    def __init__(self, model: SVGP, rate: float = RATE, horizon: int | None = None) -> None:
+        # GPyTorch's bound is of a row already.
+        super().__init__(model, model.row_elbo, 1, None, rate, horizon)
+
+    def step(self) -> float:
+        """One step, and the bound in nats of the targets as given (see `AdamLBFGS.step`)."""
+        model: SVGP = self.model
+        model.train()
+        return len(model.y) * (super().step() - math.log(model.scale.item()))

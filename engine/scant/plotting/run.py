@@ -1,0 +1,76 @@
+"""A run's figures: what all studies share, and each study's own `plots.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from scant.errors import NotFound
+from scant.events import Progress, Report
+from scant.studies import entry
+
+CURVE = "Objective"
+
+
+def figures(
+    study: str,
+    report: Report,
+    metadata: Mapping[str, Any],
+    steps: Sequence[Progress],
+) -> dict[str, Any]:
+    """The figures of a run by title, as HoloViews elements.
+
+    Args:
+        study: A name from `scant.studies.STUDIES`.
+        report: What the run came to.
+        metadata: Names that label its arrays (`events.Started.metadata`).
+        steps: Its curve.
+    """
+    from scant.plotting.elements import Elements
+
+    spec = entry(study)
+    columns = [(p.step, p.restart, p.elbo) for p in steps]
+    curve = np.array(columns, float).reshape(-1, 3).T
+    made = Elements(spec, report.arrays, metadata, curve)
+    drawn = {CURVE: made.elbo()} if len(steps) else {}
+    own = f"scant.studies.{spec.name}.plots"
+    if report.arrays and find_spec(own):
+        drawn |= import_module(own).figures(made)
+    if made.has("coverage"):
+        drawn["Coverage of intervals"] = made.coverage()
+    if made.has("reliability"):
+        drawn["Reliability"] = made.reliability()
+    return {title: element.relabel(title) for title, element in drawn.items()}
+
+
+def layout(drawn: Mapping[str, Any]) -> Any:
+    """The figures two in a row, each with axes of its own."""
+    import holoviews as hv
+
+    return hv.Layout(list(drawn.values())).cols(2).opts(shared_axes=False)
+
+
+def plot(run: Any) -> Any:
+    """The figures of a run as one HoloViews layout.
+
+    Args:
+        run: What `scant.fit` gave, once its events are over; or the id of a run in the store.
+
+    Raises:
+        NotFound: There is no such run, or it has not ended with a report.
+    """
+    if not isinstance(run, str):
+        return run.plot()
+    from scant.store import Store
+
+    store = Store.open()
+    record, report, trace = store.run(run), store.report(run), store.trace(run)
+    if report is None:
+        raise NotFound(f"Run {run} has no report; look at it once it has ended.")
+    columns = (trace.step, trace.elbo, trace.seconds, trace.best, trace.score, trace.restart)
+    steps = [Progress(*row) for row in zip(*(c.tolist() for c in columns))]
+    return layout(figures(record.study, report, record.metadata, steps))

@@ -1,0 +1,301 @@
+"""A report with its rivals: fitted, scored on the same held-out rows, and judged."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from scant import verdict
+from scant.errors import BadInput
+from scant.events import Metric, Report
+from scant.inference.censored import uncensored
+from scant.rivals.by_part import everywhere
+from scant.rivals.comparison import SCORES, Comparison, Prediction, of_classes
+from scant.rivals.cost import MOST_ROWS, SECONDS
+from scant.rivals.knocked_out import knocked
+from scant.rivals.methods import rivals
+from scant.rivals.rival import MeanVariance, Rival
+from scant.verdict import Contest, Verdict
+
+DRAWS = 200  # of the bootstrap; fewer of many rows
+LEAST_ROWS = 5  # held out, of which a score says something
+NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing
+
+
+def compared(
+    report: Report,
+    comparison: Comparison | None,
+    seconds: float,
+    *,
+    own: bool,
+    rivals: bool,
+    seed: int = 0,
+    limit: float | None = None,
+    halted: Callable[[], bool] = lambda: False,
+) -> Report:
+    """The report with a verdict; of an own table with rivals and without published figures.
+
+    Args:
+        report: What a study came to.
+        comparison: Its problem; None: nothing is held out.
+        seconds: That the run has trained.
+        own: Whether the table is the user's: published figures are of other data then.
+        rivals: Whether rivals are fitted.
+        seed: Of the bootstrap.
+        limit: Seconds after which no further rival is begun; None: as long as the run itself took,
+            at least `SECONDS`.
+        halted: Whether somebody has asked for the end: then no further rival is begun.
+    """
+    if own:
+        report = replace(
+            report,
+            metrics=tuple(m for m in report.metrics if m.source != "published"),
+            notes=tuple(n for n in report.notes if not n.startswith("The published figures")),
+        )
+    found: dict[str, Prediction] = {}
+    parts = report.verdict.parts if report.verdict is not None else ()
+    result = Verdict(seconds={verdict.OURS: seconds}, parts=parts)
+    usable = comparison is not None and len(comparison.y_test) >= LEAST_ROWS
+    if usable and comparison is not None:
+        result = replace(
+            result,
+            trained=len(comparison.parts()[0][1]) if comparison.shown else len(comparison.y),
+            tested=len(comparison.y_test),
+            folds=len(comparison.parts()) if comparison.shown else 1,
+            nothing=nothing_learned(comparison),
+        )
+        if rivals:
+            budget = limit or max(seconds, SECONDS)
+            report, found, times = _with_rivals(report, comparison, budget, halted)
+            result = replace(result, seconds={**result.seconds, **times})
+            if comparison.by and found:  # which have the names of those that the report knows
+                kept = [part for part in parts if part.kind == "missing"]
+                told = everywhere(comparison.y_test, comparison.own, found, comparison.by)
+                result = replace(result, parts=(*told, *kept))
+    if comparison is not None and comparison.shown and found:
+        found = {**comparison.others, **found}
+    order = comparison.scores if comparison is not None else ()
+    contests: list[Contest | None] = []
+    for scores in (verdict.POINT, verdict.DENSITY):
+        names = [n for n in order if n in scores] or list(scores)
+        contest = verdict.contest(_judged(report, comparison, found), names)
+        if usable and contest is not None and comparison is not None and contest.score in SCORES:
+            contest, spread = _interval(comparison, found.get(contest.rival), contest, seed)
+            if not comparison.shown:
+                report = replace(report, metrics=_spread(report.metrics, contest.score, spread))
+        contests.append(contest)
+    result = replace(result, point=contests[0], density=contests[1])
+    if result.contests:
+        known = {r.name: r.code for r in _all(comparison)}
+        result = replace(result, code=known.get(result.other.rival, ""))
+    notes = (f"Learned nothing: {result.nothing}",) if result.nothing else ()
+    return replace(report, notes=(*report.notes, *notes), verdict=result)
+
+
+def nothing_learned(c: Comparison) -> str:
+    """Why a run has learned nothing, and what to try; empty where it has learned something.
+
+    It is held against what needs no input: mean and variance of the rows learned from, or the
+    shares of their classes.
+    """
+    trivial, own = c.trivial(), c.own
+    denser = False  # beyond chance: another guess of the variance alone gains a little
+    if own.log_density is not None and trivial.log_density is not None:
+        gain = own.log_density - trivial.log_density
+        denser = gain.mean() > max(NOTHING, 2 * gain.std() / len(gain) ** 0.5)
+    if c.classes:
+        right, base = (float(np.mean(p.value == c.y_test)) for p in (own, trivial))
+        every = np.arange(len(c.y_test))
+        ranked = 0.0
+        if c.rare is not None and own.chance is not None:
+            share = float(np.mean(c.y_test == c.rare))
+            ranked = (SCORES["average precision"](c, own, every) - share) / max(1 - share, 1e-12)
+        if denser or right > base + NOTHING or ranked > 0.05:
+            return ""
+        return (
+            f"naming the most frequent class is right for {base:.0%} of the held-out rows, this "
+            f"run for {right:.0%}. Try more labeled rows, other columns, or more steps."
+        )
+    error, base = (float(np.mean((c.y_test - p.value) ** 2)) for p in (own, trivial))
+    if denser or error < (1 - NOTHING) * base:
+        return ""
+    if np.std(own.value) <= 1e-3 * np.std(c.y):
+        return (
+            "its predictions are the same for every row, so that the inputs had no effect. Try "
+            "more steps, other starting values (another seed), or other columns."
+        )
+    return (
+        f"the mean of the rows it learned from predicts the held-out rows as well (RMSE "
+        f"{base**0.5:.3g} against {error**0.5:.3g}). Try more rows, other columns, or more steps."
+    )
+
+
+def _with_rivals(
+    report: Report, c: Comparison, budget: float, halted: Callable[[], bool]
+) -> tuple[Report, dict[str, Prediction], dict[str, float]]:
+    """The report with the rivals' scores, their predictions, and the seconds of each."""
+    found: dict[str, Prediction] = {}
+    times: dict[str, float] = {}
+    notes = [c.note] if c.note else []
+    present = {m.method for m in report.metrics if m.source == "baseline"}
+    begun = time.monotonic()
+    for rival in _all(c):
+        if rival.name in present and not c.replaces:
+            continue
+        start = time.monotonic()
+        try:
+            if halted():
+                raise BadInput("the run was stopped.")
+            if start - begun > budget:
+                raise BadInput("the time for comparisons was used up.")
+            found[rival.name] = _answer(rival, c)
+        except Exception as error:  # of code that is not ours; the run is not to be lost by it
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            notes.append(f"{rival.name} was not compared: {reason[:200]}")
+        else:
+            times[rival.name] = time.monotonic() - start
+    if len(c.y) > MOST_ROWS:
+        notes.append(f"Rivals learned from {MOST_ROWS:,} of {len(c.y):,} rows.")
+    more = _metrics(c, found, c.table_rows)
+    given_way = "baseline" if c.replaces and found else ""
+    kept = [m for m in report.metrics if m.source != given_way]
+    told = {m.name for m in kept if m.source == "run"}
+    ours = _metrics(c, {verdict.OURS: c.own}, c.table_rows)
+    ours = [m for m in ours if m.name not in told]
+    report = replace(report, metrics=(*ours, *kept, *more), notes=(*report.notes, *notes))
+    return report, found, times
+
+
+def _judged(report: Report, c: Comparison | None, found: dict[str, Prediction]) -> Sequence[Metric]:
+    """The scores that decide: the report's, or those of all folds, where rivals are fitted to."""
+    if c is None or not c.shown or not found:
+        return report.metrics
+    return _metrics(c, {verdict.OURS: c.own, **found}, np.arange(len(c.y_test)))
+
+
+def _metrics(
+    c: Comparison, answers: Mapping[str, Prediction], at: Int[ndarray, " s"]
+) -> list[Metric]:
+    """The scores of these answers at some of the held-out rows."""
+    return [
+        Metric(name, score, value, source="run" if name == verdict.OURS else "rival")
+        for name, answer in answers.items()
+        for score in c.scores
+        if np.isfinite(value := SCORES[score](c, answer, at))
+    ]
+
+
+def _all(c: Comparison | None) -> list[Rival]:
+    if c is None:
+        return []
+    return [r for r in rivals(c.classes) if c.images or not r.images]
+
+
+def _answer(rival: Rival, c: Comparison) -> Prediction:
+    """What a rival says of the held-out rows.
+
+    Raises:
+        BadInput: It would take too long.
+    """
+    values = np.zeros(len(c.y_test))
+    variance: ndarray | None = np.zeros(len(c.y_test))
+    chances = np.zeros((len(c.y_test), c.classes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of convergence and of constant columns, one a fit
+        for _, mine, asked in c.parts():
+            mine = _some(mine)
+            x, y, new = c.x[mine], c.y[mine], c.x_test[asked]
+            present = len(np.unique(y)) if c.classes else 0
+            if not rival.takes(len(y), x.shape[1], present):
+                raise BadInput("there are too many rows, columns or classes for it.")
+            if c.classes == 0:
+                unseen = 0.0
+                if c.late is not None:
+                    *_, y, rest = uncensored(y, c.late[mine])
+                    unseen = float(rest.mean())
+                values[asked], spread = _values(rival, c, x, y, new)
+                spread = None if spread is None else spread + unseen
+                variance = (
+                    None if spread is None or variance is None else _set(variance, asked, spread)
+                )
+            elif present < 2:
+                chances[asked, int(y[0]) if len(y) else 0] = 1.0
+            else:
+                chances[asked] = rival.ask(x, y.astype(int), new, c.classes)
+    if c.classes:
+        return of_classes(c.y_test.astype(int), chances, c.rare, certain=rival.certain)
+    return c.gaussian(values, variance)
+
+
+def _values(
+    rival: Rival,
+    c: Comparison,
+    x: Float[ndarray, "m d"],
+    y: Float[ndarray, " m"],
+    new: Float[ndarray, "q d"],
+) -> MeanVariance:
+    """Mean and variance; of rows with gaps by a fit to rows of which each lacks something."""
+    gaps = np.isnan(new).any(1)
+    if c.blocks is None or not gaps.any():
+        answer: MeanVariance = rival.ask(x, y, new)
+        return answer
+    lacking = knocked(np.random.default_rng(0), x, c.blocks)
+    mean, variance = np.zeros(len(new)), np.zeros(len(new))
+    for rows, learned in ((~gaps, x), (gaps, lacking)):
+        if rows.any():
+            mean[rows], spread = rival.ask(learned, y, new[rows])
+            variance[rows] = np.nan if spread is None else spread
+    return mean, None if np.isnan(variance).any() else variance
+
+
+def _set(target: ndarray, at: Int[ndarray, " q"], values: ndarray) -> ndarray:
+    target[at] = values
+    return target
+
+
+def _some(rows: Int[ndarray, " n"]) -> Int[ndarray, " m"]:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return np.sort(np.random.default_rng(0).permutation(rows)[:MOST_ROWS])
+
+
+def _interval(
+    c: Comparison, rival: Prediction | None, contest: Contest, seed: int
+) -> tuple[Contest, float]:
+    """The contest with the interval of its difference, and the deviation of this run's score.
+
+    Of a rival whose rows are not known (None) the score is taken to vary as this run's, and
+    independently of it: a wider interval than that of paired rows.
+    """
+    n, score = len(c.y_test), SCORES[contest.score]
+    generator = np.random.default_rng(seed)
+    draws = [generator.integers(n, size=n) for _ in range(max(40, min(DRAWS, 10**6 // n)))]
+    methods = [c.own] if rival is None else [c.own, rival]
+    values = np.array([[score(c, p, at) for p in methods] for at in draws])
+    values = values[np.isfinite(values).all(1)]
+    if not len(values):
+        return contest, float("nan")
+    spread = float(values[:, 0].std())
+    if rival is None:
+        half = verdict.NORMAL_90 * 2**0.5 * spread
+        low, high = contest.gain - half, contest.gain + half
+    else:
+        sign = 1 if verdict.LARGER.get(contest.score, True) else -1
+        low, high = np.percentile(sign * (values[:, 0] - values[:, 1]), (5, 95))
+    return replace(contest, low=float(low), high=float(high)), spread
+
+
+def _spread(metrics: Iterable[Metric], name: str, spread: float) -> tuple[Metric, ...]:
+    """The metrics, with the deviation of this run's score of that name where it had none."""
+    return tuple(
+        replace(m, spread=spread)
+        if m.source == "run" and m.name == name and m.spread is None and np.isfinite(spread)
+        else m
+        for m in metrics
+    )

@@ -1,0 +1,255 @@
+"""What rivals learn from and are asked, and what is scored of every method's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from sklearn.metrics import average_precision_score, f1_score, recall_score
+
+from scant import metrics
+from scant.density_scores import mixture_scores
+from scant.inference import censored
+
+SURE = 1e-300  # probabilities below are told as this one
+
+
+class Prediction(NamedTuple):
+    """What a method says of the held-out rows, as its scores need it.
+
+    Attributes:
+        value: The mean; of classes, the class that is named.
+        log_density: Log density or log probability of the truth, nats; None: it has none.
+        chance: Probability of the rare class, where there is one.
+        sure: Probability of the most probable class.
+        right: Whether that is the true one.
+        crps: CRPS of the density, in the unit of the values; None: it has none.
+    """
+
+    value: Float[ndarray, " t"]
+    log_density: Float[ndarray, " t"] | None = None
+    chance: Float[ndarray, " t"] | None = None
+    sure: Float[ndarray, " t"] | None = None
+    right: Bool[ndarray, " t"] | None = None
+    crps: Float[ndarray, " t"] | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One supervised problem as a matrix, and this run's answer to it.
+
+    Attributes:
+        x: Rows learned from; NaN where a value is missing.
+        y: Their values, or numbers of their classes.
+        x_test: Held-out rows.
+        y_test: Their truth.
+        own: What this run says of the held-out rows.
+        scores: Of `SCORES`, those that the study's report names.
+        classes: How many there are; 0: values.
+        rare: The class that F1 and average precision are of; None: all, weighted by their rows.
+        images: Whether the columns are pixels or components of them.
+        part: Of each row, the problem of its own that it belongs to (an alphabet); None: one.
+        part_test: Of each held-out row.
+        replaces: Whether the report's own baselines give way to the rivals, which are of the same
+            kinds; else rivals that bear a baseline's name are not fitted.
+        shown: Of the held-out rows, how many are of the run's own split, the first ones, which the
+            report's table shows: the others are of further folds. 0: there are none.
+        late: Whether a row's value is only a bound from below (`scant.inference.censored`); None:
+            none is.
+        late_test: Of each held-out row.
+        others: What models of the study's own say of the held-out rows, by name; they are
+            judged too where there are further folds.
+        note: What a reader should know of the comparison with rivals.
+        by: What the values are called, where a verdict is told by bins of them too; "": it is not.
+        blocks: Of each column, the number of those that it is missing with; -1: it never is.
+            Where held-out rows lack something, rivals then learn what to say of these from rows
+            with such gaps.
+    """
+
+    x: Float[ndarray, "n d"]
+    y: Float[ndarray, " n"] | Int[ndarray, " n"]
+    x_test: Float[ndarray, "t d"]
+    y_test: Float[ndarray, " t"] | Int[ndarray, " t"]
+    own: Prediction
+    scores: tuple[str, ...]
+    classes: int = 0
+    rare: int | None = None
+    images: bool = False
+    part: Int[ndarray, " n"] | None = None
+    part_test: Int[ndarray, " t"] | None = None
+    replaces: bool = False
+    shown: int = 0
+    late: Bool[ndarray, " n"] | None = None
+    late_test: Bool[ndarray, " t"] | None = None
+    others: Mapping[str, Prediction] = field(default_factory=dict)
+    note: str = ""
+    by: str = ""
+    blocks: Int[ndarray, " d"] | None = None
+
+    @property
+    def table_rows(self) -> Int[ndarray, " s"]:
+        """The held-out rows of the run's own split."""
+        return np.arange(self.shown or len(self.y_test))
+
+    def trivial(self) -> Prediction:
+        """What is known without any input: mean and variance, or the shares of the classes."""
+        if not self.classes:
+            mean, variance = float(np.mean(self.y)), max(float(np.var(self.y)), 1e-24)
+            if self.late is not None:
+                mean, variance, *_ = censored.uncensored(self.y, self.late)
+            return self.gaussian(*np.broadcast_arrays(mean, variance, self.y_test)[:2])
+        share = np.zeros((len(self.y_test), self.classes))
+        for part, mine, asked in self.parts():
+            del part
+            counts = np.bincount(self.y[mine].astype(int), minlength=self.classes)
+            share[asked] = counts / counts.sum()
+        return of_classes(self.y_test, share, self.rare)
+
+    @cached_property
+    def observation(self) -> tuple[float, Float[ndarray, " t"]]:
+        """Horizon of bounded values, and weights of the held-out rows' errors up to it."""
+        assert self.late is not None
+        assert self.late_test is not None
+        y, late = np.append(self.y, self.y_test), np.append(self.late, self.late_test)
+        horizon, weight = censored.observation(y, late)
+        return horizon, weight[len(self.y) :]
+
+    def gaussian(
+        self, mean: Float[ndarray, " t"], variance: Float[ndarray, " t"] | None
+    ) -> Prediction:
+        """A prediction of the held-out rows, by moments."""
+        if self.late_test is None or variance is None:
+            return gaussian(self.y_test, mean, variance)
+        v = np.maximum(variance, 1e-24)
+        density = censored.log_density(self.y_test, mean, v, self.late_test)
+        return Prediction(censored.restricted_mean(mean, v, self.observation[0]), density)
+
+    def parts(self) -> list[tuple[int, Int[ndarray, " m"], Int[ndarray, " q"]]]:
+        """Number of each problem, its rows to learn from, its held-out rows."""
+        if self.part is None or self.part_test is None:
+            return [(0, np.arange(len(self.y)), np.arange(len(self.y_test)))]
+        return [
+            (int(p), np.flatnonzero(self.part == p), np.flatnonzero(self.part_test == p))
+            for p in np.unique(self.part_test)
+        ]
+
+
+def gaussian(
+    y: Float[ndarray, " t"], mean: Float[ndarray, " t"], variance: Float[ndarray, " t"] | None
+) -> Prediction:
+    """A prediction of values, with a Gaussian density where it has a variance."""
+    if variance is None:
+        return Prediction(mean)
+    v = np.maximum(variance, 1e-24)
+    one = np.ones((len(y), 1))
+    crps = mixture_scores(one, mean[:, None], v[:, None] ** 0.5, y, positive=False).crps
+    return Prediction(mean, -0.5 * ((y - mean) ** 2 / v + np.log(2 * np.pi * v)), crps=crps)
+
+
+def of_classes(
+    label: Int[ndarray, " t"],
+    p: Float[ndarray, "t c"],
+    rare: int | None,
+    decided: Int[ndarray, " t"] | None = None,
+    certain: bool = False,
+) -> Prediction:
+    """A prediction of classes.
+
+    Args:
+        label: The truth.
+        p: Probabilities.
+        rare: The class whose probability is kept.
+        decided: The class that is named; None: the most probable one.
+        certain: Whether the method has no probabilities but 0 and 1, which are not scored.
+    """
+    value = p.argmax(1) if decided is None else decided
+    if certain:
+        return Prediction(value)
+    row = np.arange(len(p))
+    truth = np.maximum(p[row, label.astype(int)], SURE)
+    chance = None if rare is None else p[:, rare]
+    return Prediction(value, np.log(truth), chance, p.max(1), p.argmax(1) == label)
+
+
+def _density(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    return float("nan") if p.log_density is None else float(np.mean(p.log_density[at]))
+
+
+def _crps(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    return float("nan") if p.crps is None else float(np.mean(p.crps[at]))
+
+
+def _restricted(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    horizon, weight = c.observation
+    y, w = np.minimum(c.y_test, horizon)[at], weight[at]
+    if not w.any():
+        return float("nan")
+    spread = np.average((y - np.average(y, weights=w)) ** 2, weights=w)
+    if spread == 0:  # all outlived the horizon
+        return float("nan")
+    return float(np.average((y - p.value[at]) ** 2, weights=w) / spread)
+
+
+def _concordance(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    late = np.zeros(len(c.y_test), dtype=bool) if c.late_test is None else c.late_test
+    return metrics.concordance(c.y_test[at], ~late[at], p.value[at])
+
+
+def _snlp(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    if p.log_density is None:
+        return float("nan")
+    return metrics.snlp(c.y_test[at], p.log_density[at], np.asarray(c.y, float))
+
+
+def _f1(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    truth, named = c.y_test[at], p.value[at]
+    if c.rare is None:
+        return float(f1_score(truth, named, average="weighted", zero_division=0.0))
+    hit = float(((truth == c.rare) & (named == c.rare)).sum())
+    return 2 * hit / max(float((truth == c.rare).sum() + (named == c.rare).sum()), 1.0)
+
+
+def _recall(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    if c.rare is None:  # weighted by the classes' rows, recall is accuracy
+        return float(np.mean(c.y_test[at] == p.value[at]))
+    return float(recall_score(c.y_test[at] == c.rare, p.value[at] == c.rare, zero_division=0.0))
+
+
+def _average_precision(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    positive = c.y_test[at] == c.rare
+    if p.chance is None or not positive.any():
+        return float("nan")
+    return float(average_precision_score(positive, p.chance[at]))
+
+
+def _calibration(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    if p.sure is None or p.right is None:
+        return float("nan")
+    return metrics.expected_calibration_error(p.sure[at], p.right[at].astype(float))
+
+
+Score = Callable[[Comparison, Prediction, Int[ndarray, " b"]], float]
+SCORES: dict[str, Score] = {
+    "RMSE": lambda c, p, at: metrics.rmse(c.y_test[at], p.value[at]),
+    "NMSE": lambda c, p, at: metrics.nmse(c.y_test[at], p.value[at]),
+    "SMSE": lambda c, p, at: metrics.smse(c.y_test[at], p.value[at]),
+    "mean log-likelihood": _density,
+    "CRPS": _crps,
+    "NLPD": lambda c, p, at: -_density(c, p, at),
+    "NMSE by patient (log time)": lambda c, p, at: metrics.nmse(c.y_test[at], p.value[at]),
+    "NLPD (log time)": lambda c, p, at: -_density(c, p, at),
+    "restricted NMSE (log time)": _restricted,
+    "censored NLPD (log time)": lambda c, p, at: -_density(c, p, at),
+    "concordance": _concordance,
+    "SNLP": _snlp,
+    "F1": _f1,
+    "recall": _recall,
+    "average precision": _average_precision,
+    "mean log probability (nats)": _density,
+    "ECE": _calibration,
+}

@@ -1,0 +1,156 @@
+"""Rivals that are fitted where somebody has installed them: CatBoost, NGBoost, TabPFN.
+
+Boosting stops by rows left out, and is then fitted to all rows with as many trees. TabPFN is fitted
+with weights that the user has; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from sklearn.model_selection import train_test_split
+
+from scant.errors import BadInput
+from scant.rivals.cost import CROSS_ROWS
+from scant.rivals.rival import (
+    BOOSTING_COST,
+    FLOOR,
+    PROBABLE,
+    MeanVariance,
+    Rival,
+    X,
+    code,
+    filled,
+    probabilities,
+)
+
+WEIGHTS = "SCANT_TABPFN"  # environment variable: a weights file of TabPFN, or a folder of them
+TABPFN_ROWS = 2_000  # on a CPU seconds, and not minutes
+TABPFN_COLUMNS = 500
+TABPFN_CLASSES = 10
+ROUNDS = 30  # without a better score of the rows left out, after which boosting stops
+DEVIATION = (0.158655, 0.841345)  # quantiles a standard deviation from a normal one's mean
+
+
+def catboost(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
+    """CatBoost, which learns mean and variance together."""
+    from catboost import CatBoostRegressor
+
+    loss = {"loss_function": "RMSEWithUncertainty", "random_seed": 0, "verbose": 0}
+    loss["allow_writing_files"] = False
+    kept, seen, known, truth = train_test_split(x, y, test_size=0.2, random_state=0)
+    search = CatBoostRegressor(**loss)
+    search.fit(kept, known, eval_set=(seen, truth), early_stopping_rounds=ROUNDS)
+    model = CatBoostRegressor(search.get_best_iteration() + 1, **loss).fit(x, y)
+    answer = np.asarray(model.predict(asked))
+    return answer[:, 0], np.maximum(answer[:, 1], FLOOR * np.var(y))
+
+
+def catboost_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
+    """CatBoost, of fewer trees than its thousand, which take long on many classes."""
+    from catboost import CatBoostClassifier
+
+    model = CatBoostClassifier(300, random_seed=0, verbose=0, allow_writing_files=False)
+    return probabilities(model, y)(x, asked, classes)
+
+
+def ngboost(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
+    """NGBoost of a normal distribution; its 500 trees are too many for a small table."""
+    from ngboost import NGBRegressor
+
+    prepare = filled().fit(x)
+    x, asked = prepare.transform(x), prepare.transform(asked)
+    kept, seen, known, truth = train_test_split(x, y, test_size=0.2, random_state=0)
+    search = NGBRegressor(random_state=0, verbose=False)
+    search.fit(kept, known, seen, truth, early_stopping_rounds=ROUNDS)
+    model = NGBRegressor(n_estimators=search.best_val_loss_itr + 1, random_state=0, verbose=False)
+    normal = model.fit(x, y).pred_dist(asked).params
+    return normal["loc"], np.maximum(normal["scale"] ** 2, FLOOR * np.var(y))
+
+
+def tabpfn(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
+    """TabPFN; the variance is that of a normal distribution with its quantiles of 16 and 84 %."""
+    weights = tabpfn_weights("regressor")
+    from tabpfn import TabPFNRegressor
+
+    model = TabPFNRegressor(model_path=str(weights), random_state=0).fit(x, y)
+    answer = model.predict(asked, output_type="main", quantiles=list(DEVIATION))
+    low, high = answer["quantiles"]
+    variance = ((np.asarray(high) - np.asarray(low)) / 2) ** 2
+    return np.asarray(answer["mean"]), np.maximum(variance, FLOOR * np.var(y))
+
+
+def tabpfn_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
+    """TabPFN."""
+    weights = tabpfn_weights("classifier")
+    from tabpfn import TabPFNClassifier
+
+    model = TabPFNClassifier(model_path=str(weights), random_state=0)
+    return probabilities(model, y)(x, asked, classes)
+
+
+def tabpfn_weights(kind: str) -> Path:
+    """The file of TabPFN's weights that `SCANT_TABPFN` names.
+
+    Args:
+        kind: "regressor" or "classifier"; "": any of them. The files are told apart by their names.
+
+    Raises:
+        BadInput: The package is not installed, or there is no such file.
+    """
+    given = Path(os.environ.get(WEIGHTS, ""))
+    if not find_spec("tabpfn"):
+        raise BadInput(
+            f"There are weights of TabPFN ({given}), and the package is not installed; "
+            "`pip install tabpfn` or the extra `rivals` installs it."
+        )
+    files = sorted(given.glob("*.ckpt")) if given.is_dir() else [given]
+    other = {"regressor": "classifier", "classifier": "regressor"}.get(kind, "\0")
+    fitting = [f for f in files if f.is_file() and other not in f.name]
+    if not fitting:
+        raise BadInput(
+            f"{WEIGHTS} names no file with weights of TabPFN's {kind or 'models'}: {given}."
+        )
+    return next((f for f in fitting if kind in f.name), fitting[0])
+
+
+def _small(rows: int, columns: int, classes: int) -> bool:
+    return rows <= TABPFN_ROWS and columns <= TABPFN_COLUMNS and classes <= TABPFN_CLASSES
+
+
+_WITH_WEIGHTS = 'model_path="the weights file")'
+_EXTRAS = {
+    "catboost": (
+        Rival("CatBoost", catboost,
+              code("catboost", 'CatBoostRegressor(loss_function="RMSEWithUncertainty")',
+                   filled=False)),
+        Rival("CatBoost", catboost_of_classes,
+              code("catboost", "CatBoostClassifier()", PROBABLE, filled=False),
+              lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST),
+    ),
+    "ngboost": (
+        Rival("NGBoost", ngboost, code("ngboost", "NGBRegressor()", filled=False),
+              lambda rows, columns, classes: rows <= CROSS_ROWS),
+        None,
+    ),
+    "tabpfn": (
+        Rival("TabPFN", tabpfn,
+              code("tabpfn", f"TabPFNRegressor({_WITH_WEIGHTS}", filled=False), _small),
+        Rival("TabPFN", tabpfn_of_classes,
+              code("tabpfn", f"TabPFNClassifier({_WITH_WEIGHTS}", PROBABLE, filled=False), _small),
+    ),
+}  # fmt: skip
+
+
+def extras(classes: int) -> list[Rival]:
+    """Those that are here: by their package, TabPFN by its weights."""
+    here = {name for name in ("catboost", "ngboost") if find_spec(name)}
+    if os.environ.get(WEIGHTS):
+        here.add("tabpfn")
+    found = [pair[1 if classes else 0] for name, pair in _EXTRAS.items() if name in here]
+    return [rival for rival in found if rival is not None]

@@ -1,0 +1,172 @@
+"""The rivals themselves: scikit-learn's defaults.
+
+Every method takes rows to learn from, their targets and the rows asked, and gives mean and variance
+of values (variance None: it has no density), or probabilities of classes. Missing values: gradient
+boosting takes them as they are, others get the column's median and a column that says so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from sklearn.base import clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+from scant.rivals.cost import CROSS_ROWS, FOREST_ROWS, GP_ROWS, GPC_COST
+from scant.rivals.extras import extras
+from scant.rivals.rival import (
+    BOOSTING_COST,
+    FLOOR,
+    PROBABLE,
+    MeanVariance,
+    Rival,
+    X,
+    code,
+    filled,
+    probabilities,
+)
+
+SEARCH_ROWS = 200  # of its rows, those that choose its hyperparameters
+ARD = 20  # columns up to which each has its own lengthscale
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def boosting(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
+    """Gradient boosting of the mean, and of the squared residuals that rows left out have."""
+    model = HistGradientBoostingRegressor(random_state=0)
+    mean = model.fit(x, y).predict(asked)
+    if len(y) <= CROSS_ROWS:
+        seen, residual = x, y - cross_val_predict(model, x, y, cv=min(5, len(y)))
+    else:
+        kept, seen, known, truth = train_test_split(x, y, test_size=0.2, random_state=0)
+        residual = truth - clone(model).fit(kept, known).predict(seen)
+    square = np.maximum(residual**2, FLOOR * np.var(y) + 1e-300)
+    # Squares of residuals are mostly noise: few and shallow trees.
+    spread = HistGradientBoostingRegressor(
+        loss="gamma", max_iter=40, max_leaf_nodes=8, min_samples_leaf=40, random_state=0
+    ).fit(seen, square)
+    return mean, spread.predict(asked)
+
+
+def forest(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
+    """A forest; the variance is that of the trees' leaves and between trees.
+
+    By the law of total variance (Hutter, Xu, Hoos & Leyton-Brown 2014, section 4.3.2).
+    """
+    model = filled(RandomForestRegressor(random_state=0, max_samples=_sampled(len(y))))
+    model.fit(x, y)
+    trees, rows = model[-1].estimators_, model[:-1].transform(asked)
+    leaves = [tree.apply(rows) for tree in trees]
+    values = np.array([t.tree_.value[leaf, 0, 0] for t, leaf in zip(trees, leaves)])
+    within = np.array([t.tree_.impurity[leaf] for t, leaf in zip(trees, leaves)])
+    variance = values.var(0) + within.mean(0)
+    return values.mean(0), np.maximum(variance, FLOOR * np.var(y))
+
+
+def ridge(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
+    """A straight line, its penalty and its error by leaving one out."""
+    model = filled(StandardScaler(), RidgeCV(alphas=np.logspace(-3, 5, 17))).fit(x, y)
+    mean = model.predict(asked)
+    return mean, np.full(len(mean), max(-float(model[-1].best_score_), FLOOR * np.var(y)))
+
+
+def process(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
+    """An exact GP; of many rows some choose the hyperparameters, and all are conditioned on."""
+    prepare = filled(StandardScaler()).fit(x)
+    rows, queries = prepare.transform(x), prepare.transform(asked)
+    some = np.random.default_rng(0).permutation(len(y))[:SEARCH_ROWS]
+    scales = np.full(rows.shape[1] if rows.shape[1] <= ARD else 1, np.sqrt(rows.shape[1]))
+    kernel = ConstantKernel(1.0) * RBF(scales, (1e-2, 1e4)) + WhiteKernel(0.1, (1e-6, 1e1))
+    chosen = GaussianProcessRegressor(kernel, normalize_y=True).fit(rows[some], y[some]).kernel_
+    model = GaussianProcessRegressor(chosen, optimizer=None, normalize_y=True).fit(rows, y)
+    mean, std = model.predict(queries, return_std=True)
+    return mean, np.maximum(std**2, FLOOR * np.var(y))
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+def boosting_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
+    """Gradient boosting."""
+    return probabilities(HistGradientBoostingClassifier(random_state=0), y)(x, asked, classes)
+
+
+def forest_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
+    """A forest; one vote for chance keeps its probabilities from 0 and 1."""
+    model = RandomForestClassifier(random_state=0, max_samples=_sampled(len(y)))
+    votes = model.n_estimators
+    p = probabilities(filled(model), y)(x, asked, classes)
+    return (p * votes + 1 / classes) / (votes + 1)
+
+
+def logistic(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
+    """Logistic regression of standardized columns."""
+    model = filled(StandardScaler(), LogisticRegression(max_iter=500))
+    return probabilities(model, y)(x, asked, classes)
+
+
+def process_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
+    """A GP by Laplace's approximation, one class against the rest."""
+    scale = float(np.sqrt(x.shape[1]))
+    kernel = ConstantKernel(1.0) * RBF(scale, (1e-2, 1e4))
+    model = filled(StandardScaler(), GaussianProcessClassifier(kernel, random_state=0))
+    return probabilities(model, y)(x, asked, classes)
+
+
+def nearest(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
+    """The class of the nearest row."""
+    return probabilities(filled(KNeighborsClassifier(1)), y)(x, asked, classes)
+
+
+def _sampled(rows: int) -> int | None:
+    return FOREST_ROWS if rows > FOREST_ROWS else None
+
+
+_GP = "sklearn.gaussian_process"
+_VALUES = (
+    Rival("ridge regression", ridge,
+          code("sklearn.linear_model", "RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1000])")),
+    Rival("random forest", forest,
+          code("sklearn.ensemble", "RandomForestRegressor()", filled=False)),
+    Rival("gradient boosting", boosting,
+          code("sklearn.ensemble", "HistGradientBoostingRegressor()", filled=False)),
+    Rival("exact GP", process,
+          code(_GP, "GaussianProcessRegressor(1.0 * RBF([2.0] * X.shape[1]) "
+                "+ WhiteKernel(0.1), normalize_y=True)",
+                also="; from sklearn.gaussian_process.kernels import RBF, WhiteKernel"),
+          lambda rows, columns, classes: rows <= GP_ROWS),
+)  # fmt: skip
+_CLASSES = (
+    Rival("logistic regression", logistic,
+          code("sklearn.linear_model", "LogisticRegression(max_iter=500)", PROBABLE)),
+    Rival("nearest neighbor", nearest,
+          code("sklearn.neighbors", "KNeighborsClassifier(1)", filled=False),
+          images=True, certain=True),
+    Rival("random forest", forest_of_classes,
+          code("sklearn.ensemble", "RandomForestClassifier()", PROBABLE, filled=False)),
+    Rival("gradient boosting", boosting_of_classes,
+          code("sklearn.ensemble", "HistGradientBoostingClassifier()", PROBABLE, filled=False),
+          lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST
+          and classes <= 30),
+    Rival("GP by Laplace's approximation", process_of_classes,
+          code(_GP, "GaussianProcessClassifier()", PROBABLE),
+          lambda rows, columns, classes: rows**2 * max(1, classes - 1) <= GPC_COST),
+)  # fmt: skip
+
+
+def rivals(classes: int) -> list[Rival]:
+    """Those for values (`classes` 0) or for classes, the quickest first, then the extras."""
+    return [*(_CLASSES if classes else _VALUES), *extras(classes)]

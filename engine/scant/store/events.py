@@ -1,0 +1,264 @@
+"""Events of runs in the store: curves, snapshots, notes, reports and models."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from scant.events import (
+    Changed,
+    Checkpoint,
+    Event,
+    Finished,
+    Fitted,
+    Note,
+    Progress,
+    Report,
+    Snapshot,
+    Started,
+    decode,
+    encode,
+)
+from scant.store.checkpoints import GENERATIONS, keep_earlier
+from scant.store.claims import check_claim
+from scant.store.records import Trace
+from scant.store.runs import update_row
+from scant.store.schema import (
+    CHECKPOINTS,
+    CLAIMS,
+    MODELS,
+    NOTES,
+    REPORTS,
+    RUNS,
+    SNAPSHOTS,
+    TRACE,
+)
+from scant.store.sealed import Damaged, seal, unseal
+
+SNAPSHOTS_KEPT = 120  # of a run; enough for a scrubber, small enough for a recording
+
+log = logging.getLogger(__name__)
+
+
+class EventRepository:
+    """What runs have said. Methods block; a server calls them off its loop."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def write(
+        self, run_id: str, events: Sequence[Event], data_hash: str = "", server: str = ""
+    ) -> list[Event]:
+        """Put down what a run said, all or nothing. To write it again does no harm.
+
+        Args:
+            run_id: The run.
+            events: In their order.
+            data_hash: SHA-256 of its table, once it is known.
+            server: Who has the run in its care; "" where nobody is asked.
+
+        Returns:
+            The events that watchers should see: no blobs, and no note they have seen already.
+
+        Raises:
+            TakenOver: The run is in the care of another server.
+        """
+        columns: dict[str, Any] = {"heartbeat": time.time()}
+        if data_hash:
+            columns["data_hash"] = data_hash
+        written: list[Event] = []
+        ending = next(((e.state.value, e.reason) for e in events if isinstance(e, Finished)), None)
+        with self.engine.begin() as db:
+            update_row(db, run_id, columns)
+            check_claim(db, run_id, server, ending)
+            for group in _grouped(events):
+                written += _write(db, run_id, group)
+        return written
+
+    def trace(self, run_id: str, first: int = 0) -> Trace:
+        """A run's curve from step `first` on, empty where it has no such step yet."""
+        columns = [c for c in TRACE.c if c.name != "run"]
+        query = select(*columns).where(TRACE.c.run == run_id, TRACE.c.step >= first)
+        query = query.order_by(TRACE.c.step)
+        with self.engine.connect() as db:
+            return Trace.of([tuple(row) for row in db.execute(query)])
+
+    def snapshots(self, run_id: str) -> list[Snapshot]:
+        """The snapshots kept of a run, evenly thinned, the first and the latest among them.
+
+        One that is damaged is left out.
+        """
+        query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
+        with self.engine.connect() as db:
+            blobs = list(db.execute(query.order_by(SNAPSHOTS.c.step)).scalars())
+        shots = (_snapshot(blob, run_id) for blob in blobs)
+        return [shot for shot in shots if shot is not None]
+
+    def latest_snapshot(self, run_id: str) -> Snapshot | None:
+        """The latest snapshot that is not damaged, None before the first."""
+        query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
+        with self.engine.connect() as db:
+            for blob in db.execute(query.order_by(SNAPSHOTS.c.step.desc())).scalars():
+                if (shot := _snapshot(blob, run_id)) is not None:
+                    return shot
+        return None
+
+    def notes(self, run_id: str) -> list[str]:
+        """What the run noted, in order."""
+        query = select(NOTES.c.text).where(NOTES.c.run == run_id).order_by(NOTES.c.id)
+        with self.engine.connect() as db:
+            return list(db.execute(query).scalars())
+
+    def report(self, run_id: str) -> Report | None:
+        """What the run came to, None before its end.
+
+        Raises:
+            Damaged: The database has it no more as it was.
+        """
+        with self.engine.connect() as db:
+            blob = db.execute(select(REPORTS.c.blob).where(REPORTS.c.run == run_id)).scalar()
+        if blob is None:
+            return None
+        report: Report = _one(blob, f"The report of run {run_id}").report
+        return report
+
+    def model(self, run_id: str) -> bytes | None:
+        """The fitted model as safetensors, None where the run left none.
+
+        Raises:
+            Damaged: The database has it no more as it was.
+        """
+        with self.engine.connect() as db:
+            blob = db.execute(select(MODELS.c.blob).where(MODELS.c.run == run_id)).scalar()
+        return None if blob is None else unseal(blob, f"The model of run {run_id}")
+
+
+def _one(blob: bytes, what: str) -> Any:
+    """The event in a stored blob. Raises Damaged where it is none any more."""
+    try:
+        return decode(unseal(blob, what))[0]
+    except (ValueError, IndexError, TypeError) as error:
+        if isinstance(error, Damaged):
+            raise
+        raise Damaged(f"{what} is damaged in the database and cannot be used.") from error
+
+
+def _snapshot(blob: bytes, run: str) -> Snapshot | None:
+    try:
+        shot: Snapshot = _one(blob, f"A snapshot of run {run}")
+    except Damaged as error:
+        log.warning("%s", error)
+        return None
+    return shot
+
+
+def _grouped(events: Sequence[Event]) -> list[list[Event]]:
+    """Neighboring steps together, so that they are inserted at once; all else alone."""
+    groups: list[list[Event]] = []
+    for event in events:
+        if isinstance(event, Progress) and groups and isinstance(groups[-1][0], Progress):
+            groups[-1].append(event)
+        else:
+            groups.append([event])
+    return groups
+
+
+def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
+    """Put down one group; returns what of it watchers should see."""
+    event = group[0]
+    match event:
+        case Progress():
+            names = ("step", "restart", "elbo", "seconds", "best", "score")
+            rows = [{"run": run, **{n: getattr(e, n) for n in names}} for e in group]
+            _put_steps(db, rows)
+        case Snapshot():
+            _replace(
+                db, SNAPSHOTS, run, SNAPSHOTS.c.step == event.step, step=event.step, blob=event
+            )
+            _thin(db, run)
+        case Started():
+            _start(db, run, event)
+        case Note():
+            known = select(NOTES.c.id).where(NOTES.c.run == run, NOTES.c.text == event.text)
+            if db.execute(known).first():
+                return []  # said again by a resumed attempt
+            db.execute(insert(NOTES).values(run=run, text=event.text))
+        case Checkpoint():
+            keep_earlier(db, run, event.step)
+            _replace(db, CHECKPOINTS, run, step=event.step, blob=event.blob)
+            return []
+        case Fitted():
+            _replace(db, MODELS, run, blob=event.blob)
+            return []
+        case Changed():
+            update_row(db, run, {"state": event.state, "reason": event.reason})
+        case Finished():
+            _finish(db, run, event)
+    return group
+
+
+def _start(db: Connection, run: str, event: Started) -> None:
+    """Void what was said of later steps: they will be said again."""
+    for table in (TRACE, SNAPSHOTS, *GENERATIONS):
+        db.execute(delete(table).where(table.c.run == run, table.c.step > event.step))
+    values = {
+        "device": event.device,
+        "total_steps": event.total_steps,
+        "words": dict(event.metadata),
+        "started": func.coalesce(RUNS.c.started, time.time()),
+    }
+    db.execute(update(RUNS).where(RUNS.c.id == run).values(values))
+
+
+def _finish(db: Connection, run: str, event: Finished) -> None:
+    columns: dict[str, Any] = {"state": event.state, "reason": event.reason}
+    if event.state.final:
+        columns["finished"] = time.time()
+        _replace(db, REPORTS, run, blob=event)
+        for table in GENERATIONS:
+            db.execute(delete(table).where(table.c.run == run))
+    db.execute(delete(CLAIMS).where(CLAIMS.c.run == run))
+    update_row(db, run, columns)
+
+
+def _replace(
+    db: Connection, table: Table, run: str, *where: Any, blob: Any, **columns: Any
+) -> None:
+    """Put a blob (or an event, encoded) in the place of the one that stood there."""
+    db.execute(delete(table).where(table.c.run == run, *where))
+    packed = blob if isinstance(blob, bytes) else encode([blob])
+    db.execute(insert(table).values(run=run, blob=seal(packed), **columns))
+
+
+def _put_steps(db: Connection, rows: list[dict[str, Any]]) -> None:
+    """Put points of curves down; one that is there already, its write being repeated, is set."""
+    dialect: Any = sqlite if db.dialect.name == "sqlite" else postgresql
+    put = dialect.insert(TRACE)
+    names = [c.name for c in TRACE.c if not c.primary_key]
+    db.execute(
+        put.on_conflict_do_update(
+            index_elements=["run", "step"], set_={name: put.excluded[name] for name in names}
+        ),
+        rows,
+    )
+
+
+def _thin(db: Connection, run: str) -> None:
+    """Once too many snapshots are kept, keep half as many, evenly spread over the steps."""
+    query = select(SNAPSHOTS.c.step).where(SNAPSHOTS.c.run == run).order_by(SNAPSHOTS.c.step)
+    steps = list(db.execute(query).scalars())
+    if len(steps) > SNAPSHOTS_KEPT:
+        drop = set(steps) - evenly(steps, SNAPSHOTS_KEPT // 2)
+        db.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.run == run, SNAPSHOTS.c.step.in_(drop)))
+
+
+def evenly(steps: Sequence[int], count: int) -> set[int]:
+    """At most `count` of the ascending steps, spread evenly; the first and the last among them."""
+    span = steps[-1] - steps[0]
+    targets = [steps[0] + span * i / (count - 1) for i in range(count)]
+    return {min(steps, key=lambda s: abs(s - t)) for t in targets}

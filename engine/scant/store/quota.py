@@ -1,0 +1,88 @@
+"""Quotas: free disk space, and stored tables per owner."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from sqlalchemy import Engine, func, select
+
+from scant.errors import BadInput, Unavailable
+from scant.store.schema import UPLOAD_TABLES, UPLOADS
+
+GB = 10**9
+DISK_RESERVE = 1.0  # GB that stay free; SCANT_DISK_RESERVE overrides it
+TABLES = 20  # of one owner
+TABLE_BYTES = 1 * GB  # of one owner's tables, as they are stored
+
+
+def disk_reserve() -> int:
+    """Bytes of the disk that are not written to: SCANT_DISK_RESERVE (GB), else `DISK_RESERVE`.
+
+    Raises:
+        BadInput: SCANT_DISK_RESERVE is not a number of GB.
+    """
+    given = os.environ.get("SCANT_DISK_RESERVE", "")
+    try:
+        reserve = float(given) if given else DISK_RESERVE
+    except ValueError:
+        reserve = -1.0
+    if not 0 <= reserve < float("inf"):
+        raise BadInput(f"SCANT_DISK_RESERVE must be a number of GB, 0 or more; got {given!r}.")
+    return round(reserve * GB)
+
+
+class Quota:
+    """Refuses what there is no room for. Methods block."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def check_disk(self, size: int = 0) -> None:
+        """Whether `size` bytes can be written and the reserve stays free.
+
+        Looks at the folder of an SQLite database, else at the data directory.
+
+        Raises:
+            Unavailable: They cannot.
+        """
+        reserve, free = disk_reserve(), shutil.disk_usage(self._folder()).free
+        if free - size < reserve:
+            raise Unavailable(
+                f"The disk of this server is nearly full: {free / GB:.1f} GB are free, and "
+                f"{reserve / GB:.1f} GB stay free. Nothing more is stored until its operator makes "
+                "room; tables that you do not need any more can be deleted."
+            )
+
+    def check_uploads(self, owner: str, size: int) -> None:
+        """Whether an owner may store one more table of `size` bytes.
+
+        Raises:
+            BadInput: The owner has too many tables, or too large ones.
+        """
+        size_of = func.coalesce(func.sum(func.length(UPLOAD_TABLES.c.parquet)), 0)
+        tables = UPLOADS.join(UPLOAD_TABLES, UPLOAD_TABLES.c.upload == UPLOADS.c.id)
+        stored = select(func.count(), size_of).select_from(tables)
+        with self.engine.connect() as db:
+            count, total = db.execute(stored.where(UPLOADS.c.owner == owner)).one()
+        if count >= TABLES:
+            raise BadInput(
+                f"You have {count} tables on this server, which is the limit; delete one first."
+            )
+        if total + size > TABLE_BYTES:
+            raise BadInput(
+                f"Your tables on this server take {total / 1e6:,.0f} MB, and this one has "
+                f"{size / 1e6:,.0f} MB; at most {TABLE_BYTES / 1e6:,.0f} MB may be. Delete one "
+                "first."
+            )
+
+    def _folder(self) -> Path:
+        url = self.engine.url
+        if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
+            return Path(url.database).parent
+        from scant.data_sources.open import data_dir  # pandas, which not every command needs
+
+        folder = data_dir()
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder

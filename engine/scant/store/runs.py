@@ -1,0 +1,127 @@
+"""Runs in the store: their rows, and their removal with all that hangs on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
+
+from scant import __version__
+from scant.errors import NotFound
+from scant.events import USABLE, State
+from scant.store.checkpoints import GENERATIONS
+from scant.store.records import RunRecord, new_id
+from scant.store.schema import (
+    CLAIMS,
+    MODELS,
+    NOTES,
+    REPORTS,
+    RUN_ORIGINS,
+    RUN_TIMES,
+    RUNS,
+    SNAPSHOTS,
+    TRACE,
+)
+
+HANGS_ON_RUN = (
+    TRACE, SNAPSHOTS, NOTES, *GENERATIONS, REPORTS, MODELS, CLAIMS, RUN_ORIGINS, RUN_TIMES
+)  # fmt: skip
+
+
+class RunRepository:
+    """The rows of runs. Methods block; a server calls them off its loop."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def add_run(
+        self,
+        study: str,
+        settings: Mapping[str, Any],
+        data: str,
+        owner: str,
+        *,
+        run_id: str | None = None,
+        data_hash: str = "",
+        demonstration: bool = False,
+        server: str = "",
+    ) -> str:
+        """Put down a new, queued run, in the care of a server if one is named; returns its id."""
+        run_id = run_id or new_id()
+        row = {
+            "id": run_id,
+            "study": study,
+            "settings": dict(settings),
+            "data": data,
+            "data_hash": data_hash,
+            "owner": owner,
+            "state": State.QUEUED.value,
+            "reason": "",
+            "attempt": 0,
+            "losses": 0,
+            "created": time.time(),
+            "version": __version__,
+            "demonstration": demonstration,
+            "total_steps": 0,
+            "device": "",
+            "words": {},
+        }
+        with self.engine.begin() as db:
+            db.execute(insert(RUNS).values(row))
+            if server:
+                db.execute(insert(CLAIMS).values(run=run_id, server=server, wish=""))
+        return run_id
+
+    def run(self, run_id: str) -> RunRecord:
+        """A run's row.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        with self.engine.connect() as db:
+            row = db.execute(select(RUNS).where(RUNS.c.id == run_id)).first()
+        if row is None:
+            raise NotFound(f"There is no run {run_id!r} here; it may have been deleted.")
+        return RunRecord.of(row._mapping)
+
+    def runs(self, owner: str | None = None) -> list[RunRecord]:
+        """The owner's runs and the demonstrations, newest first; None: every run."""
+        query = select(RUNS).order_by(RUNS.c.created.desc())
+        if owner is not None:
+            query = query.where(or_(RUNS.c.owner == owner, RUNS.c.demonstration))
+        with self.engine.connect() as db:
+            return [RunRecord.of(row._mapping) for row in db.execute(query)]
+
+    def delete_run(self, run_id: str) -> None:
+        """Remove a run and all that hangs on it."""
+        with self.engine.begin() as db:
+            db.execute(delete(RUNS).where(RUNS.c.id == run_id))
+            for table in HANGS_ON_RUN:
+                db.execute(delete(table).where(table.c.run == run_id))
+
+    def update_run(self, run_id: str, **columns: Any) -> None:
+        """Set columns of a run's row."""
+        with self.engine.begin() as db:
+            update_row(db, run_id, columns)
+
+    def typical_seconds(self, study: str) -> float | None:
+        """How long runs of a study lately took on a worker (median of five), None if unknown."""
+        query = (
+            select(RUNS.c.started, RUNS.c.finished)
+            .where(RUNS.c.study == study, RUNS.c.attempt == 1, RUNS.c.finished.is_not(None))
+            .where(RUNS.c.state.in_([s.value for s in USABLE - {State.STOPPED}]))
+            .order_by(RUNS.c.finished.desc())
+            .limit(5)
+        )
+        with self.engine.connect() as db:
+            spans = [row.finished - row.started for row in db.execute(query)]
+        return median(spans) if spans else None
+
+
+def update_row(db: Connection, run_id: str, columns: Mapping[str, Any]) -> None:
+    """Set columns of a run's row, within a transaction."""
+    values = {k: v.value if isinstance(v, State) else v for k, v in columns.items()}
+    db.execute(update(RUNS).where(RUNS.c.id == run_id).values(values))

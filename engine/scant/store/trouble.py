@@ -1,0 +1,103 @@
+"""When the database cannot be read or written at the moment: one error, one sentence, no SQL.
+
+A trouble passes: the disk has room again, the other program lets go of its lock, the database is
+started again. Whoever meets one may try again; nothing of the failed transaction was stored, unless
+the connection broke after the commit and before the answer, for which every write of a run may be
+repeated without harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import Any
+
+from sqlalchemy import Engine, event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from scant.errors import Unavailable
+
+LOCKED = "its database is locked by another program"
+FULL = "the disk of its database is full"
+READ_ONLY = "its database may only be read"
+DISK = "the disk of its database cannot be read or written"
+CLOSED = "its database cannot be opened"
+BROKEN = "its database is damaged"
+SILENT = "its database does not answer"
+
+# By SQLite's primary result codes (https://sqlite.org/rescode.html).
+_SQLITE = {
+    5: LOCKED,
+    6: LOCKED,
+    7: SILENT,  # out of memory
+    8: READ_ONLY,
+    9: SILENT,  # interrupted
+    10: DISK,
+    11: BROKEN,
+    13: FULL,
+    14: CLOSED,
+    15: LOCKED,  # the locking protocol
+    26: BROKEN,  # not a database
+}
+# By SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+_POSTGRES = {"25006": READ_ONLY, "53100": FULL, "55P03": LOCKED}
+
+log = logging.getLogger(__name__)
+
+
+class StoreTrouble(Unavailable):
+    """The server cannot reach or write its database at the moment.
+
+    Args:
+        why: One of this module's half sentences, such as `FULL`: no path, no address, no SQL.
+    """
+
+    def __init__(self, why: str = SILENT) -> None:
+        super().__init__(
+            f"The server cannot store anything at the moment, for {why}; "
+            "try again when this has been mended."
+        )
+        self.why = why
+
+
+def trouble_of(error: BaseException | None, disconnected: bool = False) -> str:
+    """Why the database could not be used, in half a sentence; "" if the statement was at fault.
+
+    Args:
+        error: What the driver or SQLAlchemy raised.
+        disconnected: The connection was lost with it.
+    """
+    if isinstance(error, StoreTrouble):
+        return error.why
+    if isinstance(error, NoConnection):
+        return SILENT
+    if isinstance(error, sqlite3.Error):
+        return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")
+    original = getattr(error, "orig", None)
+    if isinstance(original, sqlite3.Error):
+        return trouble_of(original)
+    state = getattr(original if original is not None else error, "sqlstate", None)
+    if state in _POSTGRES:
+        return _POSTGRES[state]
+    if isinstance(error, OperationalError | InterfaceError):
+        return SILENT
+    # psycopg's own, which need not be installed.
+    names = {kind.__name__ for kind in type(error).__mro__}
+    psycopg = type(error).__module__.startswith("psycopg")
+    return SILENT if disconnected or (psycopg and names & {"OperationalError", "InterfaceError"}) \
+        else ""  # fmt: skip
+
+
+def translate(engine: Engine) -> None:
+    """Have every method of the store raise `StoreTrouble` where the database is the trouble."""
+    event.listen(engine, "handle_error", _raise_trouble)
+
+
+def _raise_trouble(context: ExceptionContext) -> Any:
+    why = trouble_of(context.original_exception, bool(context.is_disconnect))
+    why = why or (trouble_of(context.sqlalchemy_exception) if context.is_disconnect else "")
+    if why and not context.is_pre_ping:
+        log.debug("%s: %s", why, context.original_exception)
+        raise StoreTrouble(why) from context.original_exception

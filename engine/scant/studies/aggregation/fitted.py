@@ -1,0 +1,204 @@
+"""A fitted aggregation study as data, for its report and its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from scant.errors import BadInput
+from scant.models.mtgpa.mixture import Mixture
+from scant.models.mtgpa.prior import Data
+from scant.models.mtgpa.tasks import TaskGP
+from scant.studies import intervals
+from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.beside import known_of
+from scant.studies.aggregation.population import People
+from scant.studies.aggregation.preprocessing import Scale
+from scant.studies.aggregation.settings import COUNTED, AggregationSettings
+from scant.studies.aggregation.stack import Stack
+from scant.studies.aggregation.table import Supports
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows of a run, which a restored study no longer has.
+
+    Attributes:
+        observed: Rows of the tasks that the model knows.
+        rows: Which of them were learned from.
+        data: Those, as the model takes them.
+    """
+
+    observed: Supports
+    rows: Bool[np.ndarray, " n"]
+    data: Data
+
+
+@dataclass(frozen=True)
+class FittedMTGPA:
+    """A model with the tasks, scales and picture that it was trained for.
+
+    It stands below `study.py`, which makes it, so that report and answers need not know how the
+    model was trained.
+
+    Attributes:
+        settings: Of the run.
+        model: At its present parameters.
+        tasks: Names, as the model numbers them.
+        kinds: The likelihood of each task.
+        scale: Of each task, from its unit to the model's and back.
+        scarce: The task that is asked about.
+        dims: Names of the dimensions.
+        edges: Of the picture's cells, by dimension; empty where there is no picture.
+        whole: All rows of the table, or those of them that were kept with the model.
+        device: Where the model is.
+        stack: What the model is averaged with for the scarce task.
+        people: Whose number weighs the points inside of polygons; None: their areas do.
+    """
+
+    settings: AggregationSettings
+    model: TaskGP
+    tasks: list[str]
+    kinds: list[str]
+    scale: list[Scale]
+    scarce: str
+    dims: Sequence[str]
+    edges: list[list[float]]
+    whole: Supports
+    device: torch.device
+    stack: Stack | None = None
+    people: People | None = None
+
+    def task(self, name: str) -> int:
+        """The number of a task of the model.
+
+        Raises:
+            BadInput: The model has no such task.
+        """
+        if name not in self.tasks:
+            raise BadInput(f"There is no task {name!r}; the tasks are {', '.join(self.tasks)}.")
+        return self.tasks.index(name)
+
+    def data_of(self, observed: Supports, rows: np.ndarray) -> Data:
+        """Rows of a table as the model takes them: its own task numbers, values scaled."""
+        return space.data_of(
+            self.settings, observed, rows, self.tasks, self.kinds, self.scale, self.device
+        )
+
+    def unit(self, task: int, exposure: Tensor | None = None) -> Tensor | float:
+        """What values of the model are multiplied by: by its scale, and counts to become rates."""
+        factor = self.scale[task].factor
+        if not self.settings.rate_per or self.kinds[task] not in COUNTED:
+            return factor
+        per: Tensor | float = factor * self.settings.rate_per
+        return per if exposure is None else per / exposure
+
+    def known(self, supports: Supports, rows: np.ndarray, task: int) -> Tensor | None:
+        """Variances of known noise of rows of a task, in the unit of the model."""
+        factor = self.scale[task].factor
+        return known_of(self.settings, supports, rows, factor, self.device)
+
+    def ask(
+        self,
+        supports: Tensor,
+        task: int,
+        exposure: Tensor | None = None,
+        known: Tensor | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
+        stacked = self._stacked(supports, task, exposure, known)
+        if stacked is None:
+            prediction = self.model.predict(supports, task, exposure, known)
+        else:
+            prediction = stacked.moments()
+        offset, factor = self.scale[task].offset, self.unit(task, exposure)
+        mean = offset + factor * prediction.mean
+        std, new = (
+            factor * prediction.variance.sqrt(),
+            factor * (prediction.variance + prediction.noise).sqrt(),
+        )
+        return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
+
+    def _stacked(
+        self,
+        supports: Tensor,
+        task: int,
+        exposure: Tensor | None = None,
+        known: Tensor | None = None,
+    ) -> Mixture | None:
+        """The model's average with others, in the unit of the model; None: it stands alone."""
+        if self.stack is None or task != self.stack.task or not len(supports):
+            return None
+        if supports.shape[1] > 2 * len(self.dims):  # polygons, asked of a model of points
+            return None
+        return self.stack.mixture(supports, self.model.mixture(supports, task, exposure, known))
+
+    def log_predictive(self, data: Data, task: int) -> np.ndarray:
+        """Log densities (or probabilities) of observations of a task, in its unit; nats a row."""
+        stacked = self._stacked(data.supports, task, data.exposure, data.known)
+        density = self.model.log_predictive(data) if stacked is None else stacked.log_prob(data.y)
+        return np.asarray(density.detach().cpu().numpy() - np.log(self.scale[task].factor))
+
+    def ends(
+        self,
+        supports: Tensor,
+        task: int,
+        exposure: Tensor | None = None,
+        known: Tensor | None = None,
+    ) -> intervals.Ends:
+        """Ends of the intervals of a new observation, in the task's unit."""
+        p = torch.as_tensor(intervals.PROBABILITIES).to(supports)
+        if stacked := self._stacked(supports, task, exposure, known):
+            columns = (stacked.weights, stacked.mean, stacked.std)
+            own = intervals.mixture(*(c.T.cpu().numpy() for c in columns))
+        else:
+            own = self.model.quantiles(supports, task, p, exposure, known).cpu().numpy()
+        unit = self.unit(task, exposure)
+        factor = unit.cpu().numpy() if isinstance(unit, Tensor) else unit
+        return np.asarray(self.scale[task].offset + factor * own)
+
+    def predictions(self, supports: Supports) -> dict[str, np.ndarray]:
+        """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
+        out = np.full((3, len(supports)), np.nan)
+        ends = np.full((len(intervals.ENDS), len(supports)), np.nan)
+        for t in range(len(self.tasks)):
+            mine = supports.task == t
+            if mine.any():
+                exposure = torch.as_tensor(supports.exposure[mine]).to(self.device)
+                boxes = space.supports_of(supports, mine, self.device)
+                known = self.known(supports, mine, t)
+                out[:, mine] = np.stack(self.ask(boxes, t, exposure, known))
+                ends[:, mine] = self.ends(boxes, t, exposure, known)
+        mean, std, new = out
+        return {
+            **{"mean": mean, "std": std, "std_y": new, "std_model": std},
+            "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
+            **intervals.columns(ends),
+        }
+
+    def field(self, task: str) -> dict[str, np.ndarray]:
+        """A task's posterior on the cells of the picture; nothing where there is no picture."""
+        sides = [np.asarray(side, float) for side in self.edges]
+        number = self.task(task)
+        if not sides:
+            return {name: np.empty(0) for name in ("mean", "std_f", "std_y")}
+        supports = self.boxes(*space.cells(sides))
+        return dict(zip(("mean", "std_f", "std_y"), self.ask(supports, number)))
+
+    def boxes(self, lo: np.ndarray, hi: np.ndarray) -> Tensor:
+        """Boxes as the model takes them, where covariates have their means."""
+        made = space.tensors_of(lo, hi, self.device)
+        return torch.cat([made, made.new_zeros(len(made), self.model.prior.covariates)], dim=1)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The arrays that the catalog promises while the model is trained."""
+        return {
+            **self.field(self.scarce),
+            "B": self.model.prior.matrices().sum(0).detach().cpu().numpy(),
+            "lengthscale": self.model.prior.lengthscales().detach().cpu().numpy(),
+        }

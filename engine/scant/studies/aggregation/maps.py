@@ -1,0 +1,239 @@
+"""Answers of a fitted run on a map: its polygons as they stand, and any polygon that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from scant.errors import BadInput
+from scant.studies.aggregation import map_shapes, mean_rate, polygons
+from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.capacity import inside_each
+from scant.studies.aggregation.fitted import FittedMTGPA
+from scant.studies.aggregation.population import weighted
+from scant.studies.aggregation.settings import COUNTED, AggregationSettings
+from scant.studies.aggregation.table import Supports
+from scant.studies.base import ArraySpec
+from scant.tables import geometry
+
+ARRAYS = ("map_mean", "map_std")
+PLACE = "area_name"  # the column with the names of the polygons
+EXCEEDANCE = ArraySpec(
+    "exceedance", "n", "probability", "probability that the average over the row's polygon (of "
+    "counts, the rate per unit of exposure) is above the overall one of its task",
+)  # fmt: skip
+MOST_LIVE = 6000  # points inside of all polygons that a snapshot averages over
+GRID = 200
+DEVIATIONS = 4.0  # of a density on either side of the mean
+
+
+def shown(
+    table: pd.DataFrame,
+    observed: Supports,
+    rows: Bool[np.ndarray, " n"],
+    rates: Sequence[str],
+    scarce: str,
+) -> tuple[dict[str, Any], Supports | None]:
+    """What a run's metadata tell of its map, and the rows that are on it.
+
+    Args:
+        table: The rows of the run.
+        observed: The same as arrays.
+        rows: Which of them are learned from.
+        rates: Of each task, whether it is of counts, rates or values (`rates_of`).
+        scarce: The task that is asked about.
+
+    Returns:
+        Nothing and None where no row is a polygon.
+    """
+    if observed.inside is None:
+        return {}, None
+    cells = geometry.words(table[geometry.COLUMN]).tolist()
+    drawn = geometry.geometries(cells, "the table", np.arange(2, len(table) + 2))
+    flat = polygons.projected(drawn, observed.system)
+    names = None
+    if PLACE in table:
+        names = ["unnamed" if pd.isna(v) else str(v) for v in table[PLACE]]
+    made, order = map_shapes.described(flat, observed, rows, rates, scarce, names)
+    return {map_shapes.MAP: made}, observed.at(order)
+
+
+def rates_of(settings: AggregationSettings, kinds: Sequence[str]) -> list[str]:
+    """Of tasks with these likelihoods, whether their values are counts, rates or neither."""
+    counted = map_shapes.RATES if settings.rate_per else map_shapes.COUNTS
+    return [counted if kind in COUNTED else map_shapes.VALUES for kind in kinds]
+
+
+def posterior(
+    fitted: FittedMTGPA, rows: Supports | None, live: bool = False
+) -> dict[str, np.ndarray]:
+    """Means and deviations of the averages or rates of some rows; none without rows.
+
+    Args:
+        fitted: The model.
+        rows: As `shown` gives them.
+        live: Whether many polygons may be their centers alone, which takes no time.
+    """
+    if rows is None or rows.inside is None:
+        return dict(zip(ARRAYS, np.empty((2, 0))))
+    if live and rows.inside.shape[0] * rows.inside.shape[1] > MOST_LIVE:
+        weight = rows.inside[..., 2:]
+        center = (rows.inside[..., :2] * weight).sum(1, keepdims=True)
+        rows = replace(rows, inside=np.concatenate([center, np.ones_like(center[..., :1])], 2))
+    made = np.full((2, len(rows)), np.nan)
+    for t in np.unique(rows.task):
+        mine = rows.task == t
+        made[:, mine] = fitted.ask(space.supports_of(rows, mine, fitted.device), int(t))[:2]
+    return dict(zip(ARRAYS, made))
+
+
+def exceedances(
+    fitted: FittedMTGPA, metadata: Mapping[str, Any], rows: Supports, told: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The column of `EXCEEDANCE` for rows of which `told` says mean and deviation.
+
+    The threshold of a task is its overall rate or mean; without a map there is no column.
+    """
+    levels = {one.task: one.threshold for one in map_shapes.layers(metadata)}
+    if not levels:
+        return {}
+    made = np.full(len(rows), np.nan)
+    rates = rates_of(fitted.settings, fitted.kinds)
+    for t, (task, kind) in enumerate(zip(fitted.tasks, fitted.kinds)):
+        mine = rows.task == t
+        units = rows.exposure[mine] if rates[t] == map_shapes.COUNTS else 1.0
+        mean, std = told["mean"][mine] / units, told["std"][mine] / units
+        if task in levels and mine.any():
+            made[mine] = mean_rate.exceedance(kind, mean, std, levels[task])
+    return {EXCEEDANCE.name: made}
+
+
+def polygon(fitted: FittedMTGPA, query: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Posterior of a task's average or rate over one polygon.
+
+    Args:
+        fitted: The model.
+        query: `text`: well-known text or four bounds in degrees; or `x` and `y`: corners in
+            metres; `task`; `lo` and `hi`: bounds in further dimensions; `threshold`.
+
+    Raises:
+        BadInput: No map, no polygon, an unknown task, bounds that are missing.
+    """
+    if not fitted.whole.system:
+        raise BadInput("This run was not trained on a map; ask for a box.")
+    shapely, _ = geometry.libraries("the map")
+    shape = _asked(shapely, fitted.whole.system, query)
+    task = fitted.task(str(query.get("task", fitted.scarce)))
+    further = list(fitted.dims[len(polygons.DIMS) :])
+    ends = [np.asarray(query.get(name, ()), float) for name in ("lo", "hi")]
+    if any(len(e) != len(further) or not np.isfinite(e).all() for e in ends):
+        raise BadInput(f"A polygon needs a lower and an upper bound of {', '.join(further)}.")
+    lo, hi = np.minimum(*ends), np.maximum(*ends)
+    count = inside_each(fitted.settings, 1)
+    inside = [polygons.points(shapely.to_wkb(shape), count)]
+    if fitted.people is not None:
+        places = polygons.projected(shapely.points(fitted.people.places), fitted.whole.system)
+        homes, number = shapely.get_coordinates(places), fitted.people.number
+        inside, _ = weighted(np.array([shape]), inside, homes, number, count)
+    bounds = np.array(shapely.bounds(shape)).reshape(2, 2)
+    covariates = fitted.model.prior.covariates
+    unknown = np.full(1, np.nan)
+    row = Supports(
+        tasks=tuple(fitted.tasks),
+        dims=tuple(fitted.dims),
+        task=np.array([task]),
+        lo=np.concatenate([bounds[0], lo])[None],
+        hi=np.concatenate([bounds[1], hi])[None],
+        y=unknown,
+        y_err=unknown,
+        truth=unknown,
+        exposure=np.ones(1),
+        test=np.zeros(1, dtype=bool),
+        inside=inside[0][None],
+        system=fitted.whole.system,
+        covariates=np.zeros((1, covariates)) if covariates else None,  # their means
+    )
+    mean, std, new = (
+        float(v[0]) for v in fitted.ask(space.supports_of(row, np.arange(1), fitted.device), task)
+    )
+    return _answer(shapely, fitted, shape, fitted.kinds[task], (mean, std, new), query)
+
+
+def _answer(
+    shapely: Any,
+    fitted: FittedMTGPA,
+    shape: Any,
+    kind: str,
+    moments: tuple[float, float, float],
+    query: Mapping[str, Any],
+) -> dict[str, np.ndarray]:
+    mean, std, _ = moments
+    m, s = np.array([mean]), np.array([std])
+    tails = np.array([3e-5, 1 - 3e-5])
+    low, high = mean_rate.quantiles(kind, m, s, tails)[:, 0].tolist()
+    grid = np.linspace(low, high, GRID)
+    rings = [
+        shapely.get_coordinates(ring)
+        for part in shapely.get_parts(shape)
+        for ring in (part.exterior, *part.interiors)
+    ]
+    gaps = [np.vstack([ring, np.full((1, 2), np.nan)]) for ring in rings]
+    kept = fitted.whole
+    learned = ~kept.test & np.isfinite(kept.y)
+    spots = np.concatenate([kept.lo[learned, :2], kept.hi[learned, :2]])
+    region = shapely.box(*spots.min(0), *spots.max(0))
+    threshold = float(query.get("threshold", np.nan))
+    above = mean_rate.exceedance(kind, m, s, threshold) if np.isfinite(threshold) else m + np.nan
+    return {
+        "grid": grid,
+        "density": mean_rate.density(kind, mean, std, grid),
+        "moments": np.array(moments),
+        "interval": mean_rate.interval(kind, m, s)[:, 0],
+        "exceedance": above,
+        "outline": np.concatenate(gaps).T,
+        "area": np.array([shapely.area(shape) / 1e6]),
+        "outside": np.array([1 - shapely.area(shape & region) / shapely.area(shape)]),
+    }
+
+
+def _asked(shapely: Any, system: str, query: Mapping[str, Any]) -> Any:
+    """The polygon of a question, in metres."""
+    if text := str(query.get("text", "")).strip():
+        cells = [_as_text(text)]
+        try:
+            made = geometry.geometries(cells, "Your polygon", np.array([1]))
+        except BadInput as error:
+            raise BadInput(str(error).replace(", column 'geometry', row 1", "")) from None
+        shape = polygons.projected(made, system)[0]
+    else:
+        corners = np.column_stack([np.asarray(query.get(n, ()), float) for n in "xy"])
+        if len(corners) < 3 or not np.isfinite(corners).all():
+            raise BadInput("A polygon needs three corners or more; draw it again.")
+        shape = shapely.make_valid(shapely.polygons(corners))
+        areal = shapely.get_parts(shape)
+        shape = shapely.union_all(areal[shapely.area(areal) > 0])
+    if not shapely.area(shape) > 0:
+        raise BadInput("Your polygon has no area; give one with three corners or more.")
+    return shape
+
+
+def _as_text(text: str) -> str:
+    """Well-known text; four numbers are bounds: west, south, east, north."""
+    try:
+        ends = [float(part) for part in text.replace(";", ",").split(",")]
+    except ValueError:
+        return text
+    if len(ends) != 4:
+        raise BadInput(
+            f"Got {len(ends)} numbers where a box needs four: west, south, east, north in degrees."
+        )
+    west, south, east, north = ends
+    if not (west < east and south < north):
+        raise BadInput("A box needs west below east and south below north, in degrees.")
+    corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]
+    return f"POLYGON (({', '.join(f'{x} {y}' for x, y in corners)}))"

@@ -1,0 +1,214 @@
+"""The figures an aggregation run ends with: ours, and baselines on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from scant import metrics
+from scant.events import Metric, Report
+from scant.models.mtgpa.baselines import alone, baseline
+from scant.models.mtgpa.prior import Data
+from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
+from scant.studies.aggregation.settings import MOST_PIECES
+
+BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
+FIT_STEPS = 40
+LEAST_SCORED = 2 * space.LEAST_TEST  # rows of a task, of which some are held out
+SHOWN = 2000  # test rows that travel to the page
+CHECKED = 2000  # training rows of the aggregate check
+LEAST_COUNTS, MOST_COUNTS = 20, 500  # rows of a task that tell whether counts are Poisson
+NAMES = {
+    "kriging": "area-to-point kriging, this task alone",
+    "single": "exact GP on centroids, this task alone",
+    "icm": "ICM on centroids",
+}
+DEPENDENT = {"dependent": "dependent GPs on centroids"}
+
+
+def write_report(fitted: FittedMTGPA, train: TrainingData) -> Report:
+    """Metrics of the held-out rows of the scarce task, the aggregate check, baselines."""
+    number = fitted.task(fitted.scarce)
+    test, y, reference = held_out(train, number)
+    rows, notes, arrays = [], list[str](), dict[str, np.ndarray]()
+    if test.sum() >= 2:
+        result, arrays = on_test_rows(fitted, train, number, test, y, reference)
+        rows += result
+    else:
+        notes.append(nothing_held_out(fitted.scarce, int((train.observed.task == number).sum())))
+    check = agreement(fitted, train.data)
+    held = float(check[4].mean())
+    rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
+    notes.append(
+        f"Aggregate check: {100 * held:.0f}% of the observed averages lie within the 95% interval "
+        "of the posterior average over their own box."
+    )
+    notes += overdispersed(fitted, train.data)
+    empty = np.empty(0)
+    for name in ("test_y", "test_mean", "test_std"):
+        arrays.setdefault(name, empty)
+    arrays.setdefault("coverage", np.empty((2, 0)))
+    return Report(tuple(rows), {**fitted.snapshot(), **arrays, "check": check}, tuple(notes))
+
+
+def nothing_held_out(task: str, rows: int) -> str:
+    """Why there are no scores of a task that has so many rows, and what to do."""
+    if rows < LEAST_SCORED:
+        return (
+            f"Task {task!r} has {rows} {'row' if rows == 1 else 'rows'}, all of which are learned "
+            f"from, so there is nothing to score; from {LEAST_SCORED} rows on, some are held out."
+        )
+    return (
+        "No row is held out, so there is nothing to score; mark some rows 'test' in a column "
+        "'split', and they are kept out of training."
+    )
+
+
+def overdispersed(fitted: FittedMTGPA, data: Data) -> list[str]:
+    """Sentences on Poisson tasks whose counts vary about the fitted rates by more than chance.
+
+    By the mean of (y - mean)^2 / mean over rows: it is below 1 where rates follow the counts, and
+    is counted as more where it is by three of its deviations above 1, those of Poisson counts.
+    """
+    notes = []
+    for t, kind in enumerate(fitted.kinds):
+        own = data.of_task(t)
+        if kind != "poisson" or len(own.y) < LEAST_COUNTS:
+            continue
+        few = torch.linspace(0, len(own.y) - 1, min(len(own.y), MOST_COUNTS)).long()
+        own = own.at(few.to(own.y.device))
+        told = fitted.model.predict(own.supports, t, own.exposures())
+        rate = told.mean.clamp(min=1e-6)
+        ratio = float(((own.y - rate).square() / rate).mean())
+        deviation = float(((2 + (1 / rate).mean()) / len(rate)).sqrt())
+        if ratio > 1 + 3 * deviation:
+            notes.append(
+                f"Counts of {fitted.tasks[t]} vary {ratio:.1f} times as much about the fitted "
+                "rates as Poisson's would; choose likelihood negative_binomial, whose intervals "
+                "are wider."
+            )
+    return notes
+
+
+def on_test_rows(
+    fitted: FittedMTGPA,
+    train: TrainingData,
+    number: int,
+    test: Bool[np.ndarray, " n"],
+    y: Float[np.ndarray, " t"],
+    reference: Float[np.ndarray, " r"],
+) -> tuple[list[Metric], dict[str, np.ndarray]]:
+    """Scores of this run and of the baselines, and the predictions themselves."""
+    observed = train.observed
+    supports = space.supports_of(observed, test, fitted.device)
+    exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
+    mean, _, std = fitted.ask(supports, number, exposure, fitted.known(observed, test, number))
+    own = fitted.data_of(observed, test)
+    log_density = fitted.log_predictive(own, number)
+    rows = [
+        Metric("this run", "SMSE", metrics.smse(y, mean)),
+        Metric("this run", "SNLP", metrics.snlp(y, log_density, reference)),
+        Metric("this run", "RMSE", metrics.rmse(y, mean)),
+    ]
+    covered = metrics.coverage(y, mean, std**2)
+    rows += [
+        Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
+        for level, share in covered.T
+    ]
+    rows += baselines(fitted, train, own, number, y, reference)
+    s = slice(0, SHOWN)
+    arrays = {"test_y": y[s], "test_mean": mean[s], "test_std": std[s], "coverage": covered}
+    return rows, arrays
+
+
+def baselines(
+    fitted: FittedMTGPA,
+    train: TrainingData,
+    own: Data,
+    number: int,
+    y: Float[np.ndarray, " n"],
+    reference: Float[np.ndarray, " r"],
+    names: Mapping[str, str] = NAMES,
+) -> list[Metric]:
+    """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
+    if any(kind != "gaussian" for kind in fitted.kinds) or len(train.data.y) > BASELINE_ROWS:
+        return []
+    pieces = 1 if train.observed.inside is None else train.observed.inside.shape[1]
+    if pieces > 1 and pieces * len(train.data.y) > MOST_PIECES:
+        return []
+    scale, rows = fitted.scale[number], []
+    d, split = len(fitted.dims), fitted.model.prior.split
+    data, own = (part._replace(supports=split(part.supports)[0]) for part in (train.data, own))
+    for name in names:
+        if name in ("kriging", "single"):
+            given, task = alone(data, number), 0
+            if len(given.y) < 3:
+                continue
+        elif len(fitted.kinds) > 1:
+            given, task = data, number
+        else:
+            continue
+        generator = torch.Generator().manual_seed(fitted.settings.seed)
+        model = baseline(name, given, d, generator)
+        model.fit(FIT_STEPS)
+        prediction = model.predict(own.supports, task)
+        mean = scale.offset + scale.factor * prediction.mean.cpu().numpy()
+        density = model.log_predictive(own._replace(task=torch.full_like(own.task, task)))
+        density = density.detach().cpu().numpy() - np.log(scale.factor)
+        values = (
+            metrics.smse(y, mean),
+            metrics.snlp(y, density, reference),
+            metrics.rmse(y, mean),
+        )
+        rows += [
+            Metric(names[name], metric, value, source="baseline")
+            for metric, value in zip(("SMSE", "SNLP", "RMSE"), values)
+        ]
+    return rows
+
+
+def dependent(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
+    """The same of dependent GPs, which a page's run has no time for."""
+    number = fitted.task(fitted.scarce)
+    test, y, reference = held_out(train, number)
+    own = fitted.data_of(train.observed, test)
+    return baselines(fitted, train, own, number, y, reference, DEPENDENT)
+
+
+def held_out(
+    train: TrainingData, number: int
+) -> tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " t"], Float[np.ndarray, " r"]]:
+    """The rows of a task that are scored, their values, and the values behind SNLP's baseline."""
+    observed = train.observed
+    test = observed.test & np.isfinite(observed.y) & (observed.task == number)
+    reference = observed.y[train.rows & (observed.task == number)]
+    return test, observed.y[test], reference if len(reference) > 1 else observed.y[train.rows]
+
+
+def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
+    """Does the posterior average over each observed box return the observation?
+
+    Rows of the answer: task, observed value, posterior mean of the average, deviation of a new
+    observation, 1 where the 95% interval holds the observation.
+    """
+    rows = np.arange(len(data.y))
+    if len(rows) > CHECKED:
+        rows = np.linspace(0, len(rows) - 1, CHECKED).astype(int)
+    chosen = data.at(torch.as_tensor(rows).to(fitted.device))
+    result = fitted.model.aggregate_check(chosen)
+    task = chosen.task.cpu().numpy()
+    offset, factor = space.of_rows(fitted.scale, task)
+    if fitted.settings.rate_per:
+        exposure = chosen.exposures()
+        units = [fitted.unit(t, exposure) for t in range(len(fitted.kinds))]
+        table = torch.stack([torch.as_tensor(u).to(exposure).expand_as(exposure) for u in units])
+        factor = table[chosen.task, torch.arange(len(task))].cpu().numpy()
+    y = offset + factor * chosen.y.cpu().numpy()
+    mean = offset + factor * result.prediction.mean.cpu().numpy()
+    variance = (result.prediction.variance + result.prediction.noise).cpu().numpy()
+    held = np.abs(result.error.cpu().numpy()) <= 1.959964
+    return np.stack([task.astype(float), y, mean, factor * np.sqrt(variance), held.astype(float)])

@@ -1,0 +1,29 @@
+"""What a labeling session has labeled as a plain classification, for rivals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scant.events import Report
+from scant.rivals.comparison import Comparison, of_classes
+from scant.studies.clamp.fitted import FittedClamp
+
+
+def comparison(fitted: FittedClamp, report: Report) -> Comparison | None:
+    """Components to the class, of the rows that were asked about; None of one class only."""
+    asked = np.array(fitted.active.rows, dtype=int)
+    y = np.array(fitted.active.labels, dtype=int)
+    if len(set(y.tolist())) < 2:
+        return None
+    at, label = report.arrays["test_row"], report.arrays["test_label"].astype(int)
+    each, sought = fitted.active.each.cpu().numpy()[at], fitted.data.rows.sought
+    return Comparison(
+        x=fitted.data.rows.x[asked],
+        y=y,
+        x_test=fitted.data.rows.x[at],
+        y_test=label,
+        own=of_classes(label, each, sought, fitted.active.predicted[at]),
+        scores=("F1", "recall", "average precision", "mean log probability (nats)"),
+        classes=sought + 1,
+        rare=sought,
+    )

@@ -1,0 +1,135 @@
+"""Pictures reassembled from their patches, reduced for storage with a model."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+from PIL import Image
+
+from scant.studies.clamp.table import PatchPool, jpeg, pixels
+
+QUALITY = 50  # of JPEG
+BLANK = 128  # gray where no patch of the table lies
+MOST_SIDE = 4096  # of a picture; of a larger one, patches are shown each by itself
+
+
+@dataclass(frozen=True)
+class Mosaics:
+    """Pictures as JPEG files, and where each row lies in them.
+
+    Attributes:
+        files: Of each picture; none where the table has no images.
+        picture: Of each row.
+        boxes: Of each row in its picture as kept: left, top, right, bottom, in pixels.
+    """
+
+    files: list[bytes]
+    picture: Int[np.ndarray, " n"]
+    boxes: Float[np.ndarray, "n 4"]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As arrays; `of` is the inverse."""
+        joined = np.frombuffer(b"".join(self.files), dtype=np.uint8)
+        return {
+            "mosaic.bytes": joined,
+            "mosaic.sizes": np.array([len(f) for f in self.files], dtype=np.int64),
+            "mosaic.picture": self.picture,
+            "mosaic.boxes": self.boxes,
+        }
+
+    @classmethod
+    def of(cls, arrays: dict[str, np.ndarray]) -> Mosaics:
+        """From `arrays`."""
+        ends = np.cumsum(arrays["mosaic.sizes"])
+        files = [part.tobytes() for part in np.split(arrays["mosaic.bytes"], ends)[:-1]]
+        return cls(files, arrays["mosaic.picture"], arrays["mosaic.boxes"])
+
+    def whole(self, picture: int) -> UInt8[np.ndarray, "h w 3"]:
+        """A picture."""
+        with Image.open(io.BytesIO(self.files[picture])) as image:
+            return np.asarray(image.convert("RGB"))
+
+    def patch(self, row: int) -> UInt8[np.ndarray, "h w 3"]:
+        """A patch, cut from its picture; nothing where there are no images."""
+        if not self.files:
+            return np.empty((0, 0, 3), dtype=np.uint8)
+        left, top, right, bottom = np.round(self.boxes[row]).astype(int)
+        return self.whole(int(self.picture[row]))[top:bottom, left:right]
+
+
+def mosaics(pool: PatchPool, width: int) -> Mosaics:
+    """The pictures of a pool, as far as its patches cover them.
+
+    Args:
+        pool: With or without images.
+        width: Wider pictures are reduced to it, in pixels.
+    """
+    if not pool.images:
+        return Mosaics([], pool.picture, np.zeros((len(pool), 4)))
+    made = [_single, _placed][_are_placed(pool)](pool, width)
+    return Mosaics(*made)
+
+
+def _are_placed(pool: PatchPool) -> bool:
+    """Whether every patch has a place in a picture that can be put together."""
+    place = pool.place
+    known = bool(pool.pictures) and bool((place[:, 2:4] > 0).all()) and bool((place >= 0).all())
+    with_whole = np.isin(pool.picture, list(pool.wholes)) & (place[:, 4:] > 0).all(1)
+    small = (place[:, :2] + place[:, 2:4] <= MOST_SIDE).all(1)
+    return known and bool((with_whole | small).all())
+
+
+def _placed(pool: PatchPool, width: int) -> tuple[Any, ...]:
+    files, boxes = [], np.zeros((len(pool), 4))
+    for number in range(len(pool.pictures)):
+        own = np.flatnonzero(pool.picture == number)
+        if not len(own):
+            files.append(jpeg(np.full((1, 1, 3), BLANK, dtype=np.uint8)))
+            continue
+        corner = pool.place[own, :2] + pool.place[own, 2:4]
+        if number in pool.wholes:
+            small, _ = _reduced(pixels(pool.wholes[number]), width)
+            scale = np.array(small.shape[1::-1]) / np.maximum(pool.place[own[0], 4:], 1)
+        else:
+            small, reduced = _reduced(_put_together(pool, own), width)
+            scale = np.array([reduced, reduced])
+        files.append(jpeg(small, QUALITY))
+        boxes[own] = np.column_stack([pool.place[own, :2] * scale, corner * scale])
+    return files, pool.picture, boxes
+
+
+def _put_together(pool: PatchPool, own: Int[np.ndarray, " k"]) -> UInt8[np.ndarray, "h w 3"]:
+    """A picture as far as its patches cover it."""
+    w, h = (pool.place[own, :2] + pool.place[own, 2:4]).max(0)
+    canvas, bare = np.full((h, w, 3), BLANK, dtype=np.uint8), np.ones((h, w), dtype=bool)
+    for row in own:
+        left, top, wide, high = (int(v) for v in pool.place[row, :4])
+        box = slice(top, top + high), slice(left, left + wide)
+        if bare[box].any():
+            canvas[box], bare[box] = pixels(pool.images[row], (wide, high)), False
+    return canvas
+
+
+def _single(pool: PatchPool, width: int) -> tuple[Any, ...]:
+    """Each patch as a picture of its own."""
+    files, boxes = [], np.zeros((len(pool), 4))
+    for row, content in enumerate(pool.images):
+        small, _ = _reduced(pixels(content), width)
+        files.append(jpeg(small, QUALITY))
+        boxes[row, 2:] = small.shape[1], small.shape[0]
+    return files, np.arange(len(pool)), boxes
+
+
+def _reduced(
+    image: UInt8[np.ndarray, "h w 3"], width: int
+) -> tuple[UInt8[np.ndarray, "a b 3"], float]:
+    h, w = image.shape[:2]
+    if w <= width:
+        return image, 1.0
+    size = (width, max(1, round(h * width / w)))
+    small = Image.fromarray(image).resize(size, Image.Resampling.BOX)
+    return np.asarray(small), width / w

@@ -1,0 +1,176 @@
+"""The figures that a labeling session ends with: ours, others on the same budget, Table 4.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.metrics import confusion_matrix
+
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.clamp import baselines
+from scant.studies.clamp import splits as rows_of
+from scant.studies.clamp.entry import CNN, COMPARED, METHODS
+from scant.studies.clamp.fitted import FittedClamp, Prepared
+from scant.studies.clamp.splits import Rows
+from scant.studies.clamp.table import NO_CLAMP as NON_CLAMP
+
+Measured = Mapping[str, Sequence[Any]]
+SCORES = ("F1", "precision", "recall")
+NETWORKS = 1  # trained for the report: of more, a run would take minutes
+# Yousefi (2021), Table 4.1, of "non-clamp", on confidential photographs: value and spread.
+PUBLISHED = {
+    "fine-tuned CNN": {"precision": (0.93, 0.09), "recall": (0.41, 0.04), "F1": (0.56, 0.04)},
+    "logistic regression, active": {
+        "precision": (0.67, 0.005),
+        "recall": (0.70, 0.11),
+        "F1": (0.68, 0.06),
+    },
+    "GP, random": {"precision": (0.55, 0.08), "recall": (0.63, 0.05), "F1": (0.59, 0.06)},
+    "GP, active": {"precision": (0.81, 0.08), "recall": (0.76, 0.08), "F1": (0.78, 0.03)},
+}
+
+
+def write_report(
+    fitted: FittedClamp,
+    snapshot: dict[str, np.ndarray],
+    measured: Measured,
+    messages: tuple[str, ...],
+) -> Report:
+    """Metrics of the held-out rows, the methods compared, arrays for the page.
+
+    Args:
+        fitted: The session, over for now.
+        snapshot: What a page shows of it.
+        measured: What came of every round, by name.
+        messages: Sentences for people, before those on the comparison.
+    """
+    rows, p = fitted.data.rows, fitted.active.p.cpu().numpy()
+    at = rows.scored if fitted.active.rows else rows.scored[:0]
+    label, predicted = rows.pool.label[at], fitted.active.predicted[at]
+    classes = range(len(rows.pool.classes))
+    is_sought = (label == rows.sought).astype(float)
+    scores = [
+        Metric("this run", name, value)
+        for name, value in zip(SCORES, rows_of.scores(label, predicted, rows.sought))
+        if len(at)
+    ]
+    labels = len(fitted.active.rows) + fitted.data.spent
+    scores.append(Metric("this run", "labels", float(labels)))
+    each = np.array([rows_of.scores(label, predicted, c)[0] for c in classes])
+    if len(at):
+        ece = metrics.expected_calibration_error(p[at], is_sought)
+        scores.append(Metric("this run", "ECE", ece))
+        scores += pictures(rows, fitted.active.predicted)
+        scores += [
+            Metric("this run", f"F1 of {name}", float(each[c]))
+            for c, name in enumerate(rows.pool.classes[:-1])
+        ]
+        if len(classes) > 2:
+            scores.append(Metric("this run", "mean F1 of the classes", float(each.mean())))
+    compared, figures, more = compare(fitted.data, measured)
+    arrays = {
+        **snapshot,
+        "picture": rows.pool.picture,
+        "eigenvalues": rows.scaling.share[:50],
+        "compare_f1": figures[..., 0].mean(1),
+        "compare_sd": figures[..., 0].std(1),
+        "reliability": metrics.reliability(p[at], is_sought),
+        "confusion": confusion_matrix(label, predicted, labels=list(classes)).astype(float)
+        if len(at)
+        else np.zeros((len(classes), len(classes))),
+        "class_f1": each,
+        "test_row": at,
+        "test_p": p[at],
+        "test_label": label,
+    }
+    if rows.pool.classes[-1] != NON_CLAMP:
+        more = [*more, f"Table 4.1 is of non-clamps, and this run's F1 of {rows.pool.classes[-1]}."]
+    return Report((*scores, *compared, *published()), arrays, (*messages, *more))
+
+
+def compare(
+    data: Prepared, measured: Measured
+) -> tuple[list[Metric], Float[np.ndarray, "c s r 3"], list[str]]:
+    """Every method from several starts: metrics at the end, and curves.
+
+    Args:
+        data: The pool.
+        measured: What came of every round, by name.
+
+    Returns:
+        Metrics with their spread over the sessions; scores by method, session and round; a
+        sentence for people.
+    """
+    s, result = data.settings, measured
+    counts = [int(v) - data.spent for v in result["labels"]]  # to learn from
+    if s.expert == "you" or not counts or not len(data.rows.scored):
+        return [], np.empty((0, 1, len(counts), 3)), []
+    own = np.array(result[METHODS[0]], dtype=float)
+    curves = [own[None], np.array(result[METHODS[1]], dtype=float).transpose(1, 0, 2)]
+    if s.baselines:
+        more = [baselines.active(data, r, counts) for r in range(1, s.repeats)]
+        curves[0] = np.stack([own, *more])
+        curves.append(np.stack([baselines.linear(data, r, counts) for r in range(s.repeats)]))
+        top = np.array(baselines.ceiling(data))
+        curves.append(np.broadcast_to(top, (1, len(counts), 3)))
+    names = list(COMPARED[: len(curves)])
+    if s.network and data.rows.pool.images:
+        names.append(CNN)
+        curves.append(np.stack([baselines.network(data, r, counts) for r in range(NETWORKS)]))
+    metrics = []
+    for name, curve in zip(names, curves):
+        for i, score in enumerate(SCORES):
+            last = curve[:, -1, i]
+            spread = float(last.std()) if len(last) > 1 else None
+            metrics.append(Metric(name, score, float(last.mean()), spread, "baseline"))
+    gained = area(counts, curves[0][..., 0].mean(0) - curves[1][..., 0].mean(0))
+    metrics.append(Metric(COMPARED[0], "mean gain of F1 over random", gained, source="baseline"))
+    most = max(len(c) for c in curves)
+    padded = np.stack(
+        [np.concatenate([c, np.repeat(c.mean(0)[None], most - len(c), 0)]) for c in curves]
+    )
+    message = (
+        f"Between {counts[0]:,} and {counts[-1]:,} labels to learn from, active sampling changes "
+        f"F1 by {gained:+.3f} on average, compared with random sampling."
+    )
+    return metrics, padded, [message] if len(counts) > 1 else []
+
+
+def area(counts: list[int], gain: Float[np.ndarray, " r"]) -> float:
+    """Area between two curves over the number of labels, divided by the range: a mean gain."""
+    if len(counts) < 2:
+        return float(gain[0])
+    return float(np.trapezoid(gain, counts) / (counts[-1] - counts[0]))
+
+
+def pictures(rows: Rows, predicted: Int[np.ndarray, " n"]) -> list[Metric]:
+    """F1 of the verdicts on whole held-out pictures, of the class of interest.
+
+    A picture shows the rarer class where one of its patches does, and else the other.
+    """
+    at = rows.scored
+    if not rows.pool.pictures:
+        return []
+    rare, picture = rows_of.rarer(rows.pool), rows.pool.picture[at]
+    own = np.unique(picture)
+    true, taken = (
+        np.array([(of[picture == i] == rare).any() for i in own])
+        for of in (rows.pool.label[at], predicted[at])
+    )
+    if rare != rows.sought:
+        true, taken = ~true, ~taken
+    score = rows_of.scores(true.astype(int), taken.astype(int))[0]
+    return [Metric("this run", "F1 of whole pictures", score)]
+
+
+def published() -> list[Metric]:
+    """Table 4.1, which is of other pictures."""
+    return [
+        Metric(f"{method} (published, other pictures)", name, value, spread, "published")
+        for method, scores in PUBLISHED.items()
+        for name, (value, spread) in scores.items()
+    ]

@@ -1,0 +1,328 @@
+"""Rows of a labeling session: pool, validation and test, and their features.
+
+What is known of every row before the first label: its features, standardized, and their principal
+components over the whole pool (Yousefi 2021, section 4.4: to 20).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.metrics import precision_recall_fscore_support
+
+from scant.errors import BadInput
+from scant.studies.auto import AUTO, Choice, Choices
+from scant.studies.clamp.capacity import expert_for
+from scant.studies.clamp.entry import BY_PICTURE, FEATURES, ROLES, ClampSettings
+from scant.studies.clamp.table import UNKNOWN, PatchPool
+from scant.studies.split import TEST as HELD_OUT
+from scant.studies.split import TRAIN
+from scant.studies.split import VALIDATION as VALIDATED
+from scant.tables.images.features import features
+from scant.tables.images.kinds import GAIN, HANDMADE, automatic
+
+MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
+BEST = "ahead of the others on trenches"
+ENOUGH = 40  # labeled rows; with more, some are held out while a person labels the others
+
+
+class Scaling(NamedTuple):
+    """From features to the components that the classifier is given.
+
+    Attributes:
+        mean, deviation: Of each feature over the pool; a deviation of 0 is taken as 1.
+        components: Directions of largest variance, times a scale by which components have a mean
+            variance of one.
+        share: Of the variance, by component, the largest first; all of them.
+    """
+
+    mean: Float[np.ndarray, " d"]
+    deviation: Float[np.ndarray, " d"]
+    components: Float[np.ndarray, "d q"]
+    share: Float[np.ndarray, " e"]
+
+    def of(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n q"]:
+        """Components of rows."""
+        return (x - self.mean) / self.deviation @ self.components
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a session.
+
+    Attributes:
+        pool: As read, without rows that `imbalance` leaves out.
+        row: Of the table.
+        role: Index into `ROLES`.
+        given: "columns", or the kind of features made from the images.
+        scaling: Of the features.
+        x: Components.
+    """
+
+    pool: PatchPool
+    row: Int[np.ndarray, " n"]
+    role: Int[np.ndarray, " n"]
+    given: str
+    scaling: Scaling
+    x: Float[np.ndarray, "n q"]
+
+    @property
+    def askable(self) -> Int[np.ndarray, " a"]:
+        """Rows that may be asked about."""
+        return np.flatnonzero(self.role == MAY_BE_ASKED)
+
+    @property
+    def answerable(self) -> Int[np.ndarray, " a"]:
+        """Those of them whose label the table has."""
+        return np.flatnonzero((self.role == MAY_BE_ASKED) & (self.pool.label != UNKNOWN))
+
+    @property
+    def scored(self) -> Int[np.ndarray, " t"]:
+        """Rows that scores are of: test, or validation where there is no test."""
+        test = np.flatnonzero(self.role == TEST)
+        return test if len(test) else np.flatnonzero(self.role == VALIDATION)
+
+    @property
+    def validation(self) -> Int[np.ndarray, " v"]:
+        """Rows whose F1 is followed."""
+        return np.flatnonzero(self.role == VALIDATION)
+
+    @property
+    def sought(self) -> int:
+        """The number of the class of interest."""
+        return len(self.pool.classes) - 1
+
+
+def settled(settings: ClampSettings, pool: PatchPool) -> tuple[ClampSettings, Choices]:
+    """Settings with an expert and an acquisition in place of `auto`, and why."""
+    chosen: dict[str, Choice] = {}
+    if settings.expert == AUTO:
+        rows = {name: int((pool.label == c).sum()) for c, name in enumerate(pool.classes)}
+        chosen["expert"] = expert_for(rows, len(pool))
+    if settings.acquisition == AUTO:
+        chosen["acquisition"] = Choice(settings.method, BEST)
+    values = settings.values() | {name: choice.value for name, choice in chosen.items()}
+    return type(settings)(**values), chosen
+
+
+def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None = None) -> Rows:
+    """The rows of a session on a table.
+
+    Args:
+        settings: Settings.
+        pool: The table.
+        marked: What its rows are marked for (`scant.studies.split.marks`).
+
+    Raises:
+        BadInput: No labels for a simulated expert, or of one class only; features that the table
+            has not.
+    """
+    simulated = settings.expert == "simulated"
+    counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
+    if simulated and (counts > 0).sum() < 2:
+        has = "no labels" if not counts.any() else f"only labels {pool.classes[counts.argmax()]!r}"
+        raise BadInput(
+            f"The table has {has}, from which a simulated expert cannot answer; give labels of "
+            "both classes, or set 'expert' to you."
+        )
+    kept = thinned(settings, pool)
+    own = taken(pool, kept)
+    role = roles(settings, own, None if marked is None else marked[kept])
+    given, x = looked_at(settings, own)
+    scaling = scaled(x, settings.n_components)
+    rows = Rows(own, kept, role, given, scaling, scaling.of(x))
+    known = np.bincount(own.label[rows.answerable], minlength=len(own.classes))
+    lost = np.flatnonzero((known == 0) & (counts > 0))
+    if simulated and len(lost):
+        raise BadInput(
+            f"Of what is not held out, no row is {own.classes[int(lost[0])]!r}; hold out "
+            "less, or set a smaller 'imbalance'."
+        )
+    return rows
+
+
+def thinned(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " m"]:
+    """Rows by which there are `imbalance` others to one of what is looked for.
+
+    Patches are dropped, or whole pictures (`imbalance_by`). A picture shows the rarer of two
+    classes if one of its patches does, and counts as the other class if none does.
+    """
+    every, sought = np.arange(len(pool)), len(pool.classes) - 1
+    if not settings.imbalance:
+        return every
+    shows = pool.label == sought
+    rng = np.random.default_rng([settings.split_seed, 61])
+    if settings.imbalance_by != BY_PICTURE:
+        return np.setdiff1d(
+            every,
+            _surplus(
+                rng, np.flatnonzero((pool.label != UNKNOWN) & ~shows), np.flatnonzero(shows),
+                settings.imbalance,
+            ),
+        )  # fmt: skip
+    rare = rarer(pool)
+    with_rare = np.unique(pool.picture[pool.label == rare])
+    without = np.setdiff1d(np.unique(pool.picture[pool.label != UNKNOWN]), with_rare)
+    both = (without, with_rare) if rare == sought else (with_rare, without)
+    return np.flatnonzero(~np.isin(pool.picture, _surplus(rng, *both, settings.imbalance)))
+
+
+def rarer(pool: PatchPool) -> int:
+    """The class by which pictures differ: of two the rarer, of more the one of interest."""
+    if len(pool.classes) > 2:
+        return len(pool.classes) - 1
+    counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
+    return int(counts[1] <= counts[0])
+
+
+def _surplus(
+    rng: np.random.Generator,
+    other: Int[np.ndarray, " a"],
+    wanted: Int[np.ndarray, " b"],
+    ratio: float,
+) -> Int[np.ndarray, " d"]:
+    """Those to drop, at random, so that there are `ratio` others to one wanted."""
+    if not len(other) or not len(wanted):
+        return other[:0]
+    most = max(1, int(len(other) / ratio))
+    dropped = rng.permutation(wanted)[most:]
+    if len(wanted) < most:
+        dropped = rng.permutation(other)[max(1, round(len(wanted) * ratio)) :]
+    return dropped
+
+
+def taken(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
+    """Some rows of a pool."""
+    return replace(
+        pool,
+        label=pool.label[rows],
+        picture=pool.picture[rows],
+        place=pool.place[rows],
+        images=[pool.images[i] for i in rows] if pool.images else [],
+        x=pool.x[rows],
+    )
+
+
+def roles(
+    settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None = None
+) -> Int[np.ndarray, " n"]:
+    """Which rows are held out: labeled ones, by whole pictures, as many with what is looked for.
+
+    Rows that are marked are what they are marked for.
+
+    A person who labels has rows held out only where the table has labels enough.
+    """
+    role = np.zeros(len(pool), dtype=np.int64)
+    known = pool.label != UNKNOWN
+    if settings.expert == "you" and known.sum() < ENOUGH:
+        return role
+    if marked is not None and (marked != TRAIN).any():
+        role[(marked == HELD_OUT) & known] = TEST
+        role[(marked == VALIDATED) & known] = VALIDATION
+        return role
+    rng = np.random.default_rng([settings.split_seed, 62])
+    holding = np.unique(pool.picture[pool.label == rarer(pool)])
+    share = 0.0 if settings.count_validation else settings.validation_share
+    for pictures in (holding, np.setdiff1d(np.unique(pool.picture[known]), holding)):
+        mixed = rng.permutation(pictures)
+        test = round(settings.test_share * len(mixed))
+        spared = test + round(share * len(mixed))
+        role[np.isin(pool.picture, mixed[:test]) & known] = TEST
+        role[np.isin(pool.picture, mixed[test:spared]) & known] = VALIDATION
+    if settings.expert != "you":  # a person's checks are drawn while labels come
+        left = np.flatnonzero((role == MAY_BE_ASKED) & known)
+        role[rng.permutation(left)[: settings.spent(len(left))]] = VALIDATION
+    return role
+
+
+def looked_at(settings: ClampSettings, pool: PatchPool) -> tuple[str, Float[np.ndarray, "n d"]]:
+    """What the classifier is given, by name, and the features.
+
+    Raises:
+        BadInput: The table has no columns of features, or no images, where they are asked for.
+    """
+    kind = settings.feature_extractor
+    if kind == FEATURES[0]:
+        kind = FEATURES[1] if pool.features else automatic()
+    if kind == HANDMADE and not pool.images and pool.features:  # a preset's, of another table
+        kind = FEATURES[1]
+    if kind == FEATURES[1] and not pool.features:
+        raise BadInput(
+            "Setting 'features' is columns, and the table has no numeric columns that vary; choose "
+            "auto, or add columns."
+        )
+    if kind != FEATURES[1] and not pool.images:
+        raise BadInput(
+            f"Setting 'features' is {kind}, and the table has no images; choose auto, or give "
+            "images."
+        )
+    return kind, pool.x if kind == FEATURES[1] else features(pool.images, kind)
+
+
+def scaled(x: Float[np.ndarray, "n d"], count: int) -> Scaling:
+    """Standardization and principal components of a pool."""
+    mean, deviation = x.mean(0), x.std(0)
+    deviation = np.where(deviation > 1e-12 * np.maximum(1, np.abs(mean)), deviation, 1.0)
+    _, singular, directions = np.linalg.svd((x - mean) / deviation, full_matrices=False)
+    variance = singular**2 / max(len(x), 1)
+    count = min(count, int((variance > 1e-12 * variance.max(initial=1e-300)).sum()) or 1)
+    own = directions[:count]
+    own = own * np.sign(own[np.arange(len(own)), np.abs(own).argmax(1)])[:, None]
+    scale = np.sqrt(max(float(variance[:count].mean()), 1e-300))
+    return Scaling(mean, deviation, own.T / scale, variance / max(variance.sum(), 1e-300))
+
+
+def scores(
+    label: Int[np.ndarray, " n"], predicted: Int[np.ndarray, " n"], sought: int = 1
+) -> tuple[float, float, float]:
+    """F1, precision and recall of what is looked for; NaN without rows."""
+    if not len(label):
+        return (float("nan"),) * 3
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        label == sought, predicted == sought, labels=[1], average="binary", zero_division=0.0
+    )
+    return float(f1), float(precision), float(recall)
+
+
+def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
+    """What a person should know of how the table was taken."""
+    pool, messages = rows.pool, []
+    known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
+    if len(rows.row) < table_rows:
+        each = [f"{n:,} are {name}" for n, name in zip(known, pool.classes)]
+        messages.append(
+            f"{table_rows - len(rows.row):,} patches were left out, so that "
+            f"{', '.join(each[:-1])} and {each[-1]}."
+        )
+    if len(pool.classes) > 2:
+        messages.append(
+            f"There are {len(pool.classes)} classes; {pool.classes[-1]} is the class of interest, "
+            "which 'positive_class' changes."
+        )
+    unknown = int((pool.label == UNKNOWN).sum())
+    if settings.expert == "simulated" and unknown:
+        messages.append(
+            f"{unknown:,} patches have no label in the table; they are predicted, and the "
+            "simulated expert is not asked about them."
+        )
+    if not pool.pictures and len(rows.scored):
+        messages.append(
+            "The table names no pictures, so patches are held out one by one; patches of one "
+            "picture can be training and test rows, which makes the scores too good."
+        )
+    if not len(rows.scored):
+        messages.append(
+            "No labeled patch is held out, so the scores are those of the training labels."
+        )
+    kept = rows.scaling.share[: rows.x.shape[1]].sum()
+    messages.append(
+        f"The classifier is given {rows.x.shape[1]} principal components of "
+        f"{len(rows.scaling.mean):,} features ({rows.given}), which hold {kept:.0%} of their "
+        "variance."
+    )
+    if settings.feature_extractor == FEATURES[0] and rows.given == HANDMADE:
+        messages.append(GAIN)
+    return messages

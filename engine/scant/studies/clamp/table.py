@@ -1,0 +1,440 @@
+"""Pools of patches that wait for a label: tables, pictures cut into patches, ZIPs of pictures.
+
+A row is one patch: its `label` (two classes or more; most cells are empty), the `picture` that it
+is part of with its place there (`left`, `top`, `size` and, where it is no square, `height`; pixels
+of the picture as it was given, whose size is `picture_width` and `picture_height`), its `image` (a
+JPEG or PNG file in base64, so that a CSV file can hold it) and, or instead, any numeric features.
+`whole` is the picture itself, reduced, in one of its rows.
+
+As published, pictures have 1280 x 720 pixels and are cut into squares of 299 at a stride of half a
+square, 21 a picture; parts at the edge that are smaller are skipped (Yousefi 2021, section 4.4).
+Departure: a photograph of another shape keeps it, its shorter side brought to 720 pixels, and where
+squares end short of its right or lower edge a last column or row is shifted inwards to end there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int, UInt8
+from PIL import Image
+
+from scant.errors import BadInput
+from scant.studies.split import SPLIT
+from scant.tables.as_finite import finite
+from scant.tables.column_matching import listed
+from scant.tables.schema import Column, RowNumbers, TableSchema
+
+SIZE = (1280, 720)
+SHORT, LONG = 720, 4096  # pixels of a photograph's sides as it is cut
+SIDE = 299
+CLAMP, NO_CLAMP = "clamp", "no clamp"
+SOUGHT = "of interest"  # a class that nobody has named
+UNKNOWN = -1  # the label of a row that nobody has labeled
+PLACE = ("left", "top", "size", "height", "picture_width", "picture_height")
+QUALITY = 85  # of JPEG
+MOST_CLASSES = 12
+MOST_PIXELS = 4_000_000  # of a patch
+_POSITIVE = (CLAMP, "1", "yes", "true", "positive", "present")
+_OPPOSITE = {"1": "0", "0": "1", "yes": "no", "no": "yes", CLAMP: NO_CLAMP, NO_CLAMP: CLAMP}
+
+TABLE = TableSchema(
+    columns=(
+        Column(
+            "label",
+            "label",
+            required=False,
+            missing=True,
+            target=True,
+            doc="one of two classes or more, or empty where nobody has labeled the patch yet",
+            aliases=("class", "category", "y"),
+            without="nobody has labeled a patch yet; with 'you' as the expert, label some here",
+        ),
+        Column(
+            "picture",
+            "label",
+            required=False,
+            missing=True,
+            doc="the picture that the patch was cut from; pictures are held out as a whole",
+            aliases=("photo", "photograph", "file", "filename"),
+        ),
+        Column(
+            "image",
+            "text",
+            required=False,
+            missing=True,
+            doc="the patch as a JPEG or PNG file in base64",
+            aliases=("patch", "jpeg", "png"),
+        ),
+        Column(
+            "whole",
+            "text",
+            required=False,
+            missing=True,
+            doc="the whole picture, reduced, as a JPEG or PNG file in base64, in one of its rows",
+            guessed=False,
+        ),
+        SPLIT,
+    ),
+    features=True,
+    images=True,
+    turned=False,
+    cut=True,
+    minimum_rows=8,
+)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A patch of a picture: its name, place and pixels.
+
+    Attributes:
+        picture: The name.
+        left: In pixels of the picture as it was given, as are `top` and the sides.
+        top: Likewise.
+        size: Its width.
+        image: Its pixels, perhaps reduced.
+        height: Where it is no square; 0: as its width.
+        of: Width and height of the picture; 0 where not known.
+    """
+
+    picture: str
+    left: int
+    top: int
+    size: int
+    image: UInt8[np.ndarray, "h w 3"]
+    height: int = 0
+    of: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class PatchPool:
+    """Rows to label, as arrays in the order of the table's rows.
+
+    Attributes:
+        classes: Their names, two or more, what is looked for last.
+        label: 0 ... k - 1; `UNKNOWN` where the table does not say.
+        pictures: Names, in order of first appearance; empty where there are none.
+        picture: Index into them; each row its own picture where the table names none.
+        place: Left, top, width and height of each patch in its picture, and the picture's width
+            and height, pixels; 0 where not known. Runs of earlier versions have only left, top and
+            width.
+        images: The patches as files; empty where there are none.
+        x: Numeric features; no columns where there are none.
+        features: Their names.
+        wholes: Pictures as files, reduced, by their index; those that the table has.
+    """
+
+    classes: list[str]
+    label: Int[np.ndarray, " n"]
+    pictures: list[str]
+    picture: Int[np.ndarray, " n"]
+    place: Int[np.ndarray, "n p"]
+    images: list[bytes]
+    x: Float[np.ndarray, "n d"]
+    features: list[str]
+    wholes: Mapping[int, bytes] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @classmethod
+    def of(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        positive: str = "",
+        named: Sequence[str] = (),
+        classes: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        name: str = "the table",
+        rows: RowNumbers | None = None,
+    ) -> PatchPool:
+        """The arrays of a table, such as `read_table(file, TABLE).frame`.
+
+        Args:
+            frame: Columns as in `TABLE`.
+            positive: The class that is looked for. "": a name such as "clamp" or "1", else the one
+                with fewer labels; of a table without labels "of interest".
+            named: Names of the classes, what is looked for first, where the table's labels do
+                not tell them all.
+            classes: Those of a model; other labels are `UNKNOWN`.
+            features: The numeric columns to take. None: all that vary.
+            name: What messages call the table.
+            rows: The row of each line, for messages; counted from 0 where None.
+
+        Raises:
+            BadInput: Too many classes, a cell that is no finite number or no image, neither
+                features nor images.
+        """
+        at = np.arange(len(frame)) if rows is None else np.asarray(rows)
+        labels = _text(frame, "label")
+        own = _classes(labels, positive, name, named) if classes is None else list(classes)
+        number = {word: i for i, word in enumerate(own)}
+        label = np.array([number.get(w, UNKNOWN) if w else UNKNOWN for w in labels], dtype=np.int64)
+        named = [w or f"row {at[i]}" for i, w in enumerate(_text(frame, "picture"))]
+        pictures = list(dict.fromkeys(named)) if "picture" in frame else []
+        index = {word: i for i, word in enumerate(pictures)}
+        picture = [index[w] for w in named] if pictures else list(range(len(frame)))
+        place = _places(frame, np.array(picture, dtype=np.int64), name, at)
+        columns = _numeric(frame) if features is None else list(features)
+        matrix = finite(frame, columns, name, at)
+        kept = np.ones(len(columns), dtype=bool)
+        if features is None and len(frame):
+            kept = np.ptp(matrix, axis=0) > 0
+        columns = [c for c, k in zip(columns, kept) if k]
+        images = _images(frame, name, at)
+        if not images and not columns:
+            raise BadInput(
+                f"{name} has neither images nor feature columns with numbers that differ; add some."
+            )
+        wholes = {
+            picture[i]: content
+            for i, content in enumerate(_files(frame, "whole", name, at, gaps=True))
+            if content
+        }
+        return cls(
+            own, label, pictures, np.array(picture, dtype=np.int64), place, images,
+            matrix[:, kept], columns, wholes if pictures else {},
+        )  # fmt: skip
+
+
+def brought_size(size: tuple[int, int]) -> tuple[int, int]:
+    """Width and height of a photograph as it is cut: in its own shape, the shorter side 720.
+
+    One that is very long is reduced further, as far as a patch still fits into it.
+    """
+    short, long = sorted(size)
+    scale = max(min(SHORT / short, LONG / long), SIDE / short)
+    return max(SIDE, round(size[0] * scale)), max(SIDE, round(size[1] * scale))
+
+
+def grid(size: tuple[int, int]) -> Int[np.ndarray, "k 4"]:
+    """The squares of a photograph of this size: left, top, width and height in its own pixels."""
+    brought = brought_size(size)
+    across, down = size[0] / brought[0], size[1] / brought[1]
+    corners = np.array(
+        [(x, y) for y in _starts(brought[1], SIDE, True) for x in _starts(brought[0], SIDE, True)]
+    )
+    low = np.round(corners * (across, down)).astype(np.int64)
+    high = np.round((corners + SIDE) * (across, down)).astype(np.int64)
+    return np.hstack([low, high - low])
+
+
+def cut_photograph(image: Image.Image, picture: str, size: tuple[int, int]) -> list[Cut]:
+    """The squares of `grid` with their pixels.
+
+    Args:
+        image: A photograph, perhaps reduced.
+        picture: Its name.
+        size: Width and height that it has as it was given.
+    """
+    brought = image.convert("RGB").resize(brought_size(size), Image.Resampling.BICUBIC)
+    squares = cut(np.asarray(brought), picture, edges=True)
+    return [
+        Cut(picture, int(left), int(top), int(width), square.image, int(height), size)
+        for square, (left, top, width, height) in zip(squares, grid(size))
+    ]
+
+
+def cut(
+    image: UInt8[np.ndarray, "h w 3"], picture: str, side: int = SIDE, *, edges: bool = False
+) -> list[Cut]:
+    """Squares at a stride of half a side, row by row; what does not fit whole is skipped.
+
+    Args:
+        image: A picture.
+        picture: Its name.
+        side: Of a square, pixels.
+        edges: Whether the last column and row are shifted inwards where they would not fit, so that
+            they end at the edge and nothing is skipped.
+    """
+    h, w = image.shape[:2]
+    return [
+        Cut(picture, left, top, side, image[top : top + side, left : left + side])
+        for top in _starts(h, side, edges)
+        for left in _starts(w, side, edges)
+    ]
+
+
+def _starts(long: int, side: int, edges: bool) -> list[int]:
+    starts = list(range(0, long - side + 1, side // 2))
+    if edges and starts and starts[-1] + side < long:
+        starts.append(long - side)
+    return starts
+
+
+def table_of(
+    cuts: Sequence[Cut], labels: Sequence[str | None] | None = None, whole: bytes | None = None
+) -> pd.DataFrame:
+    """The table of patches; `PatchPool.of` gives the arrays back.
+
+    Args:
+        cuts: Patches; of one picture where there is `whole`.
+        labels: Their classes; None: nobody knows them.
+        whole: Their picture as a file.
+    """
+    made: dict[str, object] = {
+        "label": pd.Series([None] * len(cuts) if labels is None else list(labels), dtype=object),
+        "picture": [c.picture for c in cuts],
+        "left": [float(c.left) for c in cuts],
+        "top": [float(c.top) for c in cuts],
+        "size": [float(c.size) for c in cuts],
+    }
+    if any(c.height for c in cuts):
+        made["height"] = [float(c.height or c.size) for c in cuts]
+        made["picture_width"] = [float(c.of[0]) for c in cuts]
+        made["picture_height"] = [float(c.of[1]) for c in cuts]
+    made["image"] = [base64.b64encode(jpeg(c.image)).decode() for c in cuts]
+    if whole is not None:
+        first = [base64.b64encode(whole).decode()] + [None] * (len(cuts) - 1)
+        made["whole"] = pd.Series(first[: len(cuts)], dtype=object)
+    return pd.DataFrame(made)
+
+
+def jpeg(image: UInt8[np.ndarray, "h w 3"], quality: int = QUALITY) -> bytes:
+    """A JPEG file."""
+    out = io.BytesIO()
+    Image.fromarray(image).save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
+def pixels(content: bytes, size: int | tuple[int, int] | None = None) -> UInt8[np.ndarray, "h w 3"]:
+    """The pixels of an image file, brought to a square of `size`, or width and height."""
+    with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
+        if size is not None:
+            sides = (size, size) if isinstance(size, int) else size
+            image.draft("RGB", sides)  # a JPEG is decoded at a part of its size
+            return np.asarray(image.convert("RGB").resize(sides, Image.Resampling.BOX))
+        return np.asarray(image.convert("RGB"))
+
+
+def _text(frame: pd.DataFrame, column: str) -> list[str]:
+    """A column of text, "" where empty or absent."""
+    if column not in frame:
+        return [""] * len(frame)
+    return ["" if pd.isna(v) else str(v).strip() for v in frame[column]]
+
+
+def _classes(
+    labels: Sequence[str], positive: str, name: str, named: Sequence[str] = ()
+) -> list[str]:
+    """The classes, the one that is looked for last, before it the others by their rows."""
+    counts: dict[str, int] = {}
+    for word in labels:
+        if word:
+            counts[word] = counts.get(word, 0) + 1
+    if len(counts) > MOST_CLASSES:
+        raise BadInput(
+            f"{name}, column 'label': there are {len(counts)} classes, {listed(list(counts))}, and "
+            f"an expert is asked between {MOST_CLASSES} at most; merge some, or empty their cells."
+        )
+    strange = [word for word in counts if word not in named]
+    if named and strange:
+        raise BadInput(
+            f"Setting 'class_names' is {listed(list(named))} and the table has labels "
+            f"{listed(strange)}; name these too."
+        )
+    every = [*sorted(counts, key=lambda word: (-counts[word], word))]
+    every += [word for word in named if word not in counts]
+    if positive and len(every) >= 2 and positive not in every:
+        raise BadInput(
+            f"Setting 'positive_class' is {positive!r} and the labels are {listed(every)}; "
+            "choose one of them."
+        )
+    if not every:
+        wanted = positive or SOUGHT
+        return [_OPPOSITE.get(wanted, f"not {wanted}"), wanted]
+    if len(every) == 1:
+        (only,) = every
+        other = positive if positive and positive != only else _OPPOSITE.get(only, f"not {only}")
+        every = [only, other]
+    known = [w for w in every if w.lower() in _POSITIVE]
+    wanted = positive or (named[0] if named else known[0] if len(known) == 1 else "")
+    if not wanted:
+        # "leak" alone: leaks are looked for, and not what is none
+        wanted = every[0] if len(counts) == 1 else every[-1]
+    return [*(w for w in every if w != wanted), wanted]
+
+
+def _numeric(frame: pd.DataFrame) -> list[str]:
+    own = {c.name for c in TABLE.columns} | set(_place_columns(frame)) | set(PLACE[:3])
+    return [str(c) for c in frame if c not in own and pd.api.types.is_numeric_dtype(frame[c])]
+
+
+def _place_columns(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Columns of places; without a corner a height is a number as any other."""
+    every = PLACE if {"left", "top"} <= set(frame) else PLACE[:3]
+    return tuple(c for c in every if c in frame)
+
+
+def _places(
+    frame: pd.DataFrame,
+    picture: Int[np.ndarray, " n"],
+    name: str,
+    at: Int[np.ndarray, " n"],
+) -> Int[np.ndarray, "n 6"]:
+    there = _place_columns(frame)
+    place = np.zeros((len(frame), len(PLACE)), dtype=np.int64)
+    for column in there:
+        values = finite(frame, [column], name, at)[:, 0].round()
+        place[:, PLACE.index(column)] = np.clip(values, -MOST_PIXELS, MOST_PIXELS).astype(np.int64)
+    if "height" not in there:
+        place[:, 3] = place[:, 2]
+    if "picture_width" not in there:
+        place[:, 4:] = _as_published(place, picture)
+    return place
+
+
+def _as_published(
+    place: Int[np.ndarray, "n 6"], picture: Int[np.ndarray, " n"]
+) -> Int[np.ndarray, "n 2"]:
+    """The sizes of pictures that were cut before tables said them: 1280 x 720, or upright."""
+    sizes = np.zeros((len(place), 2), dtype=np.int64)
+    step = SIDE // 2
+    if not len(place) or (place[:, 2] != SIDE).any() or (place[:, :2] % step).any():
+        return sizes
+    for number in np.unique(picture):
+        own = picture == number
+        right, bottom = (place[own, :2] + SIDE).max(0)
+        if right <= SIZE[0] and bottom <= SIZE[1]:
+            sizes[own] = SIZE
+        elif right <= SIZE[1] and bottom <= SIZE[0]:
+            sizes[own] = SIZE[::-1]
+    return sizes
+
+
+def _images(frame: pd.DataFrame, name: str, at: Int[np.ndarray, " n"]) -> list[bytes]:
+    return _files(frame, "image", name, at)
+
+
+def _files(
+    frame: pd.DataFrame, column: str, name: str, at: Int[np.ndarray, " n"], gaps: bool = False
+) -> list[bytes]:
+    """Image files of a column of base64; b"" where a cell is empty and that is allowed."""
+    labels = _text(frame, column)
+    if not any(labels):
+        return []
+    results = []
+    for row, word in zip(at, labels):
+        if gaps and not word:
+            results.append(b"")
+            continue
+        where = f"{name}, column {column!r}, row {row}"
+        try:
+            content = base64.b64decode(word, validate=True)
+            with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
+                large = image.width * image.height > MOST_PIXELS
+        except (binascii.Error, ValueError, OSError, Image.DecompressionBombError):
+            got = "the cell is empty" if not word else f"got {word[:20]!r}"
+            raise BadInput(f"{where}: {got}; give a JPEG or PNG file in base64.") from None
+        if large:
+            raise BadInput(f"{where}: the image has more than {MOST_PIXELS:,} pixels; cut it.")
+        results.append(content)
+    return results

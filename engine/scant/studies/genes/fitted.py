@@ -1,0 +1,167 @@
+"""A model of replicas and its rows, for curves, report and queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from scant.errors import BadInput
+from scant.models.replicated.data import Data, ReplicatedPrediction, Scale
+from scant.studies.genes import preprocessing as rows
+from scant.studies.genes.models import Model
+from scant.studies.genes.settings import GenesSettings
+from scant.studies.genes.table import NEW, Replicas
+from scant.tables.column_matching import listed
+
+MOST_OUTPUTS = 60  # of the matrix of correlations that travels to the page
+
+
+@dataclass(frozen=True)
+class FittedReplicas:
+    """A model with the rows that it was trained on; another model of them by `replace`.
+
+    It stands below `study.py`, which makes it, so that report and answers need not know how the
+    model was trained.
+
+    Attributes:
+        settings: Of the run.
+        model: At its present parameters.
+        observed: All rows of the table.
+        train: Training rows.
+        test: Rows that are held out to be predicted.
+        scale: From the table's units to the model's, and back.
+        data: The rows that are learned from, as the model takes them.
+    """
+
+    settings: GenesSettings
+    model: Model
+    observed: Replicas
+    train: Bool[np.ndarray, " n"]
+    test: Bool[np.ndarray, " n"]
+    scale: Scale
+    data: Data
+
+    def output(self, name: str) -> int:
+        """The number of an output.
+
+        Raises:
+            BadInput: The model has no such output.
+        """
+        if name not in self.observed.outputs:
+            raise BadInput(
+                f"There is no output {name!r}; there is {listed(self.observed.outputs)}."
+            )
+        return self.observed.outputs.index(name)
+
+    @property
+    def grid(self) -> Float[np.ndarray, " g"]:
+        """Inputs of the curves, in the table's unit."""
+        return np.linspace(self.observed.x.min(), self.observed.x.max(), rows.GRID)
+
+    @property
+    def units(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+        """What scores are told in (`preprocessing.units`)."""
+        return rows.units(self.settings, self.observed, self.train)
+
+    @property
+    def shown(self) -> list[int]:
+        """Outputs that a snapshot shows."""
+        return rows.shown(self.observed, self.test)
+
+    def ask(
+        self, output: np.ndarray, replica: np.ndarray, x: np.ndarray
+    ) -> Float[np.ndarray, "3 n"]:
+        """Mean of f, deviation of f, deviation of a new measurement; in the output's unit.
+
+        Args:
+            output: Index.
+            replica: Index within the output's replicas; `NEW`: one never seen.
+            x: In the table's unit.
+        """
+        if not len(x):
+            return np.empty((3, 0))
+        d, r = (self._index(v) for v in (output, replica))
+        return _stacked(self.scale.restore(d, self.model.predict(d, r, self._scaled(x))))
+
+    def on_test_rows(self) -> Float[np.ndarray, "3 n"]:
+        """What the model says of the held-out rows (see `ask`)."""
+        observed, test = self.observed, self.test
+        return self.ask(observed.output[test], observed.replica[test], observed.x[test])
+
+    def new(self, output: int) -> Float[np.ndarray, "3 g"]:
+        """The curve of a replica without measurements (see `ask`)."""
+        grid = self.grid
+        return self.ask(np.full(len(grid), output), np.full(len(grid), NEW), grid)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The arrays that the catalog promises while the model is trained."""
+        return {**self.curves(self.shown), **self.levels(self.shown)}
+
+    def curves(self, outputs: list[int]) -> dict[str, np.ndarray]:
+        """Posterior of every replica of some outputs, and of what an output's replicas share.
+
+        Of an output with fewer replicas than others the places beyond are NaN.
+        """
+        grid = self.grid
+        most = max((len(self.observed.replicas[d]) for d in outputs), default=0)
+        result = np.full((3, len(outputs), most, len(grid)), np.nan)
+        pairs = [
+            (i, d, r) for i, d in enumerate(outputs) for r in range(len(self.observed.replicas[d]))
+        ]
+        if pairs:
+            place, d, r = (np.repeat(column, len(grid)) for column in np.array(pairs).T)
+            drawn = self.ask(d, r, np.tile(grid, len(pairs)))
+            result[:, place, r, np.tile(np.arange(len(grid)), len(pairs))] = drawn
+        shared = self._shared(outputs)
+        return {
+            "grid": grid,
+            **dict(zip(("mean", "std_f", "std_y"), result)),
+            "shared_mean": shared[0],
+            "shared_std": shared[1],
+        }
+
+    def levels(self, outputs: list[int]) -> dict[str, np.ndarray]:
+        """Places of the outputs, their correlation, and shares of prior variance by level."""
+        places = self.model.latent()
+        latent, spread = (np.empty((0, 0)),) * 2 if places is None else map(_array, places)
+        K = _array(self.model.outputs_covariance()[:MOST_OUTPUTS, :MOST_OUTPUTS])
+        scale = np.sqrt(np.maximum(np.diag(K), 1e-300))
+        share = _array(self.model.levels(self._index(outputs)))
+        return {
+            "latent": latent,
+            "latent_std": spread,
+            "K": K / scale / scale[:, None],
+            "share": share / share.sum(1, keepdims=True),
+        }
+
+    def _shared(self, outputs: list[int]) -> Float[np.ndarray, "3 s g"]:
+        shape = (3, len(outputs), rows.GRID)
+        d = self._index(outputs).repeat_interleave(rows.GRID)
+        result = self.model.shared(d, self._scaled(np.tile(self.grid, len(outputs))))
+        if result is None:
+            return np.full(shape, np.nan)
+        mean, variance = result
+        drawn = _stacked(
+            self.scale.restore(d, ReplicatedPrediction(mean, variance, torch.zeros_like(mean)))
+        )
+        return drawn.reshape(shape)
+
+    def _index(self, values: list[int] | np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(values, dtype=torch.int64).to(self.data.y.device)
+
+    def _scaled(self, x: np.ndarray) -> torch.Tensor:
+        own = torch.tensor(x, dtype=torch.float64).to(self.data.y.device)
+        return (own - self.scale.x_centre) / self.scale.x_width
+
+
+def _stacked(prediction: ReplicatedPrediction) -> Float[np.ndarray, "3 n"]:
+    spread = (prediction.variance.sqrt(), (prediction.variance + prediction.noise).sqrt())
+    return np.stack([_array(v) for v in (prediction.mean, *spread)])
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    array: np.ndarray = values.detach().cpu().numpy()
+    return array

@@ -1,0 +1,176 @@
+"""Preprocessing of genes tables: training rows, scales, the outputs shown first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from scant.errors import BadInput
+from scant.models.replicated.data import Data
+from scant.studies.genes.settings import GenesSettings
+from scant.studies.genes.table import SPLITS, Replicas, held_out, hidden_rows, kept_share
+from scant.studies.split import EVERYTHING, divide
+
+SHOWN = 8  # outputs that a snapshot shows
+GRID = 64  # inputs of a curve
+MOST_SAMPLES = 200  # names of replicas up to which every output may be asked for all
+
+
+def split(
+    s: GenesSettings, observed: Replicas, group: Int[np.ndarray, " n"] | None = None
+) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+    """Which rows are learned from, and which are held out to be predicted.
+
+    Args:
+        s: Settings.
+        observed: The table.
+        group: Of each row (`scant.studies.split.groups`), where groups are held out whole.
+
+    Raises:
+        BadInput: A replica to hide that is not there, or too few rows to learn from.
+    """
+    known = np.isfinite(observed.y)
+    test = held_out(observed, s.split, s.seed) | hidden_rows(observed, s.hidden, s.seed)
+    if not test.any() and s.test_share:
+        if group is None and min(map(len, observed.replicas)) > 2:
+            test = held_out(observed, SPLITS[2], s.seed)
+        else:
+            wanted = round(s.test_share * len(observed))
+            test[divide(len(observed), s.seed, test=wanted, group=group).test] = True
+    train = known & ~test
+    if s.refit == EVERYTHING:
+        train = known
+    elif s.keep < 1:
+        train = kept_share(observed, train, s.keep, s.seed)
+    if train.sum() < 4:
+        raise BadInput(
+            f"Only {int(train.sum())} rows are left to learn from; at least 4 are needed. Bring "
+            "more rows, hide fewer replicas, or keep a larger share."
+        )
+    return train, test & known
+
+
+def parts(
+    s: GenesSettings, observed: Replicas, test: Bool[np.ndarray, " n"]
+) -> list[Int[np.ndarray, " _"]] | None:
+    """Rows that further fits hold out: of each output another replica; none where somebody chose.
+
+    Args:
+        s: Settings.
+        observed: The table.
+        test: Rows held out in this fit.
+
+    Returns:
+        None where rows are held out one by one.
+    """
+    if observed.test.any() or s.hidden or s.split != SPLITS[0]:
+        return []
+    if min(map(len, observed.replicas)) <= 2:
+        return None
+    order = np.random.default_rng([s.seed, 10]).permutation(len(observed.samples))
+    found: list[list[int]] = [[] for _ in range(max(map(len, observed.replicas)) - 1)]
+    for d in range(len(observed.outputs)):
+        mine = np.flatnonzero((observed.output == d) & ~test)
+        place = np.unique(order[observed.sample[mine]], return_inverse=True)[1]
+        for row, part in zip(mine.tolist(), place.tolist()):
+            found[part].append(row)
+    return [np.array(part) for part in found if part]
+
+
+def names(observed: Replicas) -> list[list[str]]:
+    """The replicas that each output may be asked for: its own, then those of other outputs.
+
+    If an output was never measured on a sample, this replica is missing.
+    """
+    if len(observed.samples) > MOST_SAMPLES:
+        return observed.replicas
+    return [[*own, *(s for s in observed.samples if s not in own)] for own in observed.replicas]
+
+
+def data_of(
+    observed: Replicas,
+    rows: Bool[np.ndarray, " n"],
+    replicas: list[list[str]],
+    device: torch.device,
+) -> Data:
+    """Rows as the models take them, in the table's units.
+
+    Raises:
+        BadInput: There are none.
+    """
+    output, replica, x, y = (
+        torch.as_tensor(column[rows]).to(device)
+        for column in (observed.output, observed.replica, observed.x, observed.y)
+    )
+    return Data.of(output, replica, x, y, replicas)
+
+
+def shown(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[int]:
+    """Outputs that a snapshot shows: those with rows held out before others."""
+    wanted = [*np.unique(observed.output[test]).tolist()]
+    wanted += [d for d in range(len(observed.outputs)) if d not in set(wanted)]
+    return sorted(wanted[:SHOWN])
+
+
+def metadata_of(
+    s: GenesSettings,
+    observations: Replicas,
+    train: Bool[np.ndarray, " n"],
+    test: Bool[np.ndarray, " n"],
+) -> dict[str, Any]:
+    """What labels the arrays on a page (`events.Started`)."""
+    chosen = shown(observations, test)
+    return {
+        "outputs": list(observations.outputs),
+        "replicas": [list(names) for names in observations.replicas],
+        "shown": [observations.outputs[d] for d in chosen],
+        "split": s.split,
+        **({"moderated": True} if s.model == "stack" else {}),
+        "range": [float(observations.x.min()), float(observations.x.max())],
+        "rows": {"training": int(train.sum()), "test": int(test.sum())},
+        "observed": {
+            name: values.tolist()
+            for name, values in observed(observations, train, test, chosen).items()
+        },
+    }
+
+
+def observed(
+    observations: Replicas,
+    train: Bool[np.ndarray, " n"],
+    test: Bool[np.ndarray, " n"],
+    outputs: list[int],
+) -> dict[str, np.ndarray]:
+    """The points of some outputs, `output` counting within these; rows left out are left out."""
+    rows = np.flatnonzero((train | test) & np.isin(observations.output, outputs))
+    place = {d: i for i, d in enumerate(outputs)}
+    return {
+        "x": observations.x[rows],
+        "y": observations.y[rows],
+        "output": np.array([place[d] for d in observations.output[rows].tolist()], dtype=np.int64),
+        "replica": observations.replica[rows],
+        "test": test[rows],
+    }
+
+
+def units(
+    s: GenesSettings, observed: Replicas, train: Bool[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Mean and deviation of each output's values: the units that scores are told in.
+
+    The publication standardizes each output over all its values before it splits them; so that
+    outputs count alike, whatever their scales, scores here are of values so standardized. Those of
+    a stack are standardized by the rows learned from, if there are any: of few rows, the mean of
+    all tells a rival much of those held out.
+    """
+    results = []
+    for d in range(len(observed.outputs)):
+        own = (observed.output == d) & np.isfinite(observed.y)
+        y = observed.y[own & train if s.model == "stack" and (own & train).sum() > 1 else own]
+        spread = float(y.std()) if len(y) else 0.0
+        results.append((float(y.mean()) if len(y) else 0.0, spread if spread > 0 else 1.0))
+    centre, width = np.array(results).T
+    return centre, width

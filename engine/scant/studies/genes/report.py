@@ -1,0 +1,137 @@
+"""The figures a genes run ends with: ours, and the other models on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.genes import models
+from scant.studies.genes import preprocessing as rows
+from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.settings import MODELS
+from scant.studies.genes.table import Replicas
+from scant.tables.column_matching import listed
+
+FIT_STEPS = 80
+FEW = 2  # rows of an output, which may all be learned from
+EVIDENCE = "bound or log evidence (nats a row)"
+
+
+def write_report(
+    fitted: FittedReplicas, score: float, known: Mapping[str, tuple[models.Model, float]]
+) -> Report:
+    """Metrics of the held-out rows and curves of the first shown output, by every model.
+
+    Args:
+        score: What training came to, in nats a row.
+        known: Of the other models those that are trained already, with what they came to.
+    """
+    snapshot, first = fitted.snapshot(), fitted.shown[:1]
+    observed, test = fitted.observed, fitted.test
+    most = snapshot["mean"].shape[1]
+    result = fitted.on_test_rows()
+    metrics = [
+        *scores(fitted, result, "this run", "run"),
+        Metric("this run", EVIDENCE, score),
+    ]
+    notes = []
+    if not test.any():
+        notes.append(
+            "No row is held out, so there is nothing to score; hide a replica, choose a split, or "
+            "mark rows with 1 in a column 'test'."
+        )
+    notes += unscored(observed, test)
+    curves = []
+    for name, label in MODELS.items() if fitted.settings.baselines else ():
+        if name == fitted.settings.model:
+            continue
+        if name in known:
+            model, bound = known[name]
+        elif name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
+            notes.append(
+                f"{label} is left out of the comparison: it is exact, and {len(fitted.data.y):,} "
+                "rows are too many for it."
+            )
+            continue
+        else:
+            model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
+        other = replace(fitted, model=model)
+        metrics += scores(other, other.on_test_rows(), label, "baseline")
+        metrics.append(Metric(label, EVIDENCE, bound, source="baseline"))
+        own = other.curves(first)
+        curves.append(np.stack([_padded(own[which][0], most) for which in ("mean", "std_y")]))
+    compared = np.stack(curves, 1) if curves else np.empty((2, 0, most, rows.GRID))
+    return Report(
+        tuple(metrics),
+        {
+            **snapshot,
+            **arrays_of(observed, test, result),
+            "compare_mean": compared[0],
+            "compare_std": compared[1],
+        },
+        tuple(notes),
+    )
+
+
+def _padded(values: Float[np.ndarray, "r g"], count: int) -> Float[np.ndarray, "c g"]:
+    return np.pad(values, ((0, count - len(values)), (0, 0)), constant_values=np.nan)
+
+
+def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
+    """Which outputs have too few rows for one to be held out; nothing where none is at all."""
+    known = np.isfinite(observed.y)
+    few = [
+        name
+        for d, name in enumerate(observed.outputs)
+        if known[observed.output == d].sum() <= FEW and not test[observed.output == d].any()
+    ]
+    if not few or not test.any():
+        return []
+    return [
+        f"{listed(few)} {'is' if len(few) == 1 else 'are'} not scored: of {FEW} rows or fewer none "
+        "is held out."
+    ]
+
+
+def scores(
+    fitted: FittedReplicas, result: Float[np.ndarray, "3 t"], method: str, source: str
+) -> list[Metric]:
+    """NMSE, NLPD and coverage, of values in units of their output's mean and deviation."""
+    observed, test = fitted.observed, fitted.test
+    if test.sum() < 2:
+        return []
+    centre, width = (values[observed.output[test]] for values in fitted.units)
+    y, mean = (observed.y[test] - centre) / width, (result[0] - centre) / width
+    variance = (result[2] / width) ** 2
+    levels = metrics.LEVELS if source == "run" else metrics.LEVELS[-1:]
+    covered = metrics.coverage(y, mean, variance, levels)
+    values = {
+        "NMSE": metrics.nmse(y, mean),
+        "NLPD": metrics.nlpd(y, mean, variance),
+        **{f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in covered.T},
+    }
+    return [Metric(method, name, float(value), source=source) for name, value in values.items()]
+
+
+def arrays_of(
+    observed: Replicas, test: Bool[np.ndarray, " n"], result: Float[np.ndarray, "3 t"]
+) -> dict[str, np.ndarray]:
+    """The held-out rows, in the table's units."""
+    y = observed.y[test]
+    covered = metrics.coverage(y, result[0], result[2] ** 2) if len(y) else np.empty((2, 0))
+    return {
+        "test_y": y,
+        "test_mean": result[0],
+        "test_std_f": result[1],
+        "test_std_y": result[2],
+        "test_output": observed.output[test],
+        "test_replica": observed.replica[test],
+        "test_std_noise": np.sqrt(np.maximum(result[2] ** 2 - result[1] ** 2, 0)),
+        "pit": metrics.pit(y, result[0], result[2] ** 2),
+        "coverage": covered,
+    }

@@ -1,0 +1,116 @@
+"""Which models a stack is made of, and their weights from rows that are held out once more."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from scant.inference.stacking import weights as weights_of
+from scant.models.replicated.stack import Stack
+from scant.studies.genes import models
+from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.settings import MODELS, OTHERS, GenesSettings
+from scant.studies.genes.table import Replicas
+
+FOLDS = 4
+FOLD_SHARE = 0.15  # of an output's rows, where no whole replica is held out
+LEAST_ROWS = 8  # that weights are learned from; of fewer all weigh the same
+STEPS = 40  # of L-BFGS, after a fold is taken away: fewer leave what the models knew of it
+LEAST_STEPS = 10
+FEW_ROWS = 400  # of which so many steps are taken; of more, fewer
+
+
+def members(s: GenesSettings, outputs: int, rows: int, level: bool = True) -> list[GenesSettings]:
+    """The settings of each model to train, the quickest first; of a single model its restarts.
+
+    Args:
+        s: Of the run.
+        outputs: How many there are.
+        rows: To learn from.
+        level: Whether a model without curves is among them; runs of before have none.
+    """
+    if s.model != "stack":
+        return [s] * s.restarts
+    many = outputs > 1
+    wanted: list[tuple[str, dict[str, int], bool]] = [
+        ("independent", {}, True),
+        ("level", {}, level),
+        ("hgp", {}, True),
+        ("dhgp", {}, many),
+        ("hlmc", {"n_latent_dims": 1}, many),
+        ("hmogp-lv", {}, many),
+        ("hlmc", {"n_latent_dims": 2}, outputs > 2 and rows <= models.MOST_ROWS / 2),
+    ]
+    return [_changed(s, model=model, **sizes) for model, sizes, fits in wanted if fits]
+
+
+def called(s: GenesSettings) -> str:
+    """A member's name."""
+    name = {**MODELS, **OTHERS}[s.model]
+    return f"{name} of {s.n_latent_dims}" if s.model == "hlmc" else name
+
+
+def _changed(s: GenesSettings, **values: object) -> GenesSettings:
+    return type(s)(**{**s.values(), **values})
+
+
+def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
+    """The models with their weights: from the rows that each fold takes away from training.
+
+    A fold is held out as the test rows are: a replica of each output, or a share of its rows.
+
+    Args:
+        fitted: Whose rows these are.
+        trained: On all of them; each is refitted warm to what a fold leaves.
+    """
+    found: list[torch.Tensor] = []
+    steps = max(LEAST_STEPS, min(STEPS, STEPS * FEW_ROWS // len(fitted.data.y)))
+    for fold in folds(fitted.observed, fitted.train, fitted.test, fitted.settings.seed):
+        inside = torch.as_tensor(fold[fitted.train]).to(fitted.data.y.device)
+        rest, asked = fitted.data.at(~inside), fitted.data.at(inside)
+        generator = torch.Generator().manual_seed(fitted.settings.seed)
+        densities = []
+        for model in trained:
+            other = models.without(model, rest, fitted.settings, generator, steps)
+            told = other.predict(asked.output, asked.replica, asked.x)
+            spread = (told.variance + told.noise).sqrt()
+            densities.append(torch.distributions.Normal(told.mean, spread).log_prob(asked.y))
+        found.append(torch.stack(densities))
+    weights = torch.full((len(trained),), 1 / len(trained), dtype=torch.float64)
+    if sum(part.shape[1] for part in found) >= LEAST_ROWS:
+        density = torch.cat(found, 1).double().cpu().numpy()
+        weights = torch.as_tensor(weights_of(density.T))
+    return Stack(trained, weights.to(fitted.data.y.device))
+
+
+def folds(
+    observed: Replicas, train: Bool[np.ndarray, " n"], test: Bool[np.ndarray, " n"], seed: int
+) -> list[Bool[np.ndarray, " n"]]:
+    """Rows to hold out of training, fold by fold; each leaves every output some of its rows."""
+    out = [np.zeros(len(observed), dtype=bool) for _ in range(FOLDS)]
+    rng = np.random.default_rng([seed, 9])
+    whole = _whole_replicas(observed, test)
+    for d in range(len(observed.outputs)):
+        mine = rng.permutation(np.flatnonzero(train & (observed.output == d)))
+        replicas = rng.permutation(np.unique(observed.replica[mine]))
+        for f, fold in enumerate(out):
+            if whole and len(replicas) > 1:
+                fold[mine[observed.replica[mine] == replicas[f % len(replicas)]]] = True
+            elif not whole:
+                size = int(FOLD_SHARE * len(mine))
+                fold[mine[f * size : (f + 1) * size]] = True
+    return [fold for fold in np.unique(out, axis=0) if fold.any()]  # of two replicas there are two
+
+
+def _whole_replicas(observed: Replicas, test: Bool[np.ndarray, " n"]) -> bool:
+    """Whether most held-out rows are of replicas that are held out as a whole."""
+    pair = observed.output * (1 + observed.replica.max(initial=0)) + observed.replica
+    missing = ~np.isin(pair, pair[~test])
+    return bool((missing & test).sum() > 0.5 * test.sum())
+
+
+def shares(weights: Float[torch.Tensor, " k"], names: list[str]) -> str:
+    """The weights in words, the largest first."""
+    order = weights.argsort(descending=True).tolist()
+    return ", ".join(f"{names[k]} {float(weights[k]):.2f}" for k in order)

@@ -1,0 +1,221 @@
+"""Genes: outputs measured in replicas, some of them missing (Ma 2023, chapter 5).
+
+What the study adds to the models: what is hidden and learned from, scales, one way of training for
+all of them, curves of every replica for the picture, and the other models on the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from scant.events import Report
+from scant.models.replicated.data import Data, Scale
+from scant.models.replicated.moderation import moderated
+from scant.models.replicated.stack import Stack
+from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
+from scant.studies import intervals
+from scant.studies.genes import models, stacking
+from scant.studies.genes import preprocessing as rows
+from scant.studies.genes.explore import answer
+from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.models import Model
+from scant.studies.genes.report import write_report
+from scant.studies.genes.settings import MODELS, GenesSettings
+from scant.studies.genes.table import Replicas, of
+from scant.studies.learned_region import LearnedRegion
+from scant.studies.predicted_table import checked, with_columns, words
+from scant.studies.protocol import Tensors, arrays, part, required, roles
+from scant.studies.split import groups
+from scant.studies.trained import WHOLE_EVERY, TrainedStudy
+from scant.tables.column_matching import listed
+
+STACK_PATIENCE = 6  # steps; the setting's are of Adam and natural gradients
+
+
+class Study(TrainedStudy):
+    """One model of replicas on one table (see `scant.studies.protocol.Study` for how it is
+    driven)."""
+
+    settings: GenesSettings
+    model: Model
+
+    def __init__(
+        self, settings: GenesSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        table = required("genes", table)
+        observed = of(table)
+        train, test = rows.split(settings, observed, groups(table, settings.split_by))
+        self.roles = roles(len(observed), train=train, test=test)
+        self.parts = rows.parts(settings, observed, test)
+        self.metadata = rows.metadata_of(settings, observed, train, test)
+        self._set_data(settings, observed, train, test, device)
+        self.notes += models.check(settings, self.data)
+        bare = [
+            name for d, name in enumerate(observed.outputs) if not train[observed.output == d].any()
+        ]
+        if bare:
+            self.notes.append(
+                f"{listed(bare)} has no training rows: its predictions come from the other outputs "
+                "or from the prior."
+            )
+
+    def _set_data(
+        self,
+        settings: GenesSettings,
+        observed: Replicas,
+        train: np.ndarray,
+        test: np.ndarray,
+        device: torch.device,
+    ) -> None:
+        self._configure(settings, device)
+        self.observed, self.train, self.test = observed, train, test
+        self.replicas = rows.names(observed)
+        raw = rows.data_of(observed, train, self.replicas, device)
+        self.scale, modest = Scale.of(raw), self.metadata.get("moderated", False)
+        if modest:
+            self.scale = moderated(self.scale, raw)
+        self.data: Data = self.scale.standardize(raw)
+        self.members = stacking.members(settings, self.data.n_outputs, len(self.data.y), modest)
+        self.restarts = len(self.members)
+        if settings.model == "stack":  # L-BFGS, whose steps are far
+            self.patience = min(self.patience, STACK_PATIENCE)
+
+    # --- training -------------------------------------------------------------------------------
+
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
+        s = self.members[restart]
+        self.generator = restart_generator(s.seed, restart)
+        model = models.build(s.model, self.data, s, self.generator)
+        self.model = models.steadied(model) if self.metadata.get("moderated") else model
+        self.trainer = models.trainer(self.model, self.data, s, self.generator)
+        self.bound, self.n_rows = float("nan"), len(self.data.y)
+        self._note([*getattr(self.model, "notes", ()), *self.trainer.notes])
+        if best is not None:
+            self._take(best)
+
+    def _whole(self, elbo: float) -> float:
+        if not self.settings.batch_size:
+            return elbo
+        if self.trainer.steps % WHOLE_EVERY != 1:
+            return self.bound
+        assert not isinstance(self.model, Stack), "a stack is made of models that are trained"
+        with torch.no_grad():
+            return float(self.model.elbo()) / self.n_rows
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        return self.posterior.snapshot()
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
+        if self.settings.model != "stack":
+            return write_report(self.posterior, self._start_from_best(restarts), {})
+        scores, trained = [score for score, _ in restarts], []
+        for restart, (_, best) in enumerate(restarts):  # fewer than planned, where time was short
+            self.start_restart(restart, 0, best)
+            trained.append(self.model)
+        self.model = stack = stacking.stacked(self.posterior, trained)
+        weights = stack.weights
+        names = [stacking.called(s) for s in self.members]
+        self.metadata["stack"] = weights.tolist()
+        known = {s.model: (m, v) for s, m, v in zip(self.members, trained, scores)}
+        report = write_report(self.posterior, float(weights @ weights.new_tensor(scores)), known)
+        told = stacking.shares(weights, names)
+        note = f"Weights in the stack, from rows held out once more: {told}."
+        return replace(report, notes=(note, *report.notes))
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.genes.comparison import comparison
+
+        members = getattr(self.model, "members", ())
+        known = {MODELS.get(s.model, ""): model for s, model in zip(self.members, members)}
+        known.pop("", None)
+        return comparison(self.posterior, report, known)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        for name in ("output", "replica", "x", "y", "sample"):
+            tensors[f"rows.{name}"] = torch.tensor(getattr(self.observed, name))
+        tensors["rows.learnt"] = torch.as_tensor(self.train)
+        tensors["rows.test"] = torch.as_tensor(self.test)
+        return tensors, {"words": self.metadata, "samples": list(self.observed.samples)}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: GenesSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        study.metadata = meta["words"]
+        kept = arrays(tensors, "rows.")
+        train, test = kept.pop("learnt"), kept.pop("test")
+        outputs, replicas = study.metadata["outputs"], study.metadata["replicas"]
+        observed = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
+        study._set_data(settings, observed, train, test, device)
+        weights = meta["words"].get("stack", [])
+        members = []
+        for restart in range(max(1, len(weights))):
+            study.start_restart(restart, 0, None)
+            members.append(study.model)
+        if weights:
+            study.model = Stack(members, weights).to(device)
+        study._take(part(tensors, "model."))
+        return study
+
+    # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def posterior(self) -> FittedReplicas:
+        """The model and its rows, as report and answers take them."""
+        return FittedReplicas(
+            self.settings, self.model, self.observed, self.train, self.test, self.scale, self.data
+        )
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Inputs that were learned from, of whatever output."""
+        return LearnedRegion(self.observed.x[self.train, None])
+
+    @property
+    def inputs(self) -> list[str]:
+        return ["x"]
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with the columns of the catalog added.
+
+        A replica that training lacked is predicted as a new one of its output.
+
+        Raises:
+            BadInput: A column is absent, or an output that the model has not seen.
+        """
+        query = of(
+            checked(table, self.inputs).drop(columns=["y", "test"], errors="ignore"),
+            outputs=self.observed.outputs,
+            replicas=self.replicas,
+            **words(table),
+        )
+        mean, std, std_y = self.posterior.ask(query.output, query.replica, query.x)
+        return with_columns(
+            table,
+            {
+                **{"mean": mean, "std": std, "std_y": std_y, "std_model": std},
+                "std_noise": np.sqrt(np.maximum(std_y**2 - std**2, 0)),
+                **intervals.columns(intervals.gaussian(mean, std_y)),
+                "outside": self.region.outside(query.x[:, None]).astype(np.int64),
+            },
+        )
+
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
+        """Answers "curves", "hide" and "new" (see the catalog)."""
+        return answer(self.posterior, question, query)

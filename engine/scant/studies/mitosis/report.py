@@ -1,0 +1,120 @@
+"""The figures a mitosis run ends with: ours, and other methods on the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.metrics import average_precision_score, balanced_accuracy_score
+
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.mitosis import baselines
+from scant.studies.mitosis.entry import PRECISIONS
+from scant.studies.mitosis.fitted import FittedMitosis
+from scant.studies.mitosis.settings import OURS
+
+BOUND = "bound (nats a row)"
+THRESHOLDS = np.linspace(0.0, 1.0, PRECISIONS)
+
+
+def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: float) -> Report:
+    """Metrics of the held-out rows, arrays for the page, and the other methods.
+
+    Args:
+        fitted: The model, its training ended.
+        snapshot: What a page shows of it.
+        score: What training came to, in nats a row.
+    """
+    data = fitted.data
+    test, label = data.test, data.label[data.test]
+    chances = fitted.chances
+    assert chances is not None
+    p, evidence = np.empty((0, data.n_classes)), np.empty((0, data.n_classes))
+    if len(test):
+        places, p = fitted.ask(data.given(test), data.seen[test])
+        evidence = places.evidence
+    own = baselines.MethodResult(OURS, p, chances.decide(p), chances.threshold)
+    every, others = [own], data.metadata["methods"][1:]
+    if chances.gp is not None:
+        every.append(baselines.result_of(others.pop(0), chances.latent, evidence))
+    if data.settings.baselines and len(test):
+        every += baselines.compared(data, data.train, test, others)
+    scored = [Metric("this run", BOUND, score)]
+    for one in every:
+        source = "run" if one is own else "baseline"
+        scored += [Metric(one.method, k, v, source=source) for k, v in scores(one, label).items()]
+    arrays = {
+        **snapshot,
+        "test_p": p,
+        "test_label": label,
+        "test_index": data.places[test],
+        **curves(every, label, len(data.metadata["methods"])),
+        "reliability": metrics.reliability(p.max(1, initial=0.0), (p.argmax(1) == label) * 1.0)
+        if len(test)
+        else np.empty((3, 0)),
+    }
+    notes = [one.note for one in every if one.note]
+    if chances.shift is not None:
+        share = data.prior(data.split.learnt)
+        now = share * chances.shift / (share @ chances.shift)
+        notes.append(
+            f"Of the rows held out, {now[0]:.1%} look to be of class {data.metadata['rare']!r}, of "
+            f"those learned from {share[0]:.1%} are; this run's probabilities are for the former "
+            "('prior'). No label of a row held out was used for it."
+        )
+    return Report(tuple(scored), arrays, tuple(notes))
+
+
+def scores(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> dict[str, float]:
+    """Precision, recall and F1 of the rare class, and scores of all probabilities."""
+    if one.p is None or one.decided is None or not len(label):
+        return {}
+    p, rare = one.p, label == 0
+    true = p[np.arange(len(p)), label]
+    right = (p.argmax(1) == label) * 1.0
+    result = dict(zip(("precision", "recall", "F1", "average precision"), of_rare(one, label)))
+    if rare.any() and not rare.all():
+        result["balanced accuracy"] = float(balanced_accuracy_score(label, one.decided))
+    result["mean log probability (nats)"] = float(np.log(np.maximum(true, 1e-300)).mean())
+    result["ECE"] = metrics.expected_calibration_error(p.max(1), right)
+    return result
+
+
+def of_rare(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> Float[np.ndarray, "4"]:
+    """Precision, recall, F1 and average precision of class 0 against the rest."""
+    if one.p is None or one.decided is None:
+        return np.full(4, np.nan)
+    rare, taken = label == 0, one.decided == 0
+    hit = float((rare & taken).sum())
+    precision, recall = hit / max(taken.sum(), 1), hit / max(rare.sum(), 1)
+    f1 = 2 * hit / max(taken.sum() + rare.sum(), 1)
+    average = average_precision_score(rare, one.p[:, 0]) if rare.any() else np.nan
+    return np.array([precision, recall, f1, average])
+
+
+def curves(
+    every: list[baselines.MethodResult], label: Int[np.ndarray, " n"], methods: int
+) -> dict[str, np.ndarray]:
+    """Precision, recall and counts of each method, whatever the threshold on its probability.
+
+    Each method's own threshold is among them, 0.5 where it names the most probable class. There its
+    decisions are counted, as its scores count them: of more than two classes the most probable one
+    may have less than one half.
+    """
+    pr = np.full((methods, 3, PRECISIONS + 1), np.nan)
+    counts = np.full((methods, 4, PRECISIONS + 1), np.nan)
+    thresholds = np.full(methods, np.nan)
+    rare = label == 0
+    for i, one in enumerate(every):
+        own = 0.5 if np.isnan(one.threshold) else one.threshold
+        pr[i, 0] = np.sort(np.append(THRESHOLDS, own))
+        thresholds[i] = one.threshold
+        if one.p is None or one.decided is None or not len(label):
+            continue
+        taken = one.p[:, :1] >= pr[i, 0]
+        taken[:, np.searchsorted(pr[i, 0], own)] = one.decided == 0
+        hit, wrong = (taken & rare[:, None]).sum(0), (taken & ~rare[:, None]).sum(0)
+        counts[i] = hit, wrong, rare.sum() - hit, (~rare).sum() - wrong
+        pr[i, 1] = np.where(hit + wrong, hit / np.maximum(hit + wrong, 1), np.nan)
+        pr[i, 2] = hit / max(int(rare.sum()), 1)
+    return {"pr": pr, "confusion": counts, "threshold": thresholds}

@@ -1,0 +1,164 @@
+"""One interface to the models of rows in views."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from scant.models.dfgp.model import DFGP
+from scant.models.dfgp.training import DFGPTrainer
+from scant.models.laplace import acquisition
+from scant.models.student_t import StudentT, StudentTTrainer
+from scant.models.svgp import SVGP, SVGPTrainer
+from scant.optim.trainer import Trainer
+from scant.studies.multiview.settings import LAYERED, PROCESS_STEPS, MultiviewSettings
+
+
+def rests(s: MultiviewSettings, name: str) -> bool:
+    """Whether the steps of a model come to rest at the last one; L-BFGS stops where it stalls."""
+    drawn = name in LAYERED and s.bound == "stochastic"
+    return s.rate_falls and name != "student-t" and (drawn or not s.adam_steps or name == "sgp")
+
+
+class Learner:
+    """A model of one target and what trains it.
+
+    Args:
+        s: Settings, settled (`events_rows.settled`).
+        name: One of `scant.studies.multiview.entry.MODELS`.
+        views: Rows `"n d"` of each view.
+        y: Targets as learned: logarithms where those are learned, classes as 0 and 1.
+        classes: Whether there are two classes.
+        censored: Rows whose target is only known to be above y.
+        generator: A CPU generator, which draws the start and what the stochastic bound needs.
+        steps: In which it is to be trained.
+
+    Raises:
+        BadInput: A target that does not vary.
+    """
+
+    def __init__(
+        self,
+        s: MultiviewSettings,
+        name: str,
+        views: list[Tensor],
+        y: Float[Tensor, " n"],
+        classes: bool,
+        censored: Bool[Tensor, " n"],
+        generator: torch.Generator,
+        steps: int,
+    ) -> None:
+        self.layered = name.startswith("dfgp")
+        self.classes = classes
+        self.model: Any
+        self.trainer: Trainer
+        kind = "bernoulli" if classes else "gaussian"
+        if self.layered:
+            late = censored if s.bound == "stochastic" and bool(censored.any()) else None
+            self.model = DFGP.build(
+                views,
+                y,
+                kind,  # type: ignore[arg-type]
+                "rbf" if name == "dfgp" else "linear",
+                s.n_inducing,
+                generator,
+                neurons=s.neurons,
+                bound=s.bound,
+                ard=s.ard,
+                move=s.inducing_init == "learnt",
+                width=s.start_width,
+                censored=late,
+            )
+            self.trainer = DFGPTrainer(
+                self.model,
+                s.adam_steps or steps,
+                s.learning_rate,
+                generator=generator,
+                horizon=steps if rests(s, name) else None,
+            )
+        elif name == "sgp":
+            joined = torch.cat(views, 1)
+            self.model = SVGP.build(joined, y, kind, s.n_inducing, generator, s.ard)  # type: ignore[arg-type]
+            self.trainer = SVGPTrainer(
+                self.model, s.learning_rate, steps if rests(s, name) else None
+            )
+        else:
+            df = float(s.neurons) if s.neurons > 2 else None
+            self.model = StudentT.build(torch.cat(views, 1), y, df, ard=False)
+            self.trainer = StudentTTrainer(self.model)
+
+    def train(self, steps: int) -> None:
+        """So many steps, or fewer where none goes further."""
+        if isinstance(self.model, StudentT):
+            steps = min(steps, PROCESS_STEPS)
+        for _ in range(steps):
+            if self.trainer.stalled or not math.isfinite(self.trainer.step()):
+                return
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The model's state."""
+        return dict(self.model.state_dict())
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take up the state of another model of the same rows."""
+        nn.Module.load_state_dict(self.model, state)
+
+    def ask(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Mean and variance of the target as learned, noise included; of classes, of 0 and 1."""
+        given = views if self.layered else torch.cat(views, 1)
+        prediction = self.model.predict(given)
+        return prediction[0].detach(), prediction[1].detach()
+
+    @torch.no_grad()
+    def removable(self, views: list[Tensor]) -> Float[Tensor, " n"]:
+        """Share of the variance of a new value that more data would remove."""
+        if self.layered:
+            variance = self.model.latent(views)[1]
+            return variance / (variance + self.model.noise)
+        given = torch.cat(views, 1)
+        if isinstance(self.model, StudentT):
+            return 1 - self.model.noise_variance / self.model.predict(given)[1]
+        noise = self.model.likelihood.noise * self.model.scale.square()
+        return 1 - noise / self.model.predict(given)[1]
+
+    def tails(self, views: list[Tensor]) -> float:
+        """Degrees of freedom of the distribution of new values; infinite: Gaussian."""
+        if not isinstance(self.model, StudentT):
+            return math.inf
+        return self.model.predict(torch.cat(views, 1))[2]
+
+    def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
+        """Means and deviations of the hidden neurons; no columns where there are none."""
+        if not self.layered:
+            nothing = views[0].new_empty((len(views[0]), 0))
+            return nothing, nothing
+        mean, variance = self.model.hidden(views)
+        return mean, variance.clamp(min=0).sqrt()
+
+    @torch.no_grad()
+    def doubt(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]] | None:
+        """How unsure the model is of each row, and how much of it more data would remove.
+
+        Of classes, entropy and mutual information with f, in nats; of values, variances on the
+        standardized scale. None of a model that does not tell the two apart.
+        """
+        if not self.layered:
+            return None
+        mean, variance = self.model.latent(views)
+        noise = self.model.noise
+        if not self.classes:
+            return variance + noise, variance
+        p, wide = self.model.probability(views), 1 + noise
+        pool = acquisition.CandidatePool(p, mean / wide.sqrt(), variance / wide)
+        return acquisition.entropy(p), acquisition.information(pool, "probit")
+
+    def influence(self) -> Float[Tensor, " r"]:
+        """Share of each neuron in the output kernel's relevance."""
+        if not self.layered:
+            return torch.empty(0, dtype=torch.float64)
+        result = self.model.relevance()
+        return result / result.sum().clamp(min=1e-300)

@@ -1,0 +1,334 @@
+"""The figures of a multiview run: ours, other methods on the same rows and on other splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy.stats import ttest_rel
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    precision_score,
+    recall_score,
+)
+
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.multiview import baselines, survival
+from scant.studies.multiview import splits as rows
+from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.prepared import MeanVariance, Prepared
+from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.settings import MODELS
+from scant.studies.multiview.stack import Stack
+
+BOUND = "bound (nats a row)"
+THRESHOLDS = np.linspace(0, 1, 101)
+LEAST_SPLITS = 3  # for a test of the difference
+FIGURES = {  # of the publication, on its own data; the word says which
+    "classification": (
+        "F1",
+        "osteosarcoma films",
+        {
+            "DFGP": (0.80, 0.09),
+            "BEMKL": (0.79, 0.11),
+            "MKGP": (0.70, 0.18),
+            "SVM, averaged kernels": (0.77, 0.12),
+        },
+    ),
+    "regression": (
+        "NMSE",
+        "SO2 in Belfast",
+        {
+            "DFGP": (0.59, 0.03),
+            "DFGP-WP": (0.68, 0.04),
+            "SGP": (0.61, 0.03),
+            "Student-t": (0.67, 0.04),
+        },
+    ),
+}
+
+
+def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score: float) -> Report:
+    """Metrics of the held-out rows by every method, arrays for the page.
+
+    Args:
+        fitted: The model, its training ended.
+        snapshot: What a page shows of it.
+        score: What training came to, in nats a row.
+    """
+    data = fitted.data
+    test = data.test
+    own = fitted.ask(data.observed.x[test])
+    methods = data.metadata["methods"]
+    everyone = {"this run": own}
+    for name in methods[1:]:
+        everyone[name] = predicted(data, name, data.train, test, data.transforms)
+    cuts = dict.fromkeys(methods, 0.5) | {"this run": fitted.threshold}
+    scores = {name: figures(data, test, *told, cuts[name]) for name, told in everyone.items()}
+    metrics = [
+        Metric(name, kind, value, source="run" if name == "this run" else "baseline")
+        for name, found in scores.items()
+        for kind, value in found.items()
+    ]
+    metrics.insert(len(scores["this run"]), Metric("this run", BOUND, score))
+    word = data.metadata["score"]
+    table = repeated(data, cuts, {n: f.get(word, float("nan")) for n, f in scores.items()})
+    tests = t_tests(table)
+    return Report(
+        (*metrics, *spreads(data, methods, table, tests), *published(data)),
+        {
+            **snapshot,
+            **arrays_of(fitted, own),
+            "pr": pr(data, everyone),
+            "scores": table,
+            "t_test": tests,
+        },
+        baselines.notes(data),
+    )
+
+
+def predicted(
+    data: Prepared,
+    name: str,
+    train: Int[np.ndarray, " n"],
+    query: Int[np.ndarray, " t"],
+    transforms: ViewTransforms,
+) -> MeanVariance:
+    """What a method that learns from some rows says of others (see `Prepared.ask`).
+
+    Args:
+        data: The run's rows.
+        name: A model's label, or another of `splits.methods_of`; "this run": the run's model.
+        train: Rows to learn from.
+        query: Rows to predict.
+        transforms: Of the views.
+    """
+    others: dict[str, Callable[..., MeanVariance]] = {
+        rows.AVERAGED[data.observed.task]: baselines.averaged,
+        "best single view": baselines.single,
+        "linear": baselines.linear,
+    }
+    if name in others:
+        return others[name](data, transforms, train, query)
+    own = {label: model for model, label in MODELS.items()}.get(name, data.settings.model)
+    generator = torch.Generator().manual_seed(data.settings.seed)
+    learner = data.learner_of(own, train, transforms, generator)
+    learner.train(data.settings.max_steps)
+    x = data.observed.x[query]
+    told = data.ask(learner, transforms, x)
+    if name == "this run" and data.settings.stack:
+        return Stack.weighed(data, train, transforms).mixed(x, told)
+    return told
+
+
+def repeated(
+    data: Prepared, methods: Mapping[str, float], first: dict[str, float]
+) -> Float[np.ndarray, "m r"]:
+    """Main score of every method on the run's split, and on further random ones where none is
+    marked; `methods` are names and thresholds."""
+    s = data.settings
+    several = s.baselines and "marked" not in data.metadata
+    table = np.full((len(methods), s.repeats if several else 1), np.nan)
+    table[:, 0] = [first[name] for name in methods]
+    for r in range(1, table.shape[1]):
+        train, test = rows.split(s, data.observed, r)
+        transforms = ViewTransforms.at(data.observed, data.transforms.names, train, s.n_components)
+        for i, name in enumerate(methods):
+            result = predicted(data, name, train, test, transforms)
+            table[i, r] = main(data, test, *result, methods[name])
+    return table
+
+
+def t_tests(table: Float[np.ndarray, "m r"]) -> Float[np.ndarray, " m"]:
+    """p of paired t-tests of the first method against each, over the splits."""
+    result = np.full(len(table), np.nan)
+    for i in range(1, len(table)):
+        both = np.isfinite(table[[0, i]]).all(0)
+        if both.sum() >= LEAST_SPLITS and np.ptp(table[0, both] - table[i, both]) > 0:
+            result[i] = ttest_rel(table[0, both], table[i, both]).pvalue
+    return result
+
+
+def spreads(
+    data: Prepared,
+    methods: list[str],
+    table: Float[np.ndarray, "m r"],
+    tests: Float[np.ndarray, " m"],
+) -> list[Metric]:
+    """Mean and deviation of the main score over the splits, and p of the tests."""
+    count = table.shape[1]
+    if count < 2:
+        return []
+    name = f"{data.metadata['score']}, {count} splits"
+    results = [
+        Metric(
+            method,
+            name,
+            float(np.nanmean(scores)),
+            float(np.nanstd(scores, ddof=1)),
+            "baseline" if i else "run",
+        )
+        for i, (method, scores) in enumerate(zip(methods, table))
+    ]
+    against = f"p of a paired t-test against {MODELS[data.settings.model]}"
+    return results + [
+        Metric(method, against, float(p), source="baseline")
+        for method, p in zip(methods, tests)
+        if np.isfinite(p)
+    ]
+
+
+def main(
+    data: Prepared,
+    test: Int[np.ndarray, " t"],
+    mean: np.ndarray,
+    variance: np.ndarray,
+    threshold: float = 0.5,
+) -> float:
+    """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
+    return figures(data, test, mean, variance, threshold).get(data.metadata["score"], float("nan"))
+
+
+def figures(
+    data: Prepared,
+    test: Int[np.ndarray, " t"],
+    mean: np.ndarray,
+    variance: np.ndarray,
+    threshold: float = 0.5,
+) -> dict[str, float]:
+    """All scores of the task.
+
+    Args:
+        data: The run's rows.
+        test: The rows that are predicted.
+        mean: Of the target as learned; of classes, the probability.
+        variance: Likewise, noise included.
+        threshold: Of the probability, from which a row is of class 1.
+    """
+    if data.observed.task == "classification":
+        return of_classes(data.observed.target[test], mean, threshold)
+    if data.observed.task == "survival":
+        return of_patients(survival.patients(data.observed, test, mean, variance))
+    y, train = data.observed.target[test], data.y[test]
+    slope = np.log1p(y) if rows.logs(data.settings, "regression") else np.zeros(len(y))
+    result = {
+        "NMSE": metrics.nmse(
+            y, rows.in_table_units(data.settings, "regression", mean, variance)[0]
+        ),
+        # A density of the logarithm becomes one of y by its slope, 1 / (1 + y).
+        "NLPD": metrics.nlpd(train, mean, variance) + float(slope.mean()),
+    }
+    return result | covered(train, mean, variance)
+
+
+def covered(y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, float]:
+    """Coverage of central intervals, in per cent."""
+    held = metrics.coverage(y, mean, variance)
+    return {f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in held.T}
+
+
+def of_classes(
+    y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"], threshold: float = 0.5
+) -> dict[str, float]:
+    """Scores of probabilities of class 1; the class is predicted from the threshold on."""
+    best = (p >= threshold).astype(float)
+    sure = np.clip(np.where(y == 1, p, 1 - p), 1e-300, 1)
+    return {
+        "F1": float(f1_score(y, best, zero_division=0.0)),
+        "precision": float(precision_score(y, best, zero_division=0.0)),
+        "recall": float(recall_score(y, best, zero_division=0.0)),
+        "average precision": float(average_precision_score(y, p)),
+        "accuracy": float(accuracy_score(y, best)),
+        "mean log probability (nats)": float(np.log(sure).mean()),
+        "ECE": metrics.expected_calibration_error(
+            np.maximum(p, 1 - p), ((p >= 0.5) == y).astype(float)
+        ),
+    }
+
+
+def of_patients(cohort: survival.Patients) -> dict[str, float]:
+    """Scores by patient: errors of those who died, order and curve of all."""
+    died = cohort.event
+    measured = {
+        "concordance": metrics.concordance(cohort.time, died, cohort.mean),
+        "p of the log-rank test": survival.log_rank(cohort),
+        "p of D-calibration": survival.calibrated(cohort),
+    }
+    if died.sum() < 2 or np.ptp(cohort.time[died]) == 0:
+        return measured
+    y, mean = np.log(cohort.time[died]), cohort.mean[died]
+    return {
+        rows.SCORE["survival"]: metrics.nmse(y, mean),
+        "NMSE by patient": metrics.nmse(cohort.time[died], np.exp(mean)),
+        "NLPD (log time)": metrics.nlpd(y, mean, cohort.std[died] ** 2),
+        **measured,
+        **covered(y, mean, cohort.std[died] ** 2),
+    }
+
+
+def arrays_of(fitted: FittedMultiview, own: MeanVariance) -> dict[str, np.ndarray]:
+    """The held-out rows, one by one, and how far the run's uncertainty can be believed."""
+    data = fitted.data
+    test, task = data.test, data.observed.task
+    predicted_, std, low, high = rows.in_table_units(data.settings, task, *own)
+    pit, cover, reliable = np.empty(0), np.empty((2, 0)), np.empty((3, 0))
+    if task == "classification":
+        reliable = metrics.reliability(own[0], data.observed.target[test])
+    else:
+        y, mean, variance = data.y[test], *own
+        if task == "survival":
+            result = survival.patients(data.observed, test, *own)
+            died = result.event
+            y, mean, variance = np.log(result.time[died]), result.mean[died], result.std[died] ** 2
+        if len(y):
+            pit, cover = metrics.pit(y, mean, variance), metrics.coverage(y, mean, variance)
+    whole, part = fitted.doubt(data.observed.x[test])
+    classes = task == "classification"
+    share = np.empty(0) if classes else part / whole
+    std_told = std[: len(share)]  # none where the model does not tell the two apart
+    return {
+        "test_index": data.places[test],
+        "test_truth": data.observed.target[test],
+        "test_predicted": predicted_,
+        "test_std": std,
+        "test_low": low,
+        "test_high": high,
+        "test_entropy": whole if classes else np.empty(0),
+        "test_information": part if classes else np.empty(0),
+        "test_std_model": std_told * np.sqrt(share),
+        "test_std_noise": std_told * np.sqrt(1 - share),
+        "pit": pit,
+        "coverage": cover,
+        "reliability": reliable,
+    }
+
+
+def pr(data: Prepared, everyone: dict[str, MeanVariance]) -> Float[np.ndarray, "m 3 h"]:
+    """Threshold, precision and recall of every method; precision is 1 where nothing is named."""
+    if data.observed.task != "classification":
+        return np.empty((len(everyone), 3, 0))
+    y = data.observed.target[data.test]
+    results = []
+    for p, _ in everyone.values():
+        named = p[:, None] >= THRESHOLDS
+        right = (named & (y[:, None] == 1)).sum(0)
+        count = named.sum(0)
+        precision = np.where(count > 0, right / np.maximum(count, 1), 1.0)
+        results.append([THRESHOLDS, precision, right / max(int(y.sum()), 1)])
+    return np.array(results)
+
+
+def published(data: Prepared) -> list[Metric]:
+    """The publication's figures of the same task, each named as of other data."""
+    if data.observed.task not in FIGURES:
+        return []
+    name, where, theirs = FIGURES[data.observed.task]
+    return [
+        Metric(f"{method} (published, {where})", name, value, spread, "published")
+        for method, (value, spread) in theirs.items()
+    ]

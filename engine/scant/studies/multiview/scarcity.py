@@ -1,0 +1,71 @@
+"""How few labels will do: the multiview study trained anew on fewer groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from scant.errors import BadInput
+from scant.studies.multiview.prepared import Prepared
+from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.report import main, predicted
+from scant.studies.multiview.splits import blocks
+from scant.studies.query import whole
+
+LEAST_OF_CLASS = 3
+MOST_ROWS = 600  # that are learned from at once
+TRIES = 50  # of a draw, until both classes are in it
+
+
+def curve(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Main score of some methods that learn from fewer groups, patients or rows.
+
+    The held-out rows are the run's. More blocks of one draw hold the fewer ones of the same.
+
+    Args:
+        data: The run's rows.
+        query: `n`, how many blocks; `draw`, which random ones.
+
+    Raises:
+        BadInput: A number of blocks that there are not, or in which a class is too rare.
+    """
+    every = np.unique(blocks(data.observed, data.train)[1])
+    n = whole(query.get("n", len(every)), "n", 1, len(every))
+    train = drawn(data, n, whole(query.get("draw", 0), "draw", 0, 1000))
+    transforms = ViewTransforms.at(
+        data.observed, data.transforms.names, train, data.settings.n_components
+    )
+    scores = [
+        main(data, data.test, *predicted(data, method, train, data.test, transforms))
+        for method in data.metadata["scarce"]
+    ]
+    return {"n": np.array([n]), "rows": np.array([len(train)]), "scores": np.array(scores)}
+
+
+def drawn(data: Prepared, n: int, draw: int) -> Int[np.ndarray, " m"]:
+    """The rows of some blocks, drawn at random until both classes are among them.
+
+    Raises:
+        BadInput: They never are.
+    """
+    name, block = blocks(data.observed, data.train)
+    every = np.unique(block)
+    for attempt in range(TRIES):
+        rng = np.random.default_rng([data.settings.seed, 55, draw, attempt])
+        train = data.train[np.isin(block, rng.permutation(every)[:n])]
+        if len(train) > MOST_ROWS:
+            train = np.sort(rng.permutation(train)[:MOST_ROWS])
+        if _enough(data, train):
+            return train
+    raise BadInput(
+        f"n: got {n}, and in so few {name} a class is too rare to learn from; ask for more."
+    )
+
+
+def _enough(data: Prepared, train: Int[np.ndarray, " m"]) -> bool:
+    if data.observed.task != "classification":
+        return len(train) >= 2
+    ones = int(data.observed.target[train].sum())
+    return min(ones, len(train) - ones) >= LEAST_OF_CLASS

@@ -1,0 +1,187 @@
+"""Settings of multiview: rows with several views (Kandemir & Hamprecht 2015)."""
+
+from __future__ import annotations
+
+import param
+
+from scant.errors import BadInput
+from scant.studies.auto import AUTO, AutoInteger
+from scant.studies.split import SplitSettings
+
+TASKS = ["auto", "classification", "regression", "survival"]
+MODELS = {
+    "dfgp": "DFGP",
+    "dfgp-wp": "DFGP-WP",
+    "sgp": "SGP",
+    "student-t": "Student-t",
+}
+BOUNDS = ["auto", "published", "closed", "stochastic"]
+LAYERED = ("dfgp", "dfgp-wp")
+MOST_PROCESS = 1200  # rows up to which a Student-t process, cubic in them, is compared
+PROCESS_STEPS = 20  # of L-BFGS, of one that is compared
+SHOWN = 300  # held-out rows of a snapshot
+
+
+class MultiviewSettings(SplitSettings):
+    "Settings of a fit to rows with several views (Kandemir & Hamprecht 2015)."
+
+    study = "multiview"
+    essential = ("task", "model", "views", "training_share", "n_inducing", "max_steps")
+
+    task = param.Selector(
+        default="auto",
+        objects=TASKS,
+        doc="Target: a class (column label), a value (y) or a survival time (time); auto: the "
+        "column that the table has.",
+    )
+    model = param.Selector(
+        default="dfgp",
+        objects=list(MODELS),
+        doc="dfgp, or a model to compare it with: dfgp-wp has a linear output kernel (a Wishart "
+        "process), sgp is one sparse GP on all features, student-t is a Student-t process.",
+    )
+    bound = param.Selector(
+        objects=BOUNDS,
+        doc="published: the inducing outputs of hidden neurons are points. closed: they are "
+        "uncertain, which gives a bound on the evidence. stochastic: each step samples the hidden"
+        " values; this bound also learns from censored times. auto: stochastic for survival, else"
+        " published.",
+    )
+    positive_class = param.String(
+        "",
+        doc="The positive class, or several classes, separated by commas, that count as one. "
+        "Empty: the rarer of two.",
+    )
+    views = param.String("", doc="Views to use, separated by commas. Empty: all.")
+    neurons = AutoInteger(
+        AUTO,
+        bounds=(0, 50),
+        doc="Number of hidden neurons, which take the views in turn; 0 and auto: one per view, "
+        "or 3 for a single view. 3 or more are the degrees of freedom of the Student-t "
+        "process.",
+    )
+    n_inducing = AutoInteger(
+        AUTO,
+        bounds=(0, 500),
+        label="Inducing points",
+        doc="Number of inducing points of each neuron; 0: 50 for classes, else 10 as published; "
+        "auto: by the training rows and the time budget.",
+    )
+    inducing_init = param.Selector(
+        objects=["auto", "learnt", "fixed"],
+        doc="Inducing inputs of hidden neurons. fixed: a random subset of the rows, as published. "
+        "learnt: optimized, which separates classes better and overfits values. auto: learnt for "
+        "classes.",
+    )
+    n_components = AutoInteger(
+        AUTO,
+        bounds=(0, 500),
+        label="Principal components",
+        doc="Number of principal components of each view, as in the publication for tissue; 0: all"
+        " features; auto: all, or of wide views as many as the training rows support.",
+    )
+    start_width = param.Number(
+        0.0,
+        bounds=(0.0, 100.0),
+        doc="Initial lengthscales of hidden neurons, in units of the typical distance between rows"
+        " of a view. Large values leave less uncertainty in a neuron, which is noise to the "
+        "output; 0: 4 for classes, else 1.",
+    )
+    ard = param.Boolean(True, doc="Learn one lengthscale per feature instead of one per view.")
+    log_target = param.Selector(
+        objects=["auto", "yes", "no"],
+        doc="Model the logarithm of 1 + y, for skewed values that are never negative; auto: "
+        "decided from the values. Survival times are always modeled as logarithms.",
+    )
+    training_share = param.Number(
+        0.8,
+        bounds=(0.0, 0.95),
+        doc="Share of rows in the training set: whole groups if the table has groups, whole "
+        "patients for survival. The others are held out. 0: as published (one group for classes, "
+        "half of the rows, a quarter of the patients).",
+    )
+    training_size = param.Integer(
+        0,
+        bounds=(0, 1_000_000),
+        doc="Scarcity: maximum number of training groups, patients or rows; 0: all. The held-out "
+        "rows stay the same.",
+    )
+    learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
+    rate_falls = param.Boolean(
+        True,
+        doc="Cosine decay of Adam's step size to a hundredth at the last step, where the run "
+        "converges; otherwise a constant rate, as published. Unused where L-BFGS takes over.",
+    )
+    adam_steps = param.Integer(
+        0,
+        bounds=(0, 100_000),
+        doc="Steps of Adam before L-BFGS, if the bound is not stochastic; 0: Adam only. L-BFGS "
+        "reaches a maximum and overfits values more easily.",
+    )
+    max_steps = AutoInteger(
+        AUTO,
+        bounds=(1, 100_000),
+        doc="Maximum number of steps; auto: 150, or 300 for survival, if the time budget allows.",
+    )
+    patience = param.Integer(
+        0,
+        bounds=(0, 100_000),
+        doc="Stop after this number of steps without a better bound; 0: never.",
+    )
+    stack = param.Boolean(
+        True,
+        doc="Average the predictions with those of an exact GP and of a linear model, weighted by "
+        "training rows that are left out in turn; where that gains nothing, predict without inputs."
+        " The rare class is named from the probability on that is best for F1. Not in the "
+        "publication.",
+    )
+    baselines = param.Boolean(
+        True, doc="Fit the other models to the same rows after the run, for comparison."
+    )
+    repeats = AutoInteger(
+        AUTO,
+        bounds=(1, 50),
+        doc="Number of random splits that compare all models after the run, including the run's "
+        "own split; auto: as many as the time budget allows, 5 at most.",
+    )
+    restarts = AutoInteger(
+        AUTO,
+        bounds=(1, 20),
+        doc="Number of fits from different starts; the best is kept. auto: one.",
+    )
+
+    def check(self) -> None:
+        if self.model == "student-t" and self.task == "classification":
+            raise BadInput(
+                "Setting 'model' is student-t, which predicts values but no classes; choose "
+                "another model or another task."
+            )
+        if self.bound in BOUNDS[2:] and self.model not in LAYERED:
+            raise BadInput(
+                f"Setting 'bound' is about networks of two layers, and {self.model} has one; "
+                "choose the bound auto, or the model dfgp or dfgp-wp."
+            )
+        if self.log_target == "yes" and self.task == "classification":
+            raise BadInput("Setting 'log_target' is about values, and classes have no logarithm.")
+        if self.n_inducing == 1:
+            raise BadInput(
+                "Setting 'n_inducing' is 1, and one point makes no function; set it to 2 or "
+                "more, or to 0 for what the task asks for."
+            )
+        if self.positive_class and self.task in ("regression", "survival"):
+            raise BadInput(
+                f"Setting 'positive_class' names a class, and the task is {self.task}; leave it "
+                "empty, or choose the task classification."
+            )
+
+
+# What demonstrations, quick looks and the publication's settings start from: sizes that hold.
+FIXED = {
+    "neurons": 0,
+    "n_inducing": 0,
+    "n_components": 0,
+    "max_steps": 150,
+    "repeats": 5,
+    "stack": False,
+    "restarts": 1,
+}

@@ -1,0 +1,218 @@
+"""Rows seen in many views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
+
+What the study adds to the models: which rows are learned from, views as they are or by principal
+components, one way of training for all models, survival of patients, other methods on the same
+rows and on further random splits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from scant.events import Report
+from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
+from scant.studies.auto import AUTO
+from scant.studies.multiview import splits as rows
+from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.models import rests
+from scant.studies.multiview.prepared import Prepared
+from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.settings import MultiviewSettings
+from scant.studies.multiview.stack import Stack
+from scant.studies.multiview.table import MultiviewData, of
+from scant.studies.predicted_table import by_levels
+from scant.studies.protocol import Tensors, required, roles
+from scant.studies.split import TEST, groups, marks
+from scant.studies.trained import TrainedStudy
+
+ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
+KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
+
+
+class Study(TrainedStudy):
+    """One model of one target on one table (see `scant.studies.protocol.Study` for how it is
+    driven)."""
+
+    settings: MultiviewSettings
+
+    def __init__(
+        self, settings: MultiviewSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        table = required("multiview", table)
+        group = groups(table, settings.split_by)
+        if settings.split_by and group is not None:
+            table = table.assign(group=group.astype(str))
+        whole = of(table, settings.task, settings.positive_class)
+        places = rows.known(whole)
+        marked = marks(table)[places]
+        observed = whole.take(places)
+        settings = rows.settled(settings, observed)
+        train, test = rows.split(settings, observed, marked=marked)
+        self.roles = roles(len(whole), train=places[train], test=places[test])
+        transforms = ViewTransforms.at(
+            observed, rows.views_of(settings, observed), train, settings.n_components
+        )
+        metadata = rows.metadata_of(settings, observed, train, test)
+        if (marked == TEST).any():
+            metadata["marked"] = True
+        self._set_data(
+            Prepared(settings, metadata, observed, train, test, places, transforms, device)
+        )
+        self.notes += rows.notes(settings, observed, train)
+
+    def _set_data(self, data: Prepared) -> None:
+        self._configure(data.settings, data.device)
+        self.data, self.metadata = data, data.metadata
+        self.stack: Stack | None = None
+        self.scheduled = rests(data.settings, data.settings.model)
+
+    # --- training -------------------------------------------------------------------------------
+
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
+        generator = restart_generator(self.settings.seed, restart)
+        self.learner = self.data.learner_of(
+            self.settings.model, self.data.train, self.data.transforms, generator
+        )
+        self.model, self.trainer = self.learner.model, self.learner.trainer
+        self.bound, self.n_rows = float("nan"), len(self.data.train)
+        if best is not None:
+            self._take(best)
+
+    def parameters(self) -> Tensors:
+        """The model's state, but for its rows: `start_restart` makes them anew from the table's."""
+        return {k: v for k, v in self.learner.state_dict().items() if k != ROWS}
+
+    def _take(self, parameters: Tensors) -> None:
+        own = {k: v for k, v in self.learner.state_dict().items() if k == ROWS}
+        self.learner.load_state_dict(own | parameters)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that a page shows of the model as it is (see the catalog)."""
+        shown = rows.shown(self.data.test)
+        hidden, hidden_std = self.present.hidden(self.data.observed.x[shown])
+        predicted, std, low, high = self.present.in_table_units(self.data.observed.x[shown])
+        return {
+            "shown": self.data.places[shown],
+            "hidden": hidden,
+            "hidden_std": hidden_std,
+            "influence": self.learner.influence().cpu().numpy(),
+            "predicted": predicted,
+            "predicted_std": std,
+            "predicted_low": low,
+            "predicted_high": high,
+            "truth": self.data.observed.target[shown],
+            **self.present.lives(),
+        }
+
+    @property
+    def present(self) -> FittedMultiview:
+        """The model at its present state, for what is made from it."""
+        return FittedMultiview(self.data, self.learner, self.stack)
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
+        from scant.studies.multiview.report import write_report
+
+        score = self._start_from_best(restarts)
+        note = ""
+        if self.settings.stack:
+            self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms)
+            note = self.stack.sentence()
+        report = write_report(self.present, self.snapshot(), score)
+        return replace(report, notes=(note, *report.notes)) if note else report
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.multiview.comparison import comparison
+
+        return comparison(self.present)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors = {f"model.{k}": v for k, v in self.parameters().items()}
+        tensors |= {f"looks.{k}": v for k, v in self.data.transforms.tensors().items()}
+        tensors |= {f"rows.{k}": torch.tensor(getattr(self.data.observed, k)) for k in KEPT}
+        own = {"learnt": self.data.train, "test": self.data.test, "places": self.data.places}
+        tensors |= {f"rows.{k}": torch.as_tensor(v) for k, v in own.items()}
+        names = {"patients": self.data.observed.patients, "groups": self.data.observed.groups}
+        stack = {"stack": self.stack.meta()} if self.stack else {}
+        return tensors, {"words": self.metadata, **names, **stack}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: MultiviewSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        metadata = meta["words"]
+        parts: dict[str, dict[str, torch.Tensor]] = {"model": {}, "looks": {}, "rows": {}}
+        for name, value in tensors.items():
+            room, _, own = name.partition(".")
+            parts[room][own] = value
+        kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
+        observed = MultiviewData(
+            task=metadata["task"],
+            names=metadata["views"],
+            features=metadata["features"],
+            classes=metadata["classes"],
+            patients=meta["patients"],
+            groups=meta["groups"],
+            **{k: kept[k] for k in KEPT},
+        )
+        settings = rows.settled(as_kept(settings, parts["model"]), observed)
+        transforms = ViewTransforms.from_tensors(metadata["looked"], parts["looks"])
+        train, test, places = kept["learnt"], kept["test"], kept["places"]
+        study._set_data(
+            Prepared(settings, metadata, observed, train, test, places, transforms, device)
+        )
+        study.start_restart(0, 0, parts["model"])
+        study.stack = Stack.read(study.data, meta.get("stack"))
+        return study
+
+    # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.data.observed.features)
+
+    @property
+    def together(self) -> str:
+        """A patient's rows are averaged."""
+        return "patient" if self.data.observed.task == "survival" else ""
+
+    @by_levels
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with predictions (see `explore.predictions`).
+
+        Raises:
+            BadInput: A column is absent that was learned from.
+        """
+        from scant.studies.multiview.explore import predictions
+
+        return predictions(self.present, table)
+
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
+        """Answers "views", "row", "patient" and "scarcity" (see the catalog)."""
+        from scant.studies.multiview.explore import answer
+
+        return answer(self.present, question, query)
+
+
+def as_kept(settings: MultiviewSettings, model: Tensors) -> MultiviewSettings:
+    """Settings with as many inducing points as a kept model has, where they left it open.
+
+    What is meant by leaving it open may change; a run that was kept stays what it was.
+    """
+    own = [v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))]
+    if settings.n_inducing not in (0, AUTO) or not own:
+        return settings
+    return type(settings)(**settings.values() | {"n_inducing": own[0]})

@@ -1,0 +1,341 @@
+"""Tables whose features come in views, of rows with a class, a value or a time of survival.
+
+A column `<view>.<feature>` belongs to a view, that is to one way of looking at the row: its
+colors, its texture, what it was a moment before. Columns without a dot are the view "features".
+What is learned is one of three: `label` (classes), `y` (a value), or `time` until death, with
+`event` 1 where the patient died then and 0 where only so much is known that he lived so long
+(censored); rows of one `patient` share their time. What a file may hold stands in `TABLE`, so that
+the common reader checks it cell by cell; `of` makes arrays of a table that was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from scant.errors import BadInput
+from scant.studies.split import SPLIT
+from scant.tables.as_finite import finite
+from scant.tables.column_matching import listed
+from scant.tables.levels import origin
+from scant.tables.schema import Column, RowNumbers, TableSchema
+
+ALONE = "features"  # the view of columns without a dot
+TARGETS = {"classification": "label", "regression": "y", "survival": "time"}
+
+_ALIVE = ("alive", "living", "0:living", "censored", "no", "false")
+_DEAD = ("dead", "deceased", "1:deceased", "died", "yes", "true")
+DIED = tuple((word, "0") for word in _ALIVE) + tuple((word, "1") for word in _DEAD)
+
+TABLE = TableSchema(
+    columns=(
+        Column(
+            "label",
+            "label",
+            required=False,
+            missing=True,
+            target=True,
+            minimum_levels=2,
+            doc="the class, where classes are learned",
+            aliases=("class", "category"),
+        ),
+        Column(
+            "y",
+            required=False,
+            missing=True,
+            target=True,
+            doc="the value, where values are learned",
+            aliases=("target", "value", "response"),
+        ),
+        Column(
+            "time",
+            required=False,
+            missing=True,
+            target=True,
+            positive=True,
+            doc="how long the patient is known to have lived, where survival is learned; any unit",
+            aliases=(
+                "survival",
+                "survival_time",
+                "survival_months",
+                "survival_days",
+                "os_time",
+                "follow_up",
+            ),
+        ),
+        Column(
+            "event",
+            "label",
+            required=False,
+            missing=True,
+            target=True,
+            beside="time",
+            levels=("0", "1"),
+            synonyms=DIED,
+            doc="1 where the patient died at that time, 0 where he was last seen alive (censored); "
+            "without this column all died",
+            aliases=("died", "dead", "death", "status", "os_event"),
+        ),
+        Column(
+            "patient",
+            "label",
+            required=False,
+            doc="whose row it is; predictions are averaged over a patient's rows",
+            aliases=("patient_id", "subject", "case"),
+        ),
+        Column(
+            "group",
+            "label",
+            required=False,
+            doc="rows that are held out together: an image sequence, a slide, a site",
+            aliases=("sequence", "slide", "site"),
+        ),
+        SPLIT,
+    ),
+    features=True,
+    one_target=True,
+    views=True,
+    minimum_rows=12,
+)
+
+
+@dataclass(frozen=True)
+class MultiviewData:
+    """Rows with features in views, as arrays in the order of the table's rows.
+
+    Attributes:
+        task: "classification", "regression" or "survival".
+        names: The views, in order of first appearance.
+        features: Columns, view by view.
+        view: Index into `names` of each of them.
+        x: Their values, in the table's units.
+        target: 1 for the class in question and 0 for another, the value, or the time; NaN where
+            the table does not say.
+        classes: What 0 and 1 are called; empty where no classes are learned.
+        event: False where a time is censored.
+        patient: Index into `patients`; each row is its own patient where nothing says otherwise.
+        patients: Names.
+        group: Index into `groups`, of rows that are held out together; a patient where survival is
+            learned, and else each row by itself where the table has no groups.
+        groups: Names.
+    """
+
+    task: str
+    names: list[str]
+    features: list[str]
+    view: Int[np.ndarray, " f"]
+    x: Float[np.ndarray, "n f"]
+    target: Float[np.ndarray, " n"]
+    classes: list[str]
+    event: Bool[np.ndarray, " n"]
+    patient: Int[np.ndarray, " n"]
+    patients: list[str]
+    group: Int[np.ndarray, " n"]
+    groups: list[str]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, rows: Int[np.ndarray, " m"]) -> MultiviewData:
+        """Some of the rows."""
+        return replace(
+            self,
+            x=self.x[rows],
+            target=self.target[rows],
+            event=self.event[rows],
+            patient=self.patient[rows],
+            group=self.group[rows],
+        )
+
+    def only(self, names: Sequence[str]) -> MultiviewData:
+        """The same rows seen through some of the views alone, in the table's order.
+
+        Raises:
+            BadInput: There is no such view, or none is named.
+        """
+        lost = [name for name in names if name not in self.names]
+        if lost or not names:
+            what = f"no view {lost[0]!r}" if lost else "nothing to look through"
+            raise BadInput(f"views: there is {what}; name some of {listed(self.names)}.")
+        kept = [name for name in self.names if name in set(names)]
+        own = np.isin(self.view, [self.names.index(name) for name in kept])
+        return replace(
+            self,
+            names=kept,
+            features=[f for f, stays in zip(self.features, own) if stays],
+            view=np.unique(self.view[own], return_inverse=True)[1],
+            x=self.x[:, own],
+        )
+
+
+def of(
+    frame: pd.DataFrame,
+    task: str = "auto",
+    positive: str = "",
+    *,
+    features: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    name: str = "the table",
+    rows: RowNumbers | None = None,
+) -> MultiviewData:
+    """The arrays of a table, such as `read_table(file, TABLE).frame`.
+
+    Args:
+        frame: Columns as in `TABLE`; all but the features may be absent where `features` are given.
+        task: What is learned; "auto": what the table has a column for.
+        positive: The class in question, or several with commas; "": the rarer of two.
+        features: The columns a model was trained on, for rows to predict. None: those of the table.
+        classes: What such a model calls its classes.
+        name: What messages call the table.
+        rows: The row of each line, for messages; counted from 0 where None.
+
+    Raises:
+        BadInput: A column is absent, targets are ambiguous, a cell is no finite number, or rows of
+            one patient have different times.
+    """
+    at = np.arange(len(frame)) if rows is None else np.asarray(rows)
+    chosen = _task(frame, task, name) if features is None else task
+    columns, names, view = _views(frame, features, name)
+    patient, patients = _names(frame, "patient")
+    group, groups = (patient, patients) if chosen == "survival" else _names(frame, "group")
+    if features is not None:
+        target, own = np.full(len(frame), np.nan), list(classes or [])
+    else:
+        target, own = _target(frame, chosen, positive, name)
+    made = MultiviewData(
+        task=chosen,
+        names=names,
+        features=columns,
+        view=view,
+        x=finite(frame, columns, name, at),
+        target=target,
+        classes=own,
+        event=_events(frame),
+        patient=patient,
+        patients=patients,
+        group=group,
+        groups=groups,
+    )
+    if chosen == "survival" and features is None:
+        _agree(made, name, at)
+    return made
+
+
+def _task(frame: pd.DataFrame, task: str, name: str) -> str:
+    """What is learned of a table."""
+    results = [
+        t for t, column in TARGETS.items() if column in frame and frame[column].notna().any()
+    ]
+    if task == "auto":
+        if len(results) == 1:
+            return results[0]
+        if not results:
+            raise BadInput(
+                f"{name} has none of the columns label, y and time with values; add the "
+                "target, or rename a column to it."
+            )
+        raise BadInput(
+            f"{name} has {' and '.join(TARGETS[t] for t in results)}; set 'task' to the kind of "
+            "target: classification (label), regression (y) or survival (time)."
+        )
+    if task not in results:
+        raise BadInput(
+            f"Setting 'task' is {task}, which learns a column {TARGETS[task]!r}, and {name} has "
+            "none with values; add it or choose another task."
+        )
+    return task
+
+
+def _views(
+    frame: pd.DataFrame, features: Sequence[str] | None, name: str
+) -> tuple[list[str], list[str], Int[np.ndarray, " f"]]:
+    """Columns view by view, names of the views, and the view of each column."""
+    own = {c.name for c in TABLE.columns}
+    columns = list(features or [c for c in map(str, frame.columns) if c not in own])
+    if not columns:
+        raise BadInput(f"{name} has no feature column; name some <view>.<feature>.")
+    pieces = [origin(c).partition(".") for c in columns]
+    before = [b for b, _, after in pieces if b and after]
+    # One column such as pm2.5 has a decimal point in its name, and is no view.
+    observed = [
+        b if b and after and not (after.isdigit() and before.count(b) == 1) else ALONE
+        for b, _, after in pieces
+    ]
+    names = list(dict.fromkeys(observed))
+    view = np.array([names.index(b) for b in observed], dtype=np.int64)
+    order = np.argsort(view, kind="stable")
+    return [columns[i] for i in order], names, view[order]
+
+
+def _target(
+    frame: pd.DataFrame, task: str, positive: str, name: str
+) -> tuple[Float[np.ndarray, " n"], list[str]]:
+    """What is learned as numbers, NaN where it is not known, and the names of two classes."""
+    if task != "classification":
+        values = frame[TARGETS[task]].to_numpy(dtype=np.float64, na_value=np.nan)
+        if task == "survival" and (values <= 0).any():
+            raise BadInput(f"{name}, column 'time': got {np.nanmin(values):g}; it is above zero.")
+        return values, []
+    labels = np.array([None if pd.isna(w) else str(w) for w in frame["label"]], dtype=object)
+    known = [w for w in labels if w is not None]
+    count = {w: known.count(w) for w in dict.fromkeys(known)}
+    if len(count) < 2:
+        raise BadInput(
+            f"{name}, column 'label': there is only one class, {next(iter(count), '')!r}; two are "
+            "needed."
+        )
+    wanted = [w.strip() for w in positive.split(",") if w.strip()]
+    lost = [w for w in wanted if w not in count]
+    if lost:
+        raise BadInput(
+            f"Setting 'positive_class' names {lost[0]!r}, and the classes are "
+            f"{listed(list(count))}."
+        )
+    if not wanted and len(count) > 2:
+        raise BadInput(
+            f"{name} has {len(count)} classes ({listed(list(count))}), and the model separates "
+            "two; name the positive one, or several with commas, in the setting 'positive_class'."
+        )
+    # Of two that are as frequent the second to appear is meant, as 1 comes after 0.
+    own = wanted or [min(reversed(list(count)), key=lambda w: count[w])]
+    others = [w for w in count if w not in own]
+    if not others:
+        raise BadInput("Setting 'positive_class' names all classes; leave at least one out.")
+    target = np.array([np.nan if w is None else float(w in own) for w in labels])
+    return target, [others[0] if len(others) == 1 else "others", " or ".join(own)]
+
+
+def _events(frame: pd.DataFrame) -> Bool[np.ndarray, " n"]:
+    if "event" not in frame:
+        return np.ones(len(frame), dtype=bool)
+    cells = ["1" if pd.isna(v) else str(v) for v in frame["event"]]
+    return np.array([word in ("1", "1.0", "True") for word in cells], dtype=bool)
+
+
+def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], list[str]]:
+    """Index into names, and the names; of a table without the column, the rows themselves."""
+    if column not in frame:
+        return np.arange(len(frame)), [str(i + 1) for i in range(len(frame))]
+    cells = [str(w) for w in frame[column]]
+    names = {word: i for i, word in enumerate(dict.fromkeys(cells))}
+    return np.array([names[word] for word in cells], dtype=np.int64), list(names)
+
+
+def _agree(observed: MultiviewData, name: str, at: np.ndarray) -> None:
+    """A patient has one time and one event."""
+    order = np.argsort(observed.patient, kind="stable")
+    for i, j in pairwise(order):
+        if observed.patient[i] != observed.patient[j]:
+            continue
+        same = np.array_equal(observed.target[[i]], observed.target[[j]], equal_nan=True)
+        if not same or observed.event[i] != observed.event[j]:
+            raise BadInput(
+                f"{name}, row {at[j]}: patient "
+                f"{observed.patients[observed.patient[i]]!r} has another time or event here than "
+                f"in row {at[i]}; a patient has one."
+            )

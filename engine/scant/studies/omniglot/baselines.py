@@ -1,0 +1,129 @@
+"""Other classifiers of the same rows: for honesty, one after the other and bounded in time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import pairwise_distances_argmin
+
+from scant.models.mogp_ar.training import MOGPARTrainer
+from scant.studies.omniglot import models
+from scant.studies.omniglot.fitted import FittedOmniglot
+from scant.studies.omniglot.models import SINGLE
+from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.settings import MODELS
+
+Chances = Float[np.ndarray, "n most"]
+MOST_NUMBERS = 3e8  # rows x features x classes, summed over outputs, that one takes in seconds
+LINEAR_STEPS = 100
+MOST_ROWS, MOST_OUTPUTS = 2000, 6  # up to which models of single outputs are trained as well
+SINGLE_STEPS = 250
+
+
+def compared(fitted: FittedOmniglot) -> Iterator[tuple[str, Chances | None, str]]:
+    """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
+    data = fitted.data
+    yield "nearest neighbor", nearest(data, data.train, data.test), ""
+    yield from members(fitted)
+    rows = len(data.train)
+    cost = sum(
+        float((data.observed.output[data.train] == d).sum()) * data.observed.x.shape[1] * size
+        for d, size in enumerate(data.sizes)
+    )
+    many = f"with {rows:,} rows of {int(data.sizes.sum()):,} classes it takes too long."
+    for name, small in (
+        ("logistic regression", cost <= MOST_NUMBERS),
+        *((MODELS[m], rows <= MOST_ROWS and len(data.sizes) <= MOST_OUTPUTS) for m in SINGLE),
+    ):
+        if name == MODELS[data.settings.model]:
+            continue
+        if not small:
+            yield name, None, f"{name} is left out of the comparison: {many}"
+        elif name == "logistic regression":
+            yield name, linear(data), ""
+        else:
+            yield name, single(data, next(m for m in SINGLE if MODELS[m] == name)), ""
+
+
+def members(fitted: FittedOmniglot) -> Iterator[tuple[str, Chances | None, str]]:
+    """What is averaged, each by itself: the model, and classifiers of strokes."""
+    data, stack = fitted.data, fitted.stack
+    if stack is None or data.drawings is None:
+        return
+    alone = replace(fitted, stack=None).ask(data.test).probability
+    yield f"{MODELS[data.settings.model]} alone", np.asarray(alone.cpu().numpy()), ""
+    output = data.observed.output[data.test]
+    for name in stack.members.drawn:
+        result = np.zeros((len(data.test), data.sizes.max()))
+        for d in np.unique(output):
+            at = np.flatnonzero(output == d)
+            own = stack.members.of_strokes(name, data.observed.x[data.test[at]], int(d))
+            result[at, : data.sizes[d]] = own
+        yield name, result, ""
+
+
+def single(data: Prepared, name: str) -> Chances:
+    """A model of each output alone, of the run's kernel, with steps enough to converge.
+
+    Args:
+        data: The run's rows.
+        name: "g-m" or "g-a".
+    """
+    s = data.settings
+    generator = torch.Generator().manual_seed(s.seed)
+    at = torch.as_tensor(data.train).to(data.device)
+    kernel = models.kernel_for(s, data.metadata["kernel"], data.x[at], data.image, single=True)
+    prepared, output, label = kernel.prepare(data.x[at]), data.output[at], data.label[at]
+    sizes = data.sizes.tolist()
+    model = models.build(s, name, kernel, prepared, output, sizes, generator)
+    trainer = MOGPARTrainer(
+        model,
+        prepared,
+        output,
+        label,
+        generator,
+        batch=s.batch_size,
+        sampled=s.sampled_classes,
+        rate=s.learning_rate,
+        horizon=SINGLE_STEPS,
+    )
+    for _ in range(SINGLE_STEPS):
+        if not math.isfinite(trainer.step()):
+            break
+    test = torch.as_tensor(data.test).to(data.device)
+    result = model.probabilities(kernel.prepare(data.x[test]), data.output[test])
+    return np.asarray(result.detach().cpu().numpy())
+
+
+def nearest(
+    data: Prepared, train: Int[np.ndarray, " m"], query: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "n most"]:
+    """Each row that is asked for has the class of the nearest learned one of its output."""
+    observed = data.observed
+    result = np.zeros((len(query), data.sizes.max()))
+    for d in np.unique(observed.output[query]):
+        mine, at = train[observed.output[train] == d], np.flatnonzero(observed.output[query] == d)
+        near = pairwise_distances_argmin(observed.x[query[at]], observed.x[mine])
+        result[at, observed.label[mine[near]]] = 1.0
+    return result
+
+
+def linear(data: Prepared) -> Chances:
+    """A multinomial logistic regression of each output, with the usual penalty (C = 1)."""
+    observed = data.observed
+    center, width = observed.x[data.train].mean(0), observed.x[data.train].std()
+    result = np.zeros((len(data.test), data.sizes.max()))
+    scale = width if data.image is not None else observed.x[data.train].std(0)
+    x = (observed.x - center) / np.where(scale > 1e-9, scale, 1.0)
+    for d in np.unique(observed.output[data.test]):
+        mine, query = (rows[observed.output[rows] == d] for rows in (data.train, data.test))
+        model = LogisticRegression(max_iter=LINEAR_STEPS).fit(x[mine], observed.label[mine])
+        at = np.flatnonzero(observed.output[data.test] == d)
+        result[np.ix_(at, model.classes_)] = model.predict_proba(x[query])
+    return result

@@ -1,0 +1,289 @@
+"""Preprocessing of omniglot tables: resized images, training rows, shown classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from scant.errors import BadInput
+from scant.studies.auto import AUTO, Choice, Choices
+from scant.studies.omniglot.settings import SHOWN, OmniglotSettings
+from scant.studies.omniglot.table import Characters, area, side
+from scant.studies.split import EVERYTHING, TEST, divide
+from scant.tables.column_matching import listed
+
+EXAMPLES = 12  # held-out images that a snapshot shows
+AT_ONCE = 150  # held-out rows that it predicts
+INK = 0.2  # share of a pixel from which on it is black: strokes neither break nor run together
+FAINT = 0.02  # share up to which a pixel is paper
+MOST_GREY = 0.25  # share of the inked pixels that strokes have gray, at their edges
+SHADES = 255  # of a pixel: images are kept as whole parts of this
+
+
+def chosen(s: OmniglotSettings, observed: Characters) -> tuple[Characters, Int[np.ndarray, " m"]]:
+    """The outputs and classes that settings leave, and which rows they have.
+
+    Rows without a label are left out.
+
+    Raises:
+        BadInput: An output is left with one class.
+    """
+    kept = observed.label >= 0
+    if s.n_classes:
+        kept &= observed.label < s.n_classes
+    if s.n_outputs:
+        kept &= observed.output < s.n_outputs
+    places = np.flatnonzero(kept)
+    classes = [names[: s.n_classes or None] for names in observed.classes]
+    outputs = observed.outputs[: s.n_outputs or None]
+    lonely = [d for d in range(len(outputs)) if len(classes[d]) < 2]
+    if lonely:
+        name, own = outputs[lonely[0]], classes[lonely[0]]
+        raise BadInput(
+            f"Output {name!r} has only one class ({listed(own)}), and two are needed; add "
+            "rows of another, or leave the output out."
+        )
+    result = replace(observed.take(places), outputs=outputs, classes=classes[: len(outputs)])
+    return result, places
+
+
+def shape(s: OmniglotSettings, observed: Characters) -> tuple[int, int] | None:
+    """Height and width of the table's images; None where its columns are no pixels.
+
+    Raises:
+        BadInput: Patches are asked for and there are no pixels, or they fill no image.
+    """
+    if observed.pixels and s.kernel != "rbf-ard":
+        return side(len(observed.features), s.width, s.height)
+    if s.kernel == "patch":
+        raise BadInput(
+            "The kernel 'patch' cuts images to pieces, and this table has no pixels p0, p1, …; "
+            "choose rbf-ard, or auto."
+        )
+    root = round(len(observed.features) ** 0.5)
+    if observed.pixels and (s.width or s.height or root * root == len(observed.features)):
+        return side(len(observed.features), s.width, s.height)
+    return None
+
+
+def model_inputs(
+    s: OmniglotSettings, x: Float[np.ndarray, "n v"], image: tuple[int, int] | None
+) -> tuple[Float[np.ndarray, "n e"], tuple[int, int] | None]:
+    """Features as they are, or images of at most `size` pixels a side, in whole shades.
+
+    Args:
+        s: Settings: `size`, and whether pixels are black and white.
+        x: Rows of the table.
+        image: Height and width of its images; None: there are none.
+
+    Returns:
+        Features, and the images' height and width.
+    """
+    if image is None:
+        return x, None
+    small = area(x.reshape(-1, *image), s.size)
+    return shaded(s, small.reshape(len(x), -1)), (small.shape[1], small.shape[2])
+
+
+def settled(s: OmniglotSettings, observed: Characters) -> tuple[OmniglotSettings, Choices]:
+    """The settings with the kind of pixels that the table's own are, and what was chosen.
+
+    Gray patches do not recur as those of ink and paper do, and take ten times as long: whole images
+    are compared then.
+    """
+    if s.pixels != AUTO or not observed.pixels:
+        return s, {}
+    ink = observed.x[observed.x > FAINT] if observed.pixels else np.empty(0)
+    between = ((ink > INK) & (ink < 1 - INK)).mean() if len(ink) else 0.0
+    grey, why = between > MOST_GREY, f"{between:.0%} of the inked pixels are gray"
+    found = {"pixels": Choice("grey" if grey else "black and white", why)}
+    if grey and s.kernel == AUTO:
+        found["kernel"] = Choice("rbf-ard", why)
+    return type(s)(**s.values() | {name: c.value for name, c in found.items()}), found
+
+
+def shaded(s: OmniglotSettings, pixels: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Pixels in whole parts of `SHADES`, or ink and paper alone."""
+    if s.pixels == "black and white":
+        return (pixels > INK).astype(np.float64)
+    return np.asarray(np.round(np.clip(pixels, 0.0, 1.0) * SHADES) / SHADES)
+
+
+def split(
+    s: OmniglotSettings,
+    observed: Characters,
+    marked: np.ndarray,
+    group: Int[np.ndarray, " n"] | None = None,
+) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+    """Which rows are learned from, and which held out; each class has its share of both.
+
+    The held-out rows are the same whatever `shots` is, and fewer shots are among more.
+
+    Args:
+        s: Settings.
+        observed: The table.
+        marked: What its rows are marked for (`scant.studies.split.marks`).
+        group: Of each row, where groups are held out whole, whatever their classes.
+
+    Raises:
+        BadInput: A class without a row to learn from.
+    """
+    train, test = np.zeros(len(observed), dtype=bool), np.asarray(marked == TEST, dtype=bool)
+    if group is not None and not test.any():
+        wanted = round(s.test_share * len(observed))
+        test[divide(len(observed), s.seed, test=wanted, group=group).test] = True
+    fixed, everything = bool(test.any()), s.refit == EVERYTHING
+    order = np.argsort(observed.number, kind="stable")
+    counts = np.bincount(observed.number, minlength=sum(len(names) for names in observed.classes))
+    for number, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
+        mixed = np.random.default_rng([s.seed, 11, number]).permutation(rows)
+        held = min(len(rows) - 1, max(1, round(s.test_share * len(rows)))) if s.test_share else 0
+        if not fixed:
+            test[mixed[: max(held, 0)]] = True
+        train[mixed if everything else mixed[~test[mixed]][: s.shots or None]] = True
+    bare = np.flatnonzero(np.bincount(observed.number[train], minlength=len(counts)) == 0)
+    if len(bare):
+        raise BadInput(
+            f"Class {name_of(observed, int(bare[0]))} has no row to learn from; add some."
+        )
+    return train, test
+
+
+def few(
+    s: OmniglotSettings, observed: Characters, test: Int[np.ndarray, " t"], k: int
+) -> Int[np.ndarray, " m"]:
+    """k examples of each class of the rows that are not held out; all where a class has fewer."""
+    free = np.setdiff1d(np.arange(len(observed)), test)
+    mixed = np.random.default_rng([s.seed, 12]).permutation(free)
+    order = mixed[np.argsort(observed.number[mixed], kind="stable")]
+    counts = np.bincount(observed.number[order])
+    within = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[within < k])
+
+
+def name_of(observed: Characters, number: int) -> str:
+    """A class by its number over all outputs, as `output/label`."""
+    d = int(np.searchsorted(observed.offset, number, side="right")) - 1
+    return f"{observed.outputs[d]}/{observed.classes[d][number - observed.offset[d]]}"
+
+
+def shown(observed: Characters) -> Int[np.ndarray, " c"]:
+    """Numbers of the classes that travel to the page: whole outputs first, `SHOWN` at most."""
+    return np.arange(min(SHOWN, sum(len(names) for names in observed.classes)))
+
+
+def some(
+    rows: Int[np.ndarray, " n"], output: Int[np.ndarray, " n"], most: int
+) -> Int[np.ndarray, " m"]:
+    """At most so many of the rows, as many of each output as can be, evenly spread."""
+    if len(rows) <= most:
+        return rows
+    owners = np.unique(output)
+    each = max(1, most // len(owners))
+    picks = []
+    for d in owners[: most // each]:
+        mine = rows[output == d]
+        picks.append(mine[np.unique(np.linspace(0, len(mine) - 1, each).astype(int))])
+    return np.concatenate(picks)
+
+
+def accuracy(
+    observed: Characters, which: Int[np.ndarray, " n"], p: Float[np.ndarray, "n c"]
+) -> Float[np.ndarray, " d"]:
+    """Recall of some rows by output, by the probabilities of their classes; NaN without rows."""
+    right = p.argmax(1) == observed.label[which] if len(which) else np.zeros(0)
+    owner, d = observed.output[which], len(observed.outputs)
+    count = np.bincount(owner, minlength=d)
+    return np.where(count > 0, np.bincount(owner, right, d) / np.maximum(count, 1), np.nan)
+
+
+def examples(
+    observed: Characters,
+    image: tuple[int, int] | None,
+    which: Int[np.ndarray, " n"],
+    p: Float[np.ndarray, "n c"],
+) -> dict[str, np.ndarray]:
+    """A few of the rows as images, with what they are taken for."""
+    place = some(np.arange(len(which)), observed.output[which], EXAMPLES)
+    best = p[place].argmax(1) if len(place) else place
+    chosen, shape = which[place], image or (0, 0)
+    images = observed.x[chosen] if image is not None else np.empty((len(chosen), 0))
+    return {
+        "examples": images.reshape(len(chosen), *shape),
+        "examples_true": observed.number[chosen],
+        "examples_predicted": observed.offset[observed.output[chosen]] + best,
+        "examples_p": p[place, best],
+    }
+
+
+def metadata_of(
+    s: OmniglotSettings,
+    observed: Characters,
+    image: tuple[int, int] | None,
+    train: Bool[np.ndarray, " n"],
+    test: Bool[np.ndarray, " n"],
+) -> dict[str, Any]:
+    """What labels the arrays on a page (`events.Started`)."""
+    offset = observed.offset
+    owner = np.repeat(np.arange(len(observed.outputs)), [len(names) for names in observed.classes])
+    return {
+        "outputs": list(observed.outputs),
+        "classes": [list(names) for names in observed.classes],
+        "features": list(observed.features) if image is None else [],
+        "shown": [
+            [observed.outputs[owner[c]], observed.classes[owner[c]][c - offset[owner[c]]]]
+            for c in shown(observed).tolist()
+        ],
+        "size": list(image or ()),
+        "kernel": kernel_of(s, image),
+        "shots_most": int(np.bincount(observed.number[~test]).max()),
+        "rows": {"training": int(train.sum()), "test": int(test.sum())},
+    }
+
+
+def kernel_of(s: OmniglotSettings, image: tuple[int, int] | None) -> str:
+    """The kernel that "auto" comes to."""
+    if s.kernel != "auto":
+        return str(s.kernel)
+    return "rbf-ard" if image is None else "patch"
+
+
+def notes(
+    observed: Characters,
+    drawn: tuple[int, int] | None,
+    image: tuple[int, int] | None,
+    test: Bool[np.ndarray, " n"],
+) -> list[str]:
+    """What a person should know of how the table was taken.
+
+    Args:
+        observed: As learned.
+        drawn: Height and width of the table's images.
+        image: The same as learned.
+        test: Rows held out.
+    """
+    messages = []
+    if drawn is not None and image is not None and drawn != image:
+        messages.append(
+            f"Images of {drawn[1]} x {drawn[0]} pixels were brought to {image[1]} x {image[0]} by "
+            "averages over area."
+        )
+    if image is not None and observed.x.mean() > 0.5:
+        messages.append(
+            "Most pixels are nearer 1 than 0, and 1 is ink here: were light and dark exchanged?"
+        )
+    few = np.bincount(observed.number)
+    if (few == 1).any():
+        messages.append(
+            f"{int((few == 1).sum()):,} classes have a single row, a training row: nothing "
+            "of them is held out."
+        )
+    if not test.any():
+        messages.append(
+            "No row is held out, so there is nothing to score; give classes two rows or more, and "
+            "'test_share' above 0."
+        )
+    return messages

@@ -1,0 +1,156 @@
+"""The figures an omniglot run ends with: ours, and other classifiers on the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from sklearn.metrics import precision_recall_fscore_support
+
+from scant import metrics
+from scant.data_sources.omniglot import PUBLISHED
+from scant.events import Metric, Report
+from scant.studies.omniglot import baselines
+from scant.studies.omniglot import preprocessing as rows
+from scant.studies.omniglot.fitted import FittedOmniglot
+from scant.studies.omniglot.prepared import Prepared
+
+Chances = Float[np.ndarray, "n most"]
+BOUND = "bound (nats a row)"
+RIVALS = 20_000_000  # of rows times classes that compete at once
+# Recall of one alphabet by 5-fold cross-validation, at 20 x 20 pixels (Ma 2023, section 4.3).
+THEIRS = {
+    ("Blackfoot", "MOGPs-AR (published)"): 0.468,
+    ("Blackfoot", "MOCGPs-AR (published)"): 0.714,
+    ("Blackfoot", "G-M with patches (published)"): 0.5858,
+}
+
+
+def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score: float) -> Report:
+    """Metrics of the held-out rows, arrays for the page, and the other classifiers.
+
+    Args:
+        fitted: The model, its training ended.
+        snapshot: What a page shows of it.
+        score: What training came to, in nats a row.
+    """
+    data = fitted.data
+    test = data.test
+    prediction = fitted.ask(test)
+    p = _array(prediction.probability)
+    metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
+    others, compared, message = [], [], []
+    if data.settings.baselines and len(test):
+        for name, chances, note in baselines.compared(fitted):
+            message += [note] if note else []
+            if chances is None:
+                continue
+            others += scores(data, chances, name, "baseline")
+            compared.append(rows.accuracy(data.observed, test, chances))
+    arrays = {
+        **snapshot,
+        "accuracy": rows.accuracy(data.observed, test, p),
+        **rows_of(data, p),
+        "test_entropy": _array(prediction.entropy),
+        "test_information": _array(prediction.information),
+        "confusion": confusion(data, p),
+        "confusion_across": across(fitted),
+        "compare_accuracy": np.array(compared).reshape(len(compared), len(data.sizes)),
+    }
+    return Report((*metrics, *others, *published(data, p)), arrays, tuple(message))
+
+
+def scores(data: Prepared, p: Chances, method: str, source: str) -> list[Metric]:
+    """Weighted recall, precision and F1 (3.36-3.41), mean log probability, calibration.
+
+    A classifier that is only ever certain (nearest neighbor) has no score of its probabilities.
+    """
+    observed, test = data.observed, data.test
+    if not len(test):
+        return []
+    best = observed.offset[observed.output[test]] + p.argmax(1)
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        observed.number[test], best, average="weighted", zero_division=0.0
+    )
+    values = {"recall": recall, "precision": precision, "F1": f1}
+    sure, true = p.max(1), p[np.arange(len(p)), observed.label[test]]
+    if (sure < 1.0).any():
+        right = (best == observed.number[test]).astype(float)
+        values["mean log probability (nats)"] = np.log(np.maximum(true, 1e-300)).mean()
+        values["ECE"] = metrics.expected_calibration_error(sure, right)
+    return [Metric(method, name, float(value), source=source) for name, value in values.items()]
+
+
+def rows_of(data: Prepared, p: Chances) -> dict[str, np.ndarray]:
+    """The held-out rows, one by one and by bins of confidence."""
+    observed, test = data.observed, data.test
+    label, sure = observed.label[test], p.max(1, initial=0.0)
+    best = p.argmax(1) if len(test) else label
+    right = (best == label).astype(float)
+    return {
+        "test_row": data.places[test],
+        "test_class": observed.number[test],
+        "test_predicted": observed.offset[observed.output[test]] + best,
+        "test_p": p[np.arange(len(p)), label],
+        "test_confidence": sure,
+        "test_right": right,
+        "test_output": observed.output[test],
+        "reliability": metrics.reliability(sure, right),
+    }
+
+
+def confusion(data: Prepared, p: Chances) -> Float[np.ndarray, "c c"]:
+    """Of each shown class's held-out rows, the share taken for each class of its output."""
+    observed, shown, test = data.observed, rows.shown(data.observed), data.test
+    owner = np.repeat(np.arange(len(data.sizes)), data.sizes)[: len(shown)]
+    result = np.full((len(shown), len(shown)), np.nan)
+    result[owner[:, None] == owner] = 0.0
+    true = observed.number[test]
+    best = observed.offset[observed.output[test]] + (p.argmax(1) if len(test) else 0)
+    count = np.bincount(true, minlength=data.sizes.sum())
+    kept = (true < len(shown)) & (best < len(shown))
+    np.add.at(result, (true[kept], best[kept]), 1.0 / count[true[kept]])
+    return result
+
+
+def across(fitted: FittedOmniglot) -> Float[np.ndarray, "d d"]:
+    """Of each output's held-out rows, the outputs whose class has the largest mean of all.
+
+    The model is trained to tell the classes of one output apart, and no constant holds outputs
+    against one another: an exploration, not a measure of what was trained.
+    """
+    data = fitted.data
+    d, test = len(data.sizes), data.test
+    owner = torch.arange(d).repeat_interleave(torch.as_tensor(data.sizes)).numpy()
+    result = np.zeros((d, d))
+    step = max(1, RIVALS // int(data.sizes.sum()))
+    for begin in range(0, len(test), step):
+        which = test[begin : begin + step]
+        best = fitted.means(which).argmax(1)
+        np.add.at(result, (data.observed.output[which], owner[best]), 1.0)
+    count = result.sum(1, keepdims=True)
+    return np.where(count > 0, result / np.maximum(count, 1), np.nan)
+
+
+def published(data: Prepared, p: Chances) -> list[Metric]:
+    """The publication's figures, where the rows are the publication's."""
+    s, observed = data.settings, data.observed
+    whole = not s.shots and not s.n_classes and data.sizes.tolist() == [14, 14]
+    if set(observed.outputs) != set(PUBLISHED) or not whole:
+        return []
+    own = dict(zip(observed.outputs, rows.accuracy(observed, data.test, p)))
+    mine = [
+        Metric("this run", f"recall of {name.split('_')[0]}", float(value))
+        for name, value in own.items()
+    ]
+    theirs = [
+        Metric(method, f"recall of {alphabet}", value, source="published")
+        for (alphabet, method), value in THEIRS.items()
+    ]
+    return [*mine, *theirs]
+
+
+def _array(values: torch.Tensor) -> Any:
+    return values.detach().cpu().numpy()

@@ -1,0 +1,238 @@
+"""Tables of outputs that have classes of their own: alphabets of characters, floors of buildings.
+
+A row is one thing to classify: its `output`, its `label` (a class that belongs to its output, so
+that "a" of two alphabets are two classes) and numbers. Columns `p0, p1, …` are pixels of an image,
+row by row, 1 ink and 0 paper; where they are, further columns are no features. What a file may hold
+stands in `TABLE`, so that the common reader checks it cell by cell; `of` makes arrays of a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from scant.errors import BadInput
+from scant.studies.split import COLUMNS
+from scant.tables.as_finite import finite
+from scant.tables.column_matching import listed
+from scant.tables.schema import Column, RowNumbers, TableSchema
+
+UNKNOWN = -1  # the label of a row that is to be predicted
+MOST_FEATURES = 4096  # that are no pixels
+_PIXEL = re.compile(r"p(\d+)")
+
+TABLE = TableSchema(
+    columns=(
+        Column(
+            "output",
+            "label",
+            required=False,
+            default="all",
+            doc="what has classes of its own: an alphabet, a building",
+            aliases=("alphabet", "building", "script", "task"),
+        ),
+        Column(
+            "label",
+            "label",
+            target=True,
+            minimum_levels=2,
+            doc="the class within the output: a character, a floor",
+            aliases=("class", "character", "letter", "category", "floor"),
+        ),
+        *COLUMNS,
+    ),
+    features=True,
+    images=True,
+    minimum_rows=4,
+)
+
+
+@dataclass(frozen=True)
+class Characters:
+    """Rows to classify, as arrays in the order of the table's rows.
+
+    Attributes:
+        outputs: Names, in order of first appearance.
+        classes: Names of each output's classes, in order of first appearance.
+        output: Index into `outputs`.
+        label: Index into `classes[output]`; `UNKNOWN` where the table does not say.
+        x: Features, or pixels row by row.
+        features: Their columns.
+    """
+
+    outputs: list[str]
+    classes: list[list[str]]
+    output: Int[np.ndarray, " n"]
+    label: Int[np.ndarray, " n"]
+    x: Float[np.ndarray, "n v"]
+    features: list[str]
+
+    def __len__(self) -> int:
+        return len(self.output)
+
+    @property
+    def offset(self) -> Int[np.ndarray, " d"]:
+        """The number of each output's first class, where all classes are counted through."""
+        return np.cumsum([0, *(len(names) for names in self.classes)])[:-1]
+
+    @property
+    def number(self) -> Int[np.ndarray, " n"]:
+        """Each row's class, counted through all outputs; `UNKNOWN` where its label is."""
+        return np.where(self.label < 0, UNKNOWN, self.offset[self.output] + self.label)
+
+    @property
+    def pixels(self) -> bool:
+        """Whether the features are the pixels of images."""
+        return bool(self.features) and all(_PIXEL.fullmatch(f) for f in self.features)
+
+    def take(self, rows: Int[np.ndarray, " m"]) -> Characters:
+        """Some of the rows."""
+        return replace(self, output=self.output[rows], label=self.label[rows], x=self.x[rows])
+
+    def frame(self) -> pd.DataFrame:
+        """The table; `of` gives the arrays back. Unknown labels are empty cells."""
+        own = [
+            None if label < 0 else self.classes[d][label]
+            for d, label in zip(self.output, self.label)
+        ]
+        named = {"output": [self.outputs[d] for d in self.output], "label": own}
+        pixels = pd.DataFrame(self.x, columns=self.features)
+        return pd.concat([pd.DataFrame(named, dtype=object), pixels], axis=1)
+
+
+def of(
+    frame: pd.DataFrame,
+    outputs: Sequence[str] | None = None,
+    classes: Sequence[Sequence[str]] | None = None,
+    features: Sequence[str] | None = None,
+    *,
+    name: str = "the table",
+    rows: RowNumbers | None = None,
+) -> Characters:
+    """The arrays of a table, such as `read_table(file, TABLE).frame`.
+
+    Args:
+        frame: Columns as in `TABLE`; `label` may be absent.
+        outputs: The outputs a model was trained on. None: those of the table.
+        classes: The classes of each of them; others in the table are `UNKNOWN`. None: the table's.
+        features: The columns to take. None: the pixels, or every column that the schema leaves.
+        name: What messages call the table.
+        rows: The row of each line, for messages; counted from 0 where None.
+
+    Raises:
+        BadInput: A column is absent, an output was not trained on, pixels have a gap, a cell is no
+            finite number.
+    """
+    at = np.arange(len(frame)) if rows is None else np.asarray(rows)
+    if "output" not in frame:
+        raise BadInput(f"{name} has no column 'output'; a row is an output, a label, features.")
+    names = [str(w) for w in frame["output"]]
+    known = list(dict.fromkeys(names if outputs is None else outputs))
+    place = {word: d for d, word in enumerate(known)}
+    lost = next((i for i, word in enumerate(names) if word not in place), None)
+    if lost is not None:
+        raise BadInput(
+            f"{name}, column 'output', row {at[lost]}: {names[lost]!r} was not trained on; the "
+            f"outputs are {listed(known)}."
+        )
+    output = np.array([place[word] for word in names], dtype=np.int64)
+    own, label = _labels(frame, output, len(known), classes)
+    columns = columns_of(frame, name) if features is None else list(features)
+    return Characters(known, own, output, label, finite(frame, columns, name, at), columns)
+
+
+def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
+    """The columns that are learned from: pixels in their order, or else all that are numbers.
+
+    Raises:
+        BadInput: There are none, a pixel is missing between two, or there are too many.
+    """
+    kept = ("output", "label", *(c.name for c in COLUMNS), "predicted", "probability")
+    others = [c for c in map(str, frame.columns) if c not in kept]
+    pixels = {int(match[1]): c for c in others if (match := _PIXEL.fullmatch(c))}
+    if len(pixels) > 3 and 2 * len(pixels) > len(others):
+        gap = next((i for i in range(max(pixels) + 1) if i not in pixels), None)
+        if gap is not None:
+            raise BadInput(
+                f"{name} has pixels up to 'p{max(pixels)}' but no column 'p{gap}'; number them "
+                "from p0 without a gap."
+            )
+        return [pixels[i] for i in range(len(pixels))]
+    numbers = [c for c in others if pd.api.types.is_numeric_dtype(frame[c])]
+    if not 1 <= len(numbers) <= MOST_FEATURES:
+        raise BadInput(
+            f"{name} has {len(numbers):,} columns of numbers, and 1 to {MOST_FEATURES:,} can be "
+            "features; only pixels (p0, p1, …) may be more."
+        )
+    return numbers
+
+
+def side(count: int, width: int = 0, height: int = 0) -> tuple[int, int]:
+    """Height and width of images of so many pixels.
+
+    Args:
+        count: Columns p0, p1, ….
+        width: As a setting says; 0: follows from the other one, or from a square.
+        height: Likewise.
+
+    Raises:
+        BadInput: They do not fit the number of pixels.
+    """
+    if not width and not height:
+        root = round(count**0.5)
+        if root * root != count:
+            raise BadInput(
+                f"{count:,} pixels are no square image; set 'width' and 'height' to what they are."
+            )
+        return root, root
+    wide, high = width or count // height, height or count // width
+    if wide * high != count:
+        raise BadInput(
+            f"Settings 'width' = {width} and 'height' = {height} do not fit {count:,} pixels; "
+            "their product must be that number."
+        )
+    return high, wide
+
+
+def area(images: Float[np.ndarray, "n h w"], size: int) -> Float[np.ndarray, "n s t"]:
+    """Images brought to at most size x size pixels, each the average of the area it covers.
+
+    Unlike sampling every few pixels it breaks no stroke; a side that is short enough stays.
+    """
+    high, wide = images.shape[1:]
+    down, across = (_averaging(n, min(n, size)) for n in (high, wide))
+    return np.asarray(down @ images @ across.T, dtype=np.float64)
+
+
+def _averaging(long: int, short: int) -> Float[np.ndarray, "s n"]:
+    """The matrix that averages `long` pixels to `short` ones, by the lengths they share."""
+    edges = np.linspace(0, long, short + 1)
+    left, right = edges[:-1, None], edges[1:, None]
+    at = np.arange(long)
+    shared = np.clip(np.minimum(right, at + 1) - np.maximum(left, at), 0, None)
+    return np.asarray(shared / shared.sum(1, keepdims=True))
+
+
+def _labels(
+    frame: pd.DataFrame,
+    output: Int[np.ndarray, " n"],
+    count: int,
+    classes: Sequence[Sequence[str]] | None,
+) -> tuple[list[list[str]], Int[np.ndarray, " n"]]:
+    """Names of each output's classes, and each row's index among them."""
+    given = frame["label"] if "label" in frame else pd.Series([None] * len(frame), dtype=object)
+    labels = [None if pd.isna(w) else str(w) for w in given]
+    results: list[dict[str, int]] = [{} for _ in range(count)]
+    if classes is not None:
+        results = [{word: i for i, word in enumerate(names)} for names in classes]
+    else:
+        for d, word in zip(output, labels):
+            if word is not None:
+                results[d].setdefault(word, len(results[d]))
+    label = [UNKNOWN if w is None else results[d].get(w, UNKNOWN) for d, w in zip(output, labels)]
+    return [list(names) for names in results], np.array(label, dtype=np.int64)

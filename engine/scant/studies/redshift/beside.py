@@ -1,0 +1,172 @@
+"""Rivals beside a redshift fit: on the same held-out rows, whole and with bands missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from scant import metrics
+from scant.density_scores import Scores, pit_ks
+from scant.rivals.by_part import everywhere, part, some
+from scant.rivals.comparison import Prediction, gaussian
+from scant.rivals.knocked_out import NAMES, Blocks, ask, methods, without
+from scant.studies.redshift.capacity import RIVAL_ROWS
+from scant.studies.redshift.fitted import FittedGPz, Judged
+from scant.studies.redshift.preprocessing import Features
+from scant.verdict import Part
+
+MISSING_ROWS = 500  # test rows from which bands are removed
+PAIRS = 20_000  # of basis functions, in all models: a pattern of missing bands takes so long
+PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
+Rows = Float[ndarray, " n"]
+Answers = Mapping[str, Prediction]  # by method
+
+
+class Beside(NamedTuple):
+    """What all methods say.
+
+    Attributes:
+        whole: Rivals, of all held-out rows as they are.
+        missing: Scores with so many bands missing, as the catalog's `missing` has them.
+        scores: This model's other scores, as its `missing_scores` has them.
+        parts: Who is ahead, part by part.
+        notes: On rivals that failed.
+    """
+
+    whole: Answers
+    missing: Float[ndarray, "13 k"]
+    scores: Float[ndarray, "7 k"]
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...]
+
+
+def beside(fitted: FittedGPz, learn: pd.DataFrame, judged: Judged) -> Beside:
+    """Fit the rivals and score all methods (Figs. 6.17-6.18 of Almosallam 2017).
+
+    Bands that a row may lack are removed at random from each, with their errors. Rivals have
+    learned from copies that lack bands, too (`scant.rivals.knocked_out`).
+
+    Args:
+        fitted: This run's model.
+        learn: Training and validation rows, of which rivals learn from the first `RIVAL_ROWS`.
+        judged: What the model says of the held-out rows.
+    """
+    held, bands = fitted.held, fitted.features.optional
+    table = held.iloc[:MISSING_ROWS].reset_index(drop=True)
+    generator = np.random.default_rng(fitted.settings.seed)
+    patterns = patterns_of(fitted)
+    counts = range(min(5, max(len(bands), 1)))
+    hidden = [hide(generator, len(table), len(bands), count, patterns) for count in counts]
+    blocks, measured = blocks_of(fitted.features), table_of(fitted.features, table)
+    queries = [table_of(fitted.features, held), *(without(measured, blocks, h) for h in hidden[1:])]
+    answers, notes = rivals(fitted, learn, blocks, queries, judged.y)
+    whole = {name: each[0] for name, each in answers.items()}
+    parts = everywhere(judged.y, own_answer(judged), whole, fitted.settings.target)
+    results, others = [], []
+    for count, off in zip(counts, hidden):
+        less = table.copy()
+        less[bands] = less[bands].mask(off)
+        for band, gone in zip(bands, off.T):
+            if f"{band}_lim" in less:  # not observed, not even down to a limit
+                less[f"{band}_lim"] = less[f"{band}_lim"].mask(gone)
+        mine = fitted.judge(less)
+        theirs = {n: some(each[count], slice(len(table))) for n, each in answers.items()}
+        results.append([count, *row_of(mine, theirs)])
+        error = metrics.normalized_error(mine.y, mine.told.mean.numpy())
+        point = metrics.sigma_mad(error), metrics.far_share(error, 0.15)
+        others.append([count, *point, *summary(mine.density, mine.pit, mine.scores)])
+        if count:
+            at = Part("missing", start=count, stop=count, rows=len(table))
+            parts += part(at, mine.y, own_answer(mine), theirs)
+    return Beside(whole, np.array(results).T, np.array(others).T, tuple(parts), notes)
+
+
+def rivals(
+    fitted: FittedGPz,
+    learn: pd.DataFrame,
+    blocks: Blocks,
+    queries: list[Float[ndarray, "_ d"]],
+    y: Rows,
+) -> tuple[dict[str, list[Prediction]], tuple[str, ...]]:
+    """What each rival says of each table asked, and which could not say anything.
+
+    The truth of a table is that of the first held-out rows.
+    """
+    learn = learn.iloc[:RIVAL_ROWS]
+    x, known = table_of(fitted.features, learn), learn[fitted.settings.target].to_numpy(float)
+    ends = np.cumsum([len(q) for q in queries])[:-1]
+    answers, notes = dict[str, list[Prediction]](), list[str]()
+    for name, method in methods():
+        try:
+            told = ask(method, x, known, blocks, np.concatenate(queries), fitted.settings.seed)
+        except Exception as error:  # of code that is not ours; the run is not to be lost by it
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            notes.append(f"{name} was not compared: {reason[:200]}")
+            continue
+        each = zip(*(np.split(column, ends) for column in told))
+        answers[name] = [gaussian(y[: len(mean)], mean, variance) for mean, variance in each]
+    return answers, tuple(notes)
+
+
+def own_answer(judged: Judged) -> Prediction:
+    """What this run says, as rivals are scored."""
+    return Prediction(judged.told.mean.numpy(), judged.density, crps=judged.scores.crps)
+
+
+def row_of(judged: Judged, theirs: Answers) -> list[float]:
+    """RMSE, mean log-likelihood and CRPS: each of this run, then of `NAMES`; NaN of those that are
+    not here."""
+    answers = [own_answer(judged), *(theirs.get(name) for name in NAMES)]
+    nan = float("nan")
+    return [
+        *(nan if p is None else metrics.rmse(judged.y, p.value) for p in answers),
+        *(nan if p is None or p.log_density is None else p.log_density.mean() for p in answers),
+        *(nan if p is None or p.crps is None else p.crps.mean() for p in answers),
+    ]
+
+
+def blocks_of(features: Features) -> Blocks:
+    """Of each column of `table_of`, the number of its band; -1: no row lacks it."""
+    number = {band: k for k, band in enumerate(features.optional)}
+    return np.array([number.get(features.bands[k], -1) for k in features.owners])
+
+
+def table_of(features: Features, table: pd.DataFrame) -> Float[ndarray, "n d"]:
+    """What rivals see: bands and log errors as they are, NaN where missing."""
+    table = table.copy()
+    for band in features.bands:  # a rival knows no limits: fainter than one counts as just as faint
+        if f"{band}_lim" in table and band in table:
+            table[band] = table[band].fillna(table[f"{band}_lim"])
+    measured = features.measured(table)
+    return np.where(np.isfinite(measured), measured, np.nan)
+
+
+def patterns_of(fitted: FittedGPz) -> int:
+    """Ways in which bands are missing that there is time for."""
+    pairs = sum(len(model.centres) ** 2 for model in fitted.members.models)
+    return min(max(PAIRS // pairs, 1), PATTERNS)
+
+
+def hide(
+    generator: np.random.Generator, n: int, bands: int, count: int, patterns: int = PATTERNS
+) -> Bool[ndarray, "n bands"]:
+    """Which `count` bands each row lacks: one of so many random choices, row by row in turn."""
+    chosen = np.zeros((patterns, bands), dtype=bool)
+    for pattern in chosen:
+        pattern[generator.permutation(bands)[:count]] = True
+    return chosen[np.arange(n) % patterns]
+
+
+def summary(density: Rows, pit: Rows, scores: Scores) -> tuple[float, float, float, float]:
+    """Mean log-likelihood, CRPS and CDE loss of some rows, and the PIT's distance from uniform."""
+    return (
+        float(density.mean()),
+        float(scores.crps.mean()),
+        float(scores.cde.mean()),
+        pit_ks(pit),
+    )

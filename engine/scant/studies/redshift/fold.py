@@ -1,0 +1,115 @@
+"""A division of the learned rows: a model is trained on one side and scored on the other."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from scant.models.gpz.input_density import fill, single_gaussian
+from scant.models.gpz.model import GPz
+from scant.models.gpz.prediction import GPzPrediction
+from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
+from scant.models.gpz.training import GPzTrainer
+from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
+from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.target import Target
+
+WEIGHTS = {
+    "normal": normal_weights,
+    "normalised": normalized_weights,
+    "balanced": balanced_weights,
+}
+Place = Callable[[list[Pattern], int], RowSums]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Learned rows: inputs in the coordinates of training, targets in their own unit and as the
+    model has them, sample weights, and covariances of noisy inputs."""
+
+    X: Float[Tensor, "n d"]
+    z: Float[Tensor, " n"]
+    y: Float[Tensor, " n"]
+    omega: Float[Tensor, " n"]
+    noise: Float[Tensor, "n d d"] | None
+
+    @classmethod
+    def of(
+        cls,
+        table: pd.DataFrame,
+        features: Features,
+        T: Float[Tensor, "d d"],
+        target: Target,
+        settings: RedshiftSettings,
+        device: torch.device,
+    ) -> Rows:
+        """Those of a table, in the coordinates T x."""
+        z = torch.tensor(table[settings.target].to_numpy(float))
+        noise = features.noise(table)
+        if noise is not None:
+            noise = (T * noise.to(device).unsqueeze(1)) @ T.T
+        return cls(
+            features.inputs(table).to(device) @ T.T,
+            z.to(device),
+            target.standardize(z).to(device),
+            WEIGHTS[settings.weights](z).to(device),
+            noise,
+        )
+
+    def __getitem__(self, at: Int[Tensor, " k"]) -> Rows:
+        noise = None if self.noise is None else self.noise[at]
+        return Rows(self.X[at], self.z[at], self.y[at], self.omega[at], noise)
+
+
+class Fold:
+    """Rows to train on, rows to score by, and the model between them.
+
+    Args:
+        rows: All learned rows.
+        train: Those to train on.
+        validation: Those that are only scored.
+        target: The target's unit.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        train: Int[Tensor, " t"],
+        validation: Int[Tensor, " v"],
+        target: Target,
+    ) -> None:
+        self.rows, self.target = rows, target
+        self.train, self.unseen = rows[train], rows[validation]
+        self.asked = self.filled(self.unseen.X)
+        self.model: GPz
+        self.trainer: GPzTrainer
+
+    def filled(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """Missing inputs by their expectation: for a score at each step a fit is too dear."""
+        return fill(X, single_gaussian(self.train.X)) if bool(X.isnan().any()) else X
+
+    def begin(self, model: GPz, place: Place = LocalRows, most: int | None = None) -> None:
+        """Train this model from now on, on no more than `most` rows."""
+        r = self.train if most is None else self.train[torch.arange(min(most, len(self.train.y)))]
+        self.model = model
+        self.trainer = GPzTrainer(model, r.X, r.y, r.omega, r.noise, place)
+
+    def predict(self) -> tuple[GPzPrediction, list[str]]:
+        """The rows that were not trained on, by the present parameters; warnings on the way."""
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", RuntimeWarning)
+            self.model.take_posterior(self.trainer.log_evidence.posterior())
+        prediction = self.model.predict(self.asked, self.unseen.noise)
+        return prediction, [str(warning.message) for warning in said]
+
+    def score(self) -> tuple[Float[Tensor, " v"], list[str]]:
+        """Their log densities, in nats."""
+        prediction, said = self.predict()
+        return self.target.log_density(self.unseen.z, prediction), said

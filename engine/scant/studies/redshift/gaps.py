@@ -1,0 +1,205 @@
+"""Models of their own for rows that lack some measurements.
+
+The expectation over what is missing (Almosallam 2017, 5.22-5.40) is as good as the density of the
+inputs, and ten correlated magnitudes and errors are hard to tell by a mixture. Where rows enough
+have what is left, p(z | what is left) can be learned from them directly, without a density. That is
+done for the gaps that a table has and, of magnitudes, for those that other tables may have, while
+time lasts; any other gap is integrated over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from scant.models.gpz.change_of_basis import in_coordinates
+from scant.models.gpz.model import GPz
+from scant.models.gpz.row_sums import LocalRows
+from scant.studies.protocol import Tensors, part
+from scant.studies.redshift.capacity import GAP_ROWS, MOST_GAPS, Room, gap_time
+from scant.studies.redshift.ensemble import Members
+from scant.studies.redshift.fold import Fold, Rows
+from scant.studies.redshift.growth import Growth, finished
+from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.stack import Stack
+from scant.studies.redshift.target import Target
+
+FEW = 100  # basis functions, where there are few rows
+PATIENCE = 8  # steps without a better score that end a stage
+
+Kept = tuple[bool, ...]  # of each coordinate, whether it was measured
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A model of what is left."""
+
+    features: Features
+    members: Members
+
+
+class Gaps:
+    """Models by what is left.
+
+    Args:
+        features: Of whole rows.
+        models: By what is left of their coordinates.
+    """
+
+    def __init__(self, features: Features, models: Mapping[Kept, Gap]) -> None:
+        self.features, self.models = features, models
+
+    def parts(self, x: Float[Tensor, "n d"]) -> Iterator[tuple[Gap | None, Bool[np.ndarray, " n"]]]:
+        """Rows by the model that answers for them; None: that of whole rows."""
+        there = (~x.isnan()).cpu().numpy()
+        rest = np.ones(len(x), dtype=bool)
+        for kept, gap in self.models.items():
+            rows = (there == kept).all(1)
+            if rows.any():
+                rest &= ~rows
+                yield gap, rows
+        if rest.any():
+            yield None, rest
+
+    def tensors(self) -> Tensors:
+        """What `read` needs beside `meta`."""
+        return {
+            f"gap.{k}.{name}": value
+            for k, gap in enumerate(self.models.values())
+            for name, value in gap.members.tensors().items()
+        }
+
+    def meta(self) -> list[dict[str, Any]]:
+        """What `read` needs, ready for JSON."""
+        return [
+            {
+                "kept": list(kept),
+                "features": gap.features.fingerprint(),
+                "members": len(gap.members.models),
+                "stack": gap.members.stack.meta() if gap.members.stack else None,
+            }
+            for kept, gap in self.models.items()
+        ]
+
+    @classmethod
+    def read(
+        cls,
+        features: Features,
+        tensors: Tensors,
+        meta: Sequence[Mapping[str, Any]],
+        settings: RedshiftSettings,
+        device: torch.device,
+    ) -> Gaps:
+        """The inverse of `tensors` and `meta`."""
+        models = {}
+        for k, one in enumerate(meta):
+            own = part(tensors, f"gap.{k}.")
+            members = Members.restore(own, one["members"], settings, device, one["stack"])
+            models[tuple(one["kept"])] = Gap(Features.of(one["features"]), members)
+        return cls(features, models)
+
+
+def gaps_of(features: Features, x: Float[Tensor, "n d"]) -> list[Kept]:
+    """What rows have left: as in these rows, the most frequent first, then as other tables may.
+
+    Of magnitudes any band may be missing, with its error, but not all of them; of other columns
+    what is missing is.
+    """
+    there = (~x.isnan()).cpu().numpy()
+    kinds, count = np.unique(there, axis=0, return_counts=True)
+    found = [tuple(map(bool, kinds[k])) for k in np.argsort(-count, kind="stable")]
+    b = len(features.bands)
+    owner = np.array(features.owners)
+    if features.chosen.value == "colours":
+        places = [features.bands.index(band) for band in features.optional]
+        for off in range(1, len(places)):
+            for bands in combinations(places, off):
+                found.append(tuple((~np.isin(owner, bands)).tolist()))
+    wanted = [kept for kept in dict.fromkeys(found) if any(kept[:b]) and not all(kept)]
+    return wanted[:MOST_GAPS]
+
+
+def fit_gaps(
+    features: Features,
+    target: Target,
+    settings: RedshiftSettings,
+    table: pd.DataFrame,
+    unseen: Bool[np.ndarray, " n"],
+    device: torch.device,
+) -> Gaps:
+    """A model for each gap that there is time for: as expected, so that a fit is the same on any
+    machine.
+
+    Args:
+        features: Of whole rows.
+        target: As whole rows have it.
+        settings: Of the run.
+        table: Rows to learn from, whole or not.
+        unseen: Those of them that are only scored.
+        device: Where the models are.
+    """
+    x = features.inputs(table)
+    wanted = gaps_of(features, x)
+    count, each = gap_time(settings.gap_seconds, len(wanted), len(x))
+    wanted = wanted[:count]
+    there = (~x.isnan()).numpy()
+    models = dict[Kept, Gap]()
+    for kept in wanted:
+        rows = there[:, list(kept)].all(1)
+        if rows.sum() < GAP_ROWS or min(unseen[rows].sum(), (~unseen[rows]).sum()) < 10:
+            continue
+        own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
+        models[kept] = _fitted(own, features, target, settings, unseen[rows], each, device)
+    return Gaps(features, models)
+
+
+def _columns(
+    features: Features, table: pd.DataFrame, kept: Kept, settings: RedshiftSettings
+) -> pd.DataFrame:
+    """The target and what is left."""
+    b = len(features.bands)
+    bands = [name for name, there in zip(features.bands, kept[:b]) if there]
+    errors = [name for name, there in zip(features.errors, kept[b:]) if there]
+    return table[[settings.target, *bands, *(f"{name}_err" for name in errors)]]
+
+
+def _fitted(
+    table: pd.DataFrame,
+    whole: Features,
+    target: Target,
+    settings: RedshiftSettings,
+    unseen: Bool[np.ndarray, " n"],
+    seconds: float,
+    device: torch.device,
+) -> Gap:
+    """A model of these columns; one suffices, where whole rows have several."""
+    bands = [name for name in whole.bands if name in table]
+    features = Features.fit(table, bands, settings, robust=whole.robust)
+    T = torch.as_tensor(features.T).to(device)
+    rows = Rows.of(table, features, T, target, settings, device)
+    train, held = (torch.from_numpy(np.flatnonzero(part)) for part in (~unseen, unseen))
+    fold = Fold(rows, train, held, target)
+
+    def make(n_basis: int, structure: str) -> GPz:
+        made = GPz(len(T), n_basis, structure, settings.heteroscedastic, settings.joint_mean)
+        return made.to(device)
+
+    room = Room.of(settings, len(train), len(T), 1, seconds)
+    if room.small and not room.n_basis:  # nearly a Gaussian process would be, of each, megabytes
+        room = replace(room, n_basis=min(FEW, len(train)))
+    growth = Growth([fold], room, make, settings.seed, PATIENCE, LocalRows)
+    while not growth.ended:
+        growth.step()
+    found = {f"0.{name}": value for name, value in growth.best[0].items()}
+    models, _, told = finished(growth, found)
+    stack = Stack.weighed([fold], models, told, T, quick=True)
+    return Gap(features, Members([in_coordinates(models[0], T)], stack))

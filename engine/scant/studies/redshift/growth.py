@@ -1,0 +1,392 @@
+"""Models that grow: few basis functions of one shape first, then more and freer ones.
+
+Several models of the same rows are trained side by side, each on another division of them, so that
+together they are scored on many rows that they were not trained on. A stage sets out from the best
+models so far, with one change (`capacity.Room.after`): a freer shape, freer precisions, or twice as
+many basis functions, the new ones placed where the residuals are large and no old one is near.
+While precisions are tied, which is nearly a Gaussian process, a stage begins anew, and so do many
+diagonal basis functions, which are tried after a few full ones.
+It is kept where the unseen rows gain more than the noise of that gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from scant.inference.expectations import log_kernel
+from scant.models.gpz.change_of_basis import full_gamma
+from scant.models.gpz.log_evidence import LogEvidence
+from scant.models.gpz.model import GPz
+from scant.models.gpz.prediction import GPzPrediction
+from scant.studies.protocol import Step, Tensors, part
+from scant.studies.redshift.capacity import FREE, TIED, Room, Stage
+from scant.studies.redshift.fold import Fold, Place
+from scant.studies.redshift.settings import SHAPES
+
+NOISE = 0.5  # standard errors of a gain that are taken off it
+FAILURES = 3  # stages in a row without a gain, after which growth ends
+TOLERANCE = 1e-4  # nats a row that count
+FAR = 9.0  # squared distance from a basis function from which on a row is as good as any
+LARGE = 25.0  # squared residual, in units of its variance, likewise
+PRIOR = 2.0  # largest logarithm of a new weight's prior precision
+PRIOR_ROWS = 10.0
+COUNTERS = (
+    "best_score",
+    "anchor",
+    "base_score",
+    "stage_score",
+    "elbo",
+    "used",
+    "steps",
+    "failures",
+    "idle",
+)
+
+
+class Growth:
+    """Stage after stage, until none gains or the time is used.
+
+    Args:
+        folds: The divisions of the rows.
+        room: What limits growth.
+        make: Gives a model of a number of basis functions and a shape.
+        seed: Of all that is drawn.
+        patience: Steps without a better score that end a stage; 0: none do.
+        place: Where rows go.
+    """
+
+    def __init__(
+        self,
+        folds: list[Fold],
+        room: Room,
+        make: Callable[[int, str], GPz],
+        seed: int,
+        patience: int,
+        place: Place,
+    ) -> None:
+        self.folds, self.room, self.make, self.place = folds, room, make, place
+        self.seed, self.patience = seed, patience
+        self.omega = torch.cat([f.unseen.omega for f in folds])
+        self.best: list[Tensors] = []
+        self.best_rows = self.base_rows = self.omega.new_zeros(0)  # log densities of unseen rows
+        self.best_score = self.stage_score = self.anchor = self.base_score = -math.inf
+        self.elbo, self.used = math.nan, 0.0
+        self.steps, self.failures, self.idle = 0, 0, 0
+        self.tried: list[list[float]] = []
+        self.notes: list[str] = []  # warnings of the last step
+        self.ended = ""  # why, once it has
+        self.stage = self.best_stage = room.first
+        self._begin()
+
+    def step(self) -> Step:
+        """A step of every model, and the score of the rows that each has not seen.
+
+        The score of a stage is that of the models it set out from and the gain since, less half of
+        the gain's standard error.
+        """
+        elbo, total = 0.0, 0.0
+        rows: list[Tensor] = []
+        said: list[str] = []
+        for fold in self.folds:
+            elbo += fold.trainer.step()
+            total += fold.trainer.log_evidence.total_omega
+            densities, warnings = fold.score()
+            rows.append(densities)
+            said += warnings
+        self.notes = said
+        self.steps += 1
+        self.used += self.room.step_seconds(self.stage)
+        score = self._judge(torch.cat(rows)) if math.isfinite(elbo) else -math.inf
+        over = not math.isfinite(elbo) or all(f.trainer.stalled for f in self.folds)
+        if not over and self.best:
+            over = bool(self.patience) and self.idle >= self.patience
+        if self.best and (over or self.used > self.room.seconds):
+            self._end_stage()
+        if math.isfinite(elbo) or not self.best:  # a stage that diverges is a stage without a gain
+            self.elbo = elbo / total
+        return Step(self.elbo, score)
+
+    def _judge(self, rows: Tensor) -> float:
+        """The score of these log densities; the best models so far are kept."""
+        score = _mean(rows, self.omega)
+        if len(self.base_rows):
+            gain = rows - self.base_rows
+            mean = _mean(gain, self.omega)
+            error = math.sqrt(_mean((gain - mean).square(), self.omega) / len(rows))
+            score = self.base_score + mean - NOISE * error
+        if not math.isfinite(score):
+            return -math.inf
+        self.stage_score, self.idle = max(self.stage_score, score), self.idle + 1
+        if score > self.best_score:
+            self.best_score, self.best_rows, self.best_stage = score, rows, self.stage
+            self.best = [_copied(parameters_of(f.model)) for f in self.folds]
+        if score > self.anchor + TOLERANCE:
+            self.anchor, self.idle = score, 0
+        return score
+
+    def _end_stage(self) -> None:
+        """From the end of a stage to the next one."""
+        self.tried = self.history()
+        self.failures = 0 if self.best_stage == self.stage else self.failures + 1
+        seen = {(int(m), int(c), int(f)) for m, c, f, *_ in self.tried}
+        left = [
+            s
+            for s in self.room.after(self.best_stage)
+            if (s.n_basis, SHAPES.index(s.shape), s.free) not in seen
+        ]
+        fitting = [s for s in left if self.room.fits(s, self.used)]
+        if self.failures >= FAILURES or not left:
+            self.ended = "larger or freer models do not predict unseen rows better"
+        elif not fitting:
+            self.ended = f"{left[0]} would not end within the time budget"
+        if self.ended:
+            return
+        self.stage = fitting[0]
+        self.base_rows, self.base_score = self.best_rows, self.best_score
+        self.stage_score, self.idle = -math.inf, 0
+        if self.stage.free != TIED and self.room.anew(self.stage, self.best_stage):
+            self.anchor = -math.inf  # it has to come up first
+        self._begin()
+
+    def history(self) -> list[list[float]]:
+        """The stages until now, the present one too: as the report's array `tried`."""
+        if self.ended:
+            return self.tried
+        shape = float(SHAPES.index(self.stage.shape))
+        now = [self.stage.n_basis, shape, self.stage.free, self.stage_score, self.used]
+        return [*self.tried, now]
+
+    def _begin(self) -> None:
+        """Set up the models of a stage."""
+        for k, fold in enumerate(self.folds):
+            generator = torch.Generator().manual_seed(
+                7919 * self.seed + 101 * k + 10_007 * len(self.tried)
+            )
+            if self.best and not self.room.anew(self.stage, self.best_stage):
+                model = self.made(self.stage.n_basis, self.stage.shape, fold)
+                take(model, self._larger(self.best[k], fold, model, generator))
+            else:
+                model = self.make(self.stage.n_basis, self.stage.shape)
+                r, most = fold.train, self.room.trained(self.stage)
+                model.init_from_data(r.X[:most], r.y[:most], generator)
+            self._train(fold, model)
+
+    def made(self, n_basis: int, shape: str, fold: Fold) -> GPz:
+        """A model of this size, which fills the missing inputs of its linear mean as others do."""
+        model = self.make(n_basis, shape)
+        model.input_mean.copy_(fold.model.input_mean)
+        model.input_precision.copy_(fold.model.input_precision)
+        return model
+
+    def _train(self, fold: Fold, model: GPz) -> None:
+        tie(model, self.stage.free)
+        fold.begin(model, self.place, self.room.trained(self.stage))
+
+    @torch.no_grad()
+    def _larger(self, best: Tensors, fold: Fold, model: GPz, generator: torch.Generator) -> Tensors:
+        """The parameters with so many more basis functions as `model` has.
+
+        They are drawn from the rows by squared residual times distance from the nearest old one,
+        whose shape they take, somewhat narrower.
+        """
+        m, d = best["centres"].shape
+        more = len(model.centres) - m
+        if more <= 0:
+            return best
+        old = self.made(m, "VC", fold)
+        take(old, best)
+        r = fold.train[torch.arange(min(self.room.trained(self.stage), len(fold.train.y)))]
+        old.take_posterior(LogEvidence(old, r.X, r.y, r.omega, r.noise).posterior())
+        X = fold.filled(r.X)
+        expected = old.predict(X)
+        residual = ((r.y - expected.mean).square() / expected.variance).clamp(max=LARGE)
+        away = -2 * log_kernel(X, old.centres, old.precision())
+        far, nearest = away.min(dim=1)
+        chance = (residual * far.clamp(1e-6, FAR) * r.omega).clamp(min=1e-12).cpu()
+        new = torch.multinomial(chance, more, generator=generator).to(X.device)
+        gamma = best["gamma"][nearest[new]] * (len(model.centres) / m) ** (1 / d)
+        shrink = best["log_alpha"][:m].median().clamp(max=PRIOR).expand(more)
+        parameters = {
+            **best,
+            "centres": torch.cat([best["centres"], X[new]]),
+            "gamma": torch.cat([best["gamma"], gamma]),
+            "log_alpha": torch.cat([best["log_alpha"][:m], shrink, best["log_alpha"][m:]]),
+        }
+        if "v" in best:
+            tau = best["log_tau"].median().clamp(max=PRIOR).expand(more)
+            parameters["v"] = torch.cat([best["v"], torch.zeros_like(tau)])
+            parameters["log_tau"] = torch.cat([best["log_tau"], tau])
+        return parameters
+
+    # --- what a checkpoint holds ------------------------------------------------------------------
+
+    def parameters(self) -> Tensors:
+        """Of the models being trained, by their number."""
+        own = [parameters_of(fold.model) for fold in self.folds]
+        return {f"{k}.{name}": v for k, one in enumerate(own) for name, v in one.items()}
+
+    def state(self) -> Tensors:
+        """All else that the next step depends on."""
+        stages = [[s.n_basis, SHAPES.index(s.shape), s.free] for s in (self.stage, self.best_stage)]
+        counters = [float(getattr(self, name)) for name in COUNTERS]
+        return {
+            "stages": torch.tensor(stages),
+            "counters": torch.tensor(counters, dtype=torch.float64),
+            "tried": torch.tensor(self.tried, dtype=torch.float64).reshape(-1, 5),
+            "best_rows": self.best_rows,
+            "base_rows": self.base_rows,
+            **{f"best.{k}.{n}": v for k, one in enumerate(self.best) for n, v in one.items()},
+            **{
+                f"trainer.{k}.{n}": v
+                for k, fold in enumerate(self.folds)
+                for n, v in fold.trainer.state_dict().items()
+            },
+        }
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        """Go on where another run stood."""
+        present, best = (Stage(int(m), SHAPES[int(c)], int(f)) for m, c, f in state["stages"])
+        self.stage, self.best_stage = present, best
+        for name, value in zip(COUNTERS, state["counters"].tolist()):
+            setattr(self, name, int(value) if name in ("steps", "failures", "idle") else value)
+        self.tried = state["tried"].tolist()
+        self.best_rows = state["best_rows"].to(self.omega)
+        self.base_rows = state["base_rows"].to(self.omega)
+        kept = [part(state, f"best.{k}.") for k in range(len(self.folds))]
+        self.best = kept if kept[0] else []
+        for k, fold in enumerate(self.folds):
+            model = self.made(present.n_basis, present.shape, fold)
+            take(model, part(parameters, f"{k}."))
+            self._train(fold, model)
+            fold.trainer.load_state_dict(part(state, f"trainer.{k}."))
+
+
+@torch.no_grad()
+def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float], list[GPzPrediction]]:
+    """The models with these parameters, their weights learned from all rows, their scores, and what
+    each said of the rows that it had not seen until then.
+
+    Means and noise of all are scaled to what the rows show that each had not seen.
+
+    Args:
+        growth: Whose folds say which these are.
+        best: As `Growth.parameters` gives them.
+    """
+    models, unseen, scores = [], [], []
+    for k, fold in enumerate(growth.folds):
+        own = part(best, f"{k}.")
+        model = growth.made(len(own["centres"]), "VC", fold)
+        take(model, own)
+        fold.begin(model, growth.place)
+        unseen.append(fold.predict()[0])
+        scores.append(_mean(fold.target.log_density(fold.unseen.z, unseen[-1]), fold.unseen.omega))
+        models.append(model)
+    share, factor = signal_share(growth.folds, unseen), noise_factor(growth.folds, unseen)
+    for model, fold in zip(models, growth.folds):
+        r = fold.rows
+        posterior = LogEvidence(model, r.X, r.y, r.omega, r.noise, growth.place).posterior()
+        model.take_posterior(posterior)
+        model.weight_mean *= share
+        model.b.sub_(math.log(factor))
+    told = [
+        replace(u, mean=share * u.mean, noise_variance=factor * u.noise_variance) for u in unseen
+    ]
+    return models, scores, told
+
+
+def signal_share(folds: list[Fold], unseen: list[GPzPrediction]) -> float:
+    """By what means are multiplied: one, unless unseen rows show that they say too much.
+
+    The least squares slope of the targets on their predictions, plus its standard error.
+    """
+    y = torch.cat([f.unseen.y for f in folds])
+    whole = GPzPrediction.join(unseen)
+    weight = torch.cat([f.unseen.omega for f in folds]) / whole.variance
+    square = float((weight * whole.mean.square()).sum())
+    if not square > 0:
+        return 1.0
+    slope = float((weight * whole.mean * y).sum()) / square
+    return min(max(slope + square**-0.5, 0.0), 1.0)
+
+
+def noise_factor(folds: list[Fold], unseen: list[GPzPrediction]) -> float:
+    """By what the variance of the noise is multiplied, so that unseen rows are likeliest.
+
+    Drawn to one as if `PRIOR_ROWS` rows had been predicted well.
+    """
+    y = torch.cat([f.unseen.y for f in folds])
+    omega = torch.cat([f.unseen.omega for f in folds])
+    whole = GPzPrediction.join(unseen)
+    square = (y - whole.mean).square()
+    factors = torch.logspace(-0.7, 0.7, 71, dtype=y.dtype, device=y.device)
+    variance = whole.model_variance + whole.input_variance + factors[:, None] * whole.noise_variance
+    lost = (omega * (square / variance + variance.log())).sum(1)
+    lost = lost + PRIOR_ROWS * (1 / factors + factors.log())
+    return float(factors[lost.argmin()])
+
+
+def tie(model: GPz, free: int) -> None:
+    """Let a model learn no more than a stage of this freedom does (see `Stage`).
+
+    Gradients of what is tied are averaged, so that equal values stay equal.
+    """
+    if free == FREE:
+        return
+    m, slopes = len(model.centres), len(model.log_alpha) - len(model.centres) - 1
+
+    def averaged(gradient: Tensor) -> Tensor:
+        groups = gradient.split([m, slopes, 1] if model.joint_mean else [m])
+        return torch.cat([g.mean().expand(len(g)) for g in groups])
+
+    model.log_alpha.register_hook(averaged)
+    if model.heteroscedastic:
+        model.log_tau.register_hook(lambda g: g.mean().expand(len(g)))
+        if free == TIED:
+            model.v.register_hook(torch.zeros_like)
+            model.log_tau.register_hook(torch.zeros_like)
+
+
+def parameters_of(model: GPz) -> Tensors:
+    """Free parameters, Gamma as one full matrix a basis function whatever the shape."""
+    return {**dict(model.named_parameters()), "gamma": full_gamma(model)}
+
+
+@torch.no_grad()
+def take(model: GPz, parameters: Tensors) -> None:
+    """Give a model parameters of the same size, of its shape or of a coarser one."""
+    for name, value in model.named_parameters():
+        given = parameters[name].to(value.device)
+        value.copy_(narrow(given, model.covariance) if name == "gamma" else given)
+
+
+def shape_of(model: GPz) -> str:
+    """The coarsest shape that the basis functions have."""
+    gamma = full_gamma(model)
+    diagonal = gamma.diagonal(dim1=1, dim2=2)
+    if not torch.equal(gamma, torch.diag_embed(diagonal)):
+        free = "C"
+    else:
+        free = "L" if torch.equal(diagonal, diagonal[:, :1].expand_as(diagonal)) else "D"
+    return ("G" if torch.equal(gamma, gamma[:1].expand_as(gamma)) else "V") + free
+
+
+def narrow(gamma: Tensor, covariance: str) -> Tensor:
+    """The parameters of a shape, from full matrices that have that shape or a coarser one."""
+    if covariance[1] == "L":
+        gamma = gamma[:, 0, 0]
+    elif covariance[1] == "D":
+        gamma = gamma.diagonal(dim1=-2, dim2=-1)
+    return gamma[0] if covariance[0] == "G" else gamma
+
+
+def _mean(values: Tensor, weights: Tensor) -> float:
+    return float((weights * values).sum() / weights.sum())
+
+
+def _copied(tensors: Tensors) -> Tensors:
+    return {name: value.detach().clone() for name, value in tensors.items()}

@@ -1,0 +1,27 @@
+"""The redshift study's figures for notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scant.rivals.knocked_out import NAMES
+
+if TYPE_CHECKING:
+    from scant.plotting.elements import Elements
+
+
+def figures(made: Elements) -> dict[str, Any]:
+    """Predictions with their bands, and what missing bands cost."""
+    count, *scores = made.arrays["missing"]
+    errors = scores[:4]  # two in reports of before; a rival that is not installed has NaN
+    names = ("this run", *NAMES)[: len(errors)]
+    there = [k for k, error in enumerate(errors) if np.isfinite(error).any()]
+    errors, names = [errors[k] for k in there], tuple(names[k] for k in there)
+    return {
+        "Prediction against truth": made.against(
+            "z_true", "z_mean", "std_model", "std_noise", "std_input"
+        ),
+        "Bands missing": made.lines(count, np.stack(errors), names, ("bands missing", "RMSE")),
+    }

@@ -1,0 +1,264 @@
+"""Preprocessing of redshift tables: magnitudes and errors to the inputs of GPz.
+
+Two coordinate systems, a linear map apart. x: each measurement on its own, standardized; here a
+band that was not measured is one missing number. z = T x: the system in which the model trains;
+for "colors" one reference magnitude and the differences of neighboring bands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from numpy import ndarray
+from torch import Tensor
+
+from scant.studies.auto import AUTO, Choice
+from scant.studies.redshift.settings import RedshiftSettings
+from scant.tables.levels import measured
+
+# Beyond this many robust deviations a value grows only logarithmically: it stays the most extreme
+# one, but one galaxy of magnitude 35 no longer tilts the linear mean. Identity for 99.5% of SDSS.
+TAME = 4.0
+# An error larger than the band's own spread says no more than that the band is unknown.
+LARGEST_NOISE = 3.0
+ALIKE_ROWS = 5000
+FEWEST_ALIKE = 3  # columns
+SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation at least
+
+
+@dataclass(frozen=True)
+class Features:
+    """How the columns of a table become inputs; fitted once, on training and validation rows.
+
+    Attributes:
+        bands: The feature columns.
+        errors: The bands whose `<band>_err` column is used.
+        combine: b x b, from magnitudes to the combinations that are tamed and trained on.
+        use: What errors do: "as features", "as noise" or "ignore".
+        robust: Whether wild values are tamed.
+        centre: Robust centre of each combination, then of each log error.
+        width: Robust deviation of each.
+        mean: Mean of each measurement after taming.
+        scale: Deviation of each measurement after taming.
+        T: From x to z.
+    """
+
+    bands: tuple[str, ...]
+    errors: tuple[str, ...]
+    combine: Float[ndarray, "b b"]
+    use: str
+    robust: bool
+    centre: Float[ndarray, " d"]
+    width: Float[ndarray, " d"]
+    mean: Float[ndarray, " d"]
+    scale: Float[ndarray, " d"]
+    T: Float[ndarray, "d d"]
+
+    @classmethod
+    def fit(
+        cls,
+        table: pd.DataFrame,
+        bands: Sequence[str],
+        settings: RedshiftSettings,
+        robust: bool | None = None,
+    ) -> Features:
+        """Learn centres and scales from a table without its target.
+
+        Wild values are tamed as `robust` says; None: unless the setting says no. A single band
+        has no colors; and rows with missing bands that train along are told in x, so T is then the
+        identity.
+        """
+        use = settings.errors
+        errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
+        group = one_quantity(table, bands)
+        colors = settings.features == "colours" and len(group) > 1
+        if settings.features == AUTO:
+            colors = alike(table[group])
+        combine = np.eye(len(bands))
+        if colors:
+            own = np.flatnonzero([b in group for b in bands])
+            combine[np.ix_(own, own)] = color_matrix(len(own))
+        d = len(bands) + (len(errors) if use == "as features" else 0)
+        rough = cls(
+            tuple(bands),
+            tuple(errors),
+            combine,
+            use,
+            settings.robust != "no" if robust is None else robust,
+            centre=np.zeros(d),
+            width=np.ones(d),
+            mean=np.zeros(d),
+            scale=np.ones(d),
+            T=np.eye(d),
+        )
+        raw = rough.combined(rough.measured(table))
+        low, centre, high = np.nanpercentile(raw, [25, 50, 75], axis=0)
+        width = _positive((high - low) / 1.349, np.nanstd(raw, axis=0))
+        tame = replace(rough, centre=centre, width=width)
+        x = tame.tamed(tame.measured(table))
+        mean, scale = np.nanmean(x, axis=0), _positive(np.nanstd(x, axis=0))
+        T = np.diag(scale)
+        T[: len(bands), : len(bands)] = combine @ T[: len(bands), : len(bands)]
+        spread = _positive(np.nanstd((x - mean) / scale @ T.T, axis=0))
+        T = T / spread[:, None]
+        return replace(tame, mean=mean, scale=scale, T=T)
+
+    @property
+    def chosen(self) -> Choice:
+        """What `features=auto` has come to."""
+        if np.array_equal(self.combine, np.eye(len(self.bands))):
+            return Choice("as given", "columns of different kinds")
+        return Choice("colours", "columns that rise and fall together")
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each coordinate of x."""
+        logs = [f"log {b}_err" for b in self.errors] if self.use == "as features" else []
+        return [*self.bands, *logs]
+
+    @property
+    def optional(self) -> list[str]:
+        """The bands that a row may lack, though all of these rows have them."""
+        return measured(self.bands)
+
+    @property
+    def owners(self) -> list[int]:
+        """For each coordinate of x, which band it belongs to: an error goes with its band."""
+        logs = [self.bands.index(b) for b in self.errors] if self.use == "as features" else []
+        return [*range(len(self.bands)), *logs]
+
+    def measured(self, table: pd.DataFrame) -> Float[ndarray, "n d"]:
+        """Magnitudes and log errors, NaN where missing; a column that is not there is missing."""
+        columns = [_column(table, b) for b in self.bands]
+        if self.use == "as features":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                for band in self.errors:
+                    error = _column(table, f"{band}_err")
+                    columns.append(np.log(np.where(error > 0, error, np.nan)))
+        return np.column_stack(columns)
+
+    def combined(self, measured: Float[ndarray, "n d"]) -> Float[ndarray, "n d"]:
+        """Combinations of magnitudes and log errors; NaN where a part is missing."""
+        b = len(self.bands)
+        return np.column_stack([measured[:, :b] @ self.combine.T, measured[:, b:]])
+
+    def tamed(self, measured: Float[ndarray, "n d"]) -> Float[ndarray, "n d"]:
+        """Measurements with wild values drawn in, as magnitudes again; NaN stays NaN.
+
+        Taming acts on the combinations, so where a band is missing its place is taken by its
+        centre while the others are tamed.
+        """
+        if not self.robust:
+            return measured
+        b = len(self.bands)
+        usual = np.concatenate([np.linalg.solve(self.combine, self.centre[:b]), self.centre[b:]])
+        # A missing band is put where the observed ones would place it, all else being usual.
+        away = measured[:, :b] - usual[:b]
+        observed = np.maximum((~np.isnan(away)).sum(axis=1), 1)
+        shift = np.nansum(away, axis=1) / observed
+        usual = np.tile(usual, (len(measured), 1))
+        usual[:, :b] += shift[:, None]
+        filled = np.where(np.isnan(measured), usual, measured)
+        away = (self.combined(filled) - self.centre) / self.width
+        size = np.abs(away)
+        drawn = np.sign(away) * np.where(
+            size > TAME, TAME + np.log1p(np.maximum(size - TAME, 0)), size
+        )
+        back = self.centre + self.width * drawn
+        back[:, :b] = np.linalg.solve(self.combine, back[:, :b].T).T
+        return np.where(np.isnan(measured), np.nan, back)
+
+    def inputs(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Float[Tensor, "n d"]:
+        """Coordinates x of a table's rows; bands named in `off` count as not measured."""
+        measured = self.measured(table)
+        measured[:, [i for i, band in enumerate(self.bands) if band in off]] = np.nan
+        measured = np.where(np.isnan(measured[:, self.owners]), np.nan, measured)
+        return torch.as_tensor((self.tamed(measured) - self.mean) / self.scale)
+
+    def noise(self, table: pd.DataFrame) -> Float[Tensor, "n d"] | None:
+        """Variances of the coordinates x, where errors enter as noise; None where they do not."""
+        if self.use != "as noise":
+            return None
+        error = np.column_stack(
+            [
+                _column(table, f"{b}_err") if b in self.errors else np.zeros(len(table))
+                for b in self.bands
+            ]
+        )
+        share = np.nan_to_num(error, nan=0.0) / self.scale
+        return torch.as_tensor(np.minimum(share, LARGEST_NOISE) ** 2)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """All of it, JSON-able; `Features.of` is the inverse."""
+        arrays = ("combine", "centre", "width", "mean", "scale", "T")
+        stored = {"bands": self.bands, "errors": self.errors, "use": self.use}
+        return {**stored, "robust": self.robust, **{a: getattr(self, a).tolist() for a in arrays}}
+
+    @classmethod
+    def of(cls, stored: dict[str, Any]) -> Features:
+        """Features from their fingerprint."""
+        arrays = {
+            k: np.array(v)
+            for k, v in stored.items()
+            if k not in ("bands", "errors", "use", "robust")
+        }
+        return cls(
+            bands=tuple(stored["bands"]),
+            errors=tuple(stored["errors"]),
+            use=stored["use"],
+            robust=stored["robust"],
+            **arrays,
+        )
+
+
+def one_quantity(table: pd.DataFrame, bands: Sequence[str]) -> list[str]:
+    """The columns that may be one quantity: those with errors, else all that were measured.
+
+    A morphology or a size beside the magnitudes is none of them.
+    """
+    known = [b for b in bands if f"{b}_err" in table]
+    return known if len(known) >= FEWEST_ALIKE else measured(bands)
+
+
+def alike(bands: pd.DataFrame) -> bool:
+    """Whether the columns are one quantity seen in several ways, as the magnitudes of a galaxy are.
+
+    Three or more of similar spread, each of which rises and falls with its neighbor. Only then do
+    differences of neighbors mean anything.
+    """
+    if bands.shape[1] < FEWEST_ALIKE:
+        return False
+    some = bands.iloc[:ALIKE_ROWS]
+    quarter = some.quantile(0.75) - some.quantile(0.25)
+    together = [some[a].corr(some[b], "spearman") for a, b in pairwise(some.columns)]
+    return bool(quarter.max() < SPREADS * quarter.min() and np.nanmedian(together) > TOGETHER)
+
+
+def color_matrix(b: int) -> Float[ndarray, "b b"]:
+    """The middle band as reference, then the differences of neighboring bands."""
+    matrix = np.zeros((b, b))
+    matrix[0, b // 2] = 1.0
+    for i in range(b - 1):
+        matrix[i + 1, i], matrix[i + 1, i + 1] = 1.0, -1.0
+    return matrix
+
+
+def _column(table: pd.DataFrame, name: str) -> Float[ndarray, " n"]:
+    if name not in table:
+        return np.full(len(table), np.nan)
+    return table[name].to_numpy(dtype=float, na_value=np.nan)
+
+
+def _positive(*candidates: Float[ndarray, " d"]) -> Float[ndarray, " d"]:
+    """The first candidate above zero, or one: a constant column must not divide by zero."""
+    out = np.ones_like(candidates[0])
+    for c in reversed(candidates):
+        out = np.where(np.isfinite(c) & (c > 1e-12), c, out)
+    return out

@@ -1,0 +1,194 @@
+"""Settings of a redshift fit; those of its demonstration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import param
+
+from scant.errors import BadInput
+from scant.studies.auto import AUTO, AutoInteger
+from scant.studies.split import SplitSettings
+
+SHAPES = ("GL", "VL", "GD", "VD", "GC", "VC")
+# Of the demonstration and of the other presets, whose results are known.
+FIXED: dict[str, Any] = {
+    "n_basis": 25,
+    "covariance": "VC",
+    "log_target": "no",
+    "robust": "yes",
+    "features": "colours",
+    "restarts": 3,
+    "max_steps": 240,
+    "stack": False,
+    "missing": "integrate",
+}
+DEMO = {"training_size": 2000, "validation_size": 500, "test_size": 2000}
+
+
+class RedshiftSettings(SplitSettings):
+    """Settings of a GPz fit (Almosallam 2017, chapters 3-6)."""
+
+    study = "redshift"
+    essential = (
+        "training_size",
+        "time_budget",
+        "gap_seconds",
+        "n_basis",
+        "covariance",
+        "weights",
+        "max_steps",
+    )
+
+    target = param.String("z", doc="Column to predict; for galaxies the spectroscopic redshift.")
+    training_size = param.Integer(
+        0,
+        bounds=(0, 1_000_000),
+        doc="Scarcity: number of training rows; 0: all that are not held out.",
+    )
+    validation_share = param.Number(
+        0.1,
+        bounds=(0.01, 0.5),
+        doc="Share of the validation set, which selects the parameters.",
+    )
+    test_share = param.Number(
+        0.2,
+        bounds=(0.01, 0.8),
+        doc="Share of the test set, which is used in every figure and score.",
+    )
+    validation_size = param.Integer(
+        0, bounds=(0, 1_000_000), doc="Rows of the validation set; 0: its share."
+    )
+    test_size = AutoInteger(
+        AUTO,
+        bounds=(0, 1_000_000),
+        doc="Rows of the test set; 0: its share of all rows; auto: its share of 5,000 rows, or "
+        "of a tenth of all if these are more, at most, so that the others are learned from.",
+    )
+    n_basis = AutoInteger(
+        AUTO,
+        bounds=(1, 1000),
+        label="Basis functions",
+        doc="Number m of basis functions: more of them follow finer detail and take longer (n m²)."
+        " auto: it is found, from few to many, while rows held out for validation are predicted "
+        "better and the time budget lasts; the figure 'Models tried' shows how.",
+    )
+    covariance = param.Selector(
+        default=AUTO,
+        objects=[AUTO, *SHAPES],
+        doc="Shape of the basis functions. First letter: G, all share one shape, or V, each has its"
+        " own. Second letter: L, one lengthscale; D, one per feature; C, a full covariance, which "
+        "also tilts. auto: it is found, from coarse to fine, while rows held out for validation "
+        "are predicted better.",
+    )
+    heteroscedastic = param.Boolean(True, doc="Let the noise depend on the input (eq. 3.3).")
+    joint_mean = param.Boolean(True, doc="Learn a linear mean jointly with the basis (3.27).")
+    log_target = param.Selector(
+        default=AUTO,
+        objects=[AUTO, "yes", "no"],
+        doc="Model log(target), for strictly positive targets (3.13). auto: where a straight line "
+        "or a GP, whichever is better, predicts the logarithm better.",
+    )
+    features = param.Selector(
+        default=AUTO,
+        objects=[AUTO, "colours", "as given"],
+        doc="colours: differences of neighboring features (colors, for magnitudes) and one "
+        "reference feature; as given: the features themselves; auto: colours of three or more "
+        "columns that rise and fall together, as magnitudes do.",
+    )
+    errors = param.Selector(
+        objects=["as features", "as noise", "ignore"],
+        doc="Use of <feature>_err columns: their logarithms as features, as input noise in "
+        "training and prediction (5.71), or not at all.",
+    )
+    robust = param.Selector(
+        default=AUTO,
+        objects=[AUTO, "yes", "no"],
+        doc="Limit outliers: scale by median and quartiles, then asinh. auto: unless a straight "
+        "line or a GP, whichever is better, predicts better without.",
+    )
+    weights = param.Selector(
+        objects=["normal", "normalised", "balanced"],
+        doc="Weight of an error: equal, (1+z)^-2, or balanced over the target's range (6.3).",
+    )
+    restarts = AutoInteger(
+        AUTO,
+        bounds=(1, 20),
+        doc="Number of fits from different starts; `combine` selects or averages them. auto: the "
+        "more the fewer rows there are.",
+    )
+    combine = param.Selector(
+        default="average",
+        objects=["best", "average"],
+        doc="Keep the restart with the best validation score, or average all restarts as a "
+        "mixture, each with a different split of training and validation rows.",
+    )
+    stack = param.Boolean(
+        True,
+        doc="Average the predictions with those of plain GPs, a straight line and the mean, "
+        "weighted by training rows that are left out in turn; not with errors as noise nor with "
+        "weights of rows. Not in the publication.",
+    )
+    start = param.Selector(
+        objects=["coarse to fine", "direct"],
+        doc="Optimize the covariances of the basis functions in stages (GD, GC, VC), each from the"
+        " best of the previous stage, or all at once as published.",
+    )
+    incomplete = param.Selector(
+        objects=["leave out", "use"],
+        doc="Training rows with missing values: leave them out, or use their observed values "
+        "(5.82; slower).",
+    )
+    missing = param.Selector(
+        default=AUTO,
+        objects=[AUTO, "integrate", "basis functions", "one Gaussian"],
+        doc="How rows with missing values are predicted. integrate: all values that the missing "
+        "ones may have are averaged over, each as likely as a mixture of Gaussians, fitted to the "
+        "inputs, says; basis functions: the same with the publication's density (5.22); one "
+        "Gaussian: the same with a single Gaussian. auto: frequent gaps get models of their own, "
+        "trained on the remaining columns; other gaps are integrated.",
+    )
+    gap_seconds = param.Number(
+        180.0,
+        bounds=(0.0, 1e6),
+        label="Time for gaps (s)",
+        doc="Further seconds, beside the time budget, for models of rows with missing values; used "
+        "where 'missing' is auto. Magnitudes get a model for each choice of bands that may be "
+        "missing, other columns one for each gap that the table has. 0: no such models.",
+    )
+    max_steps = AutoInteger(
+        AUTO,
+        bounds=(1, 5000),
+        doc="Maximum number of L-BFGS iterations per restart. auto: as many as the time budget "
+        "allows.",
+    )
+    patience = param.Integer(
+        25,
+        bounds=(0, 5000),
+        doc="Stop a restart after this number of iterations without a better validation score; 0: "
+        "never.",
+    )
+    workers = param.Integer(
+        1,
+        bounds=(1, 256),
+        doc="Number of processes that share the training rows: workers of the cluster without a "
+        "task, or processes on this machine. Worthwhile from some 100,000 rows.",
+    )
+
+    def check(self) -> None:
+        if self.test_share + self.validation_share > 0.9:
+            raise BadInput(
+                "Settings 'test_share' and 'validation_share' leave too few rows to learn from; "
+                "lower one of them."
+            )
+        if self.log_target == "yes" and self.weights == "normalised":
+            raise BadInput(
+                "Settings 'log_target' and 'weights=normalised' exclude each other: "
+                "the logarithm already weighs errors relatively; set weights to normal or balanced."
+            )
+
+
+def survey_size(s: RedshiftSettings) -> int:
+    """Galaxies of the simulated survey."""
+    asked = {name: getattr(s, name) for name in DEMO}
+    return sum(count if asked[n] in (0, AUTO) else asked[n] for n, count in DEMO.items())

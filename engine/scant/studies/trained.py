@@ -1,0 +1,80 @@
+"""How a study trains its one model: settings, steps, checkpoints, through `Trainer` alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from scant.optim.trainer import Trainer
+from scant.studies import Settings
+from scant.studies.protocol import Step, Tensors
+
+WHOLE_EVERY = 25  # steps between ELBOs of all rows, where a step sees only some
+
+
+class TrainedStudy:
+    """What the studies of one model have in common (see `scant.studies.protocol.Study`).
+
+    `start_restart` sets `model`, `trainer` and `n_rows`; `step` says the ELBO of a row.
+    """
+
+    scheduled = False
+    reason = ""
+    tolerance = 1e-4
+    stages = 1
+    settings: Settings
+    metadata: dict[str, Any]
+    model: nn.Module
+    trainer: Trainer
+    n_rows: float  # by which the ELBO is divided
+    bound = float("nan")  # the last ELBO of all rows, nats a row
+
+    def _configure(self, settings: Any, device: torch.device) -> None:
+        """What holds for a study that is made as for one that is restored."""
+        self.settings, self.device = settings, device
+        self.notes: list[str] = []
+        self.restarts = getattr(settings, "restarts", 1)
+        self.max_steps, self.patience = settings.max_steps, settings.patience
+
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
+        """See `scant.studies.protocol.Study`."""
+        raise NotImplementedError
+
+    def step(self) -> Step:
+        """A step of the trainer; at a maximum, as far as can be told, none."""
+        if self.trainer.stalled:
+            return Step(self.bound, self.bound)
+        elbo = self.trainer.step() / self.n_rows
+        self._note(self.trainer.notes)
+        self.bound = self._whole(elbo)
+        return Step(elbo, self.bound)
+
+    def _note(self, notes: list[str]) -> None:
+        self.notes += [note for note in notes if note not in self.notes]
+
+    def _whole(self, elbo: float) -> float:
+        """The ELBO of all rows after a step that came to `elbo`, nats a row."""
+        return elbo
+
+    def parameters(self) -> Tensors:
+        return dict(self.model.state_dict())
+
+    def state(self) -> Tensors:
+        bound = torch.tensor(self.bound, dtype=torch.float64)
+        return {**self.trainer.state_dict(), "bound": bound}
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        self._take(parameters)
+        self.bound = float(state["bound"])
+        self.trainer.load_state_dict({k: v for k, v in state.items() if k != "bound"})
+
+    def _take(self, parameters: Tensors) -> None:
+        self.model.load_state_dict(parameters)
+
+    def _start_from_best(self, restarts: list[tuple[float, Tensors]]) -> float:
+        """Set up the model of the best restart; its score."""
+        score, best = max(restarts, key=lambda pair: pair[0])
+        self.start_restart(0, 0, best)
+        return score

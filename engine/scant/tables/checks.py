@@ -1,0 +1,330 @@
+"""Checks of a table against its schema, column by column; all problems are collected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+from scant.tables.cells import Cells
+from scant.tables.column_matching import listed
+from scant.tables.levels import TEXT, levels_of
+from scant.tables.limits import beside
+from scant.tables.schema import Column, TableSchema
+from scant.tables.sentinels import sentinels
+
+_HUGE = 1e12  # more is rather a wrong unit
+_FEW = 50  # columns, in which hardly ever two rows of a wide table are the same
+LARGEST, SMALLEST = 1e100, 1e-100  # beyond, squares and products leave the range of a double
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{2,4}(\D|$)")
+
+
+@dataclass
+class Diagnostics:
+    """Sentences on a table while it is read: what forbids a fit, and what is worth knowing."""
+
+    file: str
+    rows: Int[np.ndarray, " n"]
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # columns that must be there
+    headers: dict[str, str] = field(default_factory=dict)  # of the file, where ours differ
+    proposals: dict[str, str] = field(default_factory=dict)  # headers for columns that are absent
+    closed: dict[str, bool] = field(default_factory=dict)  # of intervals, see `intervals.bounds`
+    files: np.ndarray | None = None  # of each row, where several files were made one table
+    origin: dict[tuple[str, str], str] = field(default_factory=dict)  # headers in these files
+
+    def cell(self, column: str, bad: Bool[np.ndarray, " n"], got: str, do: str) -> None:
+        """A problem with the first of the cells flagged in `bad`."""
+        where = int(np.flatnonzero(bad)[0])
+        more = int(bad.sum()) - 1
+        also = f" (and {more:,} more cell{'s' * (more > 1)} of this column)" if more else ""
+        file = self.file if self.files is None else str(self.files[where])
+        header = self.headers.get(column, column)
+        header = self.origin.get((file, header), header)
+        self.problems.append(
+            f"{file}, column {header!r}, row {self.rows[where]}: {got}{also}; {do}."
+        )
+
+    def column(self, column: str, got: str, do: str) -> None:
+        header = self.headers.get(column, column)
+        self.problems.append(f"{self.file}, column {header!r}: {got}; {do}.")
+
+    def note(self, column: str, text: str) -> None:
+        header = self.headers.get(column, column)
+        self.notes.append(f"{self.file}, column {header!r}: {text}.")
+
+
+def numbers(cells: Cells, findings: Diagnostics, *, may_be_empty: bool) -> None:
+    """Problems of a column that must hold finite numbers."""
+    if cells.bad.any():
+        word = cells.shown(int(np.flatnonzero(cells.bad)[0]))
+        infinite = word.lower().lstrip("+-") in {"inf", "infinity", "∞"}
+        what = (
+            "is infinite" if infinite else "is a date" if _DATE.match(word) else "is not a number"
+        )
+        got = f"got {word!r}, which {what}"
+        hint = "write finite numbers, without units or separators"
+        if _DATE.match(word):
+            hint = "write a number for it, such as the days since the first"
+        if may_be_empty:
+            hint += ", or leave the cell empty"
+        findings.cell(cells.name, cells.bad, got, hint)
+    if not may_be_empty and cells.empty.any():
+        findings.cell(cells.name, cells.empty, "the cell is empty", "give a number or drop the row")
+    size = np.abs(cells.values)
+    if (absurd := size > LARGEST).any():
+        got = f"got {cells.shown(int(np.flatnonzero(absurd)[0]))!r}, which is beyond {LARGEST:g}"
+        findings.cell(cells.name, absurd, got, "correct it, or write it in another unit")
+    elif (size > _HUGE).any():
+        findings.note(cells.name, f"some values are beyond {_HUGE:g}; check their unit")
+    elif 0 < np.max(size, initial=0.0, where=size > 0) < SMALLEST:
+        tiny = f"every value is closer to zero than {SMALLEST:g}"
+        findings.column(cells.name, tiny, "write it in another unit")
+
+
+def codes(cells: Cells, findings: Diagnostics) -> None:
+    """A note on values that look like a code for 'not measured'."""
+    for code, count, first in sentinels(cells.values):
+        share = 100 * count / len(cells.values)
+        findings.note(
+            cells.name,
+            f"{code:g} stands in {count:,} cell{'s' * (count > 1)}, first in row "
+            f"{findings.rows[first]} ({share:.2g} % of the column); if it means 'not measured', "
+            f"empty {'those cells' if count > 1 else 'that cell'} or give it as a code for missing "
+            "values",
+        )
+
+
+def named(
+    columns: Mapping[str, Cells], schema: TableSchema, findings: Diagnostics, *, predict: bool
+) -> dict[str, np.ndarray]:
+    """The columns that the schema names, checked: float64 numbers, or text with None."""
+    made: dict[str, np.ndarray] = {}
+    for column in schema.columns:
+        cells = columns.get(column.name)
+        lenient = predict and column.target
+        if cells is None:
+            if column.default:
+                made[column.name] = np.full(len(findings.rows), column.default, dtype=object)
+                if not predict:
+                    findings.notes.append(
+                        f"{findings.file} has no column {column.name!r}: all rows are of one."
+                    )
+            elif column.required and not lenient:
+                findings.absent.append(column.name)
+            elif column.without and not predict:
+                findings.notes.append(
+                    f"{findings.file} has no column {column.name!r}: {column.without}."
+                )
+            continue
+        if column.note and not predict:
+            findings.note(column.name, column.note)
+        if column.kind == "geometry":  # see `scant.tables.geometry.checked`
+            continue
+        if column.kind != "number":
+            made[column.name] = _level_labels(column, cells, findings)
+            if not lenient:
+                _labels(column, cells, made[column.name], findings, predict=predict)
+            continue
+        made[column.name] = cells.values
+        if not lenient:
+            _named_number(column, cells, findings)
+    if findings.absent:
+        findings.problems.insert(0, _absence(findings, columns, schema))
+    goals = schema.targets
+    if schema.one_target and not predict and not any(goal in made for goal in goals):
+        findings.problems.insert(
+            0,
+            f"{findings.file} has none of the columns {', '.join(goals[:-1])} and {goals[-1]}; say "
+            "which of its columns is the target, or add one.",
+        )
+    return made
+
+
+def _absence(findings: Diagnostics, columns: Mapping[str, Cells], schema: TableSchema) -> str:
+    """One sentence on all the columns that must be there and are not."""
+    names = [repr(name) for name in findings.absent]
+    lost = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    setting = ""
+    if schema.target_setting and set(findings.absent) & set(schema.targets):
+        setting = f", or name another column in the setting {schema.target_setting!r}"
+    there = listed([findings.headers.get(n, n) for n in columns])
+    which = "those that they are" if len(names) > 1 else "the one that it is"
+    perhaps = [
+        f"{findings.proposals[n]!r} may be {n!r}"
+        for n in findings.absent
+        if n in findings.proposals
+    ]
+    guess = f" ({'; '.join(perhaps)})" if perhaps else ""
+    return (
+        f"{findings.file} has no column{'s' * (len(names) > 1)} {lost}; it has {there}: "
+        f"rename {which}{setting}{guess}."
+    )
+
+
+def _level_labels(column: Column, cells: Cells, findings: Diagnostics) -> np.ndarray:
+    """The words of a label, with levels for what means a level ("dead", "1.0")."""
+    labels = cells.labels()
+    known = {f"{level}.0": level for level in column.levels} | dict(column.synonyms)
+    if not known:
+        return labels
+    other = {w for w in labels if w is not None and w not in column.levels}
+    means = {w: known[w.lower()] for w in other if w.lower() in known}
+    messages = [
+        f"{w!r} was read as {level}" for w, level in sorted(means.items()) if w[-2:] != ".0"
+    ]
+    if messages:
+        findings.note(column.name, " and ".join(messages))
+    return np.array([means.get(w, w) for w in labels], dtype=object)
+
+
+def _named_number(column: Column, cells: Cells, findings: Diagnostics) -> None:
+    if cells.empty.all():
+        if column.required or not column.missing:
+            findings.column(column.name, "every cell is empty", "fill it or map another column")
+        return
+    # Rows without a target teach nothing; they are dropped with a note, not refused.
+    numbers(cells, findings, may_be_empty=column.missing or column.target)
+    codes(cells, findings)
+    wrong = cells.values <= 0
+    if column.positive and wrong.any():
+        got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but it is above zero by nature"
+        findings.cell(column.name, wrong, got, "correct it or leave the cell empty")
+    observed = cells.values[~np.isnan(cells.values)]
+    if column.target and len(observed) > 1 and (observed == observed[0]).all():
+        findings.column(
+            column.name, f"every value is {observed[0]:g}", "choose a target that varies"
+        )
+
+
+def _labels(
+    column: Column, cells: Cells, labels: np.ndarray, findings: Diagnostics, *, predict: bool
+) -> None:
+    if cells.empty.all():
+        if not column.missing:
+            findings.column(column.name, "every cell is empty", "fill it or map another column")
+        elif column.without and not predict:
+            findings.note(column.name, f"every cell is empty: {column.without}")
+        return
+    if not column.missing and not column.target and cells.empty.any():
+        findings.cell(column.name, cells.empty, "the cell is empty", "name it or drop the row")
+    if void := cells.void():
+        findings.note(column.name, f"{void!r} was read as an empty cell; write a class otherwise")
+    levels = {w for w in labels if w is not None}
+    if column.levels:
+        other = np.array([w is not None and w not in column.levels for w in labels], dtype=bool)
+        if other.any():
+            got = f"got {cells.shown(int(np.flatnonzero(other)[0]))!r}"
+            findings.cell(column.name, other, got, f"write {' or '.join(column.levels)}")
+    if not predict and len(levels) < column.minimum_levels:
+        findings.column(
+            column.name,
+            f"only {len(levels)} different value, {next(iter(levels))!r}"
+            + (f" ({void!r} was read as an empty cell)" if void else ""),
+            f"at least {column.minimum_levels} are needed",
+        )
+
+
+def boxes(columns: Mapping[str, Cells], findings: Diagnostics) -> None:
+    """Every `<dim>_lo` needs its `<dim>_hi`, not below it, and no `<dim>` beside them."""
+    for name, cells in columns.items():
+        base, _, end = name.rpartition("_")
+        if end not in ("lo", "hi") or not base:
+            continue
+        other = columns.get(f"{base}_{'hi' if end == 'lo' else 'lo'}")
+        if other is None:
+            missing = f"{base}_{'hi' if end == 'lo' else 'lo'}"
+            findings.column(name, f"there is no column {missing!r}", "give both ends of the box")
+        elif end == "lo":
+            if base in columns:
+                findings.column(base, f"{name!r} stands beside it", "give a point or a box")
+            wrong = other.values < cells.values
+            if wrong.any():
+                i = int(np.flatnonzero(wrong)[0])
+                got = f"{other.shown(i)} is below {name} = {cells.shown(i)}"
+                findings.cell(f"{base}_hi", wrong, got, "swap the two or correct them")
+
+
+def features(
+    columns: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Diagnostics,
+    *,
+    predict: bool,
+    trained: bool = False,
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Feature and error columns, checked; and the names of columns left out.
+
+    To predict, nothing is left out but text, and not even that where they are what was `trained`.
+    """
+    made: dict[str, np.ndarray] = {}
+    left_out: list[str] = []
+    for name, cells in columns.items():
+        is_beside = schema.errors and beside(name, columns)
+        is_error = is_beside and name.endswith("_err")
+        if not predict and _useless(cells, schema, findings, is_beside=is_beside):
+            left_out.append(name)
+            continue
+        if predict and not trained and cells.is_text:  # a comment or a date beside the features
+            findings.note(name, TEXT)
+            left_out.append(name)
+            continue
+        # To fit, rows of boxes with gaps are left out with a note.
+        if schema.boxes and cells.empty.all() and not predict:  # only a bound comes here
+            findings.column(name, "every cell is empty", "fill it, or leave both bounds out")
+        may_be_empty = not predict if schema.boxes else schema.missing
+        numbers(cells, findings, may_be_empty=may_be_empty)
+        codes(cells, findings)
+        if is_error and (cells.values <= 0).any():
+            wrong = cells.values <= 0
+            got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but an error is above zero"
+            findings.cell(name, wrong, got, "correct it or leave the cell empty")
+        made[name] = cells.values
+    orphans = [
+        n
+        for n in made
+        if schema.errors and (n.endswith("_err") or beside(n, columns)) and not beside(n, made)
+    ]
+    for name in orphans:
+        findings.note(name, f"there is no feature {name[:-4]!r} beside it; it was left out")
+        left_out.append(name)
+        del made[name]
+    return made, left_out
+
+
+def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_beside: bool) -> bool:
+    """Columns without information are left out, with a note."""
+    if schema.boxes and cells.name.endswith(("_lo", "_hi")):
+        return False  # one bound is nothing without the other, even where it is the same everywhere
+    if cells.empty.all():
+        findings.note(cells.name, "every cell is empty; it was left out")
+        return True
+    if cells.is_text:
+        why = "" if schema.boxes else levels_of(cells, schema.missing)[1]
+        findings.note(cells.name, why or TEXT)
+        return True
+    observed = cells.values[~np.isnan(cells.values)]
+    constant = not cells.bad.any() and len(observed) > 1 and bool((observed == observed[0]).all())
+    if constant and not is_beside and not schema.images:
+        findings.note(cells.name, f"every value is {observed[0]:g}; it was left out")
+        return True
+    return False
+
+
+def duplicates(frame: pd.DataFrame, rows: Int[np.ndarray, " n"], findings: Diagnostics) -> None:
+    """A note on rows that repeat an earlier one."""
+    # Of the rows' hashes: pandas' own way numbers the values of each column first.
+    again = pd.util.hash_pandas_object(frame.iloc[:, :_FEW], index=False).duplicated().to_numpy()
+    if again.any() and frame.shape[1] > _FEW:
+        again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
+    if again.any():
+        first = rows[int(np.flatnonzero(again)[0])]
+        findings.notes.append(
+            f"{findings.file}: {int(again.sum()):,} rows repeat an earlier one, first row {first}; "
+            "they were kept, but may stand in training and test at once."
+        )

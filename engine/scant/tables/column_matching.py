@@ -1,0 +1,351 @@
+"""Which column of a file is which of the schema: names as people give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+
+import pandas as pd
+
+from scant.tables.levels import is_made
+from scant.tables.limits import BESIDE, is_limit, limit_base
+from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
+
+_REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
+_ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
+_ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
+_IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
+_IDENTIFIERS |= {"targetid", "seqnr", "coaddobjectid", "coaddobjectsid", "thingid", "parentid"}
+_IDENTIFIERS |= {"sourceid", "sampleid", "no", "nr", "number", "unnamed0", "uid", "uuid", "guid"}
+_ID_WORDS = {"id", "uid", "uuid", "guid"}
+_UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
+_ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
+_ENDS |= {"start": "end", "left": "right", "west": "east", "south": "north"}
+_ENDS |= {"bottom": "top"}
+_SAME_END = {"begin": "start", "since": "from", "stop": "end", "finish": "end", "until": "to"}
+_NAMELESS = {"west": "east", "south": "north", "bottom": "height"}  # ends that are a whole header
+_GLUED = re.compile(r"(.+?)(min|max|start|end|lo|hi)|(min|max)(.+)")  # xmin, maxlon
+
+
+def suggest(
+    names: Sequence[str], schema: TableSchema, columns: Mapping[str, ColumnPreview] | None = None
+) -> dict[str, str]:
+    """A schema name for each column of a file: its own where nothing better is known.
+
+    Aliases are taken where the schema's own name is absent and one column answers to it, by its
+    whole name or, where the column is needed, by a word of it; a unit in brackets is no part of a
+    name. Columns of errors are called `<feature>_err`, limits beside them `<feature>_lim`, the ends
+    of boxes `<dim>_lo` and `<dim>_hi`.
+    Identifiers are left out ("").
+
+    Args:
+        names: The file's headers.
+        schema: What the study takes.
+        columns: What they hold, where that is known: dates answer to no name of numbers.
+    """
+    mapping = {name: name for name in names}
+    _answering(mapping, names, schema, columns or {})
+    rival = rival_target(names, schema)
+    if rival is not None:
+        target, (band, named) = schema.targets[0], rival
+        mapping |= {band: f"{target}_band" if band == target else band, named: target}
+    own = schema_names(schema)
+    if schema.one_target:  # a date is no time of survival, whatever it is called
+        dated = {c.name for c in schema.columns if c.kind == "number" and not c.dates}
+        mapping |= {n: "" for n, c in (columns or {}).items() if n in dated and c.kind == "date"}
+    if schema.aside:
+        mapping |= {n: "" for n in names if mapping[n] == n and is_aside(n, schema)}
+    if schema.target_setting:
+        mapping |= dict.fromkeys(also_targets(mapping, schema), "")
+    if schema.errors:
+        _beside(mapping, schema)
+    free = [n for n in names if mapping[n] == n and n not in own]
+    if schema.boxes:
+        ends = _box_ends(free)
+        dated = {n for n, c in (columns or {}).items() if c.kind == "date"}
+        if {n for n, to in ends.items() if to in ("x_lo", "x_hi")} <= dated:
+            ends = {n: to.replace("x_", "time_") if to in ("x_lo", "x_hi") else to
+                    for n, to in ends.items()}  # fmt: skip
+        mapping |= ends
+    if schema.features:
+        mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
+    return mapping
+
+
+def _beside(mapping: dict[str, str], schema: TableSchema) -> None:
+    """Note in the mapping which columns hold errors and limits of others.
+
+    They are known by the rest of their names; where that is no column ("modelMagErr_u" beside
+    "dered_u"), by the band of which there is one column. Errors of the target are left out.
+    """
+    own = schema_names(schema)
+    features = [n for n, to in mapping.items() if to and to not in own]
+    by_key = {key(n): n for n in mapping} | {key(bare(n)): n for n in mapping}
+    for column in schema.columns:  # "zErr" beside "redshift"
+        header = next((n for n, to in mapping.items() if to == column.name), None)
+        if column.target and header is not None:
+            by_key = dict.fromkeys(map(key, (column.name, *column.aliases)), header) | by_key
+    bases = {n: base for n in features if (base := error_base(n, by_key)) not in (None, n)}
+    mapping |= {n: f"{mapping[b]}_err" for n, b in bases.items() if b in features}
+    of_target = [n for n, b in bases.items() if mapping[b] in own]
+    lost = [n for n in features if mapping[n] == n and says_error(n)]
+    found = _by_band(lost, mapping, features, "_err", schema)
+    if set(found) - set(of_target):  # else it is the error of a redshift, and not of a band
+        mapping |= found
+    mapping |= {n: "" for n in of_target if mapping[n] == n}
+    lost = [n for n in features if mapping[n] == n and limit_base(n, by_key) != n and is_limit(n)]
+    limited = {n: base for n in lost if (base := limit_base(n, by_key)) in features}
+    found = {n: f"{mapping[base]}_lim" for n, base in limited.items()}
+    found |= _by_band([n for n in lost if n not in found], mapping, features, "_lim", schema)
+    errors = set(mapping.values())
+    mapping |= {n: to for n, to in found.items() if f"{to[:-4]}_err" in errors}
+
+
+def _by_band(
+    lost: Sequence[str],
+    mapping: Mapping[str, str],
+    features: Sequence[str],
+    end: str,
+    schema: TableSchema,
+) -> dict[str, str]:
+    """Names for columns of errors or limits, each of which is the only one of its band."""
+    if schema.band is None:
+        return {}
+    taken, made = set(mapping.values()), dict[str, str]()
+    plain = [n for n in features if mapping[n] == n or not mapping[n].endswith(BESIDE)]
+    plain = [n for n in plain if not says_error(n) and not is_limit(n)]
+    for name in lost:
+        band = schema.band(name)
+        same = [mapping[n] for n in plain if band and schema.band(n) == band]
+        alone = [n for n in lost if schema.band(n) == band] == [name]
+        if alone and len(same) == 1 and f"{same[0]}{end}" not in taken:
+            made[name] = f"{same[0]}{end}"
+    return made
+
+
+def as_before(
+    names: Sequence[str], schema: TableSchema, known: Mapping[str, str]
+) -> dict[str, str]:
+    """A schema name for each column of a file whose headers were given names once.
+
+    Args:
+        names: The file's headers.
+        schema: What the study takes.
+        known: Headers of the earlier file, each with its name.
+    """
+    own = {name: known[name] for name in names if name in known}
+    taken = set(own.values())
+    rest = {n: to for n, to in suggest(names, schema).items() if n not in own}
+    return own | {n: "" if to in taken else to for n, to in rest.items()}
+
+
+def _answering(
+    mapping: dict[str, str],
+    names: Sequence[str],
+    schema: TableSchema,
+    columns: Mapping[str, ColumnPreview],
+) -> None:
+    """Note in the mapping which columns answer to names that the file lacks."""
+    dates = {n for n, c in columns.items() if c.kind == "date"}
+    absent = [c for c in schema.columns if c.name not in names]
+    own = schema_names(schema)
+    called = {n: {key(n), key(bare(n))} for n in names}
+    spoken = {n: _runs(words(n)) for n in names} if any(map(_sought, absent)) else {}
+    for by_word in (False, True):
+        for column in absent:
+            if column.name in mapping.values() or (by_word and not _sought(column)):
+                continue
+            if column.only_with and column.only_with not in mapping.values():
+                continue
+            wanted = {key(a) for a in column.aliases} | (set() if by_word else {key(column.name)})
+            tokens = spoken if by_word else called
+            matches = [n for n in names if mapping[n] == n and n not in own and wanted & tokens[n]]
+            if schema.errors and by_word:
+                matches = [n for n in matches if not says_error(n) and not is_aside(n, schema)]
+            if column.kind == "number" and not column.dates:
+                matches = [n for n in matches if n not in dates]
+            if len(matches) == 1:
+                mapping[matches[0]] = column.name
+
+
+def _sought(column: Column) -> bool:
+    """Is a table without this column refused, or misread?"""
+    return column.required or bool(column.default) or (column.target and bool(column.levels))
+
+
+def _runs(parts: Sequence[str]) -> set[str]:
+    """Words, and neighboring words as one: of "log2 z spec" also "zspec"."""
+    n = min(len(parts), 8)
+    return {"".join(parts[i:j]) for i in range(n) for j in range(i + 1, n + 1)}
+
+
+def _box_ends(names: Sequence[str]) -> dict[str, str]:
+    """`<dim>_lo` and `<dim>_hi` for columns such as "time_start [h]" and "time_end [h]"."""
+    by_ending: dict[tuple[str, str], str] = {}
+    for name in names:
+        parts = words(name)
+        for last, others in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
+            end = _SAME_END.get("".join(last), "".join(last))
+            by_ending.setdefault((end, "_".join(others)), name)
+        if glued := _GLUED.fullmatch("_".join(parts)):
+            end, rest = glued[2] or glued[3], glued[1] or glued[4]
+            by_ending.setdefault((end, rest.strip("_")), name)
+    made: dict[str, str] = {}
+    for (end, rest), name in by_ending.items():
+        other = by_ending.get((_ENDS.get(end, ""), rest))
+        if other is None or other == name or (name.endswith("_lo") and other == f"{name[:-3]}_hi"):
+            continue
+        brackets = _UNIT.search(name)
+        dim = rest or _NAMELESS.get(end, "x")
+        dim += f" {brackets[0].strip()}" if brackets else ""
+        if not {name, other} & set(made):
+            made |= {name: f"{dim}_lo", other: f"{dim}_hi"}
+    return made
+
+
+def is_end(name: str) -> bool:
+    """Is a header nothing but a word for an end, such as "start"?"""
+    end = _SAME_END.get(key(name), key(name))
+    return end in _ENDS or end in _ENDS.values()
+
+
+def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
+    """The column whose error `name` holds, by its name: `err_u`, `u_error`, `modelMagErr_u`.
+
+    Args:
+        name: A header.
+        by_key: All headers by their letters and digits in lower case.
+    """
+    parts = [w for w in re.split(r"[_\s.\-]+", bare(name).lower()) if w]
+    for i, word in enumerate(parts):
+        rest = parts[:i] + parts[i + 1 :]
+        if rest and word in _ERROR_WORDS:
+            result = by_key.get("".join(rest))
+            if result is not None:
+                return result
+        end = _ERROR_END.fullmatch(word)
+        if end is not None:
+            result = by_key.get("".join([*parts[:i], end[1], *parts[i + 1 :]]))
+            if result is not None:
+                return result
+    return None
+
+
+@lru_cache(_REMEMBERED)
+def says_error(name: str) -> bool:
+    """Does a column of that name hold errors of something?"""
+    parts = re.split(r"[_\s.\-]+", bare(name).lower())
+    return any(p in _ERROR_WORDS or _ERROR_END.fullmatch(p) for p in parts) and len(name) > 1
+
+
+def is_aside(name: str, schema: TableSchema) -> bool:
+    """Is a column of that name no feature, though it may hold numbers?"""
+    return bool(schema.aside and re.fullmatch(schema.aside, "_".join(words(name))))
+
+
+def is_left_out(name: str, schema: TableSchema) -> bool:
+    """Is a column of that name no feature unless somebody says so?"""
+    return (schema.features and is_identifier(name)) or is_aside(name, schema)
+
+
+def also_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
+    """Headers by which the target is known beside the column that is taken for it."""
+    target = next((c for c in schema.columns if c.target), None)
+    if target is None or target.name not in mapping.values():
+        return []
+    aliases = {key(a) for a in target.aliases}
+    return [n for n, to in mapping.items() if to == n != target.name and key(bare(n)) in aliases]
+
+
+@lru_cache(_REMEMBERED)
+def is_identifier(name: str) -> bool:
+    """Does a column of that name number the rows?"""
+    return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
+
+
+def with_identifiers(table: Table, schema: TableSchema) -> pd.DataFrame:
+    """The frame of a table and the identifiers beside it, which reading it again leaves out again.
+
+    Predictions of the table carry them, so that its owner can tell the rows apart.
+    """
+    names = [str(n) for n in table.ignored if n not in table.frame and is_identifier(str(n))]
+    again = suggest([*map(str, table.frame), *names], schema) if names else {}
+    beside = {n: table.ignored[n] for n in names if again[n] in ("", n)}
+    return table.frame.assign(**beside) if beside else table.frame
+
+
+@lru_cache(_REMEMBERED)
+def bare(name: str) -> str:
+    """A header without its unit."""
+    return _UNIT.sub("", name) or name
+
+
+def unit(name: str) -> str:
+    """The unit in a header's brackets; "" where it has none."""
+    found = _UNIT.search(name)
+    return found[0].strip(" []()") if found and found.start() else ""
+
+
+@lru_cache(_REMEMBERED)
+def words(name: str) -> tuple[str, ...]:
+    """The words of a header in lower case, without its unit: "PatientID" has two.
+
+    An input that was made of a level has none: `state = ID` is no identifier.
+    """
+    if is_made(name):
+        return ()
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
+    return tuple(re.findall(r"[^\W_]+", apart.lower()))
+
+
+def schema_names(schema: TableSchema) -> set[str]:
+    """The names that a schema gives to columns."""
+    return {column.name for column in schema.columns}
+
+
+def rival_target(names: Collection[str], schema: TableSchema) -> tuple[str, str] | None:
+    """A band that bears the target's name, and the column that is rather the target.
+
+    Tables of ugriz photometry call the fifth band z, which is also the name of a redshift: taken
+    for the target it would be learned without anybody noticing.
+    """
+    target = next((c for c in schema.columns if c.target), None)
+    if target is None or len(target.name) > 1 or not {"g", "r", "i"} <= {n.lower() for n in names}:
+        return None
+    bands = [n for n in names if n.lower() == target.name]
+    aliases = {key(a) for a in target.aliases}
+    named = [n for n in names if key(bare(n)) in aliases]
+    return (bands[0], named[0]) if len(bands) == 1 and named else None
+
+
+def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> list[str]:
+    """What is wrong with a mapping: columns that are not there, two for one name."""
+    known = set(names)
+    messages = [
+        f"{file} has no column {name!r} to map to {to!r}; it has {listed(names)}."
+        for name, to in mapping.items()
+        if name not in known and to
+    ]
+    taken: dict[str, str] = {}
+    for name in names:
+        to = mapping.get(name, name)
+        if to and to in taken:
+            messages.append(
+                f"{file}: columns {taken[to]!r} and {name!r} are both mapped to {to!r}; "
+                "leave one of them out."
+            )
+        taken[to] = name
+    return messages
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names for a sentence, the first few of many."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+@lru_cache(_REMEMBERED)
+def key(name: str) -> str:
+    """A header's letters and digits in lower case."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,202 @@
+"""Features of a patch: color, HOG and LBP; those of a network that saw a million photographs.
+
+The first need no further package. A patch is brought to 96 x 96 pixels and cut into cells of 8 x 8.
+Each has its mean and deviation in CIELAB (less the patch's own, so that light and soil matter
+less), a histogram of oriented gradients (Dalal & Triggs 2005) and one of uniform local binary
+patterns (Ojala et al. 2002), both from scikit-image. Of every number, six ranks among the cells are
+kept (greatest, least and between): what is looked for is small, and may be anywhere in the patch.
+The second are the 1,280 numbers of EfficientNet-Lite0 (`efficientnet`; the extra `vision`), alone
+or with the first, or the 2,048 numbers before InceptionV3's last layer (Szegedy et al. 2016), as
+published; these want torchvision (the extra `inception`) and a download of its weights.
+All are kept in the data directory, under a name that is the hash of the images; those of the
+patches that we draw are shipped, so that whoever trains first does not wait for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from scant.data_sources.cache import keep
+from scant.data_sources.open import data_dir
+from scant.data_sources.package_data import package_file
+from scant.errors import BadInput
+from scant.studies.clamp.table import pixels
+from scant.tables.images.kinds import HANDMADE, INCEPTION, JOINED, KINDS, NETWORK
+
+SIDE, CELL = 96, 8  # pixels of a patch as it is looked at, and of a cell
+RANKS = (0.0, 0.06, 0.5, 0.75, 0.94, 1.0)
+FLAT = 2.0  # added to a patch's deviation in CIELAB, so that even soil is not blown up
+VERSION = 1  # of the numbers below: raise it when they change, and what was kept is forgotten
+
+
+def features(
+    images: Sequence[bytes], kind: str = HANDMADE, folder: Path | None = None
+) -> Float[np.ndarray, "n d"]:
+    """Features of image files; read where they were made before, here or by those who ship them.
+
+    Args:
+        images: JPEG or PNG files.
+        kind: One of `KINDS`.
+        folder: The data directory, where it is another than the user's.
+
+    Raises:
+        BadInput: A network whose package or weights are not installed.
+    """
+    if kind not in KINDS:
+        raise BadInput(f"There are no features {kind!r}; choose one of {'; '.join(KINDS)}.")
+    if kind == JOINED:
+        return np.hstack([features(images, part, folder) for part in (NETWORK, HANDMADE)])
+    return kept(content_hash(images, kind), len(images), lambda: MAKERS[kind](images), folder)
+
+
+def of_gray(images: Float[np.ndarray, "n h w"]) -> Float[np.ndarray, "n 1280"]:
+    """EfficientNet-Lite0's features of gray images in [0, 1].
+
+    Raises:
+        BadInput: Its weights are not installed.
+    """
+    from scant.tables.images.efficientnet import embed
+
+    colored = (np.repeat(255 * image[..., None], 3, axis=2) for image in images)
+    return kept_of_gray("gray", images, lambda: embed(list(colored)))
+
+
+def kept_of_gray(
+    name: str, images: Float[np.ndarray, "n h w"], make: Callable[[], Float[np.ndarray, "n d"]]
+) -> Float[np.ndarray, "n d"]:
+    """Features of this name that the network makes of gray images, as `kept`."""
+    digest = hashlib.sha256(f"{name} {NETWORK} {VERSION} {images.shape}".encode())
+    digest.update(np.ascontiguousarray(images, np.float32).tobytes())
+    return kept(digest.hexdigest(), len(images), make)
+
+
+def kept(
+    digest: str,
+    count: int,
+    make: Callable[[], Float[np.ndarray, "n d"]],
+    folder: Path | None = None,
+) -> Float[np.ndarray, "n d"]:
+    """Features of so many images under this hash; made where they were not made before."""
+    name = f"{digest}.npy"
+    path = (folder or data_dir()) / "features" / name
+    for place in (path, package_file("features", name)):
+        found = _kept(place) if place.is_file() else None
+        if found is not None and len(found) == count:
+            return found
+    made = make().astype(np.float32).astype(np.float64)  # as it will be read again
+    out = io.BytesIO()
+    np.save(out, made.astype(np.float32), allow_pickle=False)
+    keep(path, out.getvalue())
+    return made
+
+
+def _kept(place: Traversable) -> Float[np.ndarray, "n d"] | None:
+    """What lies there; None where it was cut off."""
+    try:
+        with place.open("rb") as file:
+            return np.load(file, allow_pickle=False).astype(np.float64)
+    except (OSError, ValueError, EOFError):
+        return None
+
+
+def content_hash(images: Sequence[bytes], kind: str) -> str:
+    """What the features of these images are kept under."""
+    digest = hashlib.sha256(f"{kind} {VERSION}".encode())
+    for image in images:
+        digest.update(hashlib.sha256(image).digest())
+    return digest.hexdigest()
+
+
+def handmade(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
+    """Color, HOG and LBP of each image."""
+    return np.array([_of(pixels(image, SIDE)) for image in images])
+
+
+def _of(image: UInt8[np.ndarray, "h w 3"]) -> Float[np.ndarray, " d"]:
+    from skimage.color import rgb2hsv, rgb2lab
+    from skimage.feature import hog, local_binary_pattern
+
+    lab = rgb2lab(image)
+    gray = lab[..., 0]
+    own = (lab - np.median(lab, (0, 1))) / (lab.std((0, 1)) + FLAT)
+    color = _cells(own)
+    turned = hog(gray, 9, (CELL, CELL), (1, 1), feature_vector=False)[:, :, 0, 0]
+    steep = _cells(np.hypot(*np.gradient(gray))[..., None]).mean((1, 3))
+    steep = steep / (steep.mean() + 1)
+    whole = np.round(2.55 * gray).astype(np.uint8)
+    pattern = local_binary_pattern(whole, 8, 2, "uniform").astype(int)
+    patterns = _cells(np.eye(10)[pattern]).mean((1, 3))
+    parts = [color.mean((1, 3)), color.std((1, 3)), turned * steep, patterns, steep]
+    hue = np.histogram(rgb2hsv(image)[..., 0], 8, (0.0, 1.0))[0] / SIDE**2
+    return np.concatenate([_ranks(np.concatenate(parts, axis=-1)), np.sqrt(hue)])
+
+
+def _cells(values: Float[np.ndarray, "h w k"]) -> Float[np.ndarray, "c a c a k"]:
+    count = SIDE // CELL
+    return values.reshape(count, CELL, count, CELL, values.shape[-1])
+
+
+def _ranks(cells: Float[np.ndarray, "c c k"]) -> Float[np.ndarray, " m"]:
+    """Of every number, its value at some ranks among the cells."""
+    ordered = np.sort(cells.reshape(-1, cells.shape[-1]), axis=0)
+    return ordered[[round(rank * (len(ordered) - 1)) for rank in RANKS]].ravel()
+
+
+def network(images: Sequence[bytes]) -> Float[np.ndarray, "n 1280"]:
+    """The numbers before the last layer of EfficientNet-Lite0, trained on ImageNet.
+
+    Raises:
+        BadInput: Its weights are not installed.
+    """
+    from scant.tables.images.efficientnet import embed
+
+    return embed([pixels(image) for image in images])
+
+
+def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
+    """The 2,048 numbers before the last layer of InceptionV3, trained on ImageNet.
+
+    Raises:
+        BadInput: torchvision is not installed, or its weights cannot be had.
+    """
+    try:
+        import torch
+        from torchvision.models import Inception_V3_Weights, inception_v3
+    except ImportError:
+        raise BadInput(
+            'InceptionV3 needs torchvision: pip install "scant-gp[inception]", or choose the '
+            f"features {HANDMADE!r}, which need nothing."
+        ) from None
+    try:
+        weights = Inception_V3_Weights.IMAGENET1K_V1
+        model = inception_v3(weights=weights).eval()
+    except Exception as error:  # the downloader raises many kinds
+        raise BadInput(
+            f"The weights of InceptionV3 are not on this machine and cannot be fetched ({error}); "
+            f"choose the features {HANDMADE!r}, which need none."
+        ) from None
+    model.fc = torch.nn.Identity()
+    prepare = weights.transforms()
+    results = []
+    with torch.no_grad():
+        for begin in range(0, len(images), 16):
+            batch = [
+                torch.as_tensor(pixels(i).copy()).permute(2, 0, 1)
+                for i in images[begin : begin + 16]
+            ]
+            results.append(model(torch.stack([prepare(b) for b in batch])).double().numpy())
+    return np.concatenate(results)
+
+
+MAKERS: dict[str, Callable[[Sequence[bytes]], Float[np.ndarray, "n _"]]] = {
+    HANDMADE: handmade,
+    NETWORK: network,
+    INCEPTION: inception,
+}

@@ -1,0 +1,49 @@
+"""What a column of a file holds, before anything is decided."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scant.tables.cells import Cells
+from scant.tables.column_matching import unit
+from scant.tables.dates import are_dates
+from scant.tables.schema import ColumnPreview
+from scant.tables.wide import samples
+
+_COUNTED = 100_000  # cells of which different ones are counted
+
+
+def profile(cells: Cells) -> ColumnPreview:
+    """Kind, range and number of different values of a column."""
+    missing, name = int(cells.empty.sum()), cells.name
+    if missing == len(cells.empty):
+        return ColumnPreview(name, "empty", missing, unit=unit(name))
+    if cells.is_text:
+        kind = "date" if are_dates(cells) else "text"
+        levels, filled = cells.levels, len(cells.empty) - missing
+        alone = levels == filled > 2
+        timed = (
+            alone
+            and kind == "text"
+            and levels <= _COUNTED
+            and bool(samples([str(w) for w in cells.labels()]))
+        )
+        return ColumnPreview(
+            name, kind, missing, levels=levels, distinct=alone, samples=timed, unit=unit(name)
+        )
+    observed = cells.values[~np.isnan(cells.values)]
+    if not len(observed):
+        return ColumnPreview(name, "text", missing, levels=cells.levels, unit=unit(name))
+    steps = np.unique(observed[:_COUNTED])
+    return ColumnPreview(
+        name,
+        "number",
+        missing,
+        float(observed.min()),
+        float(observed.max()),
+        levels=len(steps),
+        distinct=len(steps) == len(observed) > 2,
+        whole=bool((steps == np.round(steps)).all()),
+        counts_rows=len(steps) > 2 and bool((np.diff(observed[:_COUNTED]) == 1).all()),
+        unit=unit(name),
+    )

@@ -1,0 +1,183 @@
+"""Reading a user's table: file or data frame in, checked numbers and plain sentences out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from scant.errors import BadInput
+from scant.tables.assembly import assemble
+from scant.tables.checks import Diagnostics
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.levels import LEVELS
+from scant.tables.opening import (
+    Opened,
+    Reading,
+    columns_of,
+    opened_file,
+    opened_together,
+    prepared,
+    suggestion_of,
+)
+from scant.tables.profile import profile
+from scant.tables.questions import missing_question
+from scant.tables.schema import Preview, Table, TableSchema, counts
+
+MOST_PROBLEMS = 20
+_HEAD = 8  # rows of a preview
+
+
+def read_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    name: str | None = None,
+    limit_bytes: int = LIMIT_BYTES,
+    **reading: Unpack[Reading],
+) -> Table:
+    """A file of any known format as a table that can be fitted, or predicted.
+
+    Args:
+        source: A path or the file's bytes.
+        schema: What the study takes.
+        name: What messages call the file; a path's own name by default.
+        limit_bytes: Larger files are refused before they are read.
+        **reading: How it is read.
+
+    Raises:
+        BadInput: The first problem, and how many more there are.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.csv")
+    opened = opened_file(source, file, schema, limit_bytes, reading)
+    return _assembled(opened, schema, reading, of_file=True)
+
+
+def read_tables(
+    sources: Sequence[Path],
+    schema: TableSchema,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    **reading: Unpack[Reading],
+) -> Table:
+    """Several files as one table: each a task of its own, or values joined with a map.
+
+    Args:
+        sources: Paths.
+        schema: What the study takes.
+        limit_bytes: Larger files are refused before they are read.
+        **reading: How they are read.
+
+    Raises:
+        BadInput: The study takes one table, or the first problem, and how many more there are.
+    """
+    if not schema.boxes:
+        raise BadInput(
+            f"This study takes one table, and got {len(sources)} files; put their rows into one."
+        )
+    made = [(path.name, path) for path in sources]
+    if twice := [n for n, _ in made if [m for m, _ in made].count(n) > 1]:
+        raise BadInput(f"{twice[0]} is there twice; a file's name is its task's name: rename one.")
+    opened = opened_together(made, schema, limit_bytes, reading)
+    return _assembled(opened, schema, reading, of_file=True)
+
+
+def _assembled(
+    opened: Opened, schema: TableSchema, reading: Reading, *, of_file: bool = False
+) -> Table:
+    """The checked table; of a file with headers of its own, measurements beside y are left out."""
+    aimed = schema.with_target(reading.get("target"))
+    suggestion, mapping = None, reading.get("mapping")
+    if mapping is None:
+        suggestion = suggestion_of(opened, aimed, reading)
+        if of_file and schema.boxes and not set(opened.cells) & set(aimed.targets):
+            known, guesses = suggestion
+            if not any(guesses.unsure.values()):  # else y is asked first
+                known |= guesses.unsure
+    how = _assembling(reading) | {"mapping": mapping, "suggestion": suggestion}
+    table = assemble(opened.cells, schema, opened.findings, **how)
+    _raise(opened.findings)
+    return table
+
+
+def read_frame(
+    frame: pd.DataFrame,
+    schema: TableSchema,
+    *,
+    name: str = "the table",
+    **reading: Unpack[Reading],
+) -> Table:
+    """A data frame, checked as a file is; messages count rows from 0.
+
+    Raises:
+        BadInput: The first problem, and how many more there are.
+    """
+    cells = columns_of(frame, name, schema.maximum_columns)
+    findings = Diagnostics(name, np.arange(len(frame)))
+    return _assembled(prepared(cells, findings, [], schema, reading), schema, reading)
+
+
+def inspect_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    name: str | None = None,
+    limit_bytes: int = LIMIT_BYTES,
+    **reading: Unpack[Reading],
+) -> Preview:
+    """What the upload wizard shows: never raises for a bad file, says what is wrong instead.
+
+    Unsure guesses are taken, each with a question. Arguments are those of `read_table`.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.csv")
+    try:
+        opened = opened_file(source, file, schema, limit_bytes, reading)
+    except BadInput as error:
+        return Preview(problems=(str(error),))
+    cells, findings, questions = opened.cells, opened.findings, list(opened.questions)
+    aimed, mapping = schema.with_target(reading.get("target")), reading.get("mapping")
+    columns, suggestion = {n: profile(c) for n, c in cells.items()}, None
+    if mapping is None:
+        suggestion = suggestion_of(opened, aimed, reading, columns)
+        mapping, guesses = suggestion[0], suggestion[1]
+        questions += guesses.questions
+        if guesses.unsure:  # what is on show can be agreed to
+            mapping |= guesses.unsure
+            reading["mapping"] = mapping
+    if "missing_codes" not in reading and (missing := missing_question(cells, mapping)):
+        questions += missing
+        reading["missing_codes"] = missing[0].guess
+    n_rows = len(findings.rows)
+    table = assemble(cells, schema, findings, suggestion=suggestion, **_assembling(reading))
+    head = [[c.shown(i) for i in range(min(_HEAD, len(c.values)))] for c in cells.values()]
+    return Preview(
+        names=tuple(cells),
+        head=tuple(zip(*head)),
+        columns=tuple(columns.values()),
+        n_rows=n_rows,
+        mapping=dict(mapping),
+        problems=tuple(findings.problems[:MOST_PROBLEMS]),
+        warnings=tuple(findings.notes),
+        absent=tuple(findings.absent),
+        features=table.features,
+        levels=table.reading.get(LEVELS, {}),
+        counts=counts(table.frame, aimed),
+        questions=tuple(questions),
+    )
+
+
+def _assembling(reading: Reading) -> dict[str, Any]:
+    """What of it is for columns, and not for the file."""
+    of_file = ("part", "decimal", "columns", "closed", "join")
+    return {k: v for k, v in reading.items() if k not in of_file}
+
+
+def _raise(findings: Diagnostics) -> None:
+    problems = findings.problems
+    if problems:
+        more = len(problems) - 1
+        also = f" (And {more} more problem{'s' if more > 1 else ''}.)" if more else ""
+        raise BadInput(problems[0] + also)

@@ -1,0 +1,404 @@
+"""The one training loop: optimizer steps in, events out; pause, stop, checkpoints, convergence.
+
+It knows nothing of any model: a study says how to step, what to keep and what to show
+(`scant.studies.protocol.Study`). The same loop runs in a notebook, a test, the command line and a
+worker.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from safetensors.torch import load, save
+
+from scant.errors import BadInput
+from scant.events import (
+    TRAINING_ENDED,
+    Checkpoint,
+    Event,
+    Finished,
+    Fitted,
+    Note,
+    Progress,
+    Report,
+    Snapshot,
+    Started,
+    State,
+)
+from scant.rivals.compare import compared
+from scant.rivals.comparison import Comparison
+from scant.rivals.cost import SECONDS
+from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
+from scant.studies.protocol import Study, Tensors, part
+from scant.training.control import Control
+from scant.training.everything import refitted
+from scant.training.folds import Folds, pooled
+
+SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
+FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
+CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
+
+
+@dataclass
+class Position:
+    """Where the loop stands: all of it that a checkpoint must carry besides tensors."""
+
+    step: int = 0
+    restart: int = 0
+    stage: int = 0  # of this restart
+    since_start: int = 0  # steps in this restart
+    since_best: int = 0
+    best: float = -math.inf
+    anchor: float = -math.inf  # the score that the next one must beat by the tolerance to count
+    seconds: float = 0.0
+
+
+def train(
+    study: Study,
+    control: Control | None = None,
+    checkpoint: bytes | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    own: bool = False,
+    again: Callable[[], Study] | None = None,
+    budget: float | None = None,
+    folds: Folds | None = None,
+) -> Iterator[Event]:
+    """Train a study, saying what happens; the last event is `Finished`.
+
+    Args:
+        study: Made from its settings and table; left fitted unless the run diverged at once.
+        control: Read at every step.
+        checkpoint: The blob of a `Checkpoint` of the same study, settings and table. On a CPU the
+            run then ends bit by bit where an uninterrupted one ends.
+        clock: Seconds; only decides when snapshots and checkpoints are taken.
+        own: Whether the table is the user's own: it then has rivals and no published figures.
+        again: Makes the study of a second fit, on everything, once the first has its report.
+        budget: Seconds after which training ends, if nothing has ended it before; None: never.
+        folds: Makes the studies of further folds, where an own table is small (`folds`).
+    """
+    control = control or Control()
+    loop = _Loop(study, clock, own, again, budget=budget, folds=folds)
+    if checkpoint is not None:
+        loop.resume(checkpoint)
+    total = study.restarts * study.max_steps * (2 if again else 1)
+    metadata = {**study.metadata, "threads": torch.get_num_threads()}
+    yield Started(study.device.type, total, loop.at.step, metadata)
+    for text in study.notes:
+        yield Note(text)
+    yield from loop.run(control)
+
+
+class _Loop:
+    def __init__(
+        self,
+        study: Study,
+        clock: Callable[[], float],
+        own: bool = False,
+        again: Callable[[], Study] | None = None,
+        scored: bool = True,
+        budget: float | None = None,
+        folds: Folds | None = None,
+    ) -> None:
+        self.folds = folds
+        self.budget = math.inf if budget is None else budget
+        self.study, self.own, self.scored = study, own, scored
+        self.clock = clock
+        self.control = Control()
+        self.again = again
+        self.at = Position()
+        self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
+        self.endings: list[State] = []
+        self.begun = False
+
+    def run(self, control: Control) -> Iterator[Event]:
+        study, at, self.control = self.study, self.at, control
+        started = self.clock() - at.seconds
+        shown = saved = self.clock()
+        shown -= SNAPSHOT_SECONDS
+        while at.restart < study.restarts and not self.out_of_time():
+            control.heeded = control.wish in ("pause", "stop")
+            if control.wish == "pause":
+                yield self.checkpoint()
+                yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
+                return
+            if control.wish == "stop":
+                reason = f"After step {at.step}, as requested; the best step is kept."
+                yield from self.finalize(State.STOPPED, reason)
+                return
+            if not self.begun:
+                study.start_restart(at.restart, at.stage, self.best_here())
+                self.begun = True
+            sent = len(study.notes)
+            elbo, score = study.step()
+            now = self.clock()
+            at.seconds = now - started
+            self.judge(elbo, score)
+            yield Progress(at.step, elbo, at.seconds, at.best, score, at.restart)
+            for text in study.notes[sent:]:
+                yield Note(text)
+            if not math.isfinite(elbo):
+                yield from self.diverge(elbo)
+                return
+            ending = self.ending()
+            if ending or self.out_of_time() or now - shown >= SNAPSHOT_SECONDS:
+                yield Snapshot(at.step, study.snapshot())
+                shown = self.clock()
+            if ending:
+                self.move_on(ending)
+            if now - saved >= CHECKPOINT_SECONDS:
+                yield self.checkpoint()
+                saved = self.clock()
+        control.heeded = True  # nothing is left to stop
+        for event in self.finalize(*self.verdict()):
+            match event:
+                case Finished(state=state) if self.again and state is not State.PAUSED:
+                    yield from self.on_everything(self.again(), control, event)
+                case _:
+                    yield event
+
+    def on_everything(self, study: Study, control: Control, end: Finished) -> Iterator[Event]:
+        """A second fit, by a study that holds nothing out; the first one ended as `end` says.
+
+        A checkpoint of it is one of the first fit's end, from where its report is made anew.
+        """
+        yield self.checkpoint()
+        loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+        events, at = loop.run(control), self.at
+        rows = int(study.metadata["rows"]["training"])
+        for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
+            match event:
+                case Finished(state=State.PAUSED):
+                    yield self.checkpoint()
+                    yield event
+                case Finished():
+                    yield replace(event, state=end.state, reason=end.reason)
+                case _:
+                    yield event
+
+    def judge(self, elbo: float, score: float) -> None:
+        """Count the step; keep the parameters where the score is the restart's best."""
+        at = self.at
+        at.step += 1
+        at.since_start += 1
+        at.since_best += 1
+        if not math.isfinite(elbo):
+            return
+        score = score if math.isfinite(score) else -math.inf
+        if score > at.best or self.best_here() is None:
+            at.best = score
+            best = (score, _clone(self.study.parameters()))
+            if len(self.kept) > at.restart:
+                self.kept[at.restart] = best
+            else:
+                self.kept.append(best)
+        if score > at.anchor + self.study.tolerance:
+            at.anchor, at.since_best = score, 0
+
+    def out_of_time(self) -> bool:
+        return self.at.step > 0 and self.at.seconds >= self.budget
+
+    def seconds_left(self, since: float) -> float | None:
+        """What is left of a time budget for rivals; one of them is fitted in any case.
+
+        Args:
+            since: When training ended, by the clock.
+        """
+        if math.isinf(self.budget):
+            return None
+        used = self.at.seconds + self.clock() - since
+        return max(self.budget / TRAINING_SHARE - used, 1.0)
+
+    def ending(self) -> State | None:
+        study, at = self.study, self.at
+        if study.patience and at.since_best >= study.patience:
+            return State.CONVERGED
+        if at.since_start < study.max_steps * (at.stage + 1) // study.stages:
+            return None
+        return State.FINISHED if study.scheduled else State.HIT_LIMIT
+
+    def move_on(self, ending: State) -> None:
+        """From the end of a stage to the next one, or to the next restart."""
+        at = self.at
+        self.begun = False
+        at.since_best = 0
+        if at.stage + 1 < self.study.stages and self.best_here() is not None:
+            at.stage += 1
+            return
+        at.stage = 0
+        self.endings.append(ending)
+        at.restart += 1
+        at.since_start = 0
+        at.best = at.anchor = -math.inf
+
+    def best_here(self) -> Tensors | None:
+        """The best parameters of the present restart, if it has any yet."""
+        return self.kept[self.at.restart][1] if len(self.kept) > self.at.restart else None
+
+    def verdict(self) -> tuple[State, str]:
+        study = self.study
+        if self.at.restart < study.restarts:
+            more = f" of restart {self.at.restart + 1}" if study.restarts > 1 else ""
+            return State.HIT_LIMIT, (
+                f"The time budget is used, after {self.budget:.0f} s of training in step "
+                f"{self.at.since_start}{more}; the best step is kept. A larger 'time_budget' may "
+                "fit better."
+            )
+        if study.scheduled and self.at.step == study.restarts * study.max_steps:
+            return State.FINISHED, study.reason or (
+                f"All {study.max_steps} steps of the learning-rate schedule are done; a higher "
+                "limit lowers the rate more slowly and may fit better."
+            )
+        if study.reason:
+            return State.CONVERGED, study.reason
+        if all(e is State.CONVERGED for e in self.endings):
+            return State.CONVERGED, (
+                f"The score has not risen by more than {study.tolerance:g} "
+                f"in {study.patience} steps."
+            )
+        return State.HIT_LIMIT, (
+            f"Not converged after {study.max_steps} steps; the best step is kept. A higher limit "
+            "may fit better."
+        )
+
+    def diverge(self, elbo: float) -> Iterator[Event]:
+        remedy = (
+            f"The objective became {elbo} at step {self.at.step}. Try fewer basis functions or "
+            "inducing points, a lower learning rate, or look for extreme values in the data."
+        )
+        if self.kept:
+            yield from self.finalize(State.DIVERGED, remedy + " The last good parameters are kept.")
+        else:
+            yield Finished(State.DIVERGED, remedy)
+
+    def finalize(self, state: State, reason: str) -> Iterator[Event]:
+        if not self.kept:
+            yield Finished(state, "No step was taken, so there is no model.", Report())
+            return
+        study = self.study
+        rivals = self.own and getattr(study.settings, "baselines", True)
+        if self.scored and rivals:  # before the report, which may take longer than training
+            yield Note(TRAINING_ENDED)
+        report = study.finalize(self.kept)
+        if self.scored:
+            since, comparison = self.clock(), study.comparison(report)
+            if rivals and comparison is not None and self.folds is not None:
+                comparison = self.crossed(comparison, state, since)
+            report = compared(
+                report,
+                comparison,
+                self.at.seconds,
+                own=self.own,
+                rivals=rivals,
+                seed=study.settings.seed,
+                limit=self.seconds_left(since),
+                halted=partial(self.halted, state),
+            )
+            if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
+                yield self.checkpoint()
+                reason = "Paused while general tools were fitted; resume makes the result."
+                yield Finished(State.PAUSED, reason)
+                return
+        if chosen := listed(read(study.metadata)):
+            report = replace(report, notes=(chosen, *report.notes))
+        done = state in (State.CONVERGED, State.FINISHED)
+        if done and report.verdict is not None and report.verdict.nothing:
+            nothing = report.verdict.nothing
+            state, reason = State.LEARNED_NOTHING, nothing[0].upper() + nothing[1:]
+        yield Snapshot(self.at.step, self.study.snapshot())
+        tensors, meta = study.fitted()
+        if CHOSEN in study.metadata:
+            meta = {**meta, CHOSEN: study.metadata[CHOSEN]}
+        yield Fitted(blob(tensors, meta))
+        yield Finished(state, reason, report)
+
+    def crossed(self, comparison: Comparison, state: State, since: float) -> Comparison:
+        """The problem with those of further folds, for which half of the time left is used."""
+        assert self.folds is not None
+        found, left = [comparison], self.seconds_left(since)
+        allowed = max(self.at.seconds, SECONDS) if left is None else left / 2
+        for study in self.folds():
+            if self.halted(state) or self.clock() - since + self.at.seconds > allowed:
+                break
+            loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+            [end] = deque(loop.run(self.control), maxlen=1)
+            assert isinstance(end, Finished), "the last event says how training ended"
+            made = study.comparison(end.report) if end.report.metrics else None
+            if made is not None and not self.halted(state):
+                found.append(made)
+        return pooled(found) if len(found) > 1 else comparison
+
+    def halted(self, state: State) -> bool:
+        """Whether an end was asked for after training ended as `state`, by whatever it was."""
+        wish = self.control.wish
+        return wish in ("pause", "abandon") or (wish == "stop" and state is not State.STOPPED)
+
+    def checkpoint(self) -> Checkpoint:
+        tensors: Tensors = {}
+        if self.begun:
+            tensors |= {f"parameters.{k}": v for k, v in self.study.parameters().items()}
+            tensors |= {f"state.{k}": v for k, v in self.study.state().items()}
+        for r, (_, best) in enumerate(self.kept):
+            tensors |= {f"kept.{r}.{k}": v for k, v in best.items()}
+        loop_state = {
+            "format": FORMAT,
+            "at": asdict(self.at),
+            "scores": [score for score, _ in self.kept],
+            "endings": self.endings,
+            "begun": self.begun,
+        }
+        blob = save(_clone(tensors), metadata={"loop": json.dumps(loop_state)})
+        return Checkpoint(self.at.step, blob)
+
+    def resume(self, blob: bytes) -> None:
+        loop_state = header(blob, "loop")
+        if loop_state.get("format") != FORMAT:
+            raise BadInput(
+                "This run was interrupted under another version of Scant, whose checkpoints cannot "
+                "be continued; start a new run with its settings."
+            )
+        tensors = load(blob)
+        self.at = Position(**loop_state["at"])
+        self.endings = [State(e) for e in loop_state["endings"]]
+        self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(loop_state["scores"])]
+        self.begun = loop_state["begun"]
+        if self.begun:
+            self.study.start_restart(self.at.restart, self.at.stage, self.best_here())
+            self.study.load(part(tensors, "parameters."), part(tensors, "state."))
+
+
+def blob(tensors: Tensors, meta: dict) -> bytes:
+    """What `Study.fitted` gives as safetensors, `meta` in the header; `scant.load` reads it."""
+    return save(_clone(tensors), metadata={"meta": json.dumps(meta)})
+
+
+def header(blob: bytes, key: str) -> dict:
+    """The JSON value under `key` in the header of a safetensors blob."""
+    size = int.from_bytes(blob[:8], "little")
+    values: dict[str, Any] = json.loads(json.loads(blob[8 : 8 + size])["__metadata__"][key])
+    return values
+
+
+def _clone(tensors: Tensors) -> Tensors:
+    # Cloned also because safetensors refuses tensors that share memory.
+    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}
+
+
+def choose_device(device: str = "auto") -> torch.device:
+    """The device that `device` ("auto", "cpu", "cuda") comes to on this machine.
+
+    Raises:
+        BadInput: CUDA was asked for and there is none.
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise BadInput("There is no CUDA device here; ask for device cpu, or auto.")
+    return torch.device(device)

@@ -1,0 +1,153 @@
+"""The output folder of `scant fit --out`, which `scant.load` reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from scant import __version__
+from scant.errors import BadInput, NotFound
+from scant.events import Finished, Progress
+from scant.training.model_card import page
+from scant.training.output_folder import check_writable, output
+from scant.verdict import Verdict
+
+SETTINGS, MODEL, CARD = "settings.json", "model.safetensors", "model_card"
+DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
+
+
+def settings_record(
+    study: str, settings: Mapping[str, Any], data: str | Sequence[str]
+) -> dict[str, Any]:
+    """The content of settings.json: all that is needed to run the same fit again.
+
+    `threads` is how many torch uses in this process: the last digits depend on it.
+    """
+    import torch
+
+    about = {"data": data, "version": __version__, "threads": torch.get_num_threads()}
+    return {"study": study, "settings": dict(settings), **about}
+
+
+def metrics_record(end: Finished) -> dict[str, Any]:
+    """The content of metrics.json. A figure that is not finite becomes null."""
+    return {
+        "state": end.state.value,
+        "reason": end.reason,
+        "metrics": [_finite(asdict(metric)) for metric in end.report.metrics],
+        "notes": list(end.report.notes),
+        "verdict": verdict_record(end.report.verdict),
+    }
+
+
+def verdict_record(made: Verdict | None) -> dict[str, Any] | None:
+    """The verdict with its sentences; None where there is none."""
+    return None if made is None else {**asdict(made), "sentences": made.sentences()}
+
+
+def check_folder(out: Path) -> None:
+    """Refuse a folder that holds anything but an earlier result, or cannot be written.
+
+    Raises:
+        BadInput: It does, it is a file, or a trial of making it fails.
+    """
+    with output(out):
+        out = out.resolve()
+        if out.is_dir() and any(out.iterdir()) and not (out / SETTINGS).exists():
+            raise BadInput(f"--out {out} is a folder with other files in it; name a new one.")
+        if os.path.ismount(out) or out == Path.cwd():
+            raise BadInput(f"--out {out} cannot be replaced as a whole; name a folder in it.")
+    check_writable(out)
+    check_writable(out.parent)  # where the result is made before it takes its name
+
+
+def write(
+    out: Path,
+    settings: Mapping[str, Any],
+    end: Finished,
+    steps: Sequence[Progress],
+    model: bytes | None,
+    further: Iterable[Path] = (),
+    card: str = "",
+) -> None:
+    """Write a fit's folder, all of it or nothing; an earlier result there is replaced.
+
+    Args:
+        out: The folder.
+        settings: As `settings_record` gives them.
+        end: The last event of the fit.
+        steps: Its curve.
+        model: The blob of its `Fitted` event, None where it left none.
+        further: Files that are moved into it, such as predictions.
+        card: The run's model card in Markdown (see `training.model_card`).
+    """
+    check_folder(out)
+    out = out.resolve()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix=".scant-", dir=out.parent))
+    try:
+        making.chmod(0o755)
+        if model is not None:
+            settings = {**settings, DIGEST: hashlib.sha256(model).hexdigest()}
+        (making / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n")
+        (making / "metrics.json").write_text(json.dumps(metrics_record(end), indent=2) + "\n")
+        rows = [(p.step, p.elbo, p.seconds) for p in steps]
+        trace = pd.DataFrame(rows, columns=["step", "elbo", "seconds"])
+        trace.to_csv(making / "trace.csv", index=False)
+        if model is not None:
+            (making / MODEL).write_bytes(model)
+        for file in further:
+            shutil.move(file, making / file.name)
+        if card:
+            (making / f"{CARD}.md").write_text(card, encoding="utf-8")
+            (making / f"{CARD}.html").write_text(page(card), encoding="utf-8")
+        if out.is_dir():
+            shutil.rmtree(out)
+        making.rename(out)
+    except BaseException:
+        shutil.rmtree(making, ignore_errors=True)
+        raise
+
+
+def _finite(metrics: dict[str, Any]) -> dict[str, Any]:
+    return {
+        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in metrics.items()
+    }
+
+
+def read(folder: Path) -> tuple[str, dict[str, Any], bytes]:
+    """Study, settings and model of a folder that `write` wrote.
+
+    Raises:
+        NotFound: There is no result, or it has no model.
+        BadInput: A file of it is damaged.
+    """
+    for name in (SETTINGS, MODEL):
+        if not (folder / name).is_file():
+            raise NotFound(f"There is no {name} in {folder}; name a folder of scant fit --out.")
+    try:
+        record = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        study, settings, digest = record["study"], dict(record["settings"]), record.get(DIGEST)
+        model = (folder / MODEL).read_bytes()
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be read: {error.strerror}; check it.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(
+            f"{folder / SETTINGS} is damaged: it is no JSON object with study and settings; fit it "
+            "again."
+        ) from None
+    if digest is not None and hashlib.sha256(model).hexdigest() != digest:
+        raise BadInput(
+            f"{folder / MODEL} is damaged: its bytes are not those that were written; fit it again."
+        )
+    return str(study), settings, model
