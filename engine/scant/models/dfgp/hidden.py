@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
+from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.rbf import eq
-from scant.models.constraints import LogPositive
 
 JITTER = 1e-6
 START_STD = 0.3  # of q(v_r)

@@ -43,10 +43,10 @@ from linear_operator.operators import DiagLinearOperator
 from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor, nn
 
+from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.likelihoods.gaussian import CensoredGaussianLikelihood
 from scant.likelihoods.probit import ProbitLikelihood
-from scant.models.constraints import LogPositive
 from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_divergence
 from scant.models.dfgp.hidden import START_WIDTH, HiddenLayer, ViewStack
 from scant.models.dfgp.likelihoods import Likelihood, check, expected_likelihood

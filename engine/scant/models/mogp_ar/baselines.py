@@ -22,10 +22,10 @@ from gpytorch.models import GP
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.likelihoods import softmax_average
 from scant.likelihoods.augment_reduce import AugmentReduceLikelihood, grouped
-from scant.models.constraints import LogPositive
 from scant.models.hyperprior import log_hyperprior
 from scant.models.mogp_ar.kernels import Kernel, Rows
 from scant.models.mogp_ar.mixing import Coregionalised

@@ -23,12 +23,12 @@ from gpytorch.models import GP
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.exact import LogDensity, whitened
 from scant.inference.expectations import LOG_2PI
 from scant.kernels.hierarchical import prior_variance
 from scant.likelihoods.gaussian import given_noise
-from scant.models.constraints import LogPositive
 from scant.models.hyperprior import log_hyperprior
 from scant.models.replicated.data import NEW, Data, ReplicatedPrediction
 

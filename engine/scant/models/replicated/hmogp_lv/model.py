@@ -38,11 +38,11 @@ from linear_operator.operators import DiagLinearOperator
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
+from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.kernels.hierarchical import ReplicaKernel
 from scant.likelihoods.gaussian import given_noise
-from scant.models.constraints import LogPositive
 from scant.models.hyperprior import log_hyperprior
 from scant.models.replicated.data import LEAST_NOISE, NEW, Data, ReplicatedPrediction
 from scant.models.replicated.hmogp_lv.bound import Statistics, collapsed, expected_log_likelihood
