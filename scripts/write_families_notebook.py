@@ -89,6 +89,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         " variational GP. Here it is a sparse one, with a kernel of two parts.",
         """
         from gpytorch.mlls import VariationalELBO
+
         from scant.likelihoods.gaussian import CensoredGaussianLikelihood
         from scant.models.svgp import SVGP
 

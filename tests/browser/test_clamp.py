@@ -20,7 +20,7 @@ from scant.store.label_agreement import standing
 from scant.store.records import ADJUDICATOR
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served
-from tests.browser.visiting import PATIENCE, button, come_to, drop, status, use_and_train
+from tests.browser.visiting import PATIENCE, button, come_to, drop, settled, status, use_and_train
 
 YOURS = "expert=you&n_components=4"
 
@@ -257,10 +257,8 @@ def test_labels_go_out_and_in_and_a_patch_is_labeled_from_its_picture(
     expect(come_to(page, "A whole picture")).to_contain_text("Click a patch", timeout=PATIENCE)
     figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="A whole picture"))
     picture = figure.get_by_role("img").first
-    page.wait_for_timeout(500)  # until it has its size
-    box = picture.bounding_box()
-    assert box is not None
-    picture.click(position={"x": box["width"] * 5 / 6, "y": box["height"] * 3 / 4})
+    _, _, width, height = settled(picture)
+    picture.click(position={"x": width * 5 / 6, "y": height * 3 / 4})
     expect(bench(page)).to_have_attribute("data-row", "23", timeout=PATIENCE)  # 3 x 6 + 5
     press(page, "2")
     assert standing(store.labels(run))[23].label == "of interest"

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
+from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, settled, status
 
 shapely = pytest.importorskip("shapely")
 pytest.importorskip("pyproj")
@@ -91,15 +91,8 @@ def figure(page: Page, title: str) -> Locator:
 
 def corners(plot: Locator, *parts: tuple[float, float]) -> list[tuple[float, float]]:
     """Places in a figure, given in parts of its width and height."""
-    box = None
-    for _ in range(60):  # until it rests: figures above and itself take their heights
-        plot.scroll_into_view_if_needed(timeout=PATIENCE)
-        before, box = box, plot.bounding_box()
-        if box is not None and box == before:
-            break
-        plot.page.wait_for_timeout(700)
-    assert box is not None
-    return [(box["x"] + a * box["width"], box["y"] + b * box["height"]) for a, b in parts]
+    left, top, width, height = settled(plot)
+    return [(left + a * width, top + b * height) for a, b in parts]
 
 
 def test_four_maps_are_linked_and_read_out(trained: Page) -> None:

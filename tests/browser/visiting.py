@@ -43,6 +43,34 @@ def come_to(page: Page, title: str) -> Locator:
     return reading(page, title)
 
 
+def settled(plot: Locator) -> tuple[float, float, float, float]:
+    """Scroll to a figure and wait until it rests; left, top, width and height of its box.
+
+    Figures above it take their heights late, and so does the figure itself.
+    """
+    box, same = None, 0
+    for _ in range(PATIENCE // 100):
+        plot.scroll_into_view_if_needed(timeout=PATIENCE)
+        before, box = box, plot.bounding_box()
+        same = same + 1 if box == before else 0
+        if box is not None and same == 5:
+            return box["x"], box["y"], box["width"], box["height"]
+        plot.page.wait_for_timeout(100)
+    raise AssertionError("the figure does not come to rest")
+
+
+def at_rest(page: Page) -> None:
+    """Wait until a page has all its parts: its height is the same ten times in a row."""
+    height, same = 0, 0
+    for _ in range(PATIENCE // 100):
+        before, height = height, page.evaluate("() => document.documentElement.scrollHeight")
+        same = same + 1 if height == before else 0
+        if same == 10 and page.evaluate("() => Bokeh.documents[0]?.is_idle"):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("the page does not come to rest")
+
+
 def select_rows(page: Page, metric: str) -> list[tuple[int, str]]:
     """Draw a box in the first figure of "Select rows"; rows and metric before and after."""
     said = come_to(page, "Select rows")
@@ -50,14 +78,10 @@ def select_rows(page: Page, metric: str) -> list[tuple[int, str]]:
     before = said.inner_text()
     figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="Select rows"))
     plot = figure.get_by_role("img").first
-    plot.scroll_into_view_if_needed(timeout=PATIENCE)
-    page.wait_for_timeout(500)  # until it has its size
-    box = plot.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 12)
+    left, top, width, height = settled(plot)
+    page.mouse.move(left + 0.3 * width, top + 12)
     page.mouse.down()
-    across, down = 0.62 * box["width"], box["height"] - 70
-    page.mouse.move(box["x"] + across, box["y"] + down, steps=10)
+    page.mouse.move(left + 0.62 * width, top + height - 70, steps=10)
     page.mouse.up()
     expect(said).not_to_have_text(before, timeout=PATIENCE)
     told = [
