@@ -66,7 +66,6 @@ def test_the_houses_are_found() -> None:
     assert "scant.store" in imported("scant.runs.service")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("module", [m for m in MODULES if not web(m)])
 def test_the_engine_knows_nothing_of_the_web(module: str) -> None:
     drawn = {"holoviews"} if module.startswith("scant.plotting") else set()  # when it is called
@@ -85,7 +84,6 @@ def test_a_page_reaches_a_study_only_through_runs_and_catalog(module: str) -> No
         assert not [n for n in imported(module) if scientific(n) or n.startswith("torch")]
 
 
-@pytest.mark.slow
 def test_there_are_no_circles() -> None:
     """Imports for annotations count: who names a type leans on its module."""
     inside = {m: imported(m, True) & MODULES.keys() - {m} for m in MODULES}
@@ -96,19 +94,16 @@ def test_nothing_is_called_utils() -> None:
     assert not [m for m in MODULES if m.rpartition(".")[2] in ("utils", "util", "helpers", "misc")]
 
 
-@pytest.mark.slow
-def test_nothing_that_the_server_imports_pulls_in_torch() -> None:
-    light = [m for m in MODULES if web(m) or not scientific(m)]
+@pytest.mark.parametrize("dashboard", [False, True])
+def test_nothing_that_the_server_imports_pulls_in_torch(dashboard: bool) -> None:
+    light = [m for m in MODULES if web(m) == dashboard and not scientific(m)]
     heavy = tuple(
         f"scant.{name}" for name in ("models", "inference", "optim", "kernels", "likelihoods")
     )
     light = [m for m in light if not m.startswith(heavy) and m != "scant.metrics"]
-    assert {
-        "scant_dashboard.app",
-        "scant.runs",
-        "scant.runs.workers.task",
-        "scant.tables.read",
-    } <= set(light)
+    task = "scant.runs.workers.task"
+    named = {"scant_dashboard.app"} if dashboard else {"scant.runs", task, "scant.tables.read"}
+    assert named <= set(light)
     script = (
         "import importlib, sys\n"
         f"for name in {light}:\n"

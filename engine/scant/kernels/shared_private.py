@@ -22,7 +22,6 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.expectations import (
     expected_kernel,
@@ -31,6 +30,7 @@ from scant.inference.expectations import (
     log_kernel,
 )
 from scant.inference.psi import eq_matrices
+from scant.kernels.constraints import LogPositive
 
 FLAT = 16.0  # of |ln lengthscale|: where a function is flat along a dimension to all of 16 digits
 NOTHING = 40.0  # of |ln variance|, likewise; an optimizer that goes on there would overflow

@@ -26,10 +26,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import StudentT as StudentTDistribution
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.exact import whitened
 from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.kernels.constraints import LogPositive
 from scant.kernels.rbf import eq
 from scant.likelihoods.gaussian import GivenNoise
 from scant.models.dfgp.hidden import ViewStack

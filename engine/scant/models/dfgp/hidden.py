@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.kernels.constraints import LogPositive
 from scant.kernels.rbf import eq
 
 JITTER = 1e-6

@@ -43,8 +43,8 @@ from linear_operator.operators import DiagLinearOperator
 from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
+from scant.kernels.constraints import LogPositive
 from scant.likelihoods.gaussian import CensoredGaussianLikelihood
 from scant.likelihoods.probit import ProbitLikelihood
 from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_divergence

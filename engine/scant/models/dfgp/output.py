@@ -16,7 +16,6 @@ from jaxtyping import Float
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.inference.expectations import (
     expected_kernel,
     expected_product_dot,
@@ -25,6 +24,7 @@ from scant.inference.expectations import (
 )
 from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.kernels.constraints import LogPositive
 
 JITTER = 1e-6
 START_WIDTH = 2.0  # lengthscales, in deviations of the hidden values

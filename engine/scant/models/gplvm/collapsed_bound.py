@@ -26,8 +26,8 @@ from linear_operator.operators import (
 )
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
+from scant.kernels.constraints import LogPositive
 
 LEAST_NOISE = 1e-6  # of the outputs' variance
 

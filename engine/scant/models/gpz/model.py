@@ -25,10 +25,10 @@ from jaxtyping import Float
 from linear_operator.operators import RootLinearOperator
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.expectations import kernel_forms, log_kernel
 from scant.inference.kmeans import kmeans_centres
+from scant.kernels.constraints import LogPositive
 from scant.models.gpz.basis import (
     COVARIANCES,
     Covariance,

@@ -22,8 +22,8 @@ from gpytorch.models import GP
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
+from scant.kernels.constraints import LogPositive
 from scant.likelihoods import softmax_average
 from scant.likelihoods.augment_reduce import AugmentReduceLikelihood, grouped
 from scant.models.hyperprior import log_hyperprior

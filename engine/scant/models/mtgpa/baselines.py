@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.kmeans import square_distances
 from scant.kernels.box_average.support import centroids
+from scant.kernels.constraints import LogPositive
 from scant.models.mtgpa.exact import ExactGP
 from scant.models.mtgpa.initialization import extent
 from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.distributions import NegativeBinomial as NegativeBinomialDistribution
 from torch.distributions import Poisson as PoissonDistribution
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.quadrature import log_expected
+from scant.kernels.constraints import LogPositive
 from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite
 
 LEAST_DISPERSION = 1e-6  # below it counts are Poisson, and log-gammas lose their digits

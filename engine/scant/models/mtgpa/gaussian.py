@@ -13,8 +13,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Normal
 
-from scant.constraints import LogPositive
 from scant.inference.expectations import LOG_2PI
+from scant.kernels.constraints import LogPositive
 from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite
 
 LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding

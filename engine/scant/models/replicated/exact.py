@@ -23,10 +23,10 @@ from gpytorch.models import GP
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.exact import LogDensity, whitened
 from scant.inference.expectations import LOG_2PI
+from scant.kernels.constraints import LogPositive
 from scant.kernels.hierarchical import prior_variance
 from scant.likelihoods.gaussian import given_noise
 from scant.models.hyperprior import log_hyperprior

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.inference.expectations import expected_kernel, expected_product, log_kernel
+from scant.kernels.constraints import LogPositive
 
 JITTER = 1e-8  # on matrices of unit variance; GPyTorch warns when a Cholesky factor needs more
 START_VARIANCE = 0.1  # of q(h)

@@ -38,9 +38,9 @@ from linear_operator.operators import DiagLinearOperator
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
-from scant.constraints import LogPositive
 from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
+from scant.kernels.constraints import LogPositive
 from scant.kernels.hierarchical import ReplicaKernel
 from scant.likelihoods.gaussian import given_noise
 from scant.models.hyperprior import log_hyperprior
