@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import at_rest
 
 PATIENCE = 60_000  # ms until an answer; other work may share the machine's cores
 
@@ -89,7 +88,8 @@ def test_a_run_that_is_not_there_is_said_in_a_sentence(visit: Callable[[str], Pa
 def test_a_page_at_rest_asks_its_visitors_machine_for_nothing(visit: Callable[[str], Page]) -> None:
     """Sixty turns a second were a tenth of a core, on each of thirty laptops (filepond_painter)."""
     page = visit("/redshift")
-    at_rest(page)
+    page.wait_for_function(BUILT)
+    page.wait_for_timeout(1000)
     assert page.evaluate(FRAMES) < 10
 
 

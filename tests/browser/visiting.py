@@ -59,18 +59,6 @@ def settled(plot: Locator) -> tuple[float, float, float, float]:
     raise AssertionError("the figure does not come to rest")
 
 
-def at_rest(page: Page) -> None:
-    """Wait until a page has all its parts: its height is the same ten times in a row."""
-    height, same = 0, 0
-    for _ in range(PATIENCE // 100):
-        before, height = height, page.evaluate("() => document.documentElement.scrollHeight")
-        same = same + 1 if height == before else 0
-        if same == 10 and page.evaluate("() => Bokeh.documents[0]?.is_idle"):
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError("the page does not come to rest")
-
-
 def select_rows(page: Page, metric: str) -> list[tuple[int, str]]:
     """Draw a box in the first figure of "Select rows"; rows and metric before and after."""
     said = come_to(page, "Select rows")
