@@ -10,7 +10,16 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status, use_and_train
+from tests.browser.visiting import (
+    PATIENCE,
+    button,
+    come_to,
+    drop,
+    figure,
+    reading,
+    status,
+    use_and_train,
+)
 
 SMALL = "fine_rows=40&n_inducing=30&max_steps=40&patience=0"
 PICTURE = "Posterior mean and deviation"
@@ -36,7 +45,7 @@ def test_it_opens_alive_and_answers_a_box_and_a_curve(visit: Callable[[str], Pag
     before = said.inner_text()
     expect(reading(page, ASK)).to_contain_text("95% between", timeout=PATIENCE)
 
-    picture = page.locator(".figure").filter(has=page.get_by_role("heading", name=ASK))
+    picture = figure(page, ASK)
     drawn = picture.get_by_role("img", name="Draw a box").nth(1)
     drawn.scroll_into_view_if_needed()
     mean = drawn.bounding_box()

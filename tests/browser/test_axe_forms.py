@@ -9,13 +9,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import assert_accessible, violations
 from tests.browser.test_aggregation import boxes
-from tests.browser.visiting import PATIENCE, button, come_to, drop
+from tests.browser.visiting import PATIENCE, button, come_to, drop, figure
 
 ASKED = "Coverage of intervals"
 
 
 def asked(page: Page) -> Locator:
-    return page.locator(".figure").filter(has=page.get_by_role("heading", name=ASKED))
+    return figure(page, ASKED)
 
 
 def test_the_guess_and_its_answer_and_the_form_of_a_lesson(visit: Callable[[str], Page]) -> None:

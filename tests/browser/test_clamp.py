@@ -20,7 +20,16 @@ from scant.store.label_agreement import standing
 from scant.store.records import ADJUDICATOR
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served
-from tests.browser.visiting import PATIENCE, button, come_to, drop, settled, status, use_and_train
+from tests.browser.visiting import (
+    PATIENCE,
+    button,
+    come_to,
+    drop,
+    figure,
+    settled,
+    status,
+    use_and_train,
+)
 
 YOURS = "expert=you&n_components=4"
 
@@ -255,8 +264,7 @@ def test_labels_go_out_and_in_and_a_patch_is_labeled_from_its_picture(
     page.get_by_role("combobox", name="Picture").click()
     page.get_by_role("menuitem", name="photo 3").click()
     expect(come_to(page, "A whole picture")).to_contain_text("Click a patch", timeout=PATIENCE)
-    figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="A whole picture"))
-    picture = figure.get_by_role("img").first
+    picture = figure(page, "A whole picture").get_by_role("img").first
     _, _, width, height = settled(picture)
     picture.click(position={"x": width * 5 / 6, "y": height * 3 / 4})
     expect(bench(page)).to_have_attribute("data-row", "23", timeout=PATIENCE)  # 3 x 6 + 5

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from scant.studies import STUDIES
-from tests.browser.visiting import PATIENCE, button
+from tests.browser.visiting import PATIENCE, button, figure
 
 # How far each table of figures reaches beyond its frame, in pixels.
 BEYOND = """() => {
@@ -38,5 +38,5 @@ def test_the_first_screen_has_train_the_curve_and_the_main_figure(page: Page, ap
     expect(page).to_have_title("Redshift · Scant")
     expect(button(page, "Train")).to_be_in_viewport(ratio=1, timeout=PATIENCE)
     for title in ("Objective", "Prediction against truth"):
-        figure = page.locator(".figure").filter(has=page.get_by_role("heading", name=title))
-        expect(figure.get_by_role("img").first).to_be_in_viewport(ratio=0.7, timeout=PATIENCE)
+        drawn = figure(page, title).get_by_role("img").first
+        expect(drawn).to_be_in_viewport(ratio=0.7, timeout=PATIENCE)

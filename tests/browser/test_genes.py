@@ -14,6 +14,7 @@ from tests.browser.visiting import (
     PATIENCE,
     come_to,
     drop,
+    figure,
     reading,
     select_rows,
     status,
@@ -35,7 +36,7 @@ def test_it_opens_alive_and_a_hidden_replica_returns(visit: Callable[[str], Page
     expect(reading(page, "Where the outputs lie")).to_contain_text("6 outputs", timeout=PATIENCE)
     expect(come_to(page, "The same rows")).to_contain_text("rows", timeout=PATIENCE)
     come_to(page, HIDE)
-    grid = page.locator(".figure").filter(has=page.get_by_role("heading", name=HIDE))
+    grid = figure(page, HIDE)
     cells = grid.get_by_role("img", name="Click a replica")
     cells.scroll_into_view_if_needed(timeout=PATIENCE)
     box = cells.bounding_box()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.visiting import PATIENCE, reading
+from tests.browser.visiting import PATIENCE, figure, reading, settled
 
 # Counts how often each plot is laid out anew, and names what the tests look at.
 FIND = """() => {
@@ -53,7 +53,9 @@ CHANGE = """async ([at, change]) => {
 def test_only_what_a_change_concerns_is_laid_out(visit: Callable[[str], Page]) -> None:
     page = visit("/genes")
     expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
-    page.wait_for_timeout(1500)  # what comes later has come
+    # Figures are built when a visitor comes near.
+    for title in ("What each level explains", "What more data would remove"):
+        settled(figure(page, title))
     assert page.evaluate(FIND) >= 3
     last = page.evaluate(LAST)
     assert last >= 3

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visiting import PATIENCE, button, come_to, reading
+from tests.browser.visiting import PATIENCE, button, come_to, figure, reading
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,6 @@ def room(browser: Browser) -> Iterator[Page]:
 def visit(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
-
-
-def figure(page: Page, title: str) -> Locator:
-    return page.locator(".figure").filter(has=page.get_by_role("heading", name=title))
 
 
 def test_a_link_is_made_and_holds_what_it_says(room: Page, app_url: str) -> None:

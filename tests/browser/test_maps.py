@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, settled, status
+from tests.browser.visiting import PATIENCE, button, come_to, drop, figure, reading, settled, status
 
 shapely = pytest.importorskip("shapely")
 pytest.importorskip("pyproj")
@@ -81,10 +81,10 @@ def trained(browser: Browser, app_url: str) -> Iterator[Page]:
     assert complaints == []
 
 
-def figure(page: Page, title: str) -> Locator:
+def built(page: Page, title: str) -> Locator:
     """A figure, once it is built."""
     come_to(page, title)
-    made = page.locator(".figure").filter(has=page.get_by_role("heading", name=title))
+    made = figure(page, title)
     made.get_by_role("img").first.wait_for(timeout=PATIENCE)
     return made
 
@@ -97,7 +97,7 @@ def corners(plot: Locator, *parts: tuple[float, float]) -> list[tuple[float, flo
 
 def test_four_maps_are_linked_and_read_out(trained: Page) -> None:
     page = trained
-    maps = figure(page, MAPS)
+    maps = built(page, MAPS)
     expect(maps.get_by_role("img")).to_have_count(4)
     said = reading(page, MAPS)
     expect(said).to_contain_text("24 polygons. Posterior means are between", timeout=PATIENCE)
@@ -133,7 +133,7 @@ def test_four_maps_are_linked_and_read_out(trained: Page) -> None:
 
 
 def test_a_polygon_is_chosen_by_its_name(trained: Page) -> None:
-    maps = figure(trained, MAPS)
+    maps = built(trained, MAPS)
     corners(maps.get_by_role("img").first)
     maps.get_by_role("combobox", name="Polygon").click(timeout=PATIENCE)
     option = trained.get_by_role("menuitem", name="Cell 9", exact=True)
@@ -144,7 +144,7 @@ def test_a_polygon_is_chosen_by_its_name(trained: Page) -> None:
 
 def test_a_drawn_and_a_typed_polygon_are_answered(trained: Page) -> None:
     page = trained
-    asked = figure(page, ASK)
+    asked = built(page, ASK)
     drawn = asked.get_by_role("img", name="Draw a polygon")
     places = corners(drawn, (0.42, 0.35), (0.58, 0.35), (0.6, 0.6), (0.45, 0.6))
     for place in places[:-1]:
@@ -217,7 +217,7 @@ def test_the_run_s_predictions_come_as_maps(trained: Page) -> None:
 
 
 def test_a_map_is_saved_as_svg(trained: Page) -> None:
-    maps = figure(trained, MAPS)
+    maps = built(trained, MAPS)
     plot = maps.get_by_role("img").first
     plot.scroll_into_view_if_needed(timeout=PATIENCE)
     ((x, y),) = corners(plot, (0.5, 0.4))
@@ -235,7 +235,7 @@ def test_axe_finds_nothing_against_the_maps(trained: Page) -> None:
 
 def test_it_fits_a_phone(trained: Page, browser: Browser) -> None:
     trained.set_viewport_size({"width": 390, "height": 844})
-    maps = figure(trained, MAPS)
+    maps = built(trained, MAPS)
     wide = trained.evaluate("document.documentElement.scrollWidth")
     assert wide <= 390
     for plot in maps.get_by_role("img").all():

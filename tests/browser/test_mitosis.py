@@ -9,19 +9,15 @@ from io import BytesIO
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, come_to, drop, reading, status, use_and_train
+from tests.browser.visiting import PATIENCE, come_to, drop, figure, reading, status, use_and_train
 
 SHARED = "The space that all classes share"
 WALK, CELL, LINE = "Walk through the latent space", "Bring a cell", "Decision threshold"
 
 pytestmark = pytest.mark.usefixtures("nothing_complains")
-
-
-def figure(page: Page, title: str) -> Locator:
-    return page.locator(".figure").filter(has=page.get_by_role("heading", name=title))
 
 
 def cell() -> bytes:

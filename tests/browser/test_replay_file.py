@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.visiting import figure
+
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -28,7 +30,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def curve(page: Page) -> Locator:
-    return page.locator(".figure").filter(has=page.get_by_role("heading", name="Objective"))
+    return figure(page, "Objective")
 
 
 def test_a_file_replays_its_run_from_disk_and_asks_nobody(page: Page, file: Path) -> None:
@@ -65,6 +67,7 @@ def test_a_file_replays_its_run_from_disk_and_asks_nobody(page: Page, file: Path
 
 
 def test_who_wants_no_motion_takes_each_step(page: Page, file: Path) -> None:
+    page.clock.install()
     page.emulate_media(reduced_motion="reduce")
     page.goto(file.as_uri())
     slider = page.get_by_role("slider")
@@ -72,7 +75,7 @@ def test_who_wants_no_motion_takes_each_step(page: Page, file: Path) -> None:
     for moment in ("0", "1"):
         on.click()
         expect(slider).to_have_value(moment)
-    page.wait_for_timeout(700)
+    page.clock.run_for(3000)
     expect(slider).to_have_value("1")
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from scant_dashboard.static_page.published import FOLDER
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served, serving
-from tests.browser.visiting import PATIENCE, button, status
+from tests.browser.visiting import PATIENCE, button, figure, status
 
 # What Chromium counts as jumps of the layout.
 SHIFTS = """new PerformanceObserver((list) => {
@@ -117,8 +117,7 @@ def test_train_answers_at_once_and_opens_its_run(page: Page, still: Served) -> N
 def test_a_box_drawn_in_a_figure_is_drawn_on_the_live_page(page: Page, still: Served) -> None:
     page.goto(f"{still.url}/redshift")
     page.get_by_role("heading", name="Select rows").scroll_into_view_if_needed()
-    figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="Select rows"))
-    frame = figure.locator(".plot .frame").first
+    frame = figure(page, "Select rows").locator(".plot .frame").first
     frame.scroll_into_view_if_needed()
     box = frame.bounding_box()
     assert box is not None

@@ -28,13 +28,14 @@ def status(page: Page) -> Locator:
     return page.get_by_role("status").first
 
 
+def figure(page: Page, title: str) -> Locator:
+    """A figure with its heading, plots and caption."""
+    return page.locator(".figure").filter(has=page.get_by_role("heading", name=title))
+
+
 def reading(page: Page, title: str) -> Locator:
     """The caption of a figure."""
-    return (
-        page.locator(".figure")
-        .filter(has=page.get_by_role("heading", name=title))
-        .locator(".reading")
-    )
+    return figure(page, title).locator(".reading")
 
 
 def come_to(page: Page, title: str) -> Locator:
@@ -64,9 +65,7 @@ def select_rows(page: Page, metric: str) -> list[tuple[int, str]]:
     said = come_to(page, "Select rows")
     expect(said).to_contain_text("rows selected", timeout=PATIENCE)
     before = said.inner_text()
-    figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="Select rows"))
-    plot = figure.get_by_role("img").first
-    left, top, width, height = settled(plot)
+    left, top, width, height = settled(figure(page, "Select rows").get_by_role("img").first)
     page.mouse.move(left + 0.3 * width, top + 12)
     page.mouse.down()
     page.mouse.move(left + 0.62 * width, top + height - 70, steps=10)
