@@ -23,6 +23,8 @@ from scant_dashboard.static_figures.scales import Scale, tick_texts
 ACROSS = ("x", "xs", "x0", "x1", "left", "right")  # coordinates that a range follows
 UP = ("y", "ys", "y0", "y1", "y2", "top", "bottom")
 BAR_STEPS = 24  # colors of a bar's gradient
+# Parts of a figure that other functions draw; a scale bar would need the width in pixels.
+OTHERWISE = (models.GlyphRenderer, models.Grid, models.Legend, models.ScaleBar)
 RAISED = {"top": "0", "middle": "-50%", "bottom": "-100%"}
 ALIGNED = {"left": "0", "center": "-50%", "right": "-100%"}
 
@@ -31,6 +33,9 @@ def drawn(figure: Any) -> str:
     """A Bokeh figure with its data, and its label for screen readers, as HTML.
 
     The styles are those of `assets/static_figures.css`.
+
+    Raises:
+        NotImplementedError: It has a glyph or an annotation that would be missing unseen.
     """
     if not figure.visible:
         return ""
@@ -129,6 +134,8 @@ def _annotations(figure: Any, x: Scale, y: Scale, under: bool) -> Iterator[str]:
     for one in figure.center + figure.renderers:
         if not getattr(one, "visible", False) or (getattr(one, "level", "") == "underlay") != under:
             continue
+        if isinstance(one, OTHERWISE):
+            continue
         if isinstance(one, models.Span):
             yield from _span(one, x, y)
         elif isinstance(one, models.Slope):
@@ -144,6 +151,9 @@ def _annotations(figure: Any, x: Scale, y: Scale, under: bool) -> Iterator[str]:
                 f"width='{(right - left) * UNITS:.1f}' height='{(top - bottom) * UNITS:.1f}' "
                 f"style='fill:{one.fill_color};fill-opacity:{one.fill_alpha}'/>"
             )
+        else:
+            kind = type(one).__name__
+            raise NotImplementedError(f"Pages without a session cannot draw the annotation {kind}.")
 
 
 def _span(span: Any, x: Scale, y: Scale) -> Iterator[str]:

@@ -93,10 +93,16 @@ class Glyph:
 
 
 def marks(renderer: Any, x: Scale, y: Scale) -> Marks:
-    """What a renderer draws."""
+    """What a renderer draws.
+
+    Raises:
+        NotImplementedError: The kind of glyph is not in `DRAWN`: it would be missing unseen.
+    """
     glyph = Glyph(renderer)
     kind = type(renderer.glyph).__name__
-    if not len(glyph.kept) or kind not in DRAWN:
+    if kind not in DRAWN:
+        raise NotImplementedError(f"Pages without a session cannot draw the glyph {kind}.")
+    if not len(glyph.kept):
         return Marks([], [])
     if kind == "Text":
         return Marks([], list(_texts(glyph, x, y)))
