@@ -15,8 +15,9 @@ import pandas as pd
 from pooch import HTTPDownloader
 from pooch.hashes import hash_matches
 
-from scant.data_sources import drosophila, omniglot
 from scant.errors import BadInput
+from scant.studies.genes import drosophila
+from scant.studies.omniglot import public_alphabets
 from scant.studies.redshift.simulate import BANDS
 
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where known
@@ -128,13 +129,13 @@ DOWNLOADS: Mapping[str, Download] = {
     "drosophila": Download(drosophila.URL, drosophila.read_four),
     "drosophila200": Download(drosophila.URL, drosophila.read_many),
     "omniglot": Download(
-        omniglot.BACKGROUND[0],
-        omniglot.read_all,
-        *omniglot.BACKGROUND[1:],
-        more=(File(*omniglot.EVALUATION),),
+        public_alphabets.BACKGROUND[0],
+        public_alphabets.read_all,
+        *public_alphabets.BACKGROUND[1:],
+        more=(File(*public_alphabets.EVALUATION),),
     ),
     "ojibwe_blackfoot": Download(
-        omniglot.BACKGROUND[0], omniglot.read_two, *omniglot.BACKGROUND[1:]
+        public_alphabets.BACKGROUND[0], public_alphabets.read_two, *public_alphabets.BACKGROUND[1:]
     ),
 }
 

@@ -18,8 +18,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, UInt8
 from PIL import Image
 
-from scant.data_sources.cache import kept_table
-from scant.data_sources.open import generated_path
+from scant.data_dir import generated_path, kept_table
 from scant.hardware import on_all_cores
 from scant.studies.aggregation.thinning import Seeded, thinned
 from scant.studies.clamp.table import CLAMP, NO_CLAMP, Cut, cut, table_of

@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from scant.data_sources import cmu_mocap
-from scant.data_sources.drosophila import read_folder
 from scant.events import Finished, Report
 from scant.reproduce.runner import Runs, Score
-from scant.studies.genes import simulate
+from scant.studies.genes import cmu_mocap, simulate
+from scant.studies.genes.drosophila import read_folder
 from scant.studies.genes.settings import FIXED, MODELS
 from scant.training.api import fit
 
@@ -56,9 +55,9 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
 
     Args:
         quick: One repeat, and no motion capture.
-        data: A folder with `gene_kalinka2010` and `mocap_cmu`, as `scant.data_sources.drosophila`
+        data: A folder with `gene_kalinka2010` and `mocap_cmu`, as `scant.studies.genes.drosophila`
         and
-            `scant.data_sources.cmu_mocap` read them; None: simulated genes stand in, nothing for
+            `scant.studies.genes.cmu_mocap` read them; None: simulated genes stand in, nothing for
             cmu_mocap.
     """
     for seed in range(1 if quick else 3):

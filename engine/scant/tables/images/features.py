@@ -23,10 +23,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from scant.data_sources.cache import keep
-from scant.data_sources.open import data_dir
-from scant.data_sources.package_data import package_file
+from scant.data_dir import data_dir, keep
 from scant.errors import BadInput
+from scant.package_data import package_file
 from scant.studies.clamp.table import pixels
 from scant.tables.images.kinds import HANDMADE, INCEPTION, JOINED, KINDS, NETWORK
 

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from scant.data_sources.open import open_table
-from scant.data_sources.package_data import package_file
 from scant.errors import BadInput
+from scant.package_data import package_file
 from scant.studies import entry
 from scant.studies.clamp.entry import SHIPPED
 from scant.studies.clamp.table import TABLE, PatchPool, cut, jpeg, pixels, table_of

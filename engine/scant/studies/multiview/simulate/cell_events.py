@@ -21,8 +21,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.ndimage import gaussian_filter, rotate
 
-from scant.data_sources.cache import kept_table
-from scant.data_sources.open import generated_path
+from scant.data_dir import generated_path, kept_table
 from scant.hardware import cores, on_all_cores
 from scant.studies.aggregation.thinning import Seeded, thinned
 

@@ -1,4 +1,4 @@
-"""A file cache in the data directory with atomic writes."""
+"""The user's data directory: where it is, and files in it, which are written atomically."""
 
 from __future__ import annotations
 
@@ -8,10 +8,30 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+import platformdirs
+
+if TYPE_CHECKING:
+    import pandas as pd  # which not every command needs
 
 _making = threading.Lock()
+
+
+def data_dir() -> Path:
+    """The user's data directory; `SCANT_DATA_DIR` overrides it. It need not exist yet."""
+    chosen = os.environ.get("SCANT_DATA_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_data_dir("scant"))
+
+
+def fetched_path(name: str, folder: Path | None = None) -> Path:
+    """Where the download of that name lies, or will lie."""
+    return (folder or data_dir()) / "datasets" / f"{name}.parquet"
+
+
+def generated_path(name: str, folder: Path | None = None) -> Path:
+    """Where a generated table of that name is kept, if its generator keeps it."""
+    return (folder or data_dir()) / "generated" / f"{name}.parquet"
 
 
 def kept_table(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -19,6 +39,8 @@ def kept_table(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
 
     Who asks while it is being made in this process waits for it, and does not make it too.
     """
+    import pandas as pd
+
     with _making:
         if path.is_file():
             try:
