@@ -21,7 +21,8 @@ from PIL import Image
 from scant.data_dir import generated_path, kept_table
 from scant.hardware import on_all_cores
 from scant.studies.aggregation.thinning import Seeded, thinned
-from scant.studies.clamp.table import CLAMP, NO_CLAMP, Cut, cut, table_of
+from scant.studies.clamp.table import CLAMP, NO_CLAMP
+from scant.tables.images.cutting import Cut, cut, table_of
 
 WIDTH, HEIGHT = 1280, 720
 SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would blur them

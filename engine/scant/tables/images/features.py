@@ -26,8 +26,8 @@ from jaxtyping import Float, UInt8
 from scant.data_dir import data_dir, keep
 from scant.errors import BadInput
 from scant.package_data import package_file
-from scant.studies.clamp.table import pixels
 from scant.tables.images.kinds import HANDMADE, INCEPTION, JOINED, KINDS, NETWORK
+from scant.tables.images.pixels import pixels
 
 SIDE, CELL = 96, 8  # pixels of a patch as it is looked at, and of a cell
 RANKS = (0.0, 0.06, 0.5, 0.75, 0.94, 1.0)

@@ -13,7 +13,7 @@ from scant.studies.clamp import network
 from scant.studies.clamp import reproduce as tables
 from scant.studies.clamp.entry import CNN, COMPARED
 from scant.studies.clamp.study import Study
-from scant.studies.clamp.table import cut, table_of
+from scant.tables.images.cutting import cut, table_of
 from tests.engine.studies.clamp.test_study import clouds
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
