@@ -34,10 +34,10 @@ def generated_path(name: str, folder: Path | None = None) -> Path:
     return (folder or data_dir()) / "generated" / f"{name}.parquet"
 
 
-def kept_table(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def cached_table(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """A table that takes long to make, read where it was made before.
 
-    Who asks while it is being made in this process waits for it, and does not make it too.
+    Other threads wait while it is being made, and do not make it too.
     """
     import pandas as pd
 
@@ -50,12 +50,12 @@ def kept_table(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         made = make()
         out = io.BytesIO()
         made.to_parquet(out)
-        keep(path, out.getvalue())
+        write_atomically(path, out.getvalue())
         return pd.read_parquet(out)  # the same as whoever reads it
 
 
-def keep(path: Path, content: bytes) -> None:
-    """Write a file that readers see complete; where nothing can be written, nothing is kept."""
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that readers see complete; nothing, where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, half = tempfile.mkstemp(dir=path.parent)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from scant.data_dir import kept_table
+from scant.data_dir import cached_table
 from scant.studies.redshift.simulate import simulate
 
 
@@ -22,7 +22,7 @@ def test_a_table_asked_for_while_it_is_made_is_not_made_twice(tmp_path: Path) ->
 
     path = tmp_path / "here" / "a.parquet"
     with ThreadPoolExecutor(3) as threads:
-        tables = list(threads.map(lambda _: kept_table(path, make), range(3)))
+        tables = list(threads.map(lambda _: cached_table(path, make), range(3)))
     assert len(made) == 1
     for table in tables:
         pd.testing.assert_frame_equal(table, simulate(60))
@@ -30,5 +30,5 @@ def test_a_table_asked_for_while_it_is_made_is_not_made_twice(tmp_path: Path) ->
 
 def test_a_table_that_cannot_be_kept_is_made_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "here").touch()  # a file where a folder should be
-    table = kept_table(tmp_path / "here" / "a.parquet", lambda: simulate(60))
+    table = cached_table(tmp_path / "here" / "a.parquet", lambda: simulate(60))
     pd.testing.assert_frame_equal(table, simulate(60))

@@ -37,15 +37,15 @@ def figures(
     curve = np.array(columns, float).reshape(-1, 3).T
     units = {array.name: array.unit for array in spec.report}
     made = Elements(report.arrays, units, spec.objective, metadata, curve)
-    drawn = {CURVE: made.elbo()} if len(steps) else {}
+    result = {CURVE: made.elbo()} if len(steps) else {}
     own = f"scant.studies.{spec.name}.plots"
     if report.arrays and find_spec(own):
-        drawn |= import_module(own).figures(made)
+        result |= import_module(own).figures(made)
     if made.has("coverage"):
-        drawn["Coverage of intervals"] = made.coverage()
+        result["Coverage of intervals"] = made.coverage()
     if made.has("reliability"):
-        drawn["Reliability"] = made.reliability()
-    return {title: element.relabel(title) for title, element in drawn.items()}
+        result["Reliability"] = made.reliability()
+    return {title: element.relabel(title) for title, element in result.items()}
 
 
 def layout(

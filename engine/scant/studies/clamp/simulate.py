@@ -18,7 +18,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, UInt8
 from PIL import Image
 
-from scant.data_dir import generated_path, kept_table
+from scant.data_dir import cached_table, generated_path
 from scant.hardware import on_all_cores
 from scant.studies.aggregation.thinning import Seeded, thinned
 from scant.studies.clamp.table import CLAMP, NO_CLAMP
@@ -75,7 +75,7 @@ def many(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:
     """`patches`, read from the data directory where they were drawn before."""
     path = generated_path(f"pipes-{VERSION}-{seed}-{count}", folder)
-    return kept_table(path, lambda: patches(seed, count))
+    return cached_table(path, lambda: patches(seed, count))
 
 
 def patches(seed: int, count: int) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from scant.data_dir import data_dir, keep
+from scant.data_dir import data_dir, write_atomically
 from scant.errors import BadInput
 from scant.package_data import package_file
 from scant.tables.images.kinds import HANDMADE, INCEPTION, JOINED, KINDS, NETWORK
@@ -92,7 +92,7 @@ def kept(
     made = make().astype(np.float32).astype(np.float64)  # as it will be read again
     out = io.BytesIO()
     np.save(out, made.astype(np.float32), allow_pickle=False)
-    keep(path, out.getvalue())
+    write_atomically(path, out.getvalue())
     return made
 
 
