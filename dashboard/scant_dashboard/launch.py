@@ -11,7 +11,7 @@ from importlib import import_module
 
 from tornado.ioloop import IOLoop
 
-from scant.data_sources.open import data_dir
+from scant.data_dir import data_dir
 from scant.runs import RunService
 from scant.store import Store
 from scant.store.private_files import private_folder

@@ -18,7 +18,7 @@ __all__ = ["fit", "load", "plot"]
 _LAZY = {
     "fit": "scant.training.api",
     "load": "scant.training.api",
-    "plot": "scant.plotting.run",
+    "plot": "scant.training.figures",
 }
 
 

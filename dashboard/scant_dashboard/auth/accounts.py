@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 def default_file() -> Path:
     """The user file where none is named: `users.json` in the data directory."""
-    from scant.data_sources.open import data_dir
+    from scant.data_dir import data_dir
 
     return data_dir() / FILE_NAME
 

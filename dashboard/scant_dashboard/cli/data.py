@@ -30,8 +30,8 @@ def fetch(name: Annotated[str, typer.Argument(help="A fetched data set.")]) -> N
     """Download a data set into the data directory, once."""
     from tqdm import tqdm
 
+    from scant.data_dir import data_dir
     from scant.data_sources.fetch import fetch as fetch_data
-    from scant.data_sources.open import data_dir
 
     with sentences(), tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=None) as bar:
 

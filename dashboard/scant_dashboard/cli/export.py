@@ -104,7 +104,7 @@ def _made(run: str, form: str, store: Store) -> bytes:
 @contextmanager
 def _holding(run: str, data_dir: Path | None) -> Iterator[Store]:
     """The server's database; where there is none, a demonstration is read from its recording."""
-    from scant.data_sources.open import data_dir as folder
+    from scant.data_dir import data_dir as folder
     from scant.store import Store
 
     there = os.environ.get("DATABASE_URL") or ((data_dir or folder()) / "scant.db").is_file()

@@ -145,7 +145,7 @@ def _row(store: Store, run: RunRecord) -> dict[str, Any]:
 @contextmanager
 def opened_store(data_dir: Path | None) -> Iterator[Store]:
     """The database of a server, which must be there already."""
-    from scant.data_sources.open import data_dir as folder
+    from scant.data_dir import data_dir as folder
     from scant.store import Store
 
     if data_dir is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scant.data_sources.open import fetched_path
+from scant.data_dir import fetched_path
 from scant.errors import BadInput
 
 PAUSE = 0.3  # seconds before a second attempt; a visitor who is offline should hear it soon

@@ -18,7 +18,7 @@ from bokeh.server.views.ico_handler import IcoHandler
 from bokeh.settings import settings
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler, URLSpec
 
-from scant.data_sources.package_data import package_file
+from scant.package_data import package_file
 from scant.studies import STUDIES
 from scant.studies.aliases import STUDIES as FORMER
 from scant.studies.aliases import current_run

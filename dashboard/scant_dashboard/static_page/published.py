@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import scant
-from scant.data_sources.package_data import package_file
+from scant.package_data import package_file
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
 from scant_dashboard.frame.template import assets, log_out

@@ -1,1 +1,1 @@
-"""Where tables come from: downloads, packaged files, public databases, a cache."""
+"""Where a study's table comes from: generators, downloads, files, public databases."""

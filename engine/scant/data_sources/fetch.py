@@ -9,30 +9,21 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pandas as pd
 from pooch import HTTPDownloader
 from pooch.hashes import hash_matches
 
-from scant.data_sources import drosophila, omniglot
 from scant.errors import BadInput
-from scant.studies.redshift.simulate import BANDS
+from scant.studies.genes import drosophila
+from scant.studies.omniglot import public_alphabets
+from scant.studies.redshift import sdss
 
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where known
 
 _ATTEMPTS = 5
 _CHUNK = 1 << 10  # what a broken connection loses at most
-_SKYSERVER = "https://skyserver.sdss.org/dr17/SkyServerWS/SearchTools/SqlSearch"
-_FLAGS = (
-    "PEAKCENTER",
-    "NOTCHECKED",
-    "DEBLEND_NOPEAK",
-    "PSF_FLUX_INTERP",
-    "BAD_COUNTS_ERROR",
-    "INTERP_CENTER",
-)
-_CLEAN_GALAXIES = 1_800_000  # about as many as the query has answers without TOP
 
 
 @dataclass(frozen=True)
@@ -68,73 +59,18 @@ class Download:
         return (File(self.url, self.sha256, self.size), *self.more)
 
 
-def sdss_query(rows: int = 20_000) -> str:
-    """The publication's query (Almosallam 2017, 6.3.1), for a share of the sky's galaxies.
-
-    As printed, its quality flags are constants that are always true; here, as in Brescia et al.
-    (2014), a galaxy with any of them is left out. Fibers are taken at even steps over all plates,
-    because the first rows of an unordered query are of one region of the sky.
-    """
-    magnitudes = ", ".join(f"p.modelMag_{b} AS mag_{b}" for b in BANDS)
-    errors = ", ".join(f"p.modelMagErr_{b} AS mag_{b}_err" for b in BANDS)
-    flags = " | ".join(f"dbo.fPhotoFlags('{f}')" for f in _FLAGS)
-    step = max(1, _CLEAN_GALAXIES // rows)
-    return (
-        f"SELECT TOP {rows} {magnitudes}, {errors}, s.z AS z "
-        "FROM PhotoObjAll AS p JOIN SpecObj AS s ON p.specObjID = s.specObjID "
-        "WHERE s.class = 'GALAXY' AND s.zWarning = 0 AND p.mode = 1 "
-        f"AND (p.flags & ({flags})) = 0 AND (s.plate * 31 + s.fiberID) % {step} = 0"
-    )
-
-
-def read_skyserver(data: bytes, name: str) -> pd.DataFrame:
-    """The table in an answer of SkyServer's CSV interface, with missing magnitudes (-9999) empty.
-
-    Raises:
-        BadInput: An error page, an answer cut short, or other columns than asked for.
-    """
-    text = data.decode("utf-8", errors="replace").lstrip("\ufeff")
-    first, _, table = text.partition("\n")
-    if not first.startswith("#Table"):
-        message = " ".join(text.split())[:160]
-        kind = "a web page" if text.lstrip().startswith("<") else f"{message!r}"
-        raise BadInput(f"The server of {name!r} answered {kind} instead of a table; try later.")
-    wanted = [f"mag_{b}" for b in BANDS] + [f"mag_{b}_err" for b in BANDS] + ["z"]
-    lines = table.splitlines()
-    if not lines or lines[0].split(",") != wanted:
-        got = lines[0][:120] if lines else ""
-        raise BadInput(f"The server of {name!r} sent other columns than asked for: {got!r}.")
-    # A row cut inside a number may still have eleven cells: only the line's end tells.
-    if not table.endswith("\n") or any(line.count(",") != 10 for line in lines[1:] if line):
-        raise BadInput(f"The table of {name!r} arrived cut short; fetch it again.")
-    try:
-        rows = [[float(v) for v in line.split(",")] for line in lines[1:] if line]
-    except ValueError as error:
-        raise BadInput(
-            f"The table of {name!r} holds cells that are no numbers ({error})."
-        ) from None
-    if not rows:
-        raise BadInput(f"The server of {name!r} sent a table without rows; try later.")
-    frame = pd.DataFrame(rows, columns=wanted, dtype="float64")
-    return frame.mask(frame <= -999.0)
-
-
-def _sdss_url() -> str:
-    return f"{_SKYSERVER}?{urlencode({'cmd': sdss_query(), 'format': 'csv'})}"
-
-
 DOWNLOADS: Mapping[str, Download] = {
-    "sdss": Download(_sdss_url(), read_skyserver),
+    "sdss": Download(sdss.url(), sdss.read),
     "drosophila": Download(drosophila.URL, drosophila.read_four),
     "drosophila200": Download(drosophila.URL, drosophila.read_many),
     "omniglot": Download(
-        omniglot.BACKGROUND[0],
-        omniglot.read_all,
-        *omniglot.BACKGROUND[1:],
-        more=(File(*omniglot.EVALUATION),),
+        public_alphabets.BACKGROUND[0],
+        public_alphabets.read_all,
+        *public_alphabets.BACKGROUND[1:],
+        more=(File(*public_alphabets.EVALUATION),),
     ),
     "ojibwe_blackfoot": Download(
-        omniglot.BACKGROUND[0], omniglot.read_two, *omniglot.BACKGROUND[1:]
+        public_alphabets.BACKGROUND[0], public_alphabets.read_two, *public_alphabets.BACKGROUND[1:]
     ),
 }
 

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, Unpack, runtime_checkable
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-import platformdirs
 
+from scant.data_dir import fetched_path
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import BadInput
+from scant.studies import Entry, Source
 from scant.tables.assembly import noted
 from scant.tables.encoding import regular
 from scant.tables.formats import files
@@ -23,51 +24,7 @@ from scant.tables.images.joined import is_of_images, joined
 from scant.tables.levels import LEVELS, names
 from scant.tables.opening import Answers
 from scant.tables.read import read_frame, read_table, read_tables
-from scant.tables.schema import READING, Table, TableSchema
-
-
-@runtime_checkable
-class Source(Protocol):
-    """A data set as the catalog describes it (`scant.studies.Source`)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def generator(self) -> str: ...
-    @property
-    def kept(self) -> bool: ...
-
-
-@runtime_checkable
-class Entry(Protocol):
-    """What is needed here of a study (`scant.studies.Entry`, which imports this package)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def settings(self) -> Any: ...
-    @property
-    def table(self) -> TableSchema: ...
-    @property
-    def sources(self) -> Any: ...
-
-
-def data_dir() -> Path:
-    """The user's data directory; `SCANT_DATA_DIR` overrides it. It need not exist yet."""
-    chosen = os.environ.get("SCANT_DATA_DIR")
-    return Path(chosen) if chosen else Path(platformdirs.user_data_dir("scant"))
-
-
-def fetched_path(name: str, folder: Path | None = None) -> Path:
-    """Where the download of that name lies, or will lie."""
-    return (folder or data_dir()) / "datasets" / f"{name}.parquet"
-
-
-def generated_path(name: str, folder: Path | None = None) -> Path:
-    """Where a generated table of that name is kept, if its generator keeps it."""
-    return (folder or data_dir()) / "generated" / f"{name}.parquet"
+from scant.tables.schema import READING, Table
 
 
 def open_table(

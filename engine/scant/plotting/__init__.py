@@ -1,1 +1,1 @@
-"""`run.plot()` and `scant.plot(run)`: a study's figures as HoloViews elements, for notebooks."""
+"""Figures as HoloViews elements, for notebooks: what `run.plot()` and `scant.plot(run)` show."""

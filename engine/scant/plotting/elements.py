@@ -1,20 +1,18 @@
 """The figures that studies share, as HoloViews elements drawn from a report's own arrays.
 
 The only module of the engine that imports HoloViews; `scant.plot` imports it when it is called.
-Axes bear the names and units of the study's entry (`ArraySpec`), so that a figure takes one line.
+Axes bear the names and units of the arrays, so that a figure takes one line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import holoviews as hv
 import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
-
-from scant.studies.base import Entry
 
 Ring = tuple[Float[ndarray, " v"], Float[ndarray, " v"]]
 Outline = Sequence[Sequence[Ring]]
@@ -28,25 +26,32 @@ if "bokeh" not in hv.Store.loaded_backends():
     hv.extension("bokeh", logo=False)
 
 
+def side_by_side(elements: Iterable[Any]) -> Any:
+    """Elements two in a row, each with axes of its own."""
+    return hv.Layout(list(elements)).cols(2).opts(shared_axes=False)
+
+
 class Elements:
     """Makes elements of the arrays of one report.
 
     Args:
-        entry: The study, whose specification of the report names the axes.
         arrays: Those of the report.
+        units: The unit of each by its name.
+        objective: What is maximized, with its unit.
         metadata: Names that label the arrays (`events.Started.metadata`).
         steps: The curve: step, restart, objective; a row each.
     """
 
     def __init__(
         self,
-        entry: Entry,
         arrays: Mapping[str, ndarray],
+        units: Mapping[str, str],
+        objective: str,
         metadata: Mapping[str, Any],
         steps: Float[ndarray, "3 t"],
     ) -> None:
-        self.entry, self.arrays, self.metadata, self.steps = entry, arrays, metadata, steps
-        self._units = {spec.name: spec.unit for spec in entry.report}
+        self.arrays, self.metadata, self.steps = arrays, metadata, steps
+        self._units, self._objective = units, objective
 
     def has(self, *names: str) -> bool:
         """Whether the report has these arrays, each with something in it."""
@@ -61,9 +66,7 @@ class Elements:
         """The objective by step, a curve for each restart."""
         step, restart, value = self.steps
         curves = {
-            int(r): hv.Curve(
-                (step[restart == r], value[restart == r]), "step", self.entry.objective
-            )
+            int(r): hv.Curve((step[restart == r], value[restart == r]), "step", self._objective)
             for r in np.unique(restart)
         }
         return hv.NdOverlay(curves, "restart").opts(

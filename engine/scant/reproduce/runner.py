@@ -1,9 +1,8 @@
 """`scant reproduce`: the publications' tables, ours beside theirs, in one form for all studies.
 
-The tables of a study come from `reproduce(quick, data)` of
-`scant.studies.protocol.<study>_tables`, a
-generator: it yields the scores of one run after another, and what they come to so far is on disk
-before the next run begins.
+The tables of a study come from `scant.studies.<study>.reproduce` (`scant.studies.reproduction` says
+in which form): the scores of one run after another. What they come to so far is on disk before the
+next run begins.
 
 The folder of data, where one is named, holds a folder for each set: `poisson_toy`, `fertility` and
 `pm25_kampala`; `photoz_sdss`; `gene_kalinka2010` and `mocap_cmu`; `cnae9`, `uji_indoor_loc` and
@@ -22,7 +21,7 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +31,7 @@ from scant.errors import BadInput
 from scant.hardware import keep_freed_memory, machine
 from scant.reproduce.tables import as_page, as_text
 from scant.studies import STUDIES, entry
+from scant.studies.reproduction import Runs, Score
 from scant.training.output_folder import check_writable
 
 ROWS, PAGE = "results.csv", "results.html"
@@ -39,29 +39,6 @@ OWN = ["study", "experiment", "data", "method", "metric"]
 MEASURED = ["ours", "spread", "repeats", "published", "seconds"]
 ORIGIN = ["quick", "date", "scant", "python", "torch", "gpytorch", "machine"]
 COLUMNS = [*OWN, *MEASURED, *ORIGIN]
-
-
-class Score(NamedTuple):
-    """One figure of one run.
-
-    Attributes:
-        experiment: The publication's experiment and its size.
-        data: Whose rows: "stand-in for …" in it says that they are not the publication's.
-        method: Name of the model and of the way in which it was used.
-        metric: Name of the figure.
-        value: Ours; NaN for a published method that is not here.
-        published: Theirs, where there is one.
-    """
-
-    experiment: str
-    data: str
-    method: str
-    metric: str
-    value: float
-    published: float | None = None
-
-
-Runs = Iterator[list[Score]]  # the scores of one run after another
 
 
 class ScoreTable:
@@ -170,7 +147,9 @@ def _runs(study: str, quick: bool, folder: Path | None) -> Runs:
     name = f"scant.studies.{study}.reproduce"
     if find_spec(name) is None:
         raise BadInput(f"Study {study!r} has no table to reproduce.")
-    result: Runs = import_module(name).reproduce(quick, folder)
+    from scant.training.api import fit  # torch
+
+    result: Runs = import_module(name).reproduce(quick, folder, fit)
     return result
 
 

@@ -10,9 +10,9 @@ from io import StringIO
 
 import pandas as pd
 
-from scant.data_sources.package_data import package_file
 from scant.html_table import STYLE as TABLES
 from scant.html_table import html_table
+from scant.package_data import package_file
 from scant.studies import entry
 
 STAND_IN = "stand-in for"

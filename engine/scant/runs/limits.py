@@ -12,7 +12,7 @@ import pandas as pd
 from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
-from scant.data_sources.open import fetched_path
+from scant.data_dir import fetched_path
 from scant.errors import BadInput, NotFound
 from scant.rivals import cost as rivals
 from scant.store import Store

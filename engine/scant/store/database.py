@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
 
+from scant.data_dir import data_dir
 from scant.store.opening import opening
 from scant.store.private_files import private_file, private_folder
 from scant.store.schema import METADATA
@@ -96,9 +97,7 @@ def durable_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _default_url() -> str:
-    from scant.data_sources.open import data_dir
-
-    folder = Path(data_dir())
+    folder = data_dir()
     private_folder(folder)
     return f"sqlite:///{folder / 'scant.db'}"
 

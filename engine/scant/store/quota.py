@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, func, select
 
+from scant.data_dir import data_dir
 from scant.errors import BadInput, Unavailable
 from scant.store.schema import UPLOAD_TABLES, UPLOADS
 
@@ -81,8 +82,6 @@ class Quota:
         url = self.engine.url
         if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
             return Path(url.database).parent
-        from scant.data_sources.open import data_dir  # pandas, which not every command needs
-
         folder = data_dir()
         folder.mkdir(parents=True, exist_ok=True)
         return folder

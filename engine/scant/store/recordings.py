@@ -16,9 +16,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from sqlalchemy import Engine
 
-from scant.data_sources.package_data import package_file
 from scant.errors import BadInput, NotFound
 from scant.events import Arrays, Event, Finished, Fitted, Note, Progress, Started, decode, encode
+from scant.package_data import package_file
 from scant.store.database import exclusive
 from scant.store.events import EventRepository, evenly
 from scant.store.records import RunRecord

@@ -5,12 +5,14 @@ Only workers, notebooks and the command line import these files: they bring torc
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from scant.errors import BadInput
@@ -110,6 +112,23 @@ class Study(FittedStudy, Protocol):
 def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
     """`part` as NumPy arrays."""
     return {k: v.cpu().numpy() for k, v in part(tensors, prefix).items()}
+
+
+def clone(tensors: Tensors) -> Tensors:
+    """Copies, of which no two share memory, as safetensors wants them."""
+    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}
+
+
+def blob(tensors: Tensors, meta: dict) -> bytes:
+    """What `Study.fitted` gives as safetensors, `meta` in the header; `scant.load` reads it."""
+    return save(clone(tensors), metadata={"meta": json.dumps(meta)})
+
+
+def header(blob: bytes, key: str) -> dict:
+    """The JSON value under `key` in the header of a safetensors blob."""
+    size = int.from_bytes(blob[:8], "little")
+    values: dict[str, Any] = json.loads(json.loads(blob[8 : 8 + size])["__metadata__"][key])
+    return values
 
 
 def roles(rows: int, **places: Any) -> np.ndarray:

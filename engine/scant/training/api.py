@@ -15,17 +15,17 @@ from scant.data_sources.open import open_table
 from scant.errors import BadInput, NotFound
 from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
-from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
 from scant.studies.auto import CHOSEN, listed, read, training_seconds, used
-from scant.studies.protocol import FittedStudy, Study, study_class
+from scant.studies.protocol import FittedStudy, Study, header, study_class
 from scant.studies.split import EVERYTHING, counts_of
 from scant.tables.schema import READING, counts
 from scant.training import result_folder
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
+from scant.training.figures import layout
 from scant.training.folds import Folds, further_folds
-from scant.training.loop import choose_device, header, train
+from scant.training.loop import choose_device, train
 
 MOST_NOTES = 20  # on a table; a page of pixels may have one for each
 
@@ -96,7 +96,7 @@ class Fit(Iterator[Event]):
         """
         if self.report is None:
             raise NotFound("There is no report to plot yet; iterate over the fit's events first.")
-        return layout(figures(self.study.settings.study, self.report, self._metadata, self.steps))
+        return layout(self.study.settings.study, self.report, self._metadata, self.steps)
 
 
 def fit(

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
 
 import torch
 from safetensors.torch import load, save
@@ -37,7 +36,7 @@ from scant.rivals.compare import compared
 from scant.rivals.comparison import Comparison
 from scant.rivals.cost import SECONDS
 from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
-from scant.studies.protocol import Study, Tensors, part
+from scant.studies.protocol import Study, Tensors, blob, clone, header, part
 from scant.training.control import Control
 from scant.training.everything import refitted
 from scant.training.folds import Folds, pooled
@@ -194,7 +193,7 @@ class _Loop:
         score = score if math.isfinite(score) else -math.inf
         if score > at.best or self.best_here() is None:
             at.best = score
-            best = (score, _clone(self.study.parameters()))
+            best = (score, clone(self.study.parameters()))
             if len(self.kept) > at.restart:
                 self.kept[at.restart] = best
             else:
@@ -354,7 +353,7 @@ class _Loop:
             "endings": self.endings,
             "begun": self.begun,
         }
-        blob = save(_clone(tensors), metadata={"loop": json.dumps(loop_state)})
+        blob = save(clone(tensors), metadata={"loop": json.dumps(loop_state)})
         return Checkpoint(self.at.step, blob)
 
     def resume(self, blob: bytes) -> None:
@@ -372,23 +371,6 @@ class _Loop:
         if self.begun:
             self.study.start_restart(self.at.restart, self.at.stage, self.best_here())
             self.study.load(part(tensors, "parameters."), part(tensors, "state."))
-
-
-def blob(tensors: Tensors, meta: dict) -> bytes:
-    """What `Study.fitted` gives as safetensors, `meta` in the header; `scant.load` reads it."""
-    return save(_clone(tensors), metadata={"meta": json.dumps(meta)})
-
-
-def header(blob: bytes, key: str) -> dict:
-    """The JSON value under `key` in the header of a safetensors blob."""
-    size = int.from_bytes(blob[:8], "little")
-    values: dict[str, Any] = json.loads(json.loads(blob[8 : 8 + size])["__metadata__"][key])
-    return values
-
-
-def _clone(tensors: Tensors) -> Tensors:
-    # Cloned also because safetensors refuses tensors that share memory.
-    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}
 
 
 def choose_device(device: str = "auto") -> torch.device:

@@ -13,7 +13,8 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
-from scant.data_sources.open import fetched_path, open_table
+from scant.data_dir import fetched_path
+from scant.data_sources.open import open_table
 from scant.store import Store
 from scant.studies import STUDIES, Source, entry
 from scant.tables.schema import counts

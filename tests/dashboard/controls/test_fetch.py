@@ -12,7 +12,7 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
-from scant.data_sources.open import fetched_path
+from scant.data_dir import fetched_path
 from scant.errors import BadInput
 from scant.store import Store
 from scant.studies import entry

@@ -11,7 +11,7 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
-from scant.data_sources.package_data import package_file
+from scant.package_data import package_file
 from scant.store import Store
 from scant.studies import STUDIES, entry
 from scant_dashboard.frame.session import SessionContext

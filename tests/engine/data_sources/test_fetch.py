@@ -12,8 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from scant.data_sources.fetch import DOWNLOADS, Download, fetch, read_skyserver, sdss_query
+from scant.data_sources.fetch import Download, fetch
 from scant.errors import BadInput
+from scant.studies.redshift import sdss
 from scant.studies.redshift.simulate import simulate
 
 SURVEY = simulate(400, seed=1)
@@ -34,7 +35,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def download(self) -> dict[str, Download]:
-        return {"sdss": Download(f"http://127.0.0.1:{self.server_port}/sql", read_skyserver)}
+        return {"sdss": Download(f"http://127.0.0.1:{self.server_port}/sql", sdss.read)}
 
     @property
     def checked(self) -> dict[str, Download]:
@@ -150,7 +151,7 @@ def test_answers_that_are_no_table(
 
 
 def test_errors_of_the_server_and_checksums(server: Server, tmp_path: Path) -> None:
-    wrong = {"sdss": Download(server.download["sdss"].url, read_skyserver, sha256="0" * 64)}
+    wrong = {"sdss": Download(server.download["sdss"].url, sdss.read, sha256="0" * 64)}
     with pytest.raises(BadInput, match="checksum"):
         fetch("sdss", tmp_path, downloads=wrong)
     server.status = 404
@@ -160,21 +161,8 @@ def test_errors_of_the_server_and_checksums(server: Server, tmp_path: Path) -> N
 
 
 def test_offline(server: Server, tmp_path: Path) -> None:
-    nowhere = {"sdss": Download("http://127.0.0.1:1/sql", read_skyserver)}
+    nowhere = {"sdss": Download("http://127.0.0.1:1/sql", sdss.read)}
     with pytest.raises(BadInput, match=r"from 127\.0\.0\.1 \(.*\); check the connection"):
         fetch("sdss", tmp_path, downloads=nowhere, pause=0.0)
     with pytest.raises(BadInput, match="There is no data set 'moon'"):
         fetch("moon", tmp_path)
-
-
-def test_missing_magnitudes_and_the_query() -> None:
-    lines = GOOD.decode().splitlines()
-    cells = lines[2].split(",")
-    cells[0] = cells[5] = "-9999"
-    lines[2] = ",".join(cells)
-    frame = read_skyserver(("\n".join(lines) + "\n").encode(), "sdss")
-    assert frame.loc[0, ["mag_u", "mag_u_err"]].isna().all()
-    assert frame.notna().to_numpy().sum() == frame.size - 2
-    assert "TOP 500 " in sdss_query(500)
-    assert "'PEAKCENTER'" in sdss_query()
-    assert DOWNLOADS["sdss"].url.endswith("format=csv")

@@ -6,8 +6,6 @@ import io
 import os
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scant.data_sources.cache import kept_table
-from scant.data_sources.open import data_dir, fetched_path, open_table, prefetch_demo, sample
+from scant.data_dir import data_dir, fetched_path
+from scant.data_sources.open import open_table, prefetch_demo, sample
 from scant.errors import BadInput
 from scant.studies import entry
 from scant.studies.multiview.simulate import cell_events
@@ -73,28 +71,6 @@ def test_what_its_generator_keeps_is_made_ahead(
     monkeypatch.setattr(cell_events, "candidates", lambda seed: pytest.fail("drawn again"))
     if kept:
         pd.testing.assert_frame_equal(cell_events.demo(events.settings()), simulate(60, seed=0))
-
-
-def test_a_table_asked_for_while_it_is_made_is_not_made_twice(tmp_path: Path) -> None:
-    made: list[int] = []
-
-    def make() -> pd.DataFrame:
-        made.append(1)
-        time.sleep(0.2)
-        return simulate(60)
-
-    path = tmp_path / "here" / "a.parquet"
-    with ThreadPoolExecutor(3) as threads:
-        tables = list(threads.map(lambda _: kept_table(path, make), range(3)))
-    assert len(made) == 1
-    for table in tables:
-        pd.testing.assert_frame_equal(table, simulate(60))
-
-
-def test_a_table_that_cannot_be_kept_is_made_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "here").touch()  # a file where a folder should be
-    table = kept_table(tmp_path / "here" / "a.parquet", lambda: simulate(60))
-    pd.testing.assert_frame_equal(table, simulate(60))
 
 
 def test_samples() -> None:

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from scant.errors import BadInput
 from scant.reproduce import runner
-from scant.reproduce.runner import COLUMNS, Runs, Score
+from scant.reproduce.runner import COLUMNS
 from scant.reproduce.tables import as_page, as_tables, origin, read
 from scant.studies import STUDIES
 from scant.studies.genes import reproduce
+from scant.studies.reproduction import Runs, Score
 from scant_dashboard.cli.main import app
 
 OWN, OTHER = "drawn as published", "cells, stand-in for theirs"
@@ -37,7 +38,7 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Runs]:
     def imported(name: str) -> ModuleType:
         module = ModuleType(name)
         study = name.split(".")[-2]
-        module.reproduce = lambda quick, data: found[study]  # type: ignore[attr-defined]
+        module.reproduce = lambda quick, data, fit: found[study]  # type: ignore[attr-defined]
         return module
 
     monkeypatch.setattr(runner, "import_module", imported)

@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import save
 from sqlalchemy import Table, insert, select, update
 
-from scant.data_sources.package_data import package_file
 from scant.errors import BadInput, NotFound
 from scant.events import Checkpoint, Finished, Fitted, Progress, Report, Snapshot, Started, State
+from scant.package_data import package_file
 from scant.store import Damaged, Store, recordings
 from scant.store.schema import CHECKPOINTS, MODELS, REPORTS, SNAPSHOTS
 

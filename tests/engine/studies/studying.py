@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pandas as pd
 
 from scant.events import Checkpoint, Event, Finished, Fitted, Progress, Report
-from scant.reproduce.runner import Runs, ScoreTable
+from scant.reproduce.runner import ScoreTable
 from scant.studies.protocol import Study
+from scant.studies.reproduction import Runs
 from scant.training.control import Control
 from scant.training.loop import train
 

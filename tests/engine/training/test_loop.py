@@ -25,9 +25,9 @@ from scant.events import (
     Started,
     State,
 )
-from scant.studies.protocol import study_class
+from scant.studies.protocol import header, study_class
 from scant.training.control import Control
-from scant.training.loop import SNAPSHOT_SECONDS, choose_device, header, train
+from scant.training.loop import SNAPSHOT_SECONDS, choose_device, train
 
 pytestmark = pytest.mark.usefixtures("toy")
 

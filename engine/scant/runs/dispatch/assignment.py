@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from scant.data_sources.open import fetched_path
+from scant.data_dir import fetched_path
 from scant.errors import BadInput, NotFound
 from scant.events import Note, State
 from scant.runs.backlog import Backlog

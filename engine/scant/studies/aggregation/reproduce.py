@@ -9,11 +9,10 @@ from typing import Any
 import pandas as pd
 
 from scant.events import Finished, Metric
-from scant.reproduce.runner import Runs, Score
 from scant.studies.aggregation.report import dependent
 from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
-from scant.training.api import fit
+from scant.studies.reproduction import Fit, Runs, Score
 
 PUBLISHED = {
     ("Poisson toy", "both tasks", "SMSE"): 0.464,
@@ -28,7 +27,7 @@ SCORES = ("SMSE", "SNLP", "coverage of the 95% interval")
 COUNTS = (50, 100, 200, 500, 1000, 1640)
 
 
-def reproduce(quick: bool, data: Path | None) -> Runs:
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """SMSE, SNLP and coverage of every experiment, seed after seed.
 
     Args:
@@ -37,10 +36,11 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
             in `poisson_toy`, `fertility` and `pm25_kampala`, as
             `scant.studies.aggregation.published_data` reads
             them; None: generated stand-ins.
+        fit: `scant.fit`.
     """
     for seed in range(1 if quick else 5):
         for experiment, source, method, table, values in _cases(seed, quick, data):
-            metrics = _run(table, {**values, "seed": seed}, "boxes" in method)
+            metrics = _run(fit, table, {**values, "seed": seed}, "boxes" in method)
             yield [
                 Score(experiment, source, name, metric, value, _theirs(experiment, name, metric))
                 for name, metric, value in _scores(method, metrics)
@@ -115,13 +115,13 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
     yield "PM2.5", source, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
 
 
-def _run(table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
+def _run(fit: Fit, table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
     """Figures of a run and of its baselines; with `more`, of dependent GPs as well."""
     run = fit("aggregation", table, own=False, **{**FIXED, **values})
     *_, last = run
     assert isinstance(last, Finished)
-    study: Any = run.study
-    return [*last.report.metrics, *(dependent(study.posterior, study.train) if more else ())]
+    more_metrics = dependent(run.study.posterior, run.study.train) if more else ()
+    return [*last.report.metrics, *more_metrics]
 
 
 def _scores(method: str, metrics: Sequence[Metric]) -> Iterator[tuple[str, str, float]]:

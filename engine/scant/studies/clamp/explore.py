@@ -23,9 +23,9 @@ from scant.studies.clamp.patch_views import patches
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PLACE, PatchPool
 from scant.studies.predicted_table import checked, with_classes, words
+from scant.studies.protocol import blob
 from scant.studies.query import whole
 from scant.tables.images.features import features
-from scant.training.loop import blob
 
 FOLDS = 4  # where nothing is held out
 FEW = 12  # labels, below which not even folds tell anything

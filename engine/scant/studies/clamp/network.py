@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from scant.studies.clamp.table import pixels
+from scant.tables.images.pixels import pixels
 
 SIDE = 64  # pixels
 WIDTHS = (16, 32, 64)

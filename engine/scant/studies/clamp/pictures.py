@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
-from scant.studies.clamp.table import PatchPool, jpeg, pixels
+from scant.studies.clamp.table import PatchPool
+from scant.tables.images.pixels import jpeg, pixels
 
 QUALITY = 50  # of JPEG
 BLANK = 128  # gray where no patch of the table lies

@@ -14,13 +14,13 @@ import torch
 from PIL import Image
 
 from scant.errors import BadInput
-from scant.reproduce.runner import Runs, Score
 from scant.studies.clamp import simulate
 from scant.studies.clamp.entry import CNN, COMPARED, FIXED, ClampSettings
 from scant.studies.clamp.entry import PUBLISHED as AS_PUBLISHED
 from scant.studies.clamp.report import PUBLISHED, SCORES, area, compare
 from scant.studies.clamp.table import TABLE
 from scant.studies.protocol import study_class
+from scant.studies.reproduction import Fit, Runs, Score
 from scant.tables.read import read_frame
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ SOURCES = {
 GAIN = "mean gain of F1"  # area between the curves over the range of labels
 
 
-def reproduce(quick: bool, data: Path | None) -> Runs:
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Four methods on the same labels, over seeds that change starts and pictures held out.
 
     Table 4.1 is of non-clamps at one picture without a clamp to four with one, and asks in the band
@@ -55,6 +55,7 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
         quick: Two seeds and 24 invented pictures in place of ten seeds and 80.
         data: A folder with `clamp_standin_screws`: photographs of four places where a screw is, or
             a hole. None: invented pictures alone.
+        fit: Not used here.
     """
     kind: Any = study_class("clamp")
     cases = list(experiments(quick, data))

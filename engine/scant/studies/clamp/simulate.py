@@ -18,11 +18,11 @@ import pandas as pd
 from jaxtyping import Bool, Float, UInt8
 from PIL import Image
 
-from scant.data_sources.cache import kept_table
-from scant.data_sources.open import generated_path
+from scant.data_dir import cached_table, generated_path
 from scant.hardware import on_all_cores
 from scant.studies.aggregation.thinning import Seeded, thinned
-from scant.studies.clamp.table import CLAMP, NO_CLAMP, Cut, cut, table_of
+from scant.studies.clamp.table import CLAMP, NO_CLAMP
+from scant.tables.images.cutting import Cut, cut, table_of
 
 WIDTH, HEIGHT = 1280, 720
 SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would blur them
@@ -75,7 +75,7 @@ def many(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:
     """`patches`, read from the data directory where they were drawn before."""
     path = generated_path(f"pipes-{VERSION}-{seed}-{count}", folder)
-    return kept_table(path, lambda: patches(seed, count))
+    return cached_table(path, lambda: patches(seed, count))
 
 
 def patches(seed: int, count: int) -> pd.DataFrame:

@@ -25,10 +25,11 @@ from scant.studies.clamp.active_learner import ActiveLearner
 from scant.studies.clamp.entry import CNN, COMPARED, METHODS, QUEUE, ROLES, ClampSettings
 from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared, advised
 from scant.studies.clamp.splits import Rows
-from scant.studies.clamp.table import PatchPool, pixels
+from scant.studies.clamp.table import PatchPool
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Step, Tensors, arrays, part, required, roles
 from scant.studies.split import marks
+from scant.tables.images.pixels import pixels
 
 TURN = 0.25  # seconds at most that a simulated expert who takes his time keeps the run waiting
 HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected", "change")

@@ -8,13 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from scant.data_sources import cmu_mocap
-from scant.data_sources.drosophila import read_folder
 from scant.events import Finished, Report
-from scant.reproduce.runner import Runs, Score
-from scant.studies.genes import simulate
+from scant.studies.genes import cmu_mocap, simulate
+from scant.studies.genes.drosophila import read_folder
 from scant.studies.genes.settings import FIXED, MODELS
-from scant.training.api import fit
+from scant.studies.reproduction import Fit, Runs, Score
 
 HALF, REPLICA = "half of the points", "one replica of each output"
 # Subject 7 stands for 8, of which two trials are at hand. Of each trial a sixth or less of the
@@ -51,20 +49,19 @@ THEIRS = {
 MEASURED = "four genes, half of the points"
 
 
-def reproduce(quick: bool, data: Path | None) -> Runs:
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """NMSE, NLPD and coverage of every model in every experiment, over three repeats.
 
     Args:
         quick: One repeat, and no motion capture.
-        data: A folder with `gene_kalinka2010` and `mocap_cmu`, as `scant.data_sources.drosophila`
-        and
-            `scant.data_sources.cmu_mocap` read them; None: simulated genes stand in, nothing for
-            cmu_mocap.
+        data: A folder with `gene_kalinka2010` and `mocap_cmu`, as `drosophila` and `cmu_mocap` read
+            them; None: simulated genes stand in for the first, nothing for the second.
+        fit: `scant.fit`.
     """
     for seed in range(1 if quick else 3):
         for experiment, source, table, values in _cases(seed, quick, data):
             results = []
-            for m in run(table, {**values, "seed": seed}).metrics:
+            for m in run(fit, table, {**values, "seed": seed}).metrics:
                 if m.name in SCORES:
                     method = MODELS["hmogp-lv"] if m.source == "run" else m.method
                     theirs = THEIRS.get((method, m.name)) if experiment == MEASURED else None
@@ -95,7 +92,7 @@ def _cases(
         yield name, source, table, {**many, "n_inducing_inputs": 60, "split": REPLICA}
 
 
-def run(table: pd.DataFrame, values: dict[str, Any]) -> Report:
+def run(fit: Fit, table: pd.DataFrame, values: dict[str, Any]) -> Report:
     """HMOGP-LV trained on a table as the settings say, and the other models beside it."""
     *_, last = fit("genes", table, own=False, **{**FIXED, **values})
     assert isinstance(last, Finished)

@@ -19,9 +19,9 @@ from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
 from scant.models.gplvm.training import GPLVMTrainer
-from scant.reproduce.runner import Runs, Score
 from scant.studies.mitosis import published_data
 from scant.studies.mitosis.published_data import Case, Split, sets_of, split
+from scant.studies.reproduction import Fit, Runs, Score
 
 SPACES, DIMENSIONS = (2, 8), 10  # shared and private dimensions; the publication: 5 and 5
 INDUCING = 50  # of a class, as published
@@ -75,7 +75,7 @@ class Rows:
         return result
 
 
-def reproduce(quick: bool, data: Path | None) -> Runs:
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Precision, recall and F1 of the rare class, over ten test sets of every split of the slides.
 
     Settings and thresholds are chosen on slides of their own, but for "as published": pixels, 5 + 5
@@ -86,6 +86,7 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
         data: A folder with `mitosis_amibr`, as `scant.studies.mitosis.published_data` reads it;
         None:
             invented cells.
+        fit: Not used here.
     """
     cases = [("invented cells", published_data.drawn())]
     if data is not None:

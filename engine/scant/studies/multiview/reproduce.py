@@ -25,11 +25,11 @@ from scant.models.dfgp.output import Output
 from scant.models.dfgp.training import DFGPTrainer
 from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
-from scant.reproduce.runner import Runs, Score
 from scant.studies.multiview import table as views
 from scant.studies.multiview.simulate import cell_events
 from scant.studies.multiview.simulate import so2 as so2_toy
 from scant.studies.multiview.table import MultiviewData
+from scant.studies.reproduction import Fit, Runs, Score
 
 INDUCING, MORE = 10, 30  # as published, and where the closed bound is the better one
 ROWS = 2000  # of each repeat; half are learned from
@@ -54,13 +54,14 @@ EVENTS = "cell events"
 EVENTS_SOURCE = "simulated, stand-in for the sequences of the publication"
 
 
-def reproduce(quick: bool, data: Path | None) -> Runs:
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """NMSE and NLPD of SO2 a day ahead, and F1 of cell events from eight views.
 
     Args:
         quick: Two repeats and four pairs of sequences, not 20 and 56.
         data: A folder with `so2_beijing_standin/so2_24h_ahead.parquet`; None: simulated SO2. Both
             stand in for the publication's, as simulated cell events do.
+        fit: Not used here.
     """
     table, source = so2(data)
     observed = views.of(cell_events.candidates())

@@ -10,12 +10,12 @@ from jaxtyping import Float
 from sklearn.metrics import precision_recall_fscore_support
 
 from scant import metrics
-from scant.data_sources.omniglot import PUBLISHED
 from scant.events import Metric, Report
 from scant.studies.omniglot import baselines
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.public_alphabets import PUBLISHED
 
 Chances = Float[np.ndarray, "n most"]
 BOUND = "bound (nats a row)"

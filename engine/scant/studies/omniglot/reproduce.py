@@ -23,9 +23,9 @@ from sklearn.preprocessing import StandardScaler
 
 from scant.kernels.patch.kernel import PatchKernel
 from scant.models.mogp_ar.training import fit
-from scant.reproduce.runner import Runs, Score
 from scant.studies.omniglot import published_data
 from scant.studies.omniglot.published_data import Case
+from scant.studies.reproduction import Fit, Runs, Score
 
 PATCH, PATCHES = 3, 50  # side; M (the published 100 gained nothing)
 SINGLE = ("g-m", "g-a")
@@ -56,7 +56,7 @@ AVERAGES = "averages"  # the same alphabets made small in a gentler way than the
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def reproduce(quick: bool, data: Path | None) -> Runs:
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Weighted precision, recall and F1 (3.36-3.41) of every model, fold after fold.
 
     Args:
@@ -64,6 +64,7 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
         data: A folder with `cnae9`, `uji_indoor_loc` and `omniglot`, as
             `scant.studies.omniglot.published_data` reads them; None: Balance and S-20, which are
             generated, and two alphabets of random strokes in place of Ojibwe and Blackfoot.
+        fit: Not used here.
     """
     cases = [one for one in _cases(data) if not (quick and one[0].endswith(AVERAGES))]
     for fold in range(1 if quick else max(case.folds for _, case in cases)):

@@ -12,11 +12,10 @@ import pandas as pd
 
 from scant.errors import BadInput
 from scant.events import Finished, Report
-from scant.reproduce.runner import Runs, Score
 from scant.rivals.knocked_out import NAMES as RIVALS
 from scant.studies.redshift.report import NAMES, PUBLISHED
 from scant.studies.redshift.settings import FIXED
-from scant.training.api import fit
+from scant.studies.reproduction import Fit, Runs, Score
 
 SIZES = {"training_size": 4000, "validation_size": 1000, "test_size": 5000}
 SMALL = {"training_size": 1000, "validation_size": 250, "test_size": 1000}
@@ -40,12 +39,13 @@ THEIRS_ALONE = {
 COVERED = "coverage of the 95% interval"
 
 
-def reproduce(quick: bool, data: Path | None) -> Runs:
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Metrics of every structure, of baselines and of four bands' absence, seed after seed.
 
     Args:
         quick: One seed, few basis functions, a quarter of the rows.
         data: A folder with `photoz_sdss/galaxies.parquet` (see `boss`); None: the simulated survey.
+        fit: `scant.fit`.
     """
     table, source = None, "simulated survey, stand-in for SDSS-DR12"
     if data is not None:
@@ -55,9 +55,8 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
             set()
         )  # baselines of a seed are the same beside every variant
         for method, values in _variants(quick):
-            report = _run(
-                table, {**(SMALL if quick else SIZES), **values, "seed": seed, "data_seed": seed}
-            )
+            seeds = {"seed": seed, "data_seed": seed}
+            report = _run(fit, table, {**(SMALL if quick else SIZES), **values, **seeds})
             results = [one for one in _figures(method, report) if one[:3] not in known]
             known |= {one[:3] for one in results}
             yield [
@@ -65,7 +64,7 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
                 for experiment, name, metric, value in results
             ]
         if data is not None and not quick:
-            yield from mixed(galaxies(data, sum(MIXED_SIZES.values()), seed=seed), seed)
+            yield from mixed(galaxies(data, sum(MIXED_SIZES.values()), seed=seed), seed, fit)
     yield [
         Score(EXPERIMENT, source, f"{method} (not here)", metric, math.nan, value)
         for method, values in THEIRS_ALONE.items()
@@ -103,12 +102,12 @@ def galaxies(folder: Path, count: int, sample: str = "", seed: int = 0) -> pd.Da
     return pd.DataFrame(columns).astype(np.float64).reset_index(drop=True)
 
 
-def mixed(table: pd.DataFrame, seed: int) -> Runs:
+def mixed(table: pd.DataFrame, seed: int, fit: Fit) -> Runs:
     """Galaxies of several surveys, with errors gone wild; all but size and starts as the study has
     it."""
     source = "SDSS: main sample, early release, BOSS; 8,000 to learn from"
     for m in (25, 100):
-        report = _run(table, {**MIXED_SIZES, "n_basis": m, "restarts": 5, "seed": seed})
+        report = _run(fit, table, {**MIXED_SIZES, "n_basis": m, "restarts": 5, "seed": seed})
         yield [
             Score(MIXED, source, name, metric, value, None)
             for experiment, name, metric, value in _figures(f"GPVC m={m}, five starts", report)
@@ -123,7 +122,7 @@ def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"GPVC m={m}, as published", {"n_basis": m, "covariance": "VC", **PLAIN}
 
 
-def _run(data: pd.DataFrame | None, values: dict[str, Any]) -> Report:
+def _run(fit: Fit, data: pd.DataFrame | None, values: dict[str, Any]) -> Report:
     *_, last = fit("redshift", data, own=False, **FIXED | values)
     assert isinstance(last, Finished)
     return last.report

@@ -23,12 +23,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from scant.data_sources.cache import keep
-from scant.data_sources.open import data_dir
-from scant.data_sources.package_data import package_file
+from scant.data_dir import data_dir, write_atomically
 from scant.errors import BadInput
-from scant.studies.clamp.table import pixels
+from scant.package_data import package_file
 from scant.tables.images.kinds import HANDMADE, INCEPTION, JOINED, KINDS, NETWORK
+from scant.tables.images.pixels import pixels
 
 SIDE, CELL = 96, 8  # pixels of a patch as it is looked at, and of a cell
 RANKS = (0.0, 0.06, 0.5, 0.75, 0.94, 1.0)
@@ -93,7 +92,7 @@ def kept(
     made = make().astype(np.float32).astype(np.float64)  # as it will be read again
     out = io.BytesIO()
     np.save(out, made.astype(np.float32), allow_pickle=False)
-    keep(path, out.getvalue())
+    write_atomically(path, out.getvalue())
     return made
 
 

@@ -91,7 +91,7 @@ def read_image_table(
         BadInput: As `read_images` and `read_frame` raise it.
     """
     if schema.cut:
-        return read_photographs(source, name=name, purpose=purpose, limit_bytes=limit_bytes)
+        return read_photographs(source, schema, name=name, purpose=purpose, limit_bytes=limit_bytes)
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     levels, inner = folders(schema)
     outer = sum(bool(column.default) for column in schema.columns)

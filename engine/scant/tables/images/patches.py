@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from scant.studies.clamp.table import Cut, cut_photograph, grid, jpeg, table_of
 from scant.tables.annotations.annotation import Annotation, Box
 from scant.tables.annotations.matching import overlaps
 from scant.tables.cells import EMPTY
+from scant.tables.images.cutting import Cut, cut_photograph, grid, table_of
 from scant.tables.images.decoding import Decoded
+from scant.tables.images.pixels import jpeg
 
 WHOLE = 448  # pixels of the longer side of what is not cut, and from which a photograph is cut
 EMPTY_WORDS = frozenset(EMPTY.to_pylist())

@@ -11,7 +11,6 @@ import pandas as pd
 from PIL import Image
 
 from scant.errors import BadInput
-from scant.studies.clamp.table import SHORT, SIDE, TABLE
 from scant.tables.annotations import formats, image_folders
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.matching import Names
@@ -28,10 +27,11 @@ from scant.tables.images.archives import (
     readable,
     unread,
 )
+from scant.tables.images.cutting import SHORT, SIDE
 from scant.tables.images.decoding import BROKEN, FORMATS, Conversions, decoded
 from scant.tables.images.patches import Patches
 from scant.tables.read import read_frame
-from scant.tables.schema import Table
+from scant.tables.schema import Table, TableSchema
 
 LIMITS = ArchiveLimits(files=10_000, pixels=60_000_000)
 MOST_PICTURES = 500
@@ -41,6 +41,7 @@ MOST_SMALL = 5_000  # pictures that are patches by themselves
 
 def read_photographs(
     source: Path | bytes,
+    schema: TableSchema,
     *,
     name: str | None = None,
     purpose: str = "fit",
@@ -51,6 +52,7 @@ def read_photographs(
 
     Args:
         source: A path or the archive's bytes.
+        schema: What the study takes; `table_of` makes its columns.
         name: What messages call the file.
         purpose: "fit" or "predict", as of `read_table`.
         limits: How much it may hold.
@@ -110,7 +112,7 @@ def read_photographs(
             f"{file} gives {len(frame):,} patches and the limit is {MOST_PATCHES:,}; keep fewer "
             "photographs, or fewer boxes."
         )
-    table = read_frame(frame, TABLE, name=file, purpose=purpose)
+    table = read_frame(frame, schema, name=file, purpose=purpose)
     notes = [
         f"{file}: {sentence}"
         for sentence in (

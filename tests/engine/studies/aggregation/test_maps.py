@@ -308,7 +308,7 @@ def test_the_download_of_a_run_holds_maps(run: Any) -> None:
 
 def test_a_notebook_draws_the_maps_with_holes_and_islands(run: Any) -> None:
     hv = pytest.importorskip("holoviews")
-    from scant.plotting.run import figures
+    from scant.training.figures import figures
 
     _, metadata, report, _ = run
     drawn = figures("aggregation", report, metadata, ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,14 @@ import pytest
 import torch
 
 from scant.errors import BadInput
-from scant.events import Event, Finished, Fitted, Progress, Report
+from scant.events import Finished, Fitted, Progress, Report
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation import reproduce
 from scant.studies.aggregation.entry import ENTRY
 from scant.studies.aggregation.settings import FIXED, AggregationSettings
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.aggregation.study import Study
-from scant.training.api import fit, restore
+from scant.training.api import Fit, fit, restore
 from scant.training.loop import train
 from tests.engine.studies.studying import gathered, resumed, run, value
 
@@ -287,12 +286,11 @@ def test_values_in_one_dimension_and_points_are_taken() -> None:
 def test_every_published_experiment_is_run_and_stands_beside_its_figure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def briefly(study: str, table: pd.DataFrame, **values: Any) -> Iterator[Event]:
+    def briefly(study: str, table: pd.DataFrame, **values: Any) -> Fit:
         return fit(study, table, device="cpu", **{**values, "max_steps": 2, "n_inducing": 8})
 
-    monkeypatch.setattr(reproduce, "fit", briefly)
     monkeypatch.setattr(reproduce, "COUNTS", (50,))
-    result = gathered(reproduce.reproduce(quick=True, data=None))
+    result = gathered(reproduce.reproduce(quick=True, data=None, fit=briefly))
     published = result.dropna(subset="published").set_index(["experiment", "method", "metric"])
     assert published["published"].to_dict() == reproduce.PUBLISHED
     births = result[result["experiment"] == "births, 50 cells"]

@@ -11,7 +11,8 @@ from PIL import Image
 
 from scant.studies.clamp.patch_views import HIGH, SIDE, WIDE, patches
 from scant.studies.clamp.pictures import BLANK, mosaics
-from scant.studies.clamp.table import Cut, PatchPool, table_of
+from scant.studies.clamp.table import PatchPool
+from scant.tables.images.cutting import Cut, table_of
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
 

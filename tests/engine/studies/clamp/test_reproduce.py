@@ -13,7 +13,8 @@ from scant.studies.clamp import network
 from scant.studies.clamp import reproduce as tables
 from scant.studies.clamp.entry import CNN, COMPARED
 from scant.studies.clamp.study import Study
-from scant.studies.clamp.table import cut, table_of
+from scant.tables.images.cutting import cut, table_of
+from scant.training.api import fit
 from tests.engine.studies.clamp.test_study import clouds
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
@@ -47,7 +48,7 @@ def test_every_experiment_is_run_with_every_method(
     monkeypatch.setattr(tables, "SESSION", {**tables.SESSION, **SMALL})
     monkeypatch.setattr(network, "EPOCHS", 2)
     monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
-    result = gathered(tables.reproduce(quick=True, data=None))
+    result = gathered(tables.reproduce(quick=True, data=None, fit=fit))
     every = [tables.LIKE, "trenches, 1 : 4", "trenches, 1 : 20"]
     assert list(result["experiment"].unique()) == every
     scores = result[result["metric"].isin(["F1", "precision", "recall"])]

@@ -10,7 +10,8 @@ import pytest
 
 from scant.studies.clamp import simulate
 from scant.studies.clamp.simulate import Picture
-from scant.studies.clamp.table import CLAMP, TABLE, PatchPool, pixels
+from scant.studies.clamp.table import CLAMP, TABLE, PatchPool
+from scant.tables.images.pixels import pixels
 from scant.tables.read import read_frame
 
 

@@ -22,7 +22,8 @@ from scant.studies.clamp import report as clamp_report
 from scant.studies.clamp import splits
 from scant.studies.clamp.entry import ClampSettings
 from scant.studies.clamp.study import Study
-from scant.studies.clamp.table import PatchPool, cut, table_of
+from scant.studies.clamp.table import PatchPool
+from scant.tables.images.cutting import cut, table_of
 from scant.tables.images.kinds import HANDMADE, JOINED, NETWORK
 from scant.training.loop import train
 from tests.engine.studies.clamp.pools import CPU, clouds, settings

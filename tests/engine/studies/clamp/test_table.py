@@ -14,14 +14,16 @@ import pytest
 from PIL import Image
 
 from scant.data_sources.open import open_table
-from scant.data_sources.package_data import package_file
 from scant.errors import BadInput
+from scant.package_data import package_file
 from scant.studies import entry
 from scant.studies.clamp.entry import SHIPPED
-from scant.studies.clamp.table import TABLE, PatchPool, cut, jpeg, pixels, table_of
+from scant.studies.clamp.table import TABLE, PatchPool
 from scant.tables.images import features
 from scant.tables.images.archives import ArchiveLimits
+from scant.tables.images.cutting import cut, table_of
 from scant.tables.images.photographs import read_photographs
+from scant.tables.images.pixels import jpeg, pixels
 from scant.tables.read import inspect_table, read_frame, read_table
 from tests.paths import TEMPLATES
 
@@ -198,7 +200,7 @@ def test_a_zip_of_photographs() -> None:
             "all/readme.txt": b"x",
         }
     )
-    read = read_photographs(data, name="mine.zip")
+    read = read_photographs(data, TABLE, name="mine.zip")
     pool = PatchPool.of(read.frame)
     assert len(pool) == 32 + 4 * 7  # the published 21, and a last column and row; 2 : 3 stays so
     assert (pool.label == -1).all()
@@ -226,20 +228,20 @@ def test_a_zip_of_photographs() -> None:
 )
 def test_archives_that_cannot_be_are_said(files: dict[str, bytes], said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        read_photographs(archive(**files), name="mine.zip")
+        read_photographs(archive(**files), TABLE, name="mine.zip")
 
 
 def test_archives_that_are_too_large_or_none_are_said() -> None:
     with pytest.raises(BadInput, match="not a ZIP"):
-        read_photographs(b"PK\x03\x04 broken", name="mine.zip")
+        read_photographs(b"PK\x03\x04 broken", TABLE, name="mine.zip")
     one = archive(**{"a.png": _png(photograph(400, 400))})
     with pytest.raises(BadInput, match="400 x 400 pixels and the limit is 1,000"):
-        read_photographs(one, limits=ArchiveLimits(pixels=1000))
+        read_photographs(one, TABLE, limits=ArchiveLimits(pixels=1000))
     with pytest.raises(BadInput, match="limit is 0 MB"):
-        read_photographs(one, limit_bytes=10)
+        read_photographs(one, TABLE, limit_bytes=10)
     many = archive(**{f"{i}.png": b"x" for i in range(3)})
     with pytest.raises(BadInput, match="3 files and the limit is 2"):
-        read_photographs(many, limits=ArchiveLimits(files=2))
+        read_photographs(many, TABLE, limits=ArchiveLimits(files=2))
 
 
 def _png(image: np.ndarray) -> bytes:

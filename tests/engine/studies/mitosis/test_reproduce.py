@@ -13,6 +13,7 @@ from scant.errors import BadInput
 from scant.studies.mitosis import published_data as cases
 from scant.studies.mitosis import reproduce as tables
 from scant.studies.mitosis.simulate import cells
+from scant.training.api import fit
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
 
@@ -54,7 +55,7 @@ def test_every_method_is_scored_on_every_set(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cases, "drawn", small)
     monkeypatch.setattr(tables, "COMPONENTS", 6)
     monkeypatch.setattr(tables, "WIDER", (6,))
-    result = gathered(tables.reproduce(quick=True, data=None))
+    result = gathered(tables.reproduce(quick=True, data=None, fit=fit))
     assert len(result["method"].unique()) == 10
     assert {method for method, _ in tables.THEIRS} < set(result["method"])
     assert result["published"].isna().all()  # of invented cells nothing is published

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from scant.studies.multiview import reproduce
 from scant.studies.multiview.simulate import cell_events, so2
+from scant.training.api import fit
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
 
@@ -30,7 +31,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_every_model_is_scored_in_its_experiment() -> None:
-    result = gathered(reproduce.reproduce(quick=True, data=None))
+    result = gathered(reproduce.reproduce(quick=True, data=None, fit=fit))
     names = {"SO2": set(reproduce.REGRESSIONS)}
     names["SO2, 30 inducing inputs"] = {"DFGP", "DFGP-WP", "SGP"}
     names["cell events"] = set(reproduce.CLASSIFIERS)

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import torch
 
-from scant.data_sources import omniglot
 from scant.events import Finished
 from scant.studies.omniglot.entry import ENTRY
+from scant.studies.omniglot.public_alphabets import PUBLISHED, of_images
 from scant.studies.omniglot.settings import FIXED, OmniglotSettings
 from scant.studies.omniglot.study import Study
 from scant.studies.omniglot.table import area
@@ -26,8 +26,8 @@ def drawings() -> tuple[pd.DataFrame, np.ndarray]:
     if not folder.is_dir():
         pytest.skip("SCANT_REAL_DATA names no folder omniglot")
     kept = np.load(folder / "ojibwe_blackfoot.npz")
-    names = [next(p for p in omniglot.PUBLISHED if p.startswith(n)) for n in kept["alphabet_names"]]
-    made = omniglot.of_images(
+    names = [next(p for p in PUBLISHED if p.startswith(n)) for n in kept["alphabet_names"]]
+    made = of_images(
         area(kept["images105"].astype(float), 20),
         [names[a] for a in kept["alphabet"]],
         [f"character{c:02}" for c in kept["character"]],

@@ -12,6 +12,7 @@ import pytest
 from scant.errors import BadInput
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
+from scant.training.api import fit
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
 
@@ -36,7 +37,7 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     kept = [(name, smaller(case, 2)) for name, case in tables._cases(None)]
     monkeypatch.setattr(tables, "_cases", lambda _: kept)
     monkeypatch.setattr(tables, "fit", briefly)
-    result = gathered(tables.reproduce(quick=True, data=None))
+    result = gathered(tables.reproduce(quick=True, data=None, fit=fit))
     strokes = "two alphabets of strokes"
     images = [strokes, f"{strokes}: first", f"{strokes}: second"]
     assert list(result["experiment"].unique()) == ["Balance", "S-20", *images]

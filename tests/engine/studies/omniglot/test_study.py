@@ -13,12 +13,12 @@ import pytest
 import torch
 from PIL import Image
 
-from scant.data_sources.omniglot import PUBLISHED
 from scant.data_sources.open import open_to_predict
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress, Report
 from scant.studies.omniglot import simulate
 from scant.studies.omniglot.entry import ENTRY
+from scant.studies.omniglot.public_alphabets import PUBLISHED
 from scant.studies.omniglot.settings import MODELS
 from scant.studies.omniglot.study import Study
 from scant.studies.omniglot.table import of

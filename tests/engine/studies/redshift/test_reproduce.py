@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +10,20 @@ import pandas as pd
 import pytest
 
 from scant.errors import BadInput
-from scant.events import Event
 from scant.studies.redshift import reproduce as tables
 from scant.studies.redshift.report import NAMES
-from scant.training.api import fit
+from scant.training.api import Fit, fit
 from tests.engine.studies.studying import gathered
 
 BRIEF = {"training_size": 80, "validation_size": 20, "test_size": 40, "n_basis": 3, "max_steps": 2}
 
 
-@pytest.fixture
-def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit_briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Iterator[Event]:
-        return fit(study, data, device="cpu", **{**values, **BRIEF, "restarts": 1})
-
-    monkeypatch.setattr(tables, "fit", fit_briefly)
+def briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Fit:
+    return fit(study, data, device="cpu", **{**values, **BRIEF, "restarts": 1})
 
 
-@pytest.mark.usefixtures("briefly")
 def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
-    result = gathered(tables.reproduce(quick=True, data=None))
+    result = gathered(tables.reproduce(quick=True, data=None, fit=briefly))
     assert set(result["experiment"]) == {tables.EXPERIMENT, tables.MISSING}
     ours = result[result["ours"].notna()]
     assert {"GPVL m=25", "GPVD m=25", "GPVC m=25", "GPVC m=25, as published"} < set(ours["method"])
@@ -42,14 +35,13 @@ def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
         assert set(published[f"{method} (not here)"].index) == set(NAMES)
 
 
-@pytest.mark.usefixtures("briefly")
 def test_surveys_are_mixed_and_a_forest_stands_beside() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {f"mag_{band}": rng.uniform(17, 22, 140) for band in "ugriz"}
         | {f"mag_{band}_err": rng.uniform(0.01, 0.1, 140) for band in "ugriz"}
     )
-    result = gathered(tables.mixed(table.assign(z=0.05 * (table["mag_u"] - 15)), 0))
+    result = gathered(tables.mixed(table.assign(z=0.05 * (table["mag_u"] - 15)), 0, briefly))
     assert set(result["experiment"]) == {tables.MIXED}
     ours = {f"GPVC m={m}, five starts" for m in (25, 100)}
     others = {"random forest", "gradient boosting", "linear regression"}
@@ -59,4 +51,4 @@ def test_surveys_are_mixed_and_a_forest_stands_beside() -> None:
 
 def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no file galaxies\.parquet"):
-        next(tables.reproduce(quick=True, data=tmp_path))
+        next(tables.reproduce(quick=True, data=tmp_path, fit=briefly))

@@ -13,12 +13,13 @@ from PIL import Image, ImageDraw
 
 from scant.errors import BadInput
 from scant.studies.clamp.table import TABLE as CLAMP
-from scant.studies.clamp.table import PatchPool, pixels
+from scant.studies.clamp.table import PatchPool
 from scant.studies.mitosis.table import TABLE as MITOSIS
 from scant.studies.omniglot.table import TABLE as OMNIGLOT
 from scant.tables.images.archives import read_image
 from scant.tables.images.decoding import DEEP, decoded
 from scant.tables.images.image_table import read_image_table
+from scant.tables.images.pixels import pixels
 from scant.tables.schema import Table, TableSchema
 
 PAGES = pytest.mark.parametrize("schema", [CLAMP, MITOSIS, OMNIGLOT], ids=["c", "m", "o"])

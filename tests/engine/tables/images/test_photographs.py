@@ -18,11 +18,13 @@ from scant.store.records import Label
 from scant.studies import entry
 from scant.studies.clamp.labels_out import Places, annotations_of, matched, matches
 from scant.studies.clamp.pictures import mosaics
-from scant.studies.clamp.table import PatchPool, cut, grid, jpeg, pixels, table_of
+from scant.studies.clamp.table import TABLE, PatchPool
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import FORMATS, write
+from scant.tables.images.cutting import cut, grid, table_of
 from scant.tables.images.image_table import is_archive
 from scant.tables.images.photographs import read_photographs
+from scant.tables.images.pixels import jpeg, pixels
 from scant.tables.schema import Table
 from tests.paths import REAL_DATA
 
@@ -57,7 +59,7 @@ def opened(annotations: bytes | None, name: str = "labels.csv", **more: bytes) -
             files |= {member: own.read(member) for member in own.namelist()}
     elif annotations is not None:
         files[name] = annotations
-    return read_photographs(packed(files | more), name="mine.zip")
+    return read_photographs(packed(files | more), TABLE, name="mine.zip")
 
 
 def pool_of(table: Table) -> PatchPool:
@@ -205,7 +207,7 @@ def test_folders_of_patches_are_labels() -> None:
     ]
     image = iter(pool.images)
     content = write("ImageFolder", made, lambda _: next(image))
-    table = read_photographs(content, name="mine.zip")
+    table = read_photographs(content, TABLE, name="mine.zip")
     again = pool_of(table)
     assert len(again) == 12
     assert set(again.pictures) <= set(SIZES)
@@ -254,7 +256,7 @@ def test_boxes_in_a_photograph_that_lies_on_its_side() -> None:
         seen = Annotation("a.jpg", "x", box, lying.size)
         files = {"a.jpg": out.getvalue(), "labels.json": write("COCO", [seen])}
         files["b.jpg"] = PICTURES["in/c.jpg"]
-        pool = pool_of(read_photographs(packed(files), name="mine.zip"))
+        pool = pool_of(read_photographs(packed(files), TABLE, name="mine.zip"))
         assert pool.place[0, 4:].tolist() == [1200, 800]
         assert np.abs(pixels(pool.images[0]).astype(int) - expected).mean() < 12
 
@@ -266,7 +268,7 @@ def test_labels_beside_a_zip_of_photographs(tmp_path: Path) -> None:
     dropped = packed({"labels.json": labels, "my photos.zip": pictures})
     assert is_archive("2 files.zip", dropped)
     assert not is_archive("2 files.zip", packed({"a.csv": b"x", "b.zip": packed({"c.csv": b"x"})}))
-    frame = read_photographs(dropped, name="2 files.zip").frame
+    frame = read_photographs(dropped, TABLE, name="2 files.zip").frame
     assert frame["picture"].str.removeprefix("my photos/").tolist() == expected["picture"].tolist()
     assert frame["label"].tolist() == expected["label"].tolist()
     paths = [tmp_path / "my photos.zip", tmp_path / "labels.json"]
@@ -283,12 +285,12 @@ def test_labels_beside_a_zip_of_photographs(tmp_path: Path) -> None:
 def test_zips_in_zips_are_bounded() -> None:
     bomb = packed({"inner.zip": _deflated({"a.png": bytes(30_000_000)})})
     with pytest.raises(BadInput, match=r"'inner\.zip', 'a\.png' unpacks to .* times its size"):
-        read_photographs(bomb, name="mine.zip")
+        read_photographs(bomb, TABLE, name="mine.zip")
     out = packed({"inner.zip": packed({"../a.png": b"x"})})
     with pytest.raises(BadInput, match="leads out of the archive"):
-        read_photographs(out, name="mine.zip")
+        read_photographs(out, TABLE, name="mine.zip")
     with pytest.raises(BadInput, match="not a ZIP"):
-        read_photographs(packed({"inner.zip": b"PK\x03\x04 broken"}), name="mine.zip")
+        read_photographs(packed({"inner.zip": b"PK\x03\x04 broken"}), TABLE, name="mine.zip")
 
 
 def _deflated(files: dict[str, bytes]) -> bytes:
@@ -318,7 +320,7 @@ def test_sites_of_screws_on_real_photographs() -> None:
     )
     files = {f"screws/{name}": (SCREWS / "images" / name).read_bytes() for name in rows["file"]}
     files["screws/boxes.csv"] = table.to_csv(index=False).encode()
-    read = read_photographs(packed(files), name="screws.zip")
+    read = read_photographs(packed(files), TABLE, name="screws.zip")
     pool = pool_of(read)
     assert len(pool) == 160
     assert [pool.classes[c] for c in pool.label] == table["class"].tolist()

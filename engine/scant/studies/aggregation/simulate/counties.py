@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 
-from scant.data_sources.package_data import package_file
+from scant.package_data import package_file
 from scant.studies.aggregation.grouping import merged
 from scant.studies.aggregation.thinning import thinned
 from scant.studies.split import TEST, TRAIN

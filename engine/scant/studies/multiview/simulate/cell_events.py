@@ -21,8 +21,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.ndimage import gaussian_filter, rotate
 
-from scant.data_sources.cache import kept_table
-from scant.data_sources.open import generated_path
+from scant.data_dir import cached_table, generated_path
 from scant.hardware import cores, on_all_cores
 from scant.studies.aggregation.thinning import Seeded, thinned
 
@@ -70,7 +69,7 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
         `label` ("event", "other"), `group` (the sequence), and 544 features `<view>.<feature>`.
     """
     path = generated_path(f"films-{VERSION}-{settings.data_seed}")
-    return thinned(kept_table(path, lambda: candidates(settings.data_seed)), rows)
+    return thinned(cached_table(path, lambda: candidates(settings.data_seed)), rows)
 
 
 def candidates(seed: int = 0, sequences: int = SEQUENCES, each: int = CANDIDATES) -> pd.DataFrame:

@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from scant.data_sources import omniglot
 from scant.data_sources.fetch import DOWNLOADS, Download, File, fetch
 from scant.errors import BadInput
+from scant.studies.omniglot import public_alphabets
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.table import TABLE, area, of
 from scant.tables.read import read_frame
@@ -43,8 +43,8 @@ def packed(part: str, alphabets: dict[str, int], drawers: int = 20) -> bytes:
 
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, bytes]:
-    monkeypatch.setattr(omniglot, "IMAGES", (100, 40))
-    names = {omniglot.PUBLISHED[0]: 2, omniglot.PUBLISHED[1]: 2, "Latin": 1}
+    monkeypatch.setattr(public_alphabets, "IMAGES", (100, 40))
+    names = {public_alphabets.PUBLISHED[0]: 2, public_alphabets.PUBLISHED[1]: 2, "Latin": 1}
     return packed("images_background", names), packed("images_evaluation", {"Tengwar": 2})
 
 
@@ -62,28 +62,28 @@ def served(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
 
 
 def test_both_files_are_one_table(files: tuple[bytes, bytes]) -> None:
-    table = omniglot.read_all(*files, "omniglot")
+    table = public_alphabets.read_all(*files, "omniglot")
     data = of(read_frame(table, TABLE).frame)
-    assert set(data.outputs) == {*omniglot.PUBLISHED, "Latin", "Tengwar"}
+    assert set(data.outputs) == {*public_alphabets.PUBLISHED, "Latin", "Tengwar"}
     assert data.classes[data.outputs.index("Tengwar")] == ["character01", "character02"]
     assert np.bincount(data.number).tolist() == [20] * 7
     assert data.x.shape == (140, 400)
     assert 0.05 < data.x.mean() < 0.15  # ink is 1
-    two = omniglot.read_two(files[0], "ojibwe_blackfoot")
-    assert set(two["output"]) == set(omniglot.PUBLISHED)
+    two = public_alphabets.read_two(files[0], "ojibwe_blackfoot")
+    assert set(two["output"]) == set(public_alphabets.PUBLISHED)
     assert len(two) == 80
 
 
 def test_what_is_not_omniglot_is_said(files: tuple[bytes, bytes]) -> None:
     with pytest.raises(BadInput, match="holds 40 images where there should be 100"):
-        omniglot.read_all(files[1], files[0], "omniglot")
+        public_alphabets.read_all(files[1], files[0], "omniglot")
     with pytest.raises(BadInput, match="not a ZIP archive"):
-        omniglot.read_all(b"<html>busy</html>", files[1], "omniglot")
+        public_alphabets.read_all(b"<html>busy</html>", files[1], "omniglot")
     with pytest.raises(BadInput, match="lacks the alphabet Ojibwe"):
-        omniglot.read_two(packed("p", {"Latin": 5}), "ojibwe_blackfoot")
+        public_alphabets.read_two(packed("p", {"Latin": 5}), "ojibwe_blackfoot")
     uneven = packed("p", {"Latin": 5}, drawers=8)
     with pytest.raises(BadInput, match="8 images of character01 of Latin"):
-        omniglot.read_all(packed("p", {"Greek": 5}), uneven, "omniglot")
+        public_alphabets.read_all(packed("p", {"Greek": 5}), uneven, "omniglot")
 
 
 def test_several_files_are_fetched_with_one_progress(
@@ -95,7 +95,7 @@ def test_several_files_are_fetched_with_one_progress(
         File(served(tmp_path / f"{n}.zip"), hashlib.sha256(data).hexdigest(), len(data))
         for n, data in enumerate(files)
     ]
-    made = Download(own[0].url, omniglot.read_all, own[0].sha256, own[0].size, (own[1],))
+    made = Download(own[0].url, public_alphabets.read_all, own[0].sha256, own[0].size, (own[1],))
     seen: list[tuple[int, int | None]] = []
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets" / "omniglot.part").write_bytes(files[0])  # an earlier call got so far
@@ -105,7 +105,7 @@ def test_several_files_are_fetched_with_one_progress(
     assert seen[-1] == (len(files[0]) + len(files[1]),) * 2
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert [p.name for p in path.parent.iterdir()] == ["omniglot.parquet"]
-    read = omniglot.read_all(*files, "omniglot")
+    read = public_alphabets.read_all(*files, "omniglot")
     pd.testing.assert_frame_equal(pd.read_parquet(path), read, check_dtype=False)
 
 
@@ -118,7 +118,7 @@ def test_a_damaged_file_is_thrown_away_and_the_whole_one_kept(
     digests = [hashlib.sha256(data).hexdigest() for data in files]
     made = Download(
         served(good),
-        omniglot.read_all,
+        public_alphabets.read_all,
         digests[0],
         len(files[0]),
         (File(served(bad), digests[1], len(files[1])),),
@@ -158,6 +158,6 @@ def test_our_areas_are_those_of_the_data_at_hand() -> None:
             file = io.BytesIO()
             Image.fromarray(image == 0).save(file, "PNG")
             archive.writestr(f"a/b/{i:03}.png", file.getvalue())
-    table = omniglot._part(out.getvalue(), "omniglot", len(images))
+    table = public_alphabets._part(out.getvalue(), "omniglot", len(images))
     read = of(table).x.reshape(-1, 20, 20)
     assert np.abs(255 * read - kept["area20"][::7]).max() < 1.01

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scant.data_sources import cmu_mocap, drosophila
 from scant.data_sources.fetch import DOWNLOADS
 from scant.errors import BadInput
+from scant.studies.genes import cmu_mocap, drosophila
 from scant.studies.genes import entry as genes
 from scant.studies.genes.table import of
 from tests.paths import REAL_DATA

@@ -14,6 +14,6 @@ def package_file(*parts: str) -> Traversable:
         *parts: Its path below `data/`; whether it exists is for the caller to see.
     """
     installed = files("scant").joinpath("data")
-    checkout = Path(__file__).parents[3] / "data"
+    checkout = Path(__file__).parents[2] / "data"
     root: Traversable = installed if installed.is_dir() else checkout
     return root.joinpath(*parts)

@@ -35,23 +35,26 @@ def figures(
     spec = entry(study)
     columns = [(p.step, p.restart, p.elbo) for p in steps]
     curve = np.array(columns, float).reshape(-1, 3).T
-    made = Elements(spec, report.arrays, metadata, curve)
-    drawn = {CURVE: made.elbo()} if len(steps) else {}
+    units = {array.name: array.unit for array in spec.report}
+    made = Elements(report.arrays, units, spec.objective, metadata, curve)
+    result = {CURVE: made.elbo()} if len(steps) else {}
     own = f"scant.studies.{spec.name}.plots"
     if report.arrays and find_spec(own):
-        drawn |= import_module(own).figures(made)
+        result |= import_module(own).figures(made)
     if made.has("coverage"):
-        drawn["Coverage of intervals"] = made.coverage()
+        result["Coverage of intervals"] = made.coverage()
     if made.has("reliability"):
-        drawn["Reliability"] = made.reliability()
-    return {title: element.relabel(title) for title, element in drawn.items()}
+        result["Reliability"] = made.reliability()
+    return {title: element.relabel(title) for title, element in result.items()}
 
 
-def layout(drawn: Mapping[str, Any]) -> Any:
-    """The figures two in a row, each with axes of its own."""
-    import holoviews as hv
+def layout(
+    study: str, report: Report, metadata: Mapping[str, Any], steps: Sequence[Progress]
+) -> Any:
+    """The same as one HoloViews layout, which a notebook shows."""
+    from scant.plotting.elements import side_by_side
 
-    return hv.Layout(list(drawn.values())).cols(2).opts(shared_axes=False)
+    return side_by_side(figures(study, report, metadata, steps).values())
 
 
 def plot(run: Any) -> Any:
@@ -73,4 +76,4 @@ def plot(run: Any) -> Any:
         raise NotFound(f"Run {run} has no report; look at it once it has ended.")
     columns = (trace.step, trace.elbo, trace.seconds, trace.best, trace.score, trace.restart)
     steps = [Progress(*row) for row in zip(*(c.tolist() for c in columns))]
-    return layout(figures(record.study, report, record.metadata, steps))
+    return layout(record.study, report, record.metadata, steps)

@@ -142,10 +142,10 @@ def test_a_run_without_a_report_says_so() -> None:
 
 def test_a_study_without_figures_of_its_own_has_the_common_ones() -> None:
     from scant.events import Progress, Report
-    from scant.plotting import run
+    from scant.training import figures
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "find_spec", lambda _: None)
+        patch.setattr(figures, "find_spec", lambda _: None)
         report = Report(arrays={"coverage": np.array([[0.5, 0.9], [0.4, 0.8]])})
-        drawn = run.figures("redshift", report, {}, [Progress(1, -1.0, 0.1, -1.0, -1.0)])
+        drawn = figures.figures("redshift", report, {}, [Progress(1, -1.0, 0.1, -1.0, -1.0)])
     assert list(drawn) == ["Objective", "Coverage of intervals"]
