@@ -20,6 +20,7 @@ from tests.browser.visiting import (
     button,
     come_to,
     drop,
+    figure,
     reading,
     select_rows,
     status,
@@ -118,10 +119,8 @@ def test_a_band_switched_off_moves_metrics_and_density(redshift: Page) -> None:
 
 def test_a_guess_is_asked_for_before_the_answer_is_shown(redshift: Page) -> None:
     come_to(redshift, "What if a band")
-    figure = redshift.locator(".figure").filter(
-        has=redshift.get_by_role("heading", name="What if a band")
-    )
-    figure.get_by_label("Guess first").check(timeout=PATIENCE)
+    asked = figure(redshift, "What if a band")
+    asked.get_by_label("Guess first").check(timeout=PATIENCE)
     box = redshift.get_by_role("checkbox", name="mag_g")
     box.press("Space")  # a click may miss it while the page moves
     expect(box).not_to_be_checked()
@@ -132,7 +131,7 @@ def test_a_guess_is_asked_for_before_the_answer_is_shown(redshift: Page) -> None
     expect(grown).to_be_hidden()
     expect(redshift.get_by_text("Asking the model")).to_be_hidden(timeout=PATIENCE)
     expect(grown).to_be_hidden()
-    figure.get_by_role("button", name="Reveal").click()
+    asked.get_by_role("button", name="Reveal").click()
     expect(grown).to_be_visible(timeout=PATIENCE)
     expect(redshift.get_by_text("You guessed 2.0: ")).to_be_visible()
 
@@ -147,8 +146,7 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
     number.press("Enter")
     expect(what_if).not_to_have_text(before, timeout=PATIENCE)
     before = what_if.inner_text()
-    heading = redshift.get_by_role("heading", name="What if a band")
-    plot = redshift.locator(".figure").filter(has=heading).get_by_role("img").first
+    plot = figure(redshift, "What if a band").get_by_role("img").first
     plot.scroll_into_view_if_needed()
     frame = plot.bounding_box()
     assert frame is not None
@@ -171,11 +169,11 @@ def test_the_slider_of_the_share_kept_reads_the_metrics(redshift: Page) -> None:
 
 
 def test_zooming_holds_the_curve_until_follow(redshift: Page) -> None:
-    figure = redshift.locator(".figure").first
+    curve = redshift.locator(".figure").first
     expect(button(redshift, "Follow")).to_be_hidden()
-    figure.get_by_role("img").hover()
-    figure.locator(".bk-tool-icon-wheel-zoom").click()
-    figure.get_by_role("img").hover()
+    curve.get_by_role("img").hover()
+    curve.locator(".bk-tool-icon-wheel-zoom").click()
+    curve.get_by_role("img").hover()
     redshift.mouse.wheel(0, -300)
     expect(button(redshift, "Follow")).to_be_visible(timeout=PATIENCE)
     button(redshift, "Follow").click()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visiting import PATIENCE, button, come_to
+from tests.browser.visiting import PATIENCE, button, come_to, figure
 
 WIDE = "document.documentElement.scrollWidth > innerWidth"
 
@@ -72,14 +72,12 @@ def test_a_room_answers_and_its_guesses_are_revealed(windows: list[Page], app_ur
     first.reload()
     expect(first.get_by_role("status")).to_contain_text("Sent: 77")  # it is the same phone
 
-    figure = screen.locator(".figure").filter(
-        has=screen.get_by_role("heading", name="Coverage of intervals")
-    )
-    expect(figure.get_by_text("The room's guesses")).to_have_count(0)
-    figure.get_by_role("button", name="Reveal").click()
-    expect(figure.get_by_text("2 guesses. They go from 77 to 100")).to_be_visible()
-    expect(figure.get_by_role("img", name="The room's guesses")).to_be_visible()
-    expect(figure.get_by_text(re.compile("Of 2 guesses the nearest was"))).to_be_visible()
+    coverage = figure(screen, "Coverage of intervals")
+    expect(coverage.get_by_text("The room's guesses")).to_have_count(0)
+    coverage.get_by_role("button", name="Reveal").click()
+    expect(coverage.get_by_text("2 guesses. They go from 77 to 100")).to_be_visible()
+    expect(coverage.get_by_role("img", name="The room's guesses")).to_be_visible()
+    expect(coverage.get_by_text(re.compile("Of 2 guesses the nearest was"))).to_be_visible()
     for phone, own in zip(phones, ("77", "100"), strict=True):
         expect(phone.get_by_role("status")).to_contain_text(f"of a hundred. You guessed {own}.")
         expect(phone.get_by_role("button", name="Send")).to_be_hidden()

@@ -24,7 +24,7 @@ ACROSS = ("x", "xs", "x0", "x1", "left", "right")  # coordinates that a range fo
 UP = ("y", "ys", "y0", "y1", "y2", "top", "bottom")
 BAR_STEPS = 24  # colors of a bar's gradient
 # Parts of a figure that other functions draw; a scale bar would need the width in pixels.
-OTHERWISE = (models.GlyphRenderer, models.Grid, models.Legend, models.ScaleBar)
+DRAWN_ELSEWHERE = (models.GlyphRenderer, models.Grid, models.Legend, models.ScaleBar)
 RAISED = {"top": "0", "middle": "-50%", "bottom": "-100%"}
 ALIGNED = {"left": "0", "center": "-50%", "right": "-100%"}
 
@@ -134,8 +134,6 @@ def _annotations(figure: Any, x: Scale, y: Scale, under: bool) -> Iterator[str]:
     for one in figure.center + figure.renderers:
         if not getattr(one, "visible", False) or (getattr(one, "level", "") == "underlay") != under:
             continue
-        if isinstance(one, OTHERWISE):
-            continue
         if isinstance(one, models.Span):
             yield from _span(one, x, y)
         elif isinstance(one, models.Slope):
@@ -151,7 +149,7 @@ def _annotations(figure: Any, x: Scale, y: Scale, under: bool) -> Iterator[str]:
                 f"width='{(right - left) * UNITS:.1f}' height='{(top - bottom) * UNITS:.1f}' "
                 f"style='fill:{one.fill_color};fill-opacity:{one.fill_alpha}'/>"
             )
-        else:
+        elif not isinstance(one, DRAWN_ELSEWHERE):
             kind = type(one).__name__
             raise NotImplementedError(f"Pages without a session cannot draw the annotation {kind}.")
 

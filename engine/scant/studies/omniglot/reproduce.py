@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from scant.kernels.patch.kernel import PatchKernel
-from scant.models.mogp_ar.training import fit
+from scant.models.mogp_ar import training
 from scant.studies.omniglot import published_data
 from scant.studies.omniglot.published_data import Case
 from scant.studies.reproduction import Fit, Runs, Score
@@ -143,7 +143,7 @@ def _gaussian(
     kernel, n_latent = None, 1 if model in SINGLE else case.n_latent
     if patch:
         kernel = PatchKernel(case.side, case.side, patch, n_latent=n_latent)
-    fitted = fit(
+    fitted = training.fit(
         torch.as_tensor(x),
         torch.as_tensor(output),
         torch.as_tensor(label),

@@ -29,14 +29,14 @@ def smaller(case: cases.Case, steps: int) -> cases.Case:
 
 
 def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = tables.fit
+    real = tables.training.fit
 
     def briefly(*args: Any, **values: Any) -> Any:
         return real(*args, **{**values, "steps": 2})
 
     kept = [(name, smaller(case, 2)) for name, case in tables._cases(None)]
     monkeypatch.setattr(tables, "_cases", lambda _: kept)
-    monkeypatch.setattr(tables, "fit", briefly)
+    monkeypatch.setattr(tables.training, "fit", briefly)
     result = gathered(tables.reproduce(quick=True, data=None, fit=fit))
     strokes = "two alphabets of strokes"
     images = [strokes, f"{strokes}: first", f"{strokes}: second"]
