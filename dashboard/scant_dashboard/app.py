@@ -82,6 +82,7 @@ def build(site: Site, options: ServerOptions) -> Server:
     if options.auth is not None:
         site.logins = LoginSessions(site.service.store, Accounts(options.auth), site.key)
         login["auth_provider"] = LoginProvider(site.logins)
+    hosts = same_origin.listed(port, address, options.allow_origin)
     with listening(port, address):
         server = pn.serve(
             pages(site),
@@ -91,7 +92,7 @@ def build(site: Site, options: ServerOptions) -> Server:
             show=False,
             verbose=False,
             title="Scant",
-            websocket_origin=same_origin.listed(port, address, options.allow_origin),
+            websocket_origin=hosts,
             websocket_max_message_size=MESSAGE_LIMIT,
             http_server_kwargs={
                 "max_body_size": FORM_LIMIT,
@@ -107,7 +108,7 @@ def build(site: Site, options: ServerOptions) -> Server:
             **login,
         )
     site.rooms.beyond = not same_origin.on_this_machine(address)
-    routes.put_up(server, site, policy, own_pages=site.rooms.beyond)
+    routes.put_up(server, site, policy, hosts=None if site.rooms.beyond else hosts)
     bound_pages(server, site.limits, site.key)
     if site.published is not None:
         put_before(server, site, StaticFirst)

@@ -118,9 +118,13 @@ def ask(url: str, method: str = "GET", body: str | None = None, **headers: str) 
 
 
 def join(
-    url: str, token: str, cookie: str = "", talk: Callable[..., Awaitable[Any]] | None = None
+    url: str,
+    token: str,
+    cookie: str = "",
+    talk: Callable[..., Awaitable[Any]] | None = None,
+    **headers: str,
 ) -> Any:
-    """Open the websocket of the page at `url`.
+    """Open the websocket of the page at `url`, as the page itself does if `headers` say no more.
 
     Returns:
         The status with which it is refused (403), or 101; what `talk(socket)` returns if given.
@@ -128,11 +132,10 @@ def join(
 
     async def knock() -> Any:
         at = url.split("?")[0].rstrip("/").replace("http", "ws", 1) + "/ws"
-        headers = {"Cookie": cookie} if cookie else {}
+        said = {"Origin": "/".join(url.split("/")[:3]), "Cookie": cookie} | headers
+        request = HTTPRequest(at, headers={name: word for name, word in said.items() if word})
         try:
-            socket = await websocket_connect(
-                HTTPRequest(at, headers=headers), subprotocols=["bokeh", token]
-            )
+            socket = await websocket_connect(request, subprotocols=["bokeh", token])
         except HTTPClientError as error:
             return error.code
         try:

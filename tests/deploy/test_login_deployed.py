@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
-from tornado.httpclient import HTTPClientError
+from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from scant.store import Store
@@ -42,7 +42,9 @@ def refusal(url: str) -> int:
 
     async def knock() -> int:
         try:
-            (await websocket_connect(url, subprotocols=["bokeh", "a-token"])).close()
+            origin = "/".join(url.replace("ws", "http", 1).split("/")[:3])
+            request = HTTPRequest(url, headers={"Origin": origin})
+            (await websocket_connect(request, subprotocols=["bokeh", "a-token"])).close()
         except HTTPClientError as error:
             return error.code
         return 101

@@ -31,7 +31,7 @@ from panel.io.state import set_curdoc
 from tornado.web import HTTPError, RequestHandler, authenticated
 
 from scant_dashboard.auth.page_protocol import PageProtocol, closing
-from scant_dashboard.auth.same_origin import same_host
+from scant_dashboard.auth.same_origin import from_own_page
 from scant_dashboard.auth.sessions import login_of
 from scant_dashboard.auth.visitor_cookie import COOKIE, verify
 from scant_dashboard.server import headers
@@ -119,17 +119,18 @@ class PageSocket(SocketSteps):
     _ending = False
     _faults = 0
 
-    def initialize(self, key: str, own_pages: bool, **_: Any) -> None:  # type: ignore[override]
-        """Take the server's secret, and whether pages under any name of it may connect."""
-        self.key, self.own_pages = key, own_pages
-
-    def check_origin(self, origin: str) -> bool:
-        """Whether the page at `origin` may connect."""
-        own = self.own_pages and same_host(origin, self.request.host)
-        return own or super().check_origin(origin)
+    def initialize(self, key: str, **_: Any) -> None:  # type: ignore[override]
+        """Take the server's secret."""
+        self.key = key
 
     async def prepare(self) -> None:
-        """Refuse, before the handshake, whoever did not open the page."""
+        """Refuse, before the handshake, pages of other sites, and whoever did not open the page.
+
+        Not in `check_origin`: tornado does not ask it where `Origin` equals `Host`, nor where
+        `Sec-Fetch-Site` says that they do.
+        """
+        if not from_own_page(self.request, self.application.websocket_origins):
+            raise HTTPError(403)
         await super().prepare()
         if self.current_user is None:  # and was refused
             return

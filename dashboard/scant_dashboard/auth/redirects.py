@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
-from bokeh.server.util import check_allowlist
 from tornado.httputil import HTTPServerRequest
+
+from scant_dashboard.auth.same_origin import from_own_page
 
 GALLERY = "/"
 LONGEST = 4096  # characters of an address
@@ -33,10 +33,6 @@ def sent_by_own_page(request: HTTPServerRequest, allowed_hosts: Collection[str])
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:  # what the browser itself says, and no page can change
         return site == "same-origin"
-    origin = request.headers.get("Origin")
-    if origin is None:
+    if "Origin" not in request.headers:
         return True  # no browser of today; a program has no visitor whom it could use
-    host = urlsplit(origin).netloc.lower()
-    return bool(host) and (
-        host == request.host.lower() or check_allowlist(host, list(allowed_hosts))
-    )
+    return from_own_page(request, allowed_hosts)

@@ -1,17 +1,21 @@
-"""From which pages a browser may open a websocket to this server.
+"""Under which names this server answers, and from which pages a browser may open a websocket to it.
 
-A page of another site could otherwise speak through a visitor's browser. The hosts that are listed
-may; and, where the server listens on a network, so may its own pages under whatever name visitors
-reached it, which is what the Host header says. On this machine only the list counts: a strange name
-that leads here is somebody's trick.
+A page of another site could otherwise speak through a visitor's browser. The server's own pages
+may, under the name by which the visitor reached them, which is what the Host header says; and so
+may pages of the hosts that are listed. A server that only this machine reaches has no other names
+than the machine's and those listed: any other name that leads here was pointed here by somebody
+else (DNS rebinding).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from bokeh.server.util import check_allowlist
+from tornado.httputil import HTTPServerRequest
 
 
 def listed(port: int, address: str, further: Sequence[str]) -> list[str]:
@@ -21,9 +25,22 @@ def listed(port: int, address: str, further: Sequence[str]) -> list[str]:
     return [f"{host}:{port}" for host in sorted(own)] + [h for h in map(str.strip, given) if h]
 
 
-def same_host(origin: str, host: str) -> bool:
-    """Whether the page at `origin` was served under the Host header `host`."""
-    return urlsplit(origin).netloc.lower() == host.lower()
+def from_own_page(request: HTTPServerRequest, hosts: Collection[str]) -> bool:
+    """Whether a browser sends a handshake for a page of this server, or of one of `hosts`.
+
+    Browsers name the page's site in every handshake of a websocket; without it there is no page.
+    """
+    host = _netloc(request.headers.get("Origin", ""))
+    return bool(host) and (host == request.host.lower() or check_allowlist(host, list(hosts)))
+
+
+def names_this_machine(host: str, hosts: Collection[str]) -> bool:
+    """Whether a Host header names this machine, under any port (that of a tunnel), or is listed."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    return on_this_machine(name) or (bool(name) and check_allowlist(host.lower(), list(hosts)))
 
 
 def on_this_machine(address: str) -> bool:
@@ -32,3 +49,10 @@ def on_this_machine(address: str) -> bool:
         return ip_address(address).is_loopback
     except ValueError:
         return address == "localhost"
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # an address of brackets that do not match
+        return ""

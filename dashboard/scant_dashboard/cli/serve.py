@@ -35,7 +35,7 @@ def serve(
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
-            help="Host (HOST or HOST:PORT) whose pages may also connect to this server; "
+            help="Further name of this server (HOST or HOST:PORT), or host whose pages connect; "
             "repeatable, or SCANT_ALLOW_ORIGIN with commas."
         ),
     ] = None,

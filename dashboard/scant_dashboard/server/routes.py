@@ -7,6 +7,7 @@ against a built server.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -16,6 +17,8 @@ import panel_material_ui
 from bokeh.server.server import Server
 from bokeh.server.views.ico_handler import IcoHandler
 from bokeh.settings import settings
+from tornado import routing
+from tornado.httputil import HTTPServerRequest
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler, URLSpec
 
 from scant.package_data import package_file
@@ -23,10 +26,11 @@ from scant.studies import STUDIES
 from scant.studies.aliases import STUDIES as FORMER
 from scant.studies.aliases import current_run
 from scant_dashboard.auth.page_session import PageHandler, PageSocket
+from scant_dashboard.auth.same_origin import names_this_machine
 from scant_dashboard.followers.handler import Stream
 from scant_dashboard.frame.template import assets
 from scant_dashboard.room.handlers import room_rules
-from scant_dashboard.server.answers import Answer, Missing, answering
+from scant_dashboard.server.answers import Answer, Missing, answering, plain_page
 from scant_dashboard.server.headers import Policy
 from scant_dashboard.server.prefix import GALLERY
 from scant_dashboard.server.ready import Ready
@@ -39,6 +43,11 @@ KINDS = frozenset(
     [".js", ".mjs", ".css", ".woff", ".woff2", ".ttf", ".svg", ".png", ".ico"]
 )  # what pages load
 Rule = tuple[str, type[RequestHandler], dict[str, Any]]
+OTHER_NAME = (
+    "This server has another name",
+    "It is for this machine only: open it as localhost, or start it with --allow-origin and the "
+    "name in the address bar.",
+)
 LOGIN = ("/login", "/logout")  # with --auth only
 
 
@@ -88,6 +97,30 @@ class Files(StaticFileHandler):
         return str(place)
 
 
+class OtherName(routing.Matcher):
+    """Matches requests for a name that is not this machine's.
+
+    Args:
+        hosts: Further names of the server.
+    """
+
+    def __init__(self, hosts: Collection[str]) -> None:
+        self.hosts = hosts
+
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
+        """Nothing to tell the handler where it matches; None where it does not."""
+        return None if names_this_machine(request.host, self.hosts) else {}
+
+
+class OtherSite(Answer):
+    """Whatever is asked of a site that is not this one."""
+
+    def prepare(self) -> None:
+        """Refuse it."""
+        self.set_status(403)
+        self.finish(plain_page(*OTHER_NAME))
+
+
 class ToGallery(Answer):
     """`/scant` leads to `/scant/`: from there the gallery finds its files."""
 
@@ -127,7 +160,7 @@ def put_up(
     server: Server,
     site: Site,
     policy: Policy,
-    own_pages: bool,
+    hosts: Collection[str] | None,
 ) -> None:
     """Give a built server these addresses and no others.
 
@@ -135,12 +168,13 @@ def put_up(
         server: As `pn.serve` made it, with the login's handlers in place.
         site: What the pages share.
         policy: What pages may load.
-        own_pages: Whether pages under any name of the server may open websockets.
+        hosts: Where only this machine reaches the server, its further names ("host" or
+            "host:port"); None where it answers under any.
     """
     app: Any = application(server)
     present = {rule.matcher.regex.pattern.rstrip("$"): rule for rule in app.wildcard_router.rules}
     rules: list[Rule] = [
-        *_pages(app.applications, site, policy, own_pages),
+        *_pages(app.applications, site, policy),
         *_files(),
         (GALLERY, ToGallery, {}),
         ("/healthz", Health, {"site": site}),
@@ -161,6 +195,9 @@ def put_up(
         [URLSpec(at, answering(handler), given) for at, handler, given in rules]
     )
     app.settings["default_handler_class"] = Missing
+    if hosts is not None:
+        first = routing.Rule(OtherName(hosts), OtherSite)
+        app.default_router.rules.insert(0, app.default_router.process_rule(first))
 
 
 def listed(server: Server) -> list[str]:
@@ -173,14 +210,13 @@ def _pages(
     contexts: dict[str, Any],
     site: Site,
     policy: Policy,
-    own_pages: bool,
 ) -> list[Rule]:
     rules: list[Rule] = []
     for page, context in contexts.items():
         socket = f"{page.rstrip('/')}/ws"
         bokeh = {"application_context": context, "bokeh_websocket_path": socket, "key": site.key}
         rules.append((page, PageHandler, {**bokeh, "policy": policy}))
-        rules.append((socket, PageSocket, {**bokeh, "own_pages": own_pages}))
+        rules.append((socket, PageSocket, bokeh))
         if page != "/":
             rules.append((f"/({page[1:]})/", WithoutSlash, {}))
             rules.append((f"/({page[1:]})/start", Start, {"site": site}))

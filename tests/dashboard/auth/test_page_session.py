@@ -249,7 +249,7 @@ def test_a_message_before_the_session_is_joined_is_no_fault_of_the_server(
 
     async def hasty() -> None:
         at = f"{served.url.replace('http', 'ws', 1)}/ws"
-        request = HTTPRequest(at, headers={"Cookie": opened.cookie})
+        request = HTTPRequest(at, headers={"Cookie": opened.cookie, "Origin": served.url})
         socket = await websocket_connect(request, subprotocols=["bokeh", opened.token])
         for _ in range(3):
             with contextlib.suppress(WebSocketClosedError):

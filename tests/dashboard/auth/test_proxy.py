@@ -53,7 +53,7 @@ def proxy(to: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
-    with standing(tmp_path_factory.mktemp("trusting")) as server:
+    with standing(tmp_path_factory.mktemp("trusting"), allow_origin=["scant.example"]) as server:
         yield server
 
 
@@ -81,7 +81,10 @@ def test_behind_tls_cookies_are_secure_and_the_browsers_address_is_known(
 
 
 def test_a_proxy_that_is_not_trusted_is_not_believed(tmp_path: Path) -> None:
-    with standing(tmp_path, trusted_proxy=["10.1.2.3"]) as served, proxy(served.url) as outside:
+    with (
+        standing(tmp_path, trusted_proxy=["10.1.2.3"], allow_origin=["scant.example"]) as served,
+        proxy(served.url) as outside,
+    ):
         page = ask(outside)
         assert "Secure" not in page.headers["Set-Cookie"]
         assert "Strict-Transport-Security" not in page.headers

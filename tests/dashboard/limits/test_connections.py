@@ -49,7 +49,7 @@ def test_a_server_closes_idle_connections_and_those_that_are_too_many(
     with standing(tmp_path, trusted_proxy=["10.9.9.9"]) as served:
         at = ("127.0.0.1", served.server.port)
         idle = [socket.create_connection(at, timeout=30) for _ in range(3)]
-        idle[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ")  # half a request
+        idle[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")  # half a request
         with socket.create_connection(at, timeout=30) as further:
             assert further.recv(1) == b""
         assert [one.recv(1) for one in idle] == [b"", b"", b""]

@@ -86,7 +86,8 @@ def test_these_are_all_the_addresses_there_are(served: Standing, guarded: Standi
     assert sorted(routes.listed(served.server)) == ROUTES
     assert sorted(routes.listed(guarded.server)) == sorted([*ROUTES, *routes.LOGIN])
     for server in (served, guarded):
-        (inner,) = server.server._tornado.default_router.rules
+        other_names, inner = server.server._tornado.default_router.rules
+        assert other_names.target is routes.OtherSite
         assert inner.target is server.server._tornado.wildcard_router
 
 
