@@ -21,6 +21,7 @@ from PIL import Image
 from scant_dashboard.frame.template import component, style
 
 QUALITY = 88  # of JPEG
+NUMBERS = ("turn", "row", "value")  # of a press, each of which may be missing
 SHOWN = 14  # features of a patch without an image
 
 
@@ -76,8 +77,8 @@ class LabelingWidget(JSComponent):
         self._hear = hear
 
     def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and "act" in data:
-            self._hear(data)
+        if isinstance(data, dict) and "act" in data and all(map(_whole, map(data.get, NUMBERS))):
+            self._hear(data)  # what no press sends is left alone
 
     def answer(self, turn: int, **message: Any) -> None:
         """Answer a press.
@@ -93,6 +94,10 @@ class LabelingWidget(JSComponent):
     def bring_up(self, row: int) -> None:
         """Show a patch that was chosen elsewhere on the page, in place of the one on show."""
         self._send_msg({"turn": 0, "show": row})
+
+
+def _whole(value: object) -> bool:
+    return value is None or type(value) is int
 
 
 def card(

@@ -199,7 +199,8 @@ class Room:
         now = self._clock()
         for who, pace in ((f"phone {token}", PHONE_PACE), (f"from {address}", ADDRESS_PACE)):
             self._paces.setdefault(who, Allowance(*pace)).take(now)
-        ballot = next((b for b in self.ballots if b.number == number), None)
+        asked = self.ballots if type(number) is int else []  # `True == 1`
+        ballot = next((b for b in asked if b.number == number), None)
         if ballot is None:
             raise NotFound("This question is not asked any more.")
         if ballot.revealed:
