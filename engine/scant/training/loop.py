@@ -158,7 +158,10 @@ class _Loop:
         control.heeded = True  # nothing is left to stop
         for event in self.finalize(*self.verdict()):
             match event:
-                case Finished(state=state) if self.again and state is not State.PAUSED:
+                case Finished(state=state) if self.again and state not in (
+                    State.PAUSED,
+                    State.STOPPED,
+                ):
                     yield from self.on_everything(self.again(), control, event)
                 case _:
                     yield event
@@ -177,6 +180,8 @@ class _Loop:
                 case Finished(state=State.PAUSED):
                     yield self.checkpoint()
                     yield event
+                case Finished(state=State.STOPPED):
+                    yield replace(event, reason="In the fit on all rows, as requested.")
                 case Finished():
                     yield replace(event, state=end.state, reason=end.reason)
                 case _:
@@ -305,6 +310,8 @@ class _Loop:
                 reason = "Paused while general tools were fitted; resume makes the result."
                 yield Finished(State.PAUSED, reason)
                 return
+        if self.control.wish == "stop" and state not in (State.STOPPED, State.DIVERGED):
+            state, reason = State.STOPPED, "After the last step of training, as requested."
         if chosen := listed(read(study.metadata)):
             report = replace(report, notes=(chosen, *report.notes))
         done = state in (State.CONVERGED, State.FINISHED)

@@ -64,7 +64,7 @@ def end(events: list[Event]) -> Finished:
 def test_after_a_stop_no_further_rival_is_begun(asked: list[str]) -> None:
     made = end(run(asked, "stop"))
     assert asked == ["first"]
-    assert made.state is State.HIT_LIMIT  # its training had ended before
+    assert made.state is State.STOPPED  # though its training had ended before
     assert "second was not compared: the run was stopped." in made.report.notes
     assert made.report.verdict is not None
     assert set(made.report.verdict.seconds) == {"this run", "first"}

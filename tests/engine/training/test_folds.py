@@ -139,7 +139,7 @@ def test_a_stop_ends_the_folds() -> None:
         if isinstance(event, Note) and event.text.startswith("Training has ended"):
             control.stop()
     assert isinstance(event, Finished)
-    assert event.state is State.HIT_LIMIT
+    assert event.state is State.STOPPED
     assert event.report.verdict is not None
     assert event.report.verdict.folds == 1
 

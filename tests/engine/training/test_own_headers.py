@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 import scant
+from scant.events import Checkpoint, Finished, Fitted, Note, Progress, State
 from scant.store import Store
 from scant.studies import entry
 from scant.tables.read import read_table
+from scant.training.control import Control
 from scant.training.prediction import predict_file, predict_own
 
 MAPPING = {
@@ -58,3 +60,23 @@ def test_what_the_wizard_was_told_holds_for_every_later_table(tmp_path: Path, re
 
     with zipfile.ZipFile(io.BytesIO(predict_own(study, "", store.upload_parquet(kept)))) as out:
         assert {"place", "t0", "t1", "dust [ug]"} <= set(pd.read_csv(out.open("predictions.csv")))
+
+
+@pytest.mark.parametrize("fits", [1, 2])
+def test_a_stop_in_either_fit_is_a_stop(fits: int) -> None:
+    """In that of the split, after which no fit on all rows begins; and in that."""
+    control, at = Control(), np.linspace(0, 6, 40)
+    table = pd.DataFrame({"task": "a", "x_lo": at, "x_hi": at + 0.1, "y": np.sin(at)})
+    begun, events = 1, []
+    for event in scant.fit(
+        "aggregation", table, control=control, own=False, refit="everything", max_steps=6
+    ):
+        events.append(event)
+        begun += isinstance(event, Checkpoint)  # where the second begins
+        if isinstance(event, Progress) and begun == fits:
+            control.stop()
+    assert isinstance(event, Finished)
+    assert (event.state, "as requested" in event.reason) == (State.STOPPED, True)
+    said = [e for e in events if isinstance(e, Note) and "fit on everything" in e.text]
+    assert len(said) == fits - 1
+    assert any(isinstance(e, Fitted) for e in events)
