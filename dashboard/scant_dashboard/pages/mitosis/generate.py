@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import panel as pn
 import panel_material_ui as pmui
-from jaxtyping import Float
 from PIL import Image
 
 from scant_dashboard.controls.download import download
@@ -43,6 +42,7 @@ class Generate(PlotView):
         self._page = page
         self._metadata: dict[str, Any] = {}
         self._made = np.empty((0, 0, 0))  # as the model drew them: gray, or features
+        self._pairs = np.empty((0, 0)), np.empty((0, 0))  # of features: real, and made anew
         self._readings = {"made": "", "anew": ""}
         self._quiet = True
         self.made = GalleryPlot(
@@ -115,6 +115,7 @@ class Generate(PlotView):
         """Forget the run shown before."""
         self._quiet = True
         self._made = np.empty((0, 0, 0))
+        self._pairs = np.empty((0, 0)), np.empty((0, 0))
         self._readings = dict.fromkeys(self._readings, "")
         self.made.clear()
         self.anew.clear()
@@ -146,11 +147,18 @@ class Generate(PlotView):
         )
         if self._metadata.get("size"):
             self.made.show(ink(self._made), [[] for _ in self._made], self._readings["made"])
+        else:
+            self._list()
 
     def _redrawn(self, answer: dict[str, np.ndarray]) -> None:
         real, anew = (np.asarray(answer[name], float) for name in ("real", "redrawn"))
         if not self._metadata.get("size"):
-            self._list(real, anew)
+            self._pairs = real, anew
+            self._list()
+            return
+        if not len(real):  # no row of this class was held out
+            self._readings["anew"] = ""
+            self.anew.clear()
             return
         off = float(np.abs(real - anew).mean())
         self._readings["anew"] = (
@@ -165,8 +173,11 @@ class Generate(PlotView):
             self._readings["anew"],
         )
 
-    def _list(self, real: Float[np.ndarray, "k d"], anew: Float[np.ndarray, "k d"]) -> None:
+    def _list(self) -> None:
         """Where there are no images: each feature of new rows, and of real ones made anew."""
+        real, anew = self._pairs
+        if not len(self._made) or not len(real):  # the other answer is on its way
+            return
         names = [str(n) for n in self._metadata.get("features", [])]
         off, spread = np.abs(real - anew).mean(0), self._made.std(0)
         rows = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from PIL import Image
 
 from scant.studies.mitosis.table import LabeledImages
@@ -86,14 +87,29 @@ def test_new_cells_are_kept_as_images_and_rows_that_can_be_brought_back() -> Non
     np.testing.assert_allclose(cells.x, DRAWN.reshape(2, 6), atol=1e-6)
 
 
-def test_without_images_features_are_listed_and_kept() -> None:
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("order", [("generate", "redraw"), ("redraw", "generate")])
+def test_without_images_features_are_listed_and_kept(order: tuple[str, str]) -> None:
     frame = Frame()
     view = opened(frame, size=[], features=["radius", "area"])
-    frame.answered["generate"]({"generated": np.array([[1.0, 20.0], [3.0, 20.0]])})
     real = np.array([[2.0, 21.0]])
-    frame.answered["redraw"]({"rows": np.array([4]), "real": real, "redrawn": real - 0.5})
+    answers = {
+        "generate": {"generated": np.array([[1.0, 20.0], [3.0, 20.0]])},
+        "redraw": {"rows": np.array([4]), "real": real, "redrawn": real - 0.5},
+    }
+    for question in order:
+        assert not view.numbers.visible
+        frame.answered[question](answers[question])
     assert not view.drawn.visible
     assert not view.files[0].visible
     assert "2 <span class='spread'>± 1<" in view.numbers.object
     assert "0.5" in view.numbers.object
     assert list(pd.read_csv(io.BytesIO(view.csv()))) == ["label", "radius", "area"]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_class_of_which_nothing_was_held_out_has_no_reconstructions() -> None:
+    frame = Frame()
+    view = opened(frame)
+    frame.answered["redraw"]({"rows": np.array([], int), "real": DRAWN[:0], "redrawn": DRAWN[:0]})
+    assert view.alt == HELP
