@@ -88,6 +88,8 @@ def decode(data: bytes, name: str) -> tuple[str, list[str]]:
     _refuse_other_kinds(data, name)
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, with which it begins
+        (codecs.BOM_UTF32_BE, "utf-32"),
         (codecs.BOM_UTF16_LE, "utf-16"),
         (codecs.BOM_UTF16_BE, "utf-16"),
     ):
@@ -123,12 +125,19 @@ def _refuse_other_kinds(data: bytes, name: str) -> None:
 
 
 def _without_mark(data: bytes, name: str) -> tuple[str, list[str]]:
-    """UTF-16 whose byte order mark is absent: every second byte of plain text is zero."""
+    """UTF-32 or UTF-16 without a byte order mark: of plain text, all bytes but one are zero."""
     head = data[:4096]
-    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[0::2])):
-        if len(data) % 2 == 0 and zeros.count(0) > 0.8 * len(zeros):
+    if not data.strip(b"\x00"):
+        raise BadInput(f"{name} holds nothing but zero bytes; copy or download it again.")
+    for encoding, size, zeros in (
+        ("utf-32-le", 4, head[2::4] + head[3::4]),
+        ("utf-32-be", 4, head[0::4] + head[1::4]),
+        ("utf-16-le", 2, head[1::2]),
+        ("utf-16-be", 2, head[0::2]),
+    ):
+        if len(data) % size == 0 and zeros.count(0) > 0.8 * len(zeros):
             try:
-                return data.decode(encoding), [f"{name} was read as UTF-16."]
+                return data.decode(encoding), [f"{name} was read as {encoding[:6].upper()}."]
             except UnicodeDecodeError:
                 break
     raise BadInput(f"{name} holds binary data, not text; {_ADVICE}.")

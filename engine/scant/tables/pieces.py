@@ -31,7 +31,10 @@ from scant.tables.opening import columns_of
 
 ROWS = 5000  # of a piece
 _CHARACTERS = 1 << 21  # of a CSV file that are parsed at once
-_ENCODINGS = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")
+_ENCODINGS = (  # those with a byte order mark last: without one, the rest is not read by them
+    *("utf-8-sig", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be", "utf-32", "utf-16"),
+    "cp1252",
+)
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,8 @@ def _blocks(path: Path, part: str) -> Iterator[tuple[str, float, tuple[str, ...]
         head = opened.stream.read(_CHARACTERS)
         load(head, path.name)
     end = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1 or len(head)
+    while head[end : end + 1] == b"\x00":  # the rest of a line's end in UTF-16 or UTF-32
+        end += 1
     encoding = _encoding(head[:end], path.name)
     with files.opened(path, part) as opened:
         notes = opened.notes

@@ -35,6 +35,8 @@ def profile(cells: Cells) -> ColumnPreview:
     if not len(observed):
         return ColumnPreview(name, "text", missing, levels=cells.levels, unit=unit(name))
     steps = np.unique(observed[:_COUNTED])
+    with np.errstate(over="ignore"):  # numbers that are refused later can be looked at
+        counts = len(steps) > 2 and bool((np.diff(observed[:_COUNTED]) == 1).all())
     return ColumnPreview(
         name,
         "number",
@@ -44,6 +46,6 @@ def profile(cells: Cells) -> ColumnPreview:
         levels=len(steps),
         distinct=len(steps) == len(observed) > 2,
         whole=bool((steps == np.round(steps)).all()),
-        counts_rows=len(steps) > 2 and bool((np.diff(observed[:_COUNTED]) == 1).all()),
+        counts_rows=counts,
         unit=unit(name),
     )

@@ -14,6 +14,7 @@ import pytest
 from scant.errors import BadInput
 from scant.studies import entry
 from scant.studies.redshift.simulate import simulate
+from scant.tables.pieces import pieces
 from scant.tables.read import inspect_table, read_frame, read_table
 
 SCHEMA = entry("redshift").table
@@ -75,10 +76,21 @@ def test_ambiguous_delimiter() -> None:
     refused(b"a,b;c\n1,2;3\n4,5;6\n", "commas or semicolons")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_encodings(survey: pd.DataFrame, encoding: str) -> None:
-    table = read_table(csv(survey).decode().encode(encoding), SCHEMA)
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"],
+)
+def test_encodings(survey: pd.DataFrame, encoding: str, tmp_path: Path) -> None:
+    written = csv(survey).decode().encode(encoding)
+    table = read_table(written, SCHEMA)
     pd.testing.assert_frame_equal(table.frame, survey)
+    (tmp_path / "x.csv").write_bytes(written)
+    _, read = pieces(tmp_path / "x.csv", 100)
+    assert [len(piece.frame) for piece in read] == [len(survey)]
+
+
+def test_a_file_that_was_never_filled_is_said_to_be_empty() -> None:
+    refused(bytes(9000), "nothing but zero bytes")
 
 
 def test_latin_1_is_read_with_a_note(survey: pd.DataFrame) -> None:

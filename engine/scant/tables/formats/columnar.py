@@ -167,8 +167,8 @@ def _as_it_came(table: pa.Table) -> pd.DataFrame:
 
 
 def _damaged(file: str, kind: str, error: Exception) -> BadInput:
-    reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-    return BadInput(f"{file} cannot be read as {kind} ({reason}); write it again.")
+    reason = f" ({str(error).splitlines()[0][:120]})" if str(error) else ""
+    return BadInput(f"{file} cannot be read as {kind}{reason}; write it again.")
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -72,8 +72,12 @@ def opened(path: Path, part: str = "") -> Iterator[Opened]:
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if packed:
             raise BadInput(f"{path.name} is damaged or cut off; pack it again.") from None
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise BadInput(f"{path.name} cannot be read: {reason}; check it.") from None
+        reason = getattr(error, "strerror", None)
+        raise BadInput(
+            f"{path.name} cannot be read: {reason}; check it."
+            if reason
+            else f"{path.name} is damaged or cut off; copy or download it again."
+        ) from None
 
 
 def write(tables: pd.DataFrame | Iterable[pd.DataFrame], path: Path, style: Style = PLAIN) -> None:

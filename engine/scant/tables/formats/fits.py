@@ -81,7 +81,7 @@ def _chosen(
     except BadInput:
         raise
     except Exception as error:  # astropy raises many kinds
-        raise _damaged(file, error) from error
+        raise _damaged(file) from error
     if not tables:
         raise BadInput(f"{file} is a FITS file without a table that has rows; give a catalogue.")
     parts = tuple(tables)
@@ -172,7 +172,7 @@ def _frame(stream: BufferedIOBase, table: _Table, first: int, last: int, file: s
     except BadInput:
         raise
     except Exception as error:
-        raise _damaged(file, error) from error
+        raise _damaged(file) from error
     made: dict[str, Any] = {}
     for name, cells in columns:
         if name in made:
@@ -243,8 +243,8 @@ def _of_text(table: _Table, raw: bytes) -> Iterator[tuple[str, Any]]:
         yield column.name, words.astype(object)
 
 
-def _damaged(file: str, error: Exception) -> BadInput:
-    return BadInput(f"{file} cannot be read as FITS ({type(error).__name__}); write it again.")
+def _damaged(file: str) -> BadInput:
+    return BadInput(f"{file} is a damaged FITS file, or none; write it again.")
 
 
 FORMATS = (

@@ -64,9 +64,7 @@ def _opened(stream: BufferedIOBase, file: str) -> Iterator[Any]:
     except BadInput:
         raise
     except Exception as error:  # HDF5 raises many kinds
-        raise BadInput(
-            f"{file} cannot be read as HDF5 ({type(error).__name__}); write it again."
-        ) from error
+        raise BadInput(f"{file} is a damaged HDF5 file, or none; write it again.") from error
 
 
 def _chosen(opened: Any, file: str, part: str) -> tuple[str, Any, tuple[str, ...], tuple[str, ...]]:
