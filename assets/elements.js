@@ -1,4 +1,4 @@
-// Stands before each component that is a file (`component` in scant_dashboard/frame/template.py).
+// Stands before each component that is a file (`component` in scant_dashboard/template.py).
 const make = (tag, name = '', words = '') => {
   const made = document.createElement(tag)
   made.className = name

@@ -1,7 +1,7 @@
 // Loaded with every page: takes the spinner away, keeps the theme. (The keys of present mode are in present.js.)
 
 // The newest points of a curve that many watch, told to all browsers at once by
-// scant_dashboard/news.py: they are drawn after the curve until they have become part of it.
+// scant_dashboard/live/broadcast.py: they are drawn after the curve until they have become part of it.
 const newest = (doc) => doc.on_message('scant_news', (told) => {
   const [curve, news, extent] = ['curve', 'news', 'extent'].map((name) => doc.get_model_by_name(name))
   if (!curve || !news || !extent) return

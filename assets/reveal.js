@@ -1,4 +1,4 @@
-// Guess, then reveal (scant_dashboard/controls/guess_first.py). The guesses of a visitor, or of a room that
+// Guess, then reveal (scant_dashboard/page_parts/guess_first.py). The guesses of a visitor, or of a room that
 // calls them out, are counted here and go nowhere; those of phones come once they are revealed. So
 // does the answer.
 

@@ -1,4 +1,4 @@
-// The type of figures grows by the page's variables (scant_dashboard/frame/template.py), which do not reach
+// The type of figures grows by the page's variables (scant_dashboard/template.py), which do not reach
 // what is written in them beside their axes: names of glyphs, whose sizes Bokeh takes from the model
 // alone, and the figures on color bars, whose axis is no part of the page. No issue of Bokeh's is known
 // to us. Private API of Bokeh 3.9, pinned in pyproject.toml.

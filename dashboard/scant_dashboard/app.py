@@ -19,14 +19,15 @@ from tornado.ioloop import IOLoop
 from scant.errors import BadInput
 from scant.runs import RunService
 from scant.studies import STUDIES
-from scant_dashboard.auth import page_session, proxy, same_origin, visitor_cookie
+from scant_dashboard import routes
+from scant_dashboard.auth import proxy, same_origin, visitor_cookie
 from scant_dashboard.auth.accounts import Accounts
 from scant_dashboard.auth.login import LoginProvider, show_log
 from scant_dashboard.auth.sessions import LoginSessions
 from scant_dashboard.followers.followers import Followers
 from scant_dashboard.followers.handler import FollowFirst
 from scant_dashboard.frame.session import page
-from scant_dashboard.frame.template import assets
+from scant_dashboard.frame.site import Site
 from scant_dashboard.limits.connections import (
     BODY_SECONDS,
     IDLE_SECONDS,
@@ -34,19 +35,19 @@ from scant_dashboard.limits.connections import (
     bound_connections,
     raise_descriptor_limit,
 )
-from scant_dashboard.limits.messages import MESSAGE_LIMIT
 from scant_dashboard.limits.page_handler import PageLimits, bound_pages
 from scant_dashboard.limits.sessions import LiveSessions
 from scant_dashboard.pages.gallery import gallery
-from scant_dashboard.server import headers, prefix, routes
+from scant_dashboard.server import headers, page_session, prefix
 from scant_dashboard.server.listening import listening
 from scant_dashboard.server.options import ServerOptions
-from scant_dashboard.server.site import Site
 from scant_dashboard.static_page.handler import StaticFirst
-from scant_dashboard.static_page.published import made_by
+from scant_dashboard.static_page.published import Published, made_by
 from scant_dashboard.static_page.still import put_before
 from scant_dashboard.study_page.page import study_page
+from scant_dashboard.template import assets
 from scant_dashboard.upstream import install_all, server_parts
+from scant_dashboard.upstream.bounded_messages import MESSAGE_LIMIT
 
 FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
 JOINING = 27_000  # ms until a page must have loaded its scripts and opened its websocket
@@ -55,16 +56,27 @@ JOINING = 27_000  # ms until a page must have loaded its scripts and opened its 
 def pages(site: Site) -> dict[str, Callable[[], pmui.Page]]:
     """The page function of each address."""
     install_all.install()
-    routes = {"/": page(site, gallery)}
+    made = {"/": page(site, gallery)}
     for name in STUDIES:
         # Now, not while the first visitor waits.
         import_module(f"scant_dashboard.pages.{name}.page")
-        routes[f"/{name}"] = page(site, partial(study_page, name=name))
-    return routes
+        made[f"/{name}"] = page(site, partial(study_page, name=name))
+    return made
 
 
-def build(site: Site, options: ServerOptions) -> Server:
+def build(
+    site: Site,
+    options: ServerOptions,
+    published: Published | None = None,
+    followers: Followers | None = None,
+) -> Server:
     """The server, listening but not started; its event loop is the current one.
+
+    Args:
+        site: What its pages share.
+        options: What the operator asks for.
+        published: Static pages; None where there are only live ones.
+        followers: Pages of followed runs; None where there are only live ones.
 
     Raises:
         BadInput: The port is taken, the user file cannot be used, or a proxy, a prefix or a site
@@ -108,12 +120,13 @@ def build(site: Site, options: ServerOptions) -> Server:
             **login,
         )
     site.rooms.beyond = not same_origin.on_this_machine(address)
-    routes.put_up(server, site, policy, hosts=None if site.rooms.beyond else hosts)
+    names = None if site.rooms.beyond else hosts
+    routes.put_up(server, site, policy, names, followers)
     bound_pages(server, site.limits, site.key)
-    if site.published is not None:
-        put_before(server, site, StaticFirst)
-    if site.followers is not None:
-        put_before(server, site, FollowFirst)
+    if published is not None:
+        put_before(server, StaticFirst, site=site, published=published)
+    if followers is not None:
+        put_before(server, FollowFirst, site=site, followers=followers)
     bound_connections(server, Connections(proxies))
     prefix.show_under(server, under, proxies)
     # In this order: cookies and headers depend on the scheme that a proxy reports.
@@ -143,11 +156,12 @@ def serve(service: RunService, folder: Path, key: str, options: ServerOptions) -
     if os.environ.get("SCANT_STATIC_PAGES") != "0":
         published = made_by(service, folder)
         followers = Followers(service, warm=not same_origin.on_this_machine(options.address))
-    site = Site(service, folder, key, limits=limits, published=published, followers=followers)
+    background = [pages for pages in (published, followers) if pages is not None]
+    site = Site(service, folder, key, limits=limits, background=background)
     if options.auth is not None:
         show_log()
     try:
-        server = build(site, options)
+        server = build(site, options, published, followers)
     except BadInput:
         IOLoop.current().run_sync(service.close)
         raise

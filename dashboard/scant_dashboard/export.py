@@ -26,7 +26,7 @@ from scant.studies import entry
 from scant.training.model_card import Card, markdown, page
 from scant.training.result_folder import CARD, MODEL, SETTINGS
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.views import PageViews
+from scant_dashboard.page_parts.views import PageViews
 
 NEEDS = (
     "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from scant_dashboard.frame.template import component
+from scant_dashboard.template import component
 from tests.browser.conftest import Served
 
 # The address is only a place to stand at: what is no page of ours may run no script.

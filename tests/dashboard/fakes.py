@@ -26,8 +26,8 @@ from scant.runs.limits import Limits
 from scant.store import RunRecord, Store
 from scant.studies import entry
 from scant.studies.predicted_columns import FilePrediction
-from scant_dashboard.controls.guess_first import GuessFirst
-from scant_dashboard.study_page.views import PageViews
+from scant_dashboard.page_parts.guess_first import GuessFirst
+from scant_dashboard.page_parts.views import PageViews
 
 
 class FakeService:

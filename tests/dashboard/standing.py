@@ -20,8 +20,9 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from scant.store import Store
 from scant_dashboard.app import build
+from scant_dashboard.followers.followers import Followers
+from scant_dashboard.frame.site import Site
 from scant_dashboard.server.options import ServerOptions
-from scant_dashboard.server.site import Site
 from scant_dashboard.static_page.published import Published
 from tests.dashboard.fakes import FakeService
 
@@ -37,11 +38,13 @@ class Standing:
         url: Its address.
         site: What its pages share.
         server: Itself, whose sessions a test may count.
+        followers: The pages of followed runs, if it has them.
     """
 
     url: str
     site: Site
     server: Server
+    followers: Followers | None
 
     def sessions(self) -> set[str]:
         """The ids of the browser sessions that there are; those that were left go by themselves."""
@@ -73,12 +76,12 @@ class Reply:
 def standing(
     folder: Path,
     published: Published | None = None,
-    prepare: Callable[[Site], None] = lambda _: None,
+    follow: bool = False,
     **options: Any,
 ) -> Iterator[Standing]:
     """A server, with static pages or without; `options` are those of `ServerOptions`.
 
-    `prepare` changes what its pages share.
+    Where `follow` is set, runs can be followed on it.
     """
     started = threading.Event()
     results: list[Any] = []
@@ -86,10 +89,10 @@ def standing(
     def serve() -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
         store = Store.open(f"sqlite:///{folder / 'runs.db'}")
-        site = Site(FakeService(store), folder, KEY, published=published)
-        prepare(site)
-        server = build(site, ServerOptions(port=0, **options))
-        results.extend((server, site))
+        site = Site(FakeService(store), folder, KEY)
+        followers = Followers(site.service) if follow else None
+        server = build(site, ServerOptions(port=0, **options), published, followers)
+        results.extend((server, site, followers))
         server.start()
         server.io_loop.add_callback(started.set)
         server.io_loop.start()
@@ -97,8 +100,8 @@ def standing(
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     assert started.wait(30)
-    server, site = results
-    yield Standing(f"http://127.0.0.1:{server.port}", site, server)
+    server, site, followers = results
+    yield Standing(f"http://127.0.0.1:{server.port}", site, server, followers)
     server.io_loop.add_callback(server.stop)
     server.io_loop.add_callback(server.io_loop.stop)
     thread.join(10)

@@ -20,7 +20,7 @@ from scant.tables.read import read_table
 from scant.training.api import restore
 from scant_dashboard import export
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views

@@ -22,10 +22,10 @@ from scant.errors import BadInput
 from scant.events import Finished, Metric, Report, State
 from scant.studies import entry
 from scant_dashboard import export
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.relevance import FeaturePlot
 from scant_dashboard.plots.table import MetricsTable
-from scant_dashboard.study_page.views import PageViews
 
 SMALL = {
     "training_size": 60,

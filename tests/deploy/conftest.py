@@ -23,6 +23,7 @@ COVERS = (
     "dashboard/scant_dashboard/auth",
     "dashboard/scant_dashboard/cli",
     "dashboard/scant_dashboard/app.py",
+    "dashboard/scant_dashboard/routes.py",
     "Procfile",
     "tests/deploy",
 )

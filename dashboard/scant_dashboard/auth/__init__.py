@@ -1,1 +1,1 @@
-"""Who comes, from where, and what they may speak to: cookies, origins, proxies, page sessions."""
+"""Who comes, from where, and what they may speak to: cookies, logins, origins, proxies."""

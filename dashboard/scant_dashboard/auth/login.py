@@ -18,7 +18,7 @@ from scant_dashboard.auth.accounts import LONGEST
 from scant_dashboard.auth.redirects import GALLERY, local_path, sent_by_own_page
 from scant_dashboard.auth.sessions import COOKIE, Busy, LoginSessions
 from scant_dashboard.auth.throttle import Throttle
-from scant_dashboard.frame.template import assets
+from scant_dashboard.template import assets
 
 log = logging.getLogger(__name__)
 

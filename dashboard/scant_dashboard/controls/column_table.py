@@ -13,7 +13,7 @@ from scant.tables.column_matching import schema_names
 from scant.tables.levels import names
 from scant.tables.limits import beside
 from scant.tables.schema import ColumnPreview, Preview, Question, TableSchema
-from scant_dashboard.frame.template import component, style
+from scant_dashboard.template import component, style
 
 OFFERED = 200  # columns shown at once; the rest are found by their names
 AS_IS = "="  # the role of a column that keeps its name: a feature

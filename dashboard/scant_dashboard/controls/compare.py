@@ -13,12 +13,12 @@ import panel as pn
 from scant.errors import NotFound
 from scant.html_table import html_table
 from scant.store import RunRecord
-from scant_dashboard.frame.template import text
+from scant_dashboard.live.decimate import keep
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.plots.decimate import keep
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.theme import models, new_figure
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.template import text
 
 MOST = 6
 # Okabe and Ito's hues, each with its own dash, so that no run is known by its color alone.

@@ -14,9 +14,9 @@ from scant.store import UploadRecord
 from scant.store.trouble import StoreTrouble
 from scant_dashboard.controls.fetch import FetchButton
 from scant_dashboard.controls.upload import Upload
-from scant_dashboard.frame.template import text
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import text
 
 
 class DataPanel:

@@ -10,7 +10,7 @@ from typing import Any
 import panel_material_ui as pmui
 
 from scant.errors import BadInput, NotFound, Unavailable
-from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.page_parts.context import PageContext
 
 Made = str | bytes
 REFUSED = (BadInput, NotFound, Unavailable)

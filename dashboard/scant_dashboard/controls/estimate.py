@@ -14,8 +14,8 @@ from scant.studies.auto import listed
 from scant.studies.base import Counts
 from scant.tables.schema import counts
 from scant_dashboard.controls.status import duration
-from scant_dashboard.frame.template import text
-from scant_dashboard.study_page.context import ControlsContext
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.template import text
 
 STEERED = "The author of this lesson's link may pause and stop the runs that you start here."
 

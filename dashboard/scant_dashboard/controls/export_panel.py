@@ -15,10 +15,10 @@ from scant_dashboard import export
 from scant_dashboard.controls.download import download
 from scant_dashboard.controls.lesson import LessonLink
 from scant_dashboard.controls.predict_panel import PredictPanel
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import text
 
 REPLAY, REPLAY_LABEL = "replay.html", "Replay as one file"
 CARDS = (f"{CARD}.html", f"{CARD}.md")

@@ -7,9 +7,9 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from scant_dashboard.frame.template import text
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import text
 
 EVERY = 500  # milliseconds between readings of the progress
 

@@ -16,7 +16,7 @@ from scant_dashboard.limits.uploads import (
     Reservation,
     UploadReceiver,
 )
-from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.upstream.early_chunks import EarlyDropper
 
 HEIGHT = 120  # pixels; a file's name and how much of it has come

@@ -5,10 +5,10 @@ from __future__ import annotations
 import panel_material_ui as pmui
 
 from scant.studies.split import EVERYTHING
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import text
 
 SAID = (
     "<p class='quiet'>This repeats the run and then fits the model again on all rows, including "

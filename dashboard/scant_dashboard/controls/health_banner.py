@@ -7,8 +7,8 @@ import time
 
 from bokeh.document import Document
 
-from scant_dashboard.frame.template import text
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
+from scant_dashboard.template import text
 
 EVERY = 2000  # milliseconds between looks
 PATIENCE = 6.0  # seconds in which a lost worker is replaced, or a server's first ones come up

@@ -7,7 +7,7 @@ from typing import Any
 
 from panel.custom import JSComponent
 
-from scant_dashboard.frame.template import assets
+from scant_dashboard.template import assets
 
 ADDRESS = (
     "This server fetches nothing from an address. Download the file, then drop it here; or copy "

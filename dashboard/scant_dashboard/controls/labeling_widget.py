@@ -18,7 +18,7 @@ from jaxtyping import Float, UInt8
 from panel.custom import JSComponent
 from PIL import Image
 
-from scant_dashboard.frame.template import component, style
+from scant_dashboard.template import component, style
 
 QUALITY = 88  # of JPEG
 NUMBERS = ("turn", "row", "value")  # of a press, each of which may be missing

@@ -9,10 +9,10 @@ import panel as pn
 import panel_material_ui as pmui
 
 from scant.errors import BadInput
-from scant_dashboard.frame.template import text
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.lesson import LONGEST, SECTIONS, Lesson
-from scant_dashboard.study_page.widgets import collapsible, column, slug
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.lesson import LONGEST, SECTIONS, Lesson
+from scant_dashboard.page_parts.widgets import collapsible, column, slug
+from scant_dashboard.template import text
 
 SHOWN = "the run on show"
 FORM = "the form as it stands"

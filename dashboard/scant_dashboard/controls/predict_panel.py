@@ -12,10 +12,10 @@ from scant.errors import BadInput
 from scant.studies.predicted_columns import FilePrediction
 from scant_dashboard.controls.download import download
 from scant_dashboard.controls.file_dropper import BoundedDropper
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import text
 
 ROWS = 200  # of a table that are shown
 NOTES = 5  # that are shown of a file

@@ -11,8 +11,8 @@ import panel_material_ui as pmui
 from bokeh.document import Document
 
 from scant.events import Snapshot
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.template import text
 
 FRAME = 200  # milliseconds
 SECONDS = 10.0  # that a whole replay takes, however long the run was

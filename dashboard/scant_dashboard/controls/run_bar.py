@@ -11,9 +11,9 @@ import panel_material_ui as pmui
 
 from scant.events import State
 from scant_dashboard.controls.status import StatusLine, reading
-from scant_dashboard.frame.template import style
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import style
 
 _BAR = """
 :host { display: grid !important; grid-template-columns: auto minmax(0, 1fr);

@@ -13,9 +13,9 @@ from scant.store import RunRecord
 from scant.store.trouble import StoreTrouble
 from scant_dashboard.controls.compare import MOST, Comparison, name
 from scant_dashboard.controls.status import NAMES
-from scant_dashboard.frame.template import style
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import style
 
 SHOWN = 30  # runs in the list, the newest first
 

@@ -17,8 +17,8 @@ import param
 from scant.errors import BadInput
 from scant.studies import Settings
 from scant.studies.aliases import recorded_settings
-from scant_dashboard.frame.template import text
-from scant_dashboard.study_page.widgets import collapsible, column
+from scant_dashboard.page_parts.widgets import collapsible, column
+from scant_dashboard.template import text
 
 SCARCITY = "training_size"  # the setting that says how little data the model may learn from
 SLIDER = "Scarcity: rows to learn from"

@@ -38,10 +38,10 @@ from scant_dashboard.controls.wizard_words import (
     paragraphs,
     whereabouts,
 )
-from scant_dashboard.frame.template import text
 from scant_dashboard.limits.uploads import Received
-from scant_dashboard.study_page.context import ControlsContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.page_parts.context import ControlsContext
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import text
 
 MOST_SIDE = 105  # pixels of an image
 # FilePond fades its second lines below what can be read.

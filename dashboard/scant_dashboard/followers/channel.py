@@ -13,10 +13,10 @@ from html import escape
 from typing import Any
 
 from scant_dashboard.followers.wanted import Wanted
-from scant_dashboard.frame.template import log_out
 from scant_dashboard.static_page.frames import STYLES, Frame, topmost
 from scant_dashboard.static_page.page import ACCOUNT, CLASSES
 from scant_dashboard.static_page.published import Look
+from scant_dashboard.template import log_out
 
 # What is told is packed once for all. Its pieces, each packed by itself and without an end, are
 # one stream after this header, in whichever order a follower gets them.

@@ -29,8 +29,8 @@ from scant.store import Store
 from scant.store.trouble import StoreTrouble
 from scant.studies import entry
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.site import Site
 from scant_dashboard.live.run_state import fresh
-from scant_dashboard.server.site import Site
 from scant_dashboard.static_page.frames import STYLES, Frame, Frames
 from scant_dashboard.static_page.make import Shown
 from scant_dashboard.static_page.page import static_page

@@ -17,7 +17,7 @@ from scant_dashboard.followers.channel import Channel
 from scant_dashboard.followers.renderer import Renderer
 from scant_dashboard.followers.wanted import Wanted
 from scant_dashboard.limits.sessions import LiveSessions
-from scant_dashboard.static_page.apart import database
+from scant_dashboard.server.apart import database
 
 DRAWN = 16  # pages that are drawn at once; who wants another one gets a live page
 KEPT = 24  # pages of runs that are over, kept for who comes next

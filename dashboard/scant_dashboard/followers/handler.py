@@ -14,10 +14,11 @@ from tornado.web import authenticated
 from scant_dashboard.auth.sessions import login_of
 from scant_dashboard.auth.visitor_cookie import COOKIE, verify
 from scant_dashboard.followers.channel import GZIP_BEGINS, Channel, event, piece
+from scant_dashboard.followers.followers import Followers
 from scant_dashboard.followers.wanted import Wanted
+from scant_dashboard.frame.site import Site
 from scant_dashboard.limits.client import Busy, Client
 from scant_dashboard.server.answers import Answer
-from scant_dashboard.server.site import Site
 from scant_dashboard.static_page.handler import LIVE, OVER
 from scant_dashboard.static_page.still import Still
 
@@ -29,6 +30,8 @@ GONE = "This run cannot be followed any more; it may have been deleted."
 
 class FollowFirst(Still):
     """Mixed into a handler of a page: whoever only follows a run needs no session."""
+
+    followers: Followers
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -53,7 +56,7 @@ class FollowFirst(Still):
         if query.get(LIVE, OVER) != OVER:
             return None
         wanted = Wanted.of(self.page, query)
-        record = wanted and self.site.followers.record(wanted)
+        record = wanted and self.followers.record(wanted)
         if not record:
             return None
         cookie = self.request.cookies.get(COOKIE)
@@ -62,10 +65,10 @@ class FollowFirst(Still):
         if owner and self.site.service.may_steer(record, owner):
             return None
         try:
-            self.site.followers.limits.check(Client.of(self.request, self.site.key))
+            self.followers.limits.check(Client.of(self.request, self.site.key))
         except Busy:
             return None
-        channel: Channel | None = await self.site.followers.channel(wanted, record)
+        channel: Channel | None = await self.followers.channel(wanted, record)
         return channel
 
 
@@ -74,9 +77,9 @@ class Stream(AuthRequestHandler, Answer):
 
     destroyed = False  # as a page's session has it: `LiveSessions` counts either
 
-    def initialize(self, site: Site) -> None:
-        """Take what the pages share."""
-        self.site, self._packed = site, False
+    def initialize(self, site: Site, followers: Followers | None) -> None:
+        """Take what the pages share, and the pages of followed runs."""
+        self.site, self.followers, self._packed = site, followers, False
         self._telling: asyncio.Task[None] | None = None
 
     @property
@@ -119,7 +122,7 @@ class Stream(AuthRequestHandler, Answer):
 
     async def _tell(self) -> None:
         await self._send(f"retry: {AGAIN}\n\n")
-        followers, query = self.site.followers, _query(self.request.arguments)
+        followers, query = self.followers, _query(self.request.arguments)
         wanted = Wanted.of(query.get("study", ""), query)
         record = followers.record(wanted) if followers and wanted else None
         if followers is None or wanted is None or record is None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from scant_dashboard.static_page.apart import begun
+from scant_dashboard.server.apart import begun
 
 LONGEST = 2**26  # bytes of a drawing
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from scant.studies import STUDIES
-from scant_dashboard.study_page import lesson
+from scant_dashboard.page_parts import lesson
 
 # Of an address: what needs a session. Answers to guesses are told to who reveals them, not to all.
 LIVE_ONLY = {"present", "guess", "compare", "file"}

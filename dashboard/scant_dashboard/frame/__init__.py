@@ -1,1 +1,1 @@
-"""The frame around every page: session, template, error page."""
+"""The frame around every page: session, error page, and the services that pages share."""

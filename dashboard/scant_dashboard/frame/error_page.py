@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from scant_dashboard.frame.template import PageContent, text
+from scant_dashboard.template import PageContent, text
 
 
 def error_page(title: str, sentence: str) -> PageContent:

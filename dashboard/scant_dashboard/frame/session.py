@@ -19,9 +19,11 @@ from scant.errors import BadInput, NotFound
 from scant.store.trouble import StoreTrouble
 from scant_dashboard.auth.sessions import login_user
 from scant_dashboard.auth.visitor_cookie import COOKIE, verify
-from scant_dashboard.controls.store_banner import StoreBanner
 from scant_dashboard.frame.error_page import error_page
-from scant_dashboard.frame.template import (
+from scant_dashboard.frame.site import Site
+from scant_dashboard.frame.store_banner import StoreBanner
+from scant_dashboard.server import prefix
+from scant_dashboard.template import (
     PageContent,
     assets,
     header,
@@ -32,8 +34,6 @@ from scant_dashboard.frame.template import (
     theme,
     variables,
 )
-from scant_dashboard.server import prefix
-from scant_dashboard.server.site import Site
 from scant_dashboard.upstream import busy_indicator, script_registry
 
 log = logging.getLogger(__name__)

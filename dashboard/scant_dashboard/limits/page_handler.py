@@ -11,11 +11,11 @@ from bokeh.server.session import ServerSession
 from panel.io.server import DocHandler, WSHandler
 from tornado.web import authenticated
 
-from scant_dashboard.frame.template import assets
 from scant_dashboard.limits.client import Busy, Client
 from scant_dashboard.limits.gate import PageGate, Turn, Withdrawn
 from scant_dashboard.limits.message_turns import BoundedSocket, MessageTurns
 from scant_dashboard.limits.sessions import LiveSessions
+from scant_dashboard.template import assets
 from scant_dashboard.upstream.server_parts import application
 
 

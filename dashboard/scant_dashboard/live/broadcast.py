@@ -16,8 +16,8 @@ from bokeh.document.events import MessageSentEvent
 from bokeh.protocol import Protocol
 from bokeh.protocol.message import Message
 
+from scant_dashboard.live.decimate import rows
 from scant_dashboard.live.run_state import TraceBuffer
-from scant_dashboard.plots.elbo import rows
 
 NEWEST = 500  # points at most; more come with the next full update
 

@@ -8,7 +8,7 @@ from panel.viewable import Viewable
 
 from scant.studies import STUDIES, Entry, entry
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.frame.template import PageContent, text
+from scant_dashboard.template import PageContent, text
 
 # What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
 PICTURES = {

@@ -8,11 +8,11 @@ import panel_material_ui as pmui
 from bokeh.events import RangesUpdate, Reset
 from jaxtyping import Float
 
-from scant_dashboard.frame.template import text
+from scant_dashboard.live.decimate import LIMIT, rows
 from scant_dashboard.live.run_state import RunState, TraceBuffer
 from scant_dashboard.plots.base import NOTHING, Plot, columns, empty, encode, update_source
-from scant_dashboard.plots.decimate import keep
 from scant_dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.template import text
 
 WHAT = (
     "<details class='quiet'><summary>What is this curve?</summary><p>Training raises the "
@@ -24,7 +24,6 @@ WHAT = (
 )
 UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot
 RECENT = 200  # points from which the scatter of estimates is told
-LIMIT = 2000  # points of a curve thinned to its extremes, which is done at twice as many
 
 
 class ElboPlot(Plot):
@@ -156,27 +155,10 @@ def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple
     return float(low), float(high)
 
 
-def rows(
-    step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray, first: int
-) -> dict[str, np.ndarray]:
-    """The points from `first` on, thinned, with a gap before each new restart."""
-    chosen = np.union1d(keep(elbo[first:], LIMIT // 2), keep(score[first:], LIMIT // 2)) + first
-    gap = np.flatnonzero(np.diff(restart[chosen], prepend=restart[max(first - 1, 0)]))
-    return {
-        "step": np.insert(step[chosen].astype(np.float32), gap, np.nan),
-        "elbo": np.insert(_finite(elbo[chosen]), gap, np.nan),
-        "score": np.insert(_finite(score[chosen]), gap, np.nan),
-    }
-
-
 def _scatter(values: np.ndarray) -> float | None:
     """The deviation of a noisy curve about its own course, from its steps' differences."""
     steps = np.diff(values[np.isfinite(values)])
     return float(np.median(np.abs(steps)) / 0.6745 / np.sqrt(2)) if len(steps) >= 10 else None
-
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    return np.where(np.isfinite(values), values, np.nan).astype(np.float32)
 
 
 def _last_finite(values: np.ndarray) -> float:

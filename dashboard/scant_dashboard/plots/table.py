@@ -11,9 +11,9 @@ from typing import Any
 from scant.events import Metric, Report
 from scant.html_table import html_table
 from scant.verdict import best
-from scant_dashboard.frame.template import text
 from scant_dashboard.plots.base import NOTHING, DataView, View
 from scant_dashboard.plots.metric_glossary import PERCENT, explained
+from scant_dashboard.template import text
 
 GROUPS = {
     "run": "This run",

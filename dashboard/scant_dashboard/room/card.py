@@ -7,7 +7,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from scant_dashboard.frame.template import component, style
+from scant_dashboard.template import component, style
 
 
 class RoomCard(JSComponent):

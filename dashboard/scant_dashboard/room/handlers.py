@@ -20,12 +20,12 @@ from tornado.iostream import StreamClosedError
 from scant.errors import BadInput, NotAllowed, NotFound
 from scant.runs.addresses import network
 from scant_dashboard.auth.redirects import sent_by_own_page
-from scant_dashboard.frame.template import assets
 from scant_dashboard.limits.client import Busy
 from scant_dashboard.room.room import IDLE, Room, Rooms
 from scant_dashboard.server import prefix
 from scant_dashboard.server.answers import Answer, plain_page
 from scant_dashboard.server.headers import Policy
+from scant_dashboard.template import assets
 
 CODE = "([A-Za-z0-9]{1,12})"
 BODY_LIMIT = 512  # bytes of a vote

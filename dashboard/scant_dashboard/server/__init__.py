@@ -1,1 +1,1 @@
-"""The server's routes, response headers, health and readiness."""
+"""Handlers of pages and websockets, response headers, prefix, and work beside the server."""

@@ -79,6 +79,6 @@ def plain_page(title: str, sentence: str, under: str = "") -> str:
 
 @cache
 def _template() -> Template:
-    from scant_dashboard.frame.template import assets
+    from scant_dashboard.template import assets
 
     return Template((assets() / "html" / "plain.html").read_text(encoding="utf-8"))

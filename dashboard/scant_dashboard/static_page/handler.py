@@ -6,6 +6,7 @@ from typing import Any
 
 from tornado.web import authenticated
 
+from scant_dashboard.static_page.published import Published
 from scant_dashboard.static_page.still import Still
 
 LIVE = "live"  # in an address: asks for the live page
@@ -15,6 +16,8 @@ PLAIN = {"theme"}  # what an address may say without needing a session
 
 class StaticFirst(Still):
     """Mixed into a handler of a page: whoever asks for nothing in particular needs no session."""
+
+    published: Published
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -34,7 +37,7 @@ class StaticFirst(Still):
         over = self.get_query_argument(LIVE, "") == OVER
         if not arguments <= (PLAIN | {LIVE, "run"} if over else PLAIN):
             return False
-        look, published = self.look, self.site.published
+        look, published = self.look, self.published
         page = published.markup(self.page, look, self.user)
         if page is None:
             return False

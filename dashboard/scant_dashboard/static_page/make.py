@@ -23,8 +23,8 @@ from scant.runs.limits import Limits
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.site import Site
 from scant_dashboard.pages.gallery import cards
-from scant_dashboard.server.site import Site
 from scant_dashboard.static_page.page import static_page
 from scant_dashboard.static_page.published import GALLERY, file_of
 from scant_dashboard.study_page.page import StudyPage

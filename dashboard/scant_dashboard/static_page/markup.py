@@ -19,9 +19,9 @@ import panel_material_ui as pmui
 import param
 from panel.layout.base import ListLike
 
+from scant_dashboard.page_parts.widgets import FOLD
 from scant_dashboard.plots.theme import models
 from scant_dashboard.static_figures.figure import all_drawn, drawn
-from scant_dashboard.study_page.widgets import FOLD
 
 HOST = re.compile(r":host(?:\(([^)]*)\))?")
 # Where a part stands in the part that holds it; words from outside are escaped and hold no such.

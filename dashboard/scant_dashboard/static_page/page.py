@@ -6,8 +6,8 @@ from html import escape
 
 from panel.viewable import Viewable
 
-from scant_dashboard.frame.template import DARK, LIGHT, SANS, SERIF, header, style
 from scant_dashboard.static_page.markup import Markup
+from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
 
 CLASSES = "{{classes}}"  # stands where `dark` and `first` come: what differs between visitors
 ACCOUNT = "<!--account-->"  # stands where who is logged in may log out

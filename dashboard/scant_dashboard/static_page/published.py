@@ -19,9 +19,9 @@ import scant
 from scant.package_data import package_file
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
-from scant_dashboard.frame.template import assets, log_out
-from scant_dashboard.static_page.apart import begun, database
+from scant_dashboard.server.apart import begun, database
 from scant_dashboard.static_page.page import ACCOUNT, CLASSES, END
+from scant_dashboard.template import assets, log_out
 
 FOLDER = "pages"
 GALLERY = "gallery"

@@ -30,15 +30,15 @@ from scant.errors import BadInput, NotFound
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.controls.status import duration
-from scant_dashboard.frame.template import assets, style, text
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.static_page.apart import REFUSED
+from scant_dashboard.page_parts.lesson import SECTIONS
+from scant_dashboard.page_parts.widgets import column, section
+from scant_dashboard.server.apart import REFUSED
 from scant_dashboard.static_page.frames import STYLES, Frame, Frames, topmost
 from scant_dashboard.static_page.make import Shown, opened, prepare
 from scant_dashboard.static_page.page import SHELL, colors
-from scant_dashboard.study_page.lesson import SECTIONS
 from scant_dashboard.study_page.page import StudyPage
-from scant_dashboard.study_page.widgets import column, section
+from scant_dashboard.template import assets, style, text
 
 MOST = 60  # moments of training
 LARGEST = 5_000_000  # bytes

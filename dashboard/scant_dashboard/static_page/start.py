@@ -10,8 +10,8 @@ from tornado.web import HTTPError, authenticated
 from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
 from scant_dashboard.auth.redirects import sent_by_own_page
 from scant_dashboard.auth.sessions import login_user
+from scant_dashboard.frame.site import Site
 from scant_dashboard.limits.client import Client
-from scant_dashboard.server.site import Site
 
 
 class Start(AuthRequestHandler):

@@ -9,8 +9,8 @@ from bokeh.server.server import Server
 from panel.io.server import DocHandler
 
 from scant_dashboard.auth.sessions import login_user
+from scant_dashboard.frame.site import Site
 from scant_dashboard.server.headers import Policy
-from scant_dashboard.server.site import Site
 from scant_dashboard.static_page.page import overlay
 from scant_dashboard.static_page.published import GALLERY, Look
 from scant_dashboard.upstream.server_parts import application
@@ -19,7 +19,7 @@ from scant_dashboard.upstream.server_parts import application
 class Still:
     """Mixed into a handler of a page."""
 
-    site: Site  # these two are set on the class that `put_before` makes
+    site: Site  # set, as what a kind of its own needs, on the class that `put_before` makes
     page: str  # a study, or the gallery
     policy: Policy  # the handler's
     _over = ""  # what lies over the live page at first
@@ -64,17 +64,17 @@ class Still:
         self.finish(packed())
 
 
-def put_before(server: Server, site: Site, kind: type[Still]) -> None:
+def put_before(server: Server, kind: type[Still], **shared: Any) -> None:
     """Have a kind of handler answer first at the address of every page.
 
     Args:
         server: With its addresses put up and bounded.
-        site: What its pages share.
         kind: Passes on what it does not answer.
+        shared: Attributes of the handlers: what the pages share, and what the kind answers from.
     """
     for rule in application(server).wildcard_router.rules:
         target: Any = rule.target
         matcher: Any = rule.matcher
         if isinstance(target, type) and issubclass(target, DocHandler):
-            shared = {"site": site, "page": matcher.regex.pattern.strip("/$") or GALLERY}
-            rule.target = type(kind.__name__, (kind, target), shared)
+            page = matcher.regex.pattern.strip("/$") or GALLERY
+            rule.target = type(kind.__name__, (kind, target), {**shared, "page": page})

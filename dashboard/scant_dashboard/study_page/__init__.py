@@ -1,1 +1,1 @@
-"""The frame that every study's page fills: layout, figures, lessons, widgets."""
+"""The page of a study put together: its session, its layout, the room that it asks."""

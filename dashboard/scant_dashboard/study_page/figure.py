@@ -9,8 +9,8 @@ import param
 from panel.custom import JSComponent
 from panel.viewable import Viewable
 
-from scant_dashboard.frame.template import style, text
-from scant_dashboard.study_page.widgets import column, slug
+from scant_dashboard.page_parts.widgets import column, slug
+from scant_dashboard.template import style, text
 
 
 class Caption(JSComponent):

@@ -13,13 +13,10 @@ from panel.viewable import Viewable
 from scant.studies import Entry
 from scant_dashboard.controls.run_bar import RunBar
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.frame.template import style, text
-from scant_dashboard.room.desk import Desk
-from scant_dashboard.study_page.figure import Figure
-from scant_dashboard.study_page.lesson import Lesson
-from scant_dashboard.study_page.published_table import TITLE, whole_table
-from scant_dashboard.study_page.views import PageViews
-from scant_dashboard.study_page.widgets import (
+from scant_dashboard.page_parts.lesson import Lesson
+from scant_dashboard.page_parts.published_table import TITLE, whole_table
+from scant_dashboard.page_parts.views import PageViews
+from scant_dashboard.page_parts.widgets import (
     DeferredRenderer,
     collapsible,
     column,
@@ -27,6 +24,9 @@ from scant_dashboard.study_page.widgets import (
     markdown,
     section,
 )
+from scant_dashboard.study_page.figure import Figure
+from scant_dashboard.study_page.room_controller import RoomController
+from scant_dashboard.template import style, text
 
 
 class Panelled(Protocol):
@@ -84,7 +84,7 @@ class LaidOut(Protocol):
         """What is the matter with the server."""
 
     @property
-    def room(self) -> Desk:
+    def room(self) -> RoomController:
         """The room that is asked."""
 
     @property

@@ -39,15 +39,15 @@ from scant_dashboard.controls.run_list import RunList
 from scant_dashboard.controls.settings_form import SettingsForm
 from scant_dashboard.controls.verdict_card import card
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.frame.template import PageContent
 from scant_dashboard.live.hub import Update
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.room.desk import Desk
-from scant_dashboard.study_page import lesson
-from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.page_parts import lesson
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.study_page.figure import Figure
 from scant_dashboard.study_page.layout import Layout
-from scant_dashboard.study_page.views import PageViews
+from scant_dashboard.study_page.room_controller import RoomController
+from scant_dashboard.template import PageContent
 
 # Of the query; the rest are settings.
 OWN_PARAMETERS = {
@@ -86,7 +86,7 @@ class StudyPage:
         self._asking = 0
         self._refused = False  # whether what is said is that a question had no answer
         self._tasks: set[asyncio.Task[None]] = set()
-        self.room = Desk(self)
+        self.room = RoomController(self)
         self.guess_first = self.room.guess_first
         self.views = views(self)
         self.lesson = lesson.read(

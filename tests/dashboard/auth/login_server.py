@@ -18,8 +18,8 @@ import pytest
 from scant.store import Store
 from scant_dashboard.app import build
 from scant_dashboard.auth import accounts
+from scant_dashboard.frame.site import Site
 from scant_dashboard.server.options import ServerOptions
-from scant_dashboard.server.site import Site
 from tests.dashboard.fakes import FakeService
 
 FORM = "application/x-www-form-urlencoded"

@@ -23,12 +23,12 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 from scant.store import StoreTrouble
 from scant.studies import STUDIES
 from scant_dashboard import app as server_app
+from scant_dashboard import template
 from scant_dashboard.auth.sessions import COOKIE
 from scant_dashboard.auth.throttle import Throttle
-from scant_dashboard.frame import template
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.frame.template import PageContent
 from scant_dashboard.pages.gallery import gallery
+from scant_dashboard.template import PageContent
 from tests.dashboard.auth.login_server import Server, Visitor, serving, write_users
 
 ADA, BOB = "lovelace 1815", "ross 1942 x"

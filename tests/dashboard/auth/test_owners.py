@@ -18,7 +18,7 @@ from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.controls.estimate import STEERED
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import views
 

@@ -20,7 +20,7 @@ from scant.studies import STUDIES, Source, entry
 from scant.tables.schema import counts
 from scant_dashboard.controls.estimate import memory
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, views
 

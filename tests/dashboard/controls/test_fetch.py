@@ -17,8 +17,8 @@ from scant.errors import BadInput
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.site import Site
 from scant_dashboard.server.fetches import Fetches
-from scant_dashboard.server.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, views
 

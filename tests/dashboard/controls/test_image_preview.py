@@ -24,7 +24,7 @@ from scant.studies.mitosis.table import TABLE as CELLS
 from scant.tables.images.image_table import read_image_table
 from scant_dashboard.controls.image_preview import pictured
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views

@@ -19,7 +19,7 @@ from scant.tables.read import inspect_table, read_frame
 from scant_dashboard.controls.column_table import AS_IS, OUT, ColumnTable
 from scant_dashboard.controls.intake import ADDRESS
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views

@@ -12,7 +12,7 @@ from panel.io.state import set_curdoc
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views

@@ -16,12 +16,10 @@ import pytest
 
 from scant.events import Finished, Started, State
 from scant_dashboard.auth.accounts import hash_password, write_users
-from scant_dashboard.auth.page_session import PageHandler
 from scant_dashboard.auth.visitor_cookie import verify
 from scant_dashboard.followers import followers as module
-from scant_dashboard.followers.followers import Followers
 from scant_dashboard.limits.sessions import LiveSessions
-from scant_dashboard.server.site import Site
+from scant_dashboard.server.page_session import PageHandler
 from tests.dashboard.fakes import point
 from tests.dashboard.followers.test_channel import PAGE, drawing
 from tests.dashboard.standing import Standing, ask, standing
@@ -56,8 +54,10 @@ class Artist:
 class Followed:
     """A server, one run on it, and who draws that."""
 
-    def __init__(self, server: Standing, artist: Artist) -> None:
-        self.server, self.artist, self.site = server, artist, server.site
+    def __init__(self, server: Standing) -> None:
+        assert server.followers is not None
+        self.server, self.site, self.followers = server, server.site, server.followers
+        self.artist: Any = server.followers.renderer  # an `Artist`
         store = server.site.service.store
         self.run = store.add_run("redshift", {}, "demo", "me")
         store.write(self.run, [Started("cpu", 10), point(1)])
@@ -85,14 +85,8 @@ class Followed:
 def following(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Iterator[Followed]:
     monkeypatch.setattr(module, "Renderer", Artist)
     monkeypatch.setattr(PageHandler, "get", _live)
-    artists: list[Any] = []
-
-    def prepare(site: Site) -> None:
-        site.followers = Followers(site.service)
-        artists.append(site.followers.renderer)
-
-    with standing(folder, prepare=prepare, **options) as server:
-        yield Followed(server, artists[0])
+    with standing(folder, follow=True, **options) as server:
+        yield Followed(server)
 
 
 @pytest.fixture
@@ -242,8 +236,7 @@ def test_a_run_that_is_not_there_has_the_live_pages_sentence(followed: Followed)
 
 
 def test_streams_are_limited_and_the_page_is_then_built(followed: Followed) -> None:
-    assert followed.site.followers is not None
-    followed.site.followers.limits = LiveSessions(2, 3, 10)
+    followed.followers.limits = LiveSessions(2, 3, 10)
     cookie = ask(followed.page).cookie
     first = [Reader(followed.stream, Cookie=cookie) for _ in range(2)]
     assert [reader.event()[0] for reader in first] == ["parts", "parts"]
@@ -279,8 +272,7 @@ def test_what_nobody_follows_is_drawn_no_more(
         monkeypatch.setattr(module, name, seconds)
     reader = Reader(followed.stream)
     assert reader.event()[0] == "parts"
-    assert followed.site.followers is not None
-    followed.on_loop(followed.site.followers.start)
+    followed.on_loop(followed.followers.start)
     followed.draw(**drawing("", shells={"2": "<p data-part='2'>x</p>"}))
     assert reader.event()[0] == "parts"
     assert not any("drop" in request for request in followed.artist.requests)
@@ -288,7 +280,7 @@ def test_what_nobody_follows_is_drawn_no_more(
     followed.draw(**drawing("", shells={"2": "<p data-part='2'>y</p>"}))  # upon which it is noticed
     wait_until(lambda: not followed.artist.up)
     assert [r for r in followed.artist.requests if "drop" in r] == [{"drop": 0}]
-    followed.on_loop(followed.site.followers.close)
+    followed.on_loop(followed.followers.close)
 
 
 def test_a_login_is_asked_for_and_its_end_ends_the_stream(

@@ -24,12 +24,12 @@ from scant.studies import entry
 from scant_dashboard.app import build
 from scant_dashboard.frame import session
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.frame.template import PageContent
+from scant_dashboard.frame.site import Site
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.gallery import gallery
 from scant_dashboard.server.options import ServerOptions
-from scant_dashboard.server.site import Site
 from scant_dashboard.study_page.page import StudyPage, study_page
-from scant_dashboard.study_page.views import PageViews
+from scant_dashboard.template import PageContent
 from tests.dashboard.fakes import FakeService, views
 
 

@@ -24,10 +24,10 @@ from tornado.websocket import websocket_connect
 
 from scant.store import Store
 from scant_dashboard.app import build
+from scant_dashboard.frame.site import Site
 from scant_dashboard.limits.client import Client
 from scant_dashboard.limits.gate import PER_VISITOR
 from scant_dashboard.server.options import ServerOptions
-from scant_dashboard.server.site import Site
 from tests.dashboard.fakes import FakeService
 
 

@@ -22,12 +22,12 @@ from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.frame import session
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.frame.template import PageContent
+from scant_dashboard.frame.site import Site
 from scant_dashboard.limits import uploads
 from scant_dashboard.limits.client import Client
 from scant_dashboard.limits.uploads import CHUNK, Received, UploadBudget, UploadReceiver
-from scant_dashboard.server.site import Site
 from scant_dashboard.study_page.page import StudyPage
+from scant_dashboard.template import PageContent
 from scant_dashboard.upstream import busy_cleanup
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views

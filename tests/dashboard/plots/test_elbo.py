@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scant.events import Progress
+from scant_dashboard.live.decimate import LIMIT, keep
 from scant_dashboard.live.run_state import TraceBuffer
 from scant_dashboard.plots.base import NOTHING
-from scant_dashboard.plots.decimate import keep
-from scant_dashboard.plots.elbo import LIMIT, ElboPlot, extent
+from scant_dashboard.plots.elbo import ElboPlot, extent
 
 
 def plot() -> ElboPlot:

@@ -15,18 +15,18 @@ from scant.store import UPLOAD_DAYS, logins, quota
 from scant.studies import STUDIES
 from scant.tables.csv_parser import MOST_LINES
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES, ArchiveLimits
-from scant_dashboard import app
+from scant_dashboard import app, routes
 from scant_dashboard.auth import accounts, throttle, visitor_cookie
 from scant_dashboard.auth import sessions as login_sessions
 from scant_dashboard.cli.main import app as scant
 from scant_dashboard.controls.upload import LIMIT_BYTES
 from scant_dashboard.followers import followers
-from scant_dashboard.limits import gate, messages, sessions, uploads
+from scant_dashboard.limits import gate, sessions, uploads
 from scant_dashboard.room import handlers, room
 from scant_dashboard.room.handlers import CODE
-from scant_dashboard.server import headers, routes
-from scant_dashboard.static_page import apart
-from tests.dashboard.server.test_routes import ROUTES
+from scant_dashboard.server import apart, headers
+from scant_dashboard.upstream import bounded_messages as messages
+from tests.dashboard.test_routes import ROUTES
 from tests.paths import ROOT
 
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("SECURITY.md", "README.md")}

@@ -27,7 +27,8 @@ from scant.events import Finished, Note, Progress, Started
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.cli.main import app
-from scant_dashboard.static_page import apart, replay
+from scant_dashboard.server import apart
+from scant_dashboard.static_page import replay
 
 EVIL = "<script>alert(1)</script>"
 DEMO = "demo-clamp"

@@ -14,8 +14,8 @@ from scant.events import Changed, Finished, Progress, Report, Started, State
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.site import Site
 from scant_dashboard.pages.redshift import page as redshift
-from scant_dashboard.server.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, point
 

@@ -15,8 +15,8 @@ from scant.package_data import package_file
 from scant.store import Store
 from scant.studies import STUDIES, entry
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.server.site import Site
-from scant_dashboard.study_page.lazy_view import LazyView
+from scant_dashboard.frame.site import Site
+from scant_dashboard.page_parts.lazy_view import LazyView
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService
 

@@ -16,14 +16,14 @@ from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.controls.status import reading
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.site import Site
 from scant_dashboard.live.hub import Update
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.widgets import markdown
 from scant_dashboard.pages.aggregation.box import beyond
 from scant_dashboard.plots.surface import SurfacePlot
-from scant_dashboard.server.site import Site
 from scant_dashboard.study_page.page import StudyPage
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.widgets import markdown
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, point, views
 

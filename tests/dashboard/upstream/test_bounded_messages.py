@@ -13,8 +13,8 @@ from bokeh.protocol.message import Message
 from bokeh.protocol.receiver import Receiver
 from bokeh.server.views import ws
 
-from scant_dashboard.limits.messages import TEXT_LIMIT
 from scant_dashboard.upstream import bounded_messages, message_names
+from scant_dashboard.upstream.bounded_messages import TEXT_LIMIT
 
 
 def received(receiver: Receiver, text: str) -> Message[Any]:

@@ -50,9 +50,7 @@ def test_insides_of_libraries_are_touched_in_upstream_only(path: Path) -> None:
 @pytest.mark.parametrize("path", PATCHES, ids=lambda path: path.name)
 def test_a_patch_is_served_before_the_scripts_that_lean_on_it(path: Path) -> None:
     assert private(path), "a script without private names is no patch"
-    page = (ROOT / "dashboard" / "scant_dashboard" / "frame" / "template.py").read_text(
-        encoding="utf-8"
-    )
+    page = (ROOT / "dashboard" / "scant_dashboard" / "template.py").read_text(encoding="utf-8")
     assert 0 < page.find(f"./assets/upstream/{path.name}") < page.find("./assets/page.js")
 
 

@@ -12,13 +12,13 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.events import SelectionGeometry
 
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.question_view import QuestionView
+from scant_dashboard.page_parts.widgets import controls_row
 from scant_dashboard.pages.aggregation.field import Field
 from scant_dashboard.plots.density import DensityPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.question_view import QuestionView
-from scant_dashboard.study_page.widgets import controls_row
+from scant_dashboard.template import text
 
 HELP = (
     "<p>Draw a box on the posterior mean, or type its bounds, to see the posterior of its "

@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from scant.studies.aggregation.settings import EXACT
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.plots.score_curve import ScoreCurve
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.on_demand import SliderCurve
 
 WHOLE = "computing the whole curve from exact posteriors"
 REPEATS = 3  # trainings for each stop of the slider, each with other fine values

@@ -13,12 +13,12 @@ import panel_material_ui as pmui
 from scant.events import Report, Snapshot
 from scant.studies.aggregation import mean_rate
 from scant.studies.aggregation.map_shapes import Layer, layers, outlines
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.choropleth import ChoroplethPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import controls_row, stacked
+from scant_dashboard.template import text
 
 TITLE = "Maps"
 HELP = "Select a polygon in any map, or by its name, to read its figures."

@@ -8,6 +8,16 @@ import numpy as np
 
 from scant.events import Report
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
+from scant_dashboard.page_parts.lazy_view import LazyView
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.variants import Alternatives, Variant
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.aggregation.box import BoxAsked
 from scant_dashboard.pages.aggregation.curve import Scarcity
 from scant_dashboard.pages.aggregation.field import Field
@@ -19,16 +29,6 @@ from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.hinton import HintonPlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.hidden_until_revealed import (
-    HiddenUntilRevealed,
-    ask_coverage,
-    without_coverage,
-)
-from scant_dashboard.study_page.lazy_view import LazyView
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.variants import Alternatives, Variant
-from scant_dashboard.study_page.views import PageViews
 
 STORY, EQUATIONS = read_prose(__package__)
 TOGETHER = "How the tasks go together"

@@ -10,13 +10,13 @@ import numpy as np
 import panel_material_ui as pmui
 
 from scant.studies.aggregation.map_shapes import Layer, layers, outlines
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.question_view import QuestionView
+from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.plots.polygon_drawing import PolygonDrawing
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.question_view import QuestionView
-from scant_dashboard.study_page.widgets import controls_row, stacked
+from scant_dashboard.template import text
 
 HELP = (
     "<p>Draw a polygon on the map: click its corners, and double-click the last (or press Enter). "

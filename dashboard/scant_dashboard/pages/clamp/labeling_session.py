@@ -17,12 +17,12 @@ from scant.store.label_agreement import NAMELESS, clean_name
 from scant.store.records import ADJUDICATOR, Label
 from scant_dashboard.controls.labeling_widget import LabelingWidget
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.pages.clamp.patch_sender import AT_ONCE, PatchSender
 from scant_dashboard.pages.clamp.progress import Answer, progress_of
 from scant_dashboard.pages.clamp.session_labels import SessionLabels, classes_of
 from scant_dashboard.pages.clamp.session_lists import LISTED, lists
 from scant_dashboard.pages.clamp.session_queue import MODEL, MOST, next_patches
-from scant_dashboard.study_page.context import PageContext
 
 AHEAD = 8  # patches that the browser holds before they are wanted
 LOOK = 3000  # milliseconds between looks at what other windows have put into the store

@@ -11,15 +11,15 @@ import panel_material_ui as pmui
 
 from scant.events import Report, Snapshot
 from scant.store.records import Label
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.clamp.labeling_session import LabelingSession
 from scant_dashboard.pages.clamp.progress import Answer
 from scant_dashboard.pages.clamp.session_labels import expert_of
 from scant_dashboard.pages.clamp.session_queue import KINDS, MODEL
 from scant_dashboard.plots.base import View
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 INVITE = (
     "<p>A simulated expert answers in this run. Take its place to start your own session on the "

@@ -12,11 +12,11 @@ import panel_material_ui as pmui
 from scant.errors import NotAllowed
 from scant.tables.annotations.formats import FORMATS, read
 from scant_dashboard.controls.file_dropper import BoundedDropper
-from scant_dashboard.frame.template import text
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.pages.clamp.labels_out import PoolFiles
 from scant_dashboard.pages.clamp.prelabels import Prelabels, prelabels
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.template import text
 
 NOTES = 5  # of a file that are shown
 

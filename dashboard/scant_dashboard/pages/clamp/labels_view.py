@@ -15,16 +15,16 @@ from scant.html_table import html_table
 from scant.store.records import ADJUDICATOR
 from scant.tables.annotations.formats import FORMATS, format_named
 from scant_dashboard.controls.download import download
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.clamp.labeling_view import LabelingView
 from scant_dashboard.pages.clamp.labels_in import LabelsIn
 from scant_dashboard.pages.clamp.labels_out import PoolFiles, history_csv, labels_file, pool_csv
 from scant_dashboard.pages.clamp.session_labels import SessionLabels
 from scant_dashboard.pages.clamp.session_lists import agreement
 from scant_dashboard.plots.base import View
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 CLOSED = "There is no labeling session on show; open a run first."
 

@@ -9,6 +9,11 @@ from scant.events import Report
 from scant.store.records import Label
 from scant.studies.clamp.entry import ClampSettings
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.lazy_view import LazyView
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.variants import Alternatives, Variant
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
 from scant_dashboard.pages.clamp.labeling_view import LabelingView
 from scant_dashboard.pages.clamp.labels_view import Labels
@@ -22,11 +27,6 @@ from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.relevance import BasisPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.lazy_view import LazyView
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.variants import Alternatives, Variant
-from scant_dashboard.study_page.views import PageViews
 
 STORY, EQUATIONS = read_prose(__package__)
 COMPARED = "All methods on the same budget"

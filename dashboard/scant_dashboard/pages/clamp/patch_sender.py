@@ -8,8 +8,8 @@ from typing import Any
 
 from scant_dashboard.controls.labeling_widget import LabelingWidget, card
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.pages.clamp.progress import Answer
-from scant_dashboard.study_page.context import PageContext
 
 HELD = 150  # patches that the browser surely keeps
 AT_ONCE = 12  # patches of one question to the model

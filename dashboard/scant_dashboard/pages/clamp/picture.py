@@ -11,12 +11,12 @@ import panel_material_ui as pmui
 from jaxtyping import Float, Int
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.hidden_until_revealed import KEPT_BACK
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.clamp.session_labels import by_a_person, positive_class
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.boxes import BoxesPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.hidden_until_revealed import KEPT_BACK
-from scant_dashboard.study_page.widgets import stacked
 
 CHOOSE = "Choose a picture."
 ASKED = "Where in this picture is the model most certain of {}? Touch the place."

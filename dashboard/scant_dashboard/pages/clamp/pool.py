@@ -11,12 +11,12 @@ import panel_material_ui as pmui
 from scant.events import Report, Snapshot
 from scant.store.records import Label
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
 from scant_dashboard.pages.clamp.progress import FOLDS
 from scant_dashboard.pages.clamp.session_labels import classes_of, positive_class
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.pool import PoolPlot
-from scant_dashboard.study_page.widgets import stacked
 
 SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}
 YOURS = "your labels"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.images import PhotographsPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import column
 
 MOST = 8
 MAY_BE_ASKED = 0  # a role

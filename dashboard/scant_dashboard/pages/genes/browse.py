@@ -11,12 +11,12 @@ import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.genes.grid import FIELDS, draw, lay, replicas_of
 from scant_dashboard.plots.replicas import ReplicaGrid
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 TOGETHER = 3  # outputs of a figure, and of a question
 FIGURES = 5  # drawn at most; one that is far is moved to where it is needed

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import panel_material_ui as pmui
 
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.question_view import QuestionView
+from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.genes.grid import Grid, replicas_of
 from scant_dashboard.plots.replicas import ReplicaGrid
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.question_view import QuestionView
-from scant_dashboard.study_page.widgets import controls_row, stacked
+from scant_dashboard.template import text
 
 HELP = (
     "<p>Click a cell, or choose an output and one of its replicas. A second model trains briefly "

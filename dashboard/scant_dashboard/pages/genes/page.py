@@ -8,6 +8,17 @@ from typing import Any
 
 from scant.studies.genes.settings import MODELS
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
+from scant_dashboard.page_parts.lazy_view import LazyView
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.select_rows import HEIGHT, TITLE, SelectRows
+from scant_dashboard.page_parts.variants import Alternatives, Variant
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.genes import selection
 from scant_dashboard.pages.genes.browse import Browse
 from scant_dashboard.pages.genes.compare import Compare
@@ -22,17 +33,6 @@ from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
 from scant_dashboard.plots.variance_components import LevelsPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.hidden_until_revealed import (
-    HiddenUntilRevealed,
-    ask_coverage,
-    without_coverage,
-)
-from scant_dashboard.study_page.lazy_view import LazyView
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
-from scant_dashboard.study_page.variants import Alternatives, Variant
-from scant_dashboard.study_page.views import PageViews
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, observed and missing"

@@ -12,14 +12,14 @@ from jaxtyping import Float, Int
 
 from scant.events import Report, Snapshot
 from scant.studies.mitosis.entry import STRIP
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.mitosis.spaces import HALVES
 from scant_dashboard.plots.base import BESIDE, PlotView
 from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.matrix import MatrixPlot
 from scant_dashboard.plots.theme import GROUPS
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 HEADS = ("shared", "private", "sum")
 NO_IMAGES = "This run trains on columns of numbers, not on images."

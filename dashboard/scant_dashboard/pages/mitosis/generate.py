@@ -13,14 +13,14 @@ import panel_material_ui as pmui
 from PIL import Image
 
 from scant_dashboard.controls.download import download
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.mitosis.cells import ink
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.table import comparison
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import controls_row, stacked
+from scant_dashboard.template import text
 
 MOST, BEGIN, PAIRS = 64, 16, 8
 ASIDE = (

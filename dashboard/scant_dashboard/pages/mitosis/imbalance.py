@@ -11,15 +11,15 @@ import panel_material_ui as pmui
 from jaxtyping import Float
 
 from scant.studies.mitosis.entry import RATIOS
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.pages.mitosis.spaces import HALVES
 from scant_dashboard.plots.base import BESIDE
 from scant_dashboard.plots.score_curve import ScoreCurve, abridged
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.plots.theme import models
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.on_demand import SliderCurve
+from scant_dashboard.template import text
 
 ASIDE = (
     "<p class='quiet'>At each slider position, all methods train briefly with this number of other"

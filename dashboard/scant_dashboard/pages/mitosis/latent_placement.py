@@ -12,8 +12,9 @@ import panel_material_ui as pmui
 
 from scant.errors import BadInput
 from scant.tables.images.archives import read_image
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.mitosis.cells import colors, ink, short
 from scant_dashboard.pages.mitosis.spaces import HALVES, at
 from scant_dashboard.plots.base import BESIDE, NOTHING
@@ -21,8 +22,7 @@ from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.latent import ClassesPlot
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.plots.theme import GRAY
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import controls_row, stacked
+from scant_dashboard.template import text
 
 HELP = (
     "Choose a held-out cell, or upload an image (PNG or JPEG, a cell on light ground); it is "

@@ -8,16 +8,16 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.mitosis.cells import ink
 from scant_dashboard.pages.mitosis.spaces import HALVES, at
 from scant_dashboard.plots.base import BESIDE, NOTHING
 from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.latent import ClassesPlot
 from scant_dashboard.plots.table import comparison
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import controls_row, stacked
+from scant_dashboard.template import text
 
 HELP = "Click or drag in the plane, or move the sliders, to see the expected image there."
 STEPS = 100  # of a slider

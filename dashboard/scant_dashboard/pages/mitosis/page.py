@@ -7,6 +7,11 @@ from typing import Any
 from scant.studies import auto
 from scant.studies.mitosis.settings import BOTH, GP, LATENT, MODELS, PIXELS
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.lazy_view import LazyView
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.variants import Alternatives, Variant
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.mitosis.cells import Covariances, Strips
 from scant_dashboard.pages.mitosis.generate import Generate
 from scant_dashboard.pages.mitosis.imbalance import Imbalance
@@ -20,11 +25,6 @@ from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.relevance import DimensionsPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.lazy_view import LazyView
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.variants import Alternatives, Variant
-from scant_dashboard.study_page.views import PageViews
 
 STORY, EQUATIONS = read_prose(__package__)
 PUBLISHED = (

@@ -12,9 +12,9 @@ from jaxtyping import Float
 
 from scant.events import Report, Snapshot
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import BESIDE, PlotView
 from scant_dashboard.plots.latent import ClassesPlot
-from scant_dashboard.study_page.widgets import stacked
 
 HALVES = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }"
 CONTROLS = """

@@ -7,8 +7,8 @@ from html import escape
 from panel.viewable import Viewable
 
 from scant.studies import STUDIES
-from scant_dashboard.frame.template import text
-from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.template import text
 
 TABS = {"mitosis": "A rare class", "multiview": "Many views"}
 

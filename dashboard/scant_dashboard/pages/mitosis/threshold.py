@@ -7,14 +7,14 @@ import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float
 
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.mitosis.spaces import HALVES
 from scant_dashboard.plots.base import BESIDE, PlotView
 from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant_dashboard.plots.table import comparison
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 NONE = "There are no held-out rows."
 ASIDE = (

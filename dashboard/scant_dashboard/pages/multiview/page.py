@@ -8,6 +8,12 @@ from typing import Any
 from scant.events import Snapshot
 from scant.studies.multiview.settings import LAYERED
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.lazy_view import LazyView
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.select_rows import HEIGHT, TITLE, SelectRows
+from scant_dashboard.page_parts.variants import Alternatives
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.mitosis.tabs import tabs
 from scant_dashboard.pages.multiview import selection
 from scant_dashboard.pages.multiview.patient import Patient
@@ -33,12 +39,6 @@ from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.score_distribution import SeparationPlot
 from scant_dashboard.plots.survival import SurvivalPlot
 from scant_dashboard.plots.view_contributions import InfluencePlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.lazy_view import LazyView
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
-from scant_dashboard.study_page.variants import Alternatives
-from scant_dashboard.study_page.views import PageViews
 
 STORY, EQUATIONS = read_prose(__package__)
 PROBABILITIES = "Probabilities by class"

@@ -9,10 +9,10 @@ import panel as pn
 import panel_material_ui as pmui
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.patient import PatientPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
 
 HELP = "Choose a held-out patient."
 CHOOSE = "none chosen"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scant.events import Report
+from scant_dashboard.page_parts.lazy_view import LazyView
 from scant_dashboard.plots.base import DataView, shown
 from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant_dashboard.plots.entropy import EntropyPlot
@@ -16,7 +17,6 @@ from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
-from scant_dashboard.study_page.lazy_view import LazyView
 
 BESIDE = "Beside other methods"
 RELIABLE = "Can its probabilities be trusted?"

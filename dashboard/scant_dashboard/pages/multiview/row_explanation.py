@@ -10,10 +10,10 @@ import numpy as np
 import panel_material_ui as pmui
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView, target_name
 from scant_dashboard.plots.hidden_units import HiddenPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
 
 
 def target_of(metadata: Mapping[str, Any]) -> str:

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.plots.score_curve import ScoreCurve, abridged
 from scant_dashboard.plots.theme import models
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.on_demand import SliderCurve
 
 DRAWS = 3  # for each stop of the slider, but one where all are learned from
 ASIDE = (

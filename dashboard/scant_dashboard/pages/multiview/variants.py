@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scant.studies.multiview.settings import LAYERED, MODELS
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.variants import Variant
+from scant_dashboard.page_parts.variants import Variant
 
 KNOWS = {
     "dfgp": "hidden neurons and a nonlinear output",

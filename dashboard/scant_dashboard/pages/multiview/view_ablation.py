@@ -8,12 +8,12 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.on_demand import OnDemandView
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.view_ablation import Tried, ViewsOnPlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.on_demand import OnDemandView
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 ASIDE = (
     "<p class='quiet'>The model is retrained on the selected views, beside a support vector "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import panel_material_ui as pmui
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.variants import Variant, VariantButtons
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import View
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.variants import Variant, VariantButtons
-from scant_dashboard.study_page.widgets import stacked
 
 NAMED = 4  # alphabets that a sentence lists
 ONLY = "There is only one alphabet, and it cannot be removed."

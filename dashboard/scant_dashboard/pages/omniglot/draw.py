@@ -10,14 +10,14 @@ import panel as pn
 import panel_material_ui as pmui
 
 from scant_dashboard.controls.drawing_canvas import DrawingCanvas
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.omniglot.matrices import names_of, short
 from scant_dashboard.plots.base import BESIDE, NOTHING
 from scant_dashboard.plots.images import GalleryPlot, ResponsePlot
 from scant_dashboard.plots.theme import GRAY, GREEN
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 EMPTY = "nothing: empty paper"
 MOST = 6  # outputs whose answers are shown unless the visitor chooses others

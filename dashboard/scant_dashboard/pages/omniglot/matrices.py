@@ -10,9 +10,9 @@ import panel_material_ui as pmui
 
 from scant.events import Report, Snapshot
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
-from scant_dashboard.study_page.widgets import stacked
 
 WHOLE = 460  # pixels of a single matrix at most
 

@@ -11,6 +11,11 @@ from scant.events import Report
 from scant.studies import auto
 from scant.studies.omniglot.settings import COVARIANCES, MODELS, PIXELS
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.lazy_view import LazyView
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.variants import Alternatives, Variant
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.omniglot.alphabets import Alphabets
 from scant_dashboard.pages.omniglot.draw import Draw
 from scant_dashboard.pages.omniglot.gallery import Examples, Patches
@@ -25,11 +30,6 @@ from scant_dashboard.plots.hinton import HintonPlot
 from scant_dashboard.plots.recall import RecallPlot, counted
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import MetricsTable
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.lazy_view import LazyView
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.variants import Alternatives, Variant
-from scant_dashboard.study_page.views import PageViews
 
 STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"

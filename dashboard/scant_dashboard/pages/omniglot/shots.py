@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.pages.omniglot.rows import SHOT_ROWS, held_out
 from scant_dashboard.plots.score_curve import ScoreCurve
 from scant_dashboard.plots.theme import models
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.on_demand import SliderCurve
 
 ASIDE = (
     "<p class='quiet'>At each slider position the model is retrained on this number of examples of"

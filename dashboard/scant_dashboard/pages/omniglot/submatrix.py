@@ -7,13 +7,13 @@ import panel_material_ui as pmui
 
 from scant.studies.auto import used
 from scant.studies.omniglot.settings import BLOCK
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.omniglot.matrices import names_of, outputs_of
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 ASIDE = (
     f"<p class='quiet'>Up to {BLOCK} classes are shown one by one; beyond them a square stands for "

@@ -9,15 +9,15 @@ import panel as pn
 import panel_material_ui as pmui
 
 from scant.tables.levels import measured
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.question_view import QuestionView
+from scant_dashboard.page_parts.widgets import controls_row
 from scant_dashboard.plots.base import BESIDE, target_name
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import comparison
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.question_view import QuestionView
-from scant_dashboard.study_page.widgets import controls_row
+from scant_dashboard.template import text
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
 SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all

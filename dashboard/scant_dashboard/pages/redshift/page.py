@@ -9,6 +9,17 @@ import numpy as np
 
 from scant.events import Report, Snapshot
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
+from scant_dashboard.page_parts.lazy_view import LazyView
+from scant_dashboard.page_parts.prose import read_prose
+from scant_dashboard.page_parts.select_rows import HEIGHT, TITLE, SelectRows
+from scant_dashboard.page_parts.variants import Alternatives, Variant
+from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.redshift import selection
 from scant_dashboard.pages.redshift.bands import BandsOff
 from scant_dashboard.pages.redshift.missing import MissingPlot
@@ -25,17 +36,6 @@ from scant_dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.hidden_until_revealed import (
-    HiddenUntilRevealed,
-    ask_coverage,
-    without_coverage,
-)
-from scant_dashboard.study_page.lazy_view import LazyView
-from scant_dashboard.study_page.prose import read_prose
-from scant_dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
-from scant_dashboard.study_page.variants import Alternatives, Variant
-from scant_dashboard.study_page.views import PageViews
 
 STORY, EQUATIONS = read_prose(__package__)
 

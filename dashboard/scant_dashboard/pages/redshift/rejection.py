@@ -8,9 +8,9 @@ import panel as pn
 import panel_material_ui as pmui
 
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.rejection_curve import KeptPlot
-from scant_dashboard.study_page.context import PageContext
 
 KEPT = "Keep only what it is sure of"
 

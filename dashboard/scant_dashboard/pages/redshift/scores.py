@@ -14,9 +14,9 @@ from jaxtyping import Float
 
 from scant.events import Metric, Report
 from scant.html_table import html_table
-from scant_dashboard.frame.template import text
 from scant_dashboard.plots.base import NOTHING, TARGETS, DataView, View, target_name
 from scant_dashboard.plots.table import figure, meanings, symbol
+from scant_dashboard.template import text
 
 TITLE = "Scores by bin and by missing bands"
 DENSITIES = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")

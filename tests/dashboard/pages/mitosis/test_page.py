@@ -16,7 +16,6 @@ from PIL import Image
 from scant.errors import BadInput
 from scant.events import Report, Snapshot
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
-from scant_dashboard.frame.template import header
 from scant_dashboard.pages.mitosis.cells import NO_IMAGES, Covariances, Strips
 from scant_dashboard.pages.mitosis.imbalance import Imbalance
 from scant_dashboard.pages.mitosis.latent_placement import Place
@@ -26,6 +25,7 @@ from scant_dashboard.pages.mitosis.spaces import Private, Space
 from scant_dashboard.pages.mitosis.tabs import TABS, tabs
 from scant_dashboard.pages.mitosis.threshold import NONE, Threshold
 from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.template import header
 from tests.dashboard.fakes import Asker
 
 METADATA: dict[str, Any] = {

@@ -17,19 +17,19 @@ from scant.events import Metric, Report
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.controls import health_banner
-from scant_dashboard.controls.guess_first import GuessFirst
 from scant_dashboard.controls.health_banner import NO_WORKER, HealthBanner
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.pages.clamp.queue import puzzle
-from scant_dashboard.pages.redshift import page as redshift
-from scant_dashboard.server.site import Site
-from scant_dashboard.study_page.hidden_until_revealed import (
+from scant_dashboard.frame.site import Site
+from scant_dashboard.page_parts.guess_first import GuessFirst
+from scant_dashboard.page_parts.hidden_until_revealed import (
     KEPT_BACK,
     HiddenUntilRevealed,
     ask_coverage,
     without_coverage,
 )
-from scant_dashboard.study_page.lesson import LONGEST, SECTIONS, Lesson, on, read
+from scant_dashboard.page_parts.lesson import LONGEST, SECTIONS, Lesson, on, read
+from scant_dashboard.pages.clamp.queue import puzzle
+from scant_dashboard.pages.redshift import page as redshift
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, Says, views
 

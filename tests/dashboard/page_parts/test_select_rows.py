@@ -13,11 +13,11 @@ import pytest
 
 from scant.events import Metric
 from scant.store import Store
+from scant_dashboard.page_parts.select_rows import SelectRows
 from scant_dashboard.pages.genes import selection as genes
 from scant_dashboard.pages.multiview import selection as multiview
 from scant_dashboard.pages.redshift import selection as redshift
 from scant_dashboard.plots.table import figure
-from scant_dashboard.study_page.select_rows import SelectRows
 from tests.paths import ROOT
 
 PAGES = {"redshift": redshift, "multiview": multiview, "genes": genes}
@@ -71,7 +71,7 @@ def test_pages_are_built_without_holoviews() -> None:
         "from importlib import import_module\n"
         "from types import SimpleNamespace\n"
         "import scant_dashboard.app\n"
-        "from scant_dashboard.controls.guess_first import GuessFirst\n"
+        "from scant_dashboard.page_parts.guess_first import GuessFirst\n"
         "from scant.studies import entry\n"
         "for name in ('redshift', 'multiview', 'genes'):\n"
         "    page = SimpleNamespace(entry=entry(name), guess_first=GuessFirst, present=False,\n"

@@ -11,20 +11,20 @@ from bokeh.document import Document
 
 from scant.errors import BadInput
 from scant.studies import Entry
-from scant_dashboard.controls.guess_first import GuessFirst
 from scant_dashboard.frame.session import SessionContext
-from scant_dashboard.frame.template import text
+from scant_dashboard.page_parts.guess_first import GuessFirst
+from scant_dashboard.page_parts.lesson import Lesson
 from scant_dashboard.plots.votes import VotesPlot
 from scant_dashboard.room.address import NOT_REACHED, phone_address, qr_code
 from scant_dashboard.room.card import RoomCard
 from scant_dashboard.room.room import Room, Rooms
-from scant_dashboard.study_page.lesson import Lesson
+from scant_dashboard.template import text
 
 TOGETHER = 150  # ms in which news from phones come to the screen as one
 LISTED = ["first", "question", "turn", "revealed", "answer", "seen"]  # what a room is told of
 
 
-class Lecture(Protocol):
+class RoomPage(Protocol):
     """What a room needs of the page."""
 
     entry: Entry
@@ -53,7 +53,7 @@ class Lecture(Protocol):
         """Call these on the session's document."""
 
 
-class Desk:
+class RoomController:
     """Opens a room from present mode, and keeps it up to date; or follows the room of a link.
 
     Attributes:
@@ -62,7 +62,7 @@ class Desk:
         card: What stands in the run bar; None where nobody presents or follows.
     """
 
-    def __init__(self, page: Lecture) -> None:
+    def __init__(self, page: RoomPage) -> None:
         self._page = page
         self.questions: list[GuessFirst] = []
         self.room: Room | None = None

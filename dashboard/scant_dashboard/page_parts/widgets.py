@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 from bokeh.document import Document
 from panel.viewable import Viewable
 
-from scant_dashboard.frame.template import style, text
+from scant_dashboard.template import style, text
 
 # Panel bounds every column by its parent's height, which makes tall ones overlap in a grid.
 # Its scroll button, which no page of ours uses, would take a gap of its own.

@@ -16,9 +16,9 @@ import param
 from jaxtyping import UInt8
 from panel.custom import JSComponent
 
-from scant_dashboard.frame.template import component, style
+from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.room.question import Question, Vote, jpeg
-from scant_dashboard.study_page.widgets import column
+from scant_dashboard.template import component, style
 
 
 class GuessFirst(JSComponent):

@@ -70,7 +70,7 @@ def component(name: str) -> str:
 @cache
 def assets() -> Path:
     """The folder of styles, fonts and icons: in the installed package, else the checkout's."""
-    here = Path(__file__).parents[1]
+    here = Path(__file__).parent
     for folder in (here / "assets", here.parents[1] / "assets"):
         if (folder / "page.css").is_file():
             return folder

@@ -16,8 +16,8 @@ from typing import Any
 
 from scant.runs.access import presenter_named
 from scant.studies.aliases import HEADINGS
-from scant_dashboard.study_page.published_table import TITLE
-from scant_dashboard.study_page.widgets import slug
+from scant_dashboard.page_parts.published_table import TITLE
+from scant_dashboard.page_parts.widgets import slug
 
 PARAMETERS = {"preset", "hide", "text", "step", "guess", "presenter"}  # of the query
 SECTIONS = {

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import betaincinv
 
 from scant.events import Report
-from scant_dashboard.controls.guess_first import GuessFirst
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.guess_first import GuessFirst
+from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import View
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import column
 
 Metadata = Mapping[str, Any]
 LEVEL = 0.95  # of the interval that is asked about

@@ -11,7 +11,7 @@ import pytest
 
 from scant.reproduce.tables import STAND_IN, read
 from scant.studies import STUDIES
-from scant_dashboard.study_page import published_table
+from scant_dashboard.page_parts import published_table
 
 
 @pytest.mark.parametrize("study", STUDIES)

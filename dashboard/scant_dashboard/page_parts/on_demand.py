@@ -11,11 +11,11 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import NOTHING, PlotView
-from scant_dashboard.study_page.context import PageContext
-from scant_dashboard.study_page.widgets import stacked
+from scant_dashboard.template import text
 
 HELP = (
     "Move the slider to add the first point of the curve. On the demonstration a point takes "

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import param
 from panel.custom import JSComponent
 
-from scant_dashboard.frame.template import style
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.template import style
 
 
 class Variant(NamedTuple):

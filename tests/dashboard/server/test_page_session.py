@@ -25,9 +25,9 @@ from tornado.httpclient import HTTPRequest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
-from scant_dashboard.auth.page_session import FAULTS, SOCKETS, signing_key, visitor
 from scant_dashboard.auth.sessions import Login
 from scant_dashboard.auth.visitor_cookie import COOKIE, sign
+from scant_dashboard.server.page_session import FAULTS, SOCKETS, signing_key, visitor
 from tests.dashboard.standing import KEY, Reply, Standing, ask, join, message, standing
 
 

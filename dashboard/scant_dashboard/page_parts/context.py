@@ -15,12 +15,12 @@ import pandas as pd
 
 from scant.studies import Entry
 from scant.studies.base import Counts
-from scant_dashboard.controls.guess_first import GuessFirst
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.live.hub import Hub
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.study_page.lesson import Lesson
-from scant_dashboard.study_page.views import PageViews
+from scant_dashboard.page_parts.guess_first import GuessFirst
+from scant_dashboard.page_parts.lesson import Lesson
+from scant_dashboard.page_parts.views import PageViews
 
 
 class PageContext(Protocol):

@@ -14,13 +14,13 @@ from panel.io.state import set_curdoc
 
 from scant.store import Store
 from scant.studies import entry
-from scant_dashboard.controls.guess_first import GuessFirst
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.frame.site import Site
+from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.pages.omniglot.shots import Shots
 from scant_dashboard.plots.votes import VotesPlot
 from scant_dashboard.room import address
 from scant_dashboard.room.question import Question, jpeg
-from scant_dashboard.server.site import Site
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import Asker, FakeService, views
 

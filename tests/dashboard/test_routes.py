@@ -12,9 +12,9 @@ from tornado.web import RequestHandler
 from scant.errors import BadInput
 from scant.studies import STUDIES, entry
 from scant.tables.read import inspect_table
+from scant_dashboard import routes
 from scant_dashboard.auth.accounts import hash_password, write_users
 from scant_dashboard.room.handlers import CODE
-from scant_dashboard.server import routes
 from scant_dashboard.server.headers import Policy
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
@@ -109,7 +109,7 @@ def test_pages_find_their_files(served: Standing) -> None:
 
 
 def _a_font() -> str:
-    from scant_dashboard.frame.template import assets
+    from scant_dashboard.template import assets
 
     return sorted(path.name for path in (assets() / "fonts").glob("*.woff2"))[0]
 

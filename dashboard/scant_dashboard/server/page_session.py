@@ -30,11 +30,11 @@ from panel.io.server import DocHandler, server_html_page_for_session
 from panel.io.state import set_curdoc
 from tornado.web import HTTPError, RequestHandler, authenticated
 
-from scant_dashboard.auth.page_protocol import PageProtocol, closing
 from scant_dashboard.auth.same_origin import from_own_page
 from scant_dashboard.auth.sessions import login_of
 from scant_dashboard.auth.visitor_cookie import COOKIE, verify
 from scant_dashboard.server import headers
+from scant_dashboard.server.page_protocol import PageProtocol, closing
 from scant_dashboard.upstream.socket_steps import SocketSteps
 
 log = logging.getLogger(__name__)

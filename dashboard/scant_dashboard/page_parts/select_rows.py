@@ -13,12 +13,12 @@ import pandas as pd
 import panel as pn
 
 from scant.events import Metric
-from scant_dashboard.frame.template import text
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.plots.base import BESIDE, View
 from scant_dashboard.plots.table import comparison, figure, meanings
 from scant_dashboard.plots.theme import BLUE, GRAY, dress, models
-from scant_dashboard.study_page.context import PageContext
+from scant_dashboard.template import text
 
 TITLE = "Select rows"
 HEIGHT = 620  # pixels that the section takes, about

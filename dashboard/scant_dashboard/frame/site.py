@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from scant.errors import BadInput
 from scant_dashboard.auth.sessions import LoginSessions
-from scant_dashboard.followers.followers import Followers
 from scant_dashboard.limits.carried import CarriedFiles
 from scant_dashboard.limits.page_handler import PageLimits
 from scant_dashboard.limits.uploads import UploadBudget
 from scant_dashboard.live.hub import Hub
 from scant_dashboard.room.room import Rooms
+from scant_dashboard.server.apart import Replays
 from scant_dashboard.server.fetches import Fetches
-from scant_dashboard.static_page.apart import Replays
-from scant_dashboard.static_page.published import Published
 
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
 
 log = logging.getLogger(__name__)
+
+
+class Background(Protocol):
+    """Work that begins and ends with the server."""
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 @dataclass
@@ -41,9 +50,9 @@ class Site:
         carried: Files on their way from one page to another.
         rooms: Lessons whose presenters ask the room.
         fault: Why the run service did not come up; `""` while all is well.
-        published: Static pages; None where there are only live ones.
-        followers: Pages of followed runs; None where there are only live ones.
         logins: Who is logged in; None where the server does not ask for a login.
+        background: What is started and closed with the server: the makers of pages without
+            sessions.
     """
 
     service: Any
@@ -58,8 +67,7 @@ class Site:
     rooms: Rooms = field(default_factory=Rooms)
     fault: str = ""
     logins: LoginSessions | None = None
-    published: Published | None = None
-    followers: Followers | None = None
+    background: Sequence[Background] = ()
 
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
@@ -74,9 +82,8 @@ class Site:
         """
         self.hub.start()
         self.rooms.start()
-        for pages in (self.published, self.followers):
-            if pages is not None:
-                pages.start()
+        for work in self.background:
+            work.start()
         try:
             await self.service.start()
         except BadInput:
@@ -89,9 +96,8 @@ class Site:
         """Let running runs write their checkpoints, then let go of everything."""
         self.hub.close()
         self.rooms.stop()
-        for pages in (self.published, self.followers):
-            if pages is not None:
-                pages.close()
+        for work in self.background:
+            work.close()
         if self.logins is not None:
             self.logins.close()
         try:

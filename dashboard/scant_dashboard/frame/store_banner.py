@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 from bokeh.document import Document
 
-from scant_dashboard.server.site import Site
+from scant_dashboard.frame.site import Site
 
 EVERY = 2000  # milliseconds between looks
 MEANWHILE = (

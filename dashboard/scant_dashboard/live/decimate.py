@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
+LIMIT = 2000  # points of a curve thinned to its extremes, which is done at twice as many
+
 
 def keep(values: Float[np.ndarray, "n"], limit: int) -> Int[np.ndarray, "k"]:
     """Which points to draw: the least and the greatest of each of limit / 2 buckets, and both ends.
@@ -29,3 +31,20 @@ def keep(values: Float[np.ndarray, "n"], limit: int) -> Int[np.ndarray, "k"]:
     last = np.append(first[1:], len(ordered)) - 1 if len(first) else first
     extremes = places[order[np.concatenate([first, last])]]
     return np.unique(np.concatenate([extremes, np.flatnonzero(~finite), [0, n - 1]]))
+
+
+def rows(
+    step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray, first: int
+) -> dict[str, np.ndarray]:
+    """The points from `first` on, thinned, with a gap before each new restart."""
+    chosen = np.union1d(keep(elbo[first:], LIMIT // 2), keep(score[first:], LIMIT // 2)) + first
+    gap = np.flatnonzero(np.diff(restart[chosen], prepend=restart[max(first - 1, 0)]))
+    return {
+        "step": np.insert(step[chosen].astype(np.float32), gap, np.nan),
+        "elbo": np.insert(_finite(elbo[chosen]), gap, np.nan),
+        "score": np.insert(_finite(score[chosen]), gap, np.nan),
+    }
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, np.nan).astype(np.float32)

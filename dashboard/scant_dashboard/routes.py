@@ -25,17 +25,17 @@ from scant.package_data import package_file
 from scant.studies import STUDIES
 from scant.studies.aliases import STUDIES as FORMER
 from scant.studies.aliases import current_run
-from scant_dashboard.auth.page_session import PageHandler, PageSocket
 from scant_dashboard.auth.same_origin import names_this_machine
+from scant_dashboard.followers.followers import Followers
 from scant_dashboard.followers.handler import Stream
-from scant_dashboard.frame.template import assets
+from scant_dashboard.frame.site import Site
 from scant_dashboard.room.handlers import room_rules
 from scant_dashboard.server.answers import Answer, Missing, answering, plain_page
 from scant_dashboard.server.headers import Policy
+from scant_dashboard.server.page_session import PageHandler, PageSocket
 from scant_dashboard.server.prefix import GALLERY
-from scant_dashboard.server.ready import Ready
-from scant_dashboard.server.site import Site
 from scant_dashboard.static_page.start import Start
+from scant_dashboard.template import assets
 from scant_dashboard.upstream.server_parts import application
 
 # The kinds of files that pages load.
@@ -64,6 +64,33 @@ class Health(RequestHandler):
         self.set_status(200 if up else 503)
         self.set_header("Cache-Control", "no-store")
         self.write({"healthy": up})
+
+
+class Ready(RequestHandler):
+    """Answers 200 while server, workers and database are up, else 503; costs no session."""
+
+    def initialize(self, site: Site) -> None:
+        """Take what to ask."""
+        self.site = site
+
+    def get(self) -> None:
+        """Say it in JSON, for monitors and load balancers, with the reasons."""
+        why = unready(self.site)
+        self.set_status(503 if why else 200)
+        self.set_header("Cache-Control", "no-store")
+        self.write({"ready": not why, "reasons": why})
+
+
+def unready(site: Site) -> list[str]:
+    """Why the server is not ready, in sentences without paths or addresses; [] if it is."""
+    reasons = []
+    if site.fault:
+        reasons.append("The run service did not start; the server's log says why.")
+    elif not site.service.healthy():
+        reasons.append("No worker is up.")
+    if storing := site.service.storing():
+        reasons.append(storing)
+    return reasons
 
 
 class Template(RequestHandler):
@@ -161,6 +188,7 @@ def put_up(
     site: Site,
     policy: Policy,
     hosts: Collection[str] | None,
+    followers: Followers | None,
 ) -> None:
     """Give a built server these addresses and no others.
 
@@ -170,6 +198,7 @@ def put_up(
         policy: What pages may load.
         hosts: Where only this machine reaches the server, its further names ("host" or
             "host:port"); None where it answers under any.
+        followers: The pages of followed runs; None where there are only live ones.
     """
     app: Any = application(server)
     present = {rule.matcher.regex.pattern.rstrip("$"): rule for rule in app.wildcard_router.rules}
@@ -179,7 +208,7 @@ def put_up(
         (GALLERY, ToGallery, {}),
         ("/healthz", Health, {"site": site}),
         ("/readyz", Ready, {"site": site}),
-        ("/follow", Stream, {"site": site}),
+        ("/follow", Stream, {"site": site, "followers": followers}),
         ("/favicon.ico", IcoHandler, {"app": app}),
         (r"/templates/([a-z]+)\.csv", Template, {}),
         *room_rules(site.rooms, policy),

@@ -17,9 +17,8 @@ from bokeh.protocol.exceptions import MessageError, ProtocolError, ValidationErr
 from bokeh.protocol.message import Message
 from bokeh.server.views import ws
 
-from scant_dashboard.limits import messages
-from scant_dashboard.limits.messages import BoundedReceiver, inflate
 from scant_dashboard.upstream import bounded_messages
+from scant_dashboard.upstream.bounded_messages import BoundedReceiver, inflate
 
 REFUSED = (MessageError, ProtocolError, ValidationError)  # on which Bokeh closes the connection
 
@@ -63,12 +62,12 @@ def array(data: Any, **changed: Any) -> dict[str, Any]:
 
 def test_a_bomb_is_refused_without_the_memory_it_asks_for() -> None:
     bomb = base64.b64encode(gzip.compress(bytes(100_000_000))).decode()
-    assert len(bomb) < messages.TEXT_LIMIT
+    assert len(bomb) < bounded_messages.TEXT_LIMIT
     tracemalloc.start()
     try:
         with pytest.raises(ProtocolError, match="decompress to more than"):
-            inflate(bomb, messages.INFLATED_LIMIT)
-        assert tracemalloc.get_traced_memory()[1] < 4 * messages.INFLATED_LIMIT
+            inflate(bomb, bounded_messages.INFLATED_LIMIT)
+        assert tracemalloc.get_traced_memory()[1] < 4 * bounded_messages.INFLATED_LIMIT
     finally:
         tracemalloc.stop()
     with pytest.raises(ProtocolError, match="decompress to more than"):
@@ -76,7 +75,7 @@ def test_a_bomb_is_refused_without_the_memory_it_asks_for() -> None:
 
 
 def test_many_small_bombs_are_one() -> None:
-    fits = zipped(bytes(messages.INFLATED_LIMIT // 3))
+    fits = zipped(bytes(bounded_messages.INFLATED_LIMIT // 3))
     assert send(events([fits, fits, fits])) is not None
     with pytest.raises(ProtocolError, match="decompress to more than"):
         send(events([fits, fits, fits, fits]))
@@ -89,8 +88,8 @@ def test_many_small_bombs_are_one() -> None:
         ("[" * 200 + "]" * 200, "nests more than"),
         (events(array([], dtype="U100000000")), "unknown type"),
         (events(array([], dtype=["V"])), "unknown type"),
-        (events(0, messages.EVENTS + 1), "changes"),
-        ({"x": " " * messages.TEXT_LIMIT}, "bytes of text"),
+        (events(0, bounded_messages.EVENTS + 1), "changes"),
+        ({"x": " " * bounded_messages.TEXT_LIMIT}, "bytes of text"),
         (events({"type": "bytes", "data": "no base64!"}), "damaged"),
         (events({"type": "bytes", "data": "bm8gZ3ppcA=="}), "damaged"),
         (events({"type": "bytes", "data": zipped(b"whole")["data"][:-8]}), "damaged"),
@@ -109,7 +108,7 @@ def test_a_number_of_buffers_that_cannot_be(count: Any) -> None:
 
 
 def test_buffers_count_together_and_each_is_used_once() -> None:
-    half = bytes(messages.MESSAGE_LIMIT // 2)
+    half = bytes(bounded_messages.MESSAGE_LIMIT // 2)
     with pytest.raises(ProtocolError, match="more than"):
         send({}, half, half, half)
     used = {"type": "bytes", "data": {"id": "b0"}}
@@ -143,7 +142,7 @@ def test_what_browsers_send_arrives_unchanged() -> None:
 def test_one_message_after_another_is_counted_anew() -> None:
     receiver = BoundedReceiver(Protocol())
     for _ in range(8):
-        assert send({}, bytes(messages.MESSAGE_LIMIT // 2), receiver=receiver) is not None
+        assert send({}, bytes(bounded_messages.MESSAGE_LIMIT // 2), receiver=receiver) is not None
 
 
 def test_a_flood_of_changes_is_read_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,16 +151,16 @@ def test_a_flood_of_changes_is_read_at_a_pace(monkeypatch: pytest.MonkeyPatch) -
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr(messages.asyncio, "sleep", sleep)
-    monkeypatch.setattr(messages.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(bounded_messages.asyncio, "sleep", sleep)
+    monkeypatch.setattr(bounded_messages.time, "monotonic", lambda: 100.0)
     receiver = BoundedReceiver(Protocol())
-    for _ in range(messages.BURST // messages.EVENTS):
-        send(events(0, messages.EVENTS), receiver=receiver)
-    send(events(0, messages.BURST % messages.EVENTS), receiver=receiver)
+    for _ in range(bounded_messages.BURST // bounded_messages.EVENTS):
+        send(events(0, bounded_messages.EVENTS), receiver=receiver)
+    send(events(0, bounded_messages.BURST % bounded_messages.EVENTS), receiver=receiver)
     assert pauses == []
     send(events(0, 100), receiver=receiver)
     send({}, receiver=receiver)
-    assert pauses == [100 / messages.PACE, 101 / messages.PACE]
+    assert pauses == [100 / bounded_messages.PACE, 101 / bounded_messages.PACE]
 
 
 def test_bokeh_uses_it() -> None:
