@@ -1,7 +1,8 @@
 """The static pages of a server: the gallery and one a study, kept on disk.
 
 A process of its own makes them at start. A page is made again when its recording, the package or
-the server's limits change, which its key tells. Until it is there, visitors get the live page.
+the server's limits change, which its key tells. Until it is there, visitors get the page that came
+with the package, and where that was made of other recordings or styles, the live page.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from scant_dashboard.static_page.page import ACCOUNT, CLASSES, END
 from scant_dashboard.template import assets, log_out
 
 FOLDER = "pages"
+SHIPPED = package_file("pages")  # written by scripts/ship_pages.py
 GALLERY = "gallery"
 PAGES = (GALLERY, *STUDIES)
 DATA = Path(str(package_file()))  # with the recordings
@@ -58,7 +60,13 @@ class Published:
         self._maker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Read the pages that there are, and have the others made."""
+        """Show the pages that came with the package, read those that there are of this server, and
+        have the others made."""
+        made_of = styles_key()
+        for page in PAGES:
+            shipped = SHIPPED.joinpath(f"{page}-{made_of}.html.gz")
+            if shipped.is_file():
+                self._pages[page] = gzip.decompress(shipped.read_bytes()).decode()
         self._maker = asyncio.get_running_loop().create_task(self._make())
 
     def close(self) -> None:
@@ -92,6 +100,8 @@ class Published:
         try:
             private_folder(self._folder)
             key = await asyncio.to_thread(code_key, self._hours)
+            for page in tuple(self._pages):
+                await self._pack(page)
             wanted = [page for page in PAGES if not await self._read(key, page)]
             if wanted:
                 await self._made(key, wanted)
@@ -100,12 +110,16 @@ class Published:
             log.exception("static pages could not be made; visitors get live ones")
 
     async def _read(self, key: str, study: str) -> bool:
-        """Take a page from disk and pack it for every look, before visitors wait for that."""
+        """Take a page from disk; whether it is there."""
         if not await asyncio.to_thread(self.read, key, study):
             return False
+        await self._pack(study)
+        return True
+
+    async def _pack(self, study: str) -> None:
+        """Compress a page for every look, before visitors wait for that."""
         for look in starmap(Look, product((True, False), repeat=2)):
             await asyncio.to_thread(self.packed, study, look)
-        return True
 
     def read(self, key: str, study: str) -> bool:
         """Take a page from disk; False where there is none, or not the whole of it."""
@@ -116,6 +130,8 @@ class Published:
         if CLASSES not in page or END not in page:
             return False
         self._pages[study] = page
+        for look in starmap(Look, product((True, False), repeat=2)):
+            self._packed.pop((study, look), None)
         return True
 
     async def _made(self, key: str, studies: list[str]) -> None:
@@ -148,6 +164,15 @@ class Published:
 def file_of(folder: Path, key: str, study: str) -> Path:
     """Where a study's page lies."""
     return folder / f"{study}-{key}.html"
+
+
+def styles_key() -> str:
+    """What pages that came with the package must have been made of: its recordings and styles."""
+    made = hashlib.sha256()
+    for file in sorted(_sources(), key=lambda file: (file.name, file.stat().st_size)):
+        if file.suffix in (".css", ".js", ".scant"):
+            made.update(file.read_bytes())
+    return made.hexdigest()[:16]
 
 
 def code_key(hours: float) -> str:
