@@ -37,7 +37,12 @@ GAP_ROWS = 100  # learned from, at least
 LEAST_GROWTH, MOST_GROWTH = 0.7, 3.0  # seconds, of each
 BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
 RIVAL_ROWS = 20_000  # that the report's rivals learn from: more only make them slow
-FULL = 14  # inputs up to which full covariances are tried: their numbers grow with the square
+FULL = 14  # inputs up to which full covariances are tried in any case
+# Beyond, their numbers grow with the square: 2,000 rows, 100 basis functions, one thread, a step
+# with VD and VC takes 15 and 24 ms with 30 inputs, 24 and 85 with 60, 21 and 373 with 120.
+FULL_SHARE = 0.1  # of the time, that a stage of full covariances may take beyond
+FULL_BYTES = 250e6  # and its parameters, of all models, with L-BFGS's history
+COPIES = 52  # of the parameters that training holds: 20 pairs of the history, and the best so far
 
 
 class Stage(NamedTuple):
@@ -109,8 +114,19 @@ class Room:
         """Shapes from coarse to fine."""
         if self.shape:
             return PATHS.get(self.shape, self.shape).split()
-        path = ["GL", "GD", "GC", "VC"] if self.inputs <= FULL else ["GL", "GD", "VD"]
-        return path if self.inputs > 1 else path[:1]
+        if self.inputs <= FULL:
+            return ["GL", "GD", "GC", "VC"] if self.inputs > 1 else ["GL"]
+        return ["GL", "GD", "VD"] + (["GC", "VC"] if self._affords_full else [])
+
+    @property
+    def _affords_full(self) -> bool:
+        """Whether full covariances of many inputs fit the time and memory, by their expected cost.
+
+        Of as many basis functions as growth starts with, where there are few rows.
+        """
+        full = Stage(self.n_basis or min(FIRST, max(3, self.rows)), "VC", FREE)
+        seconds = STAGE_STEPS * self.step_seconds(full)
+        return seconds <= FULL_SHARE * self.seconds and self.bytes_of(full) <= FULL_BYTES
 
     @property
     def most(self) -> int:
@@ -131,7 +147,9 @@ class Room:
             yield from (stage._replace(shape=shape) for shape in finer)
         if larger >= 1.5 * stage.n_basis and not self.n_basis:
             yield stage._replace(n_basis=larger)
-        if stage.shape == "VC" and not (self.small or self.shape or self.n_basis):
+        if stage.shape == "VC" and not (
+            self.small or self.shape or self.n_basis or self.inputs > FULL
+        ):
             yield from (wide for wide in self._wide() if wide.n_basis > stage.n_basis)
 
     def _wide(self) -> Iterator[Stage]:
@@ -168,8 +186,15 @@ class Room:
 
     def step_seconds(self, stage: Stage) -> float:
         """Seconds that a step of all models takes on one core, their scores included."""
-        one = step_seconds(self.trained(stage), self.inputs, stage.n_basis, self.noisy)
+        one = step_seconds(
+            self.trained(stage), self.inputs, stage.n_basis, self.noisy, stage.shape[1] == "C"
+        )
         return self.models * one
+
+    def bytes_of(self, stage: Stage) -> float:
+        """Bytes of the parameters of all models with all their copies."""
+        each = self.inputs**2 if stage.shape[1] == "C" else self.inputs
+        return 8.0 * COPIES * self.models * stage.n_basis * (each + self.inputs + 4)
 
     def fits(self, stage: Stage, used: float) -> bool:
         """Whether a stage is expected to end within the time, of which some is used."""
@@ -177,18 +202,20 @@ class Room:
 
     def steps(self, stage: Stage) -> int:
         """Steps that a stage is reckoned with."""
-        wide = stage.shape == "VD" and self._path[-1] == "VC" and not self.shape
+        wide = stage.shape == "VD" and self.inputs <= FULL and not self.shape
         return WIDE_STEPS if wide else STAGE_STEPS
 
 
-def step_seconds(rows: int, inputs: int, n_basis: int, noisy: bool) -> float:
+def step_seconds(rows: int, inputs: int, n_basis: int, noisy: bool, full: bool = False) -> float:
     """Seconds that a step of one model takes on one core, its score included.
 
     Measured, one thread, ten inputs, 5,000 rows: 8 ms with 25 basis functions, 20 ms with 100, 53
-    ms with 200; the shape hardly matters.
+    ms with 200; the shape hardly matters, unless there are many inputs and it is full.
     """
     size = rows * n_basis
     one = size * (2.5e-8 + 1.3e-10 * n_basis) * (0.6 + 0.04 * inputs)
+    if full and inputs > FULL:
+        one *= 1 + inputs**2 / 1200
     return 0.002 + (110 * one if noisy else one)
 
 
