@@ -49,8 +49,8 @@ CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
 # is made as much more rarely, so that no run writes more than this in `CHECKPOINT_SECONDS`.
 MOST_CHECKPOINT = 64 << 20
 NOT_BITWISE = (
-    "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes on "
-    "from the same parameters, but not bit for bit as without the interruption."
+    "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes "
+    "on from the same parameters, but not bit for bit as without the interruption."
 )
 
 
