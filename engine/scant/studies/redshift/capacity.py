@@ -6,6 +6,7 @@ stage (`growth.py`); the order of the stages, and what of them a time budget has
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -192,9 +193,12 @@ class Room:
         return self.models * one
 
     def bytes_of(self, stage: Stage) -> float:
-        """Bytes of the parameters of all models with all their copies."""
-        each = self.inputs**2 if stage.shape[1] == "C" else self.inputs
-        return 8.0 * COPIES * self.models * stage.n_basis * (each + self.inputs + 4)
+        """Bytes of all models' parameters with all their copies, and of the rows' features."""
+        full = stage.shape[1] == "C"
+        each = self.inputs**2 if full else self.inputs
+        numbers = COPIES * stage.n_basis * (each + self.inputs + 4)
+        numbers += self.trained(stage) * (0.5 * each + self.inputs if full else 2 * self.inputs)
+        return 8.0 * self.models * numbers
 
     def fits(self, stage: Stage, used: float) -> bool:
         """Whether a stage is expected to end within the time, of which some is used."""
@@ -330,12 +334,16 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         seconds = TRAINING_SHARE * s.time_budget
         room = Room.of(s, n, max(columns - 1, 1), models_of(s, n + split.validation), seconds)
         stages = list(room.all())
-        m = max(stage.n_basis for stage in stages)
+        m, held = max(stage.n_basis for stage in stages), max(map(room.bytes_of, stages))
         training = sum(room.steps(stage) * room.step_seconds(stage) for stage in stages)
         size = room.models * room.trained(stages[-1]) * m
     else:
         size = n * m
+        room = Room.of(s, n, max(columns - 1, 1), int(s.restarts), math.inf)
+        held = room.bytes_of(Stage(m, s.covariance, FREE))
         step = size * (8e-8 + 2e-10 * m) * (0.5 + 0.05 * max(columns - 1, 1))
+        if s.covariance[1] == "C" and room.inputs > FULL:
+            step *= 1 + room.inputs**2 / 1200
         if s.errors == "as noise":
             step *= 110
         training = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * (0.004 + step)
@@ -345,4 +353,5 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
     known, inputs = n + split.validation, max(columns - 1, 1)
     training += gap_seconds(s, known, inputs, counts)
     report = beside(min(known, RIVAL_ROWS), inputs, find_spec("catboost") is not None)
-    return 1.0 + report + training, 500e6 + min(450 * size, 1e8 + n * (25 * m + 1000))
+    of_rows = min(450 * size, 1e8 + n * (25 * m + 1000))
+    return 1.0 + report + training, 500e6 + of_rows + (held if inputs > FULL else 0.0)
