@@ -26,6 +26,8 @@ class ToySettings(Settings):
     break_at = param.Integer(0, bounds=(0, 100_000), doc="Step at which the code breaks.")
     stuck_at = param.Integer(0, bounds=(0, 100_000), doc="Step that does not end.")
     hold = param.Integer(0, bounds=(0, 10**9), doc="Megabytes that every step takes and keeps.")
+    seize_at = param.Integer(0, bounds=(0, 100_000), doc="Step that seizes the interpreter.")
+    seize = param.Number(0.0, bounds=(0, 60), doc="Seconds of that, at least.")
     refuse = param.Boolean(False, doc="Refuse the table.")
 
 

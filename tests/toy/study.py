@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -58,6 +59,8 @@ class Study:
             time.sleep(self.settings.delay)
         if self.taken == self.settings.stuck_at:
             time.sleep(600)
+        if self.taken == self.settings.seize_at:
+            _seize(self.settings.seize)
         if self.settings.hold:
             self.held.append(torch.ones(self.settings.hold, 2**20 // 8, dtype=torch.float64))
         if self.taken == self.settings.break_at:
@@ -125,3 +128,15 @@ class Study:
 
     def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
         return {"mean": self.mean.numpy() + asked["by"]}
+
+
+def _seize(seconds: float) -> None:
+    """Match expressions, each of which takes twice the time, until one has taken so long.
+
+    Nothing else of this process runs meanwhile: the interpreter is not let go within a match.
+    """
+    for length in range(16, 64):
+        began = time.monotonic()
+        re.match("(a+)+$", "a" * length + "b")
+        if time.monotonic() - began > seconds:
+            return

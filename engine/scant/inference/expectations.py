@@ -78,6 +78,14 @@ def pair_forms(forms: Forms) -> tuple[Forms, Tensor, Tensor]:
     return Forms(A, forms.b[i] + forms.b[j], forms.c[i] + forms.c[j]), i, j
 
 
+def pair_blocks(forms: Forms) -> Iterator[tuple[Forms, Tensor, Tensor]]:
+    """`pair_forms`, so many pairs at a time that their forms stay below `CHUNK` numbers."""
+    k, d = forms.b.shape
+    i, j = torch.triu_indices(k, k, device=forms.c.device)
+    for p in _even_chunks(len(i), d * d if forms.A.dim() == 3 else d):
+        yield forms.at(i[p]).plus(forms.at(j[p])), i[p], j[p]
+
+
 def quadratics(X: Float[Tensor, "n d"], forms: Forms) -> Float[Tensor, "n k"]:
     """x' A_k x - 2 b_k' x + c_k for every row x and every k, as one matrix product.
 

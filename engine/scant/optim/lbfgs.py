@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 LINE_SEARCH_EVALUATIONS = 25
+HISTORY = ("old_dirs", "old_stps", "ro")  # of a state, without which steps go on otherwise
 SCALARS = ("t", "H_diag", "prev_loss", "n_iter", "func_evals")
 
 
@@ -142,7 +143,7 @@ class LBFGS:
             state[name] = torch.as_tensor(inner[name], dtype=torch.float64)
         state |= {"d": inner["d"], "prev_flat_grad": inner["prev_flat_grad"]}
         if inner["old_dirs"]:
-            for name in ("old_dirs", "old_stps", "ro"):
+            for name in HISTORY:
                 state[name] = torch.stack([torch.as_tensor(v) for v in inner[name]])
         return {k: v.detach().clone() for k, v in state.items()}
 
@@ -158,7 +159,7 @@ class LBFGS:
         if "d" not in state:
             return
         inner = self._inner.state[self.parameters[0]]
-        for name in ("old_dirs", "old_stps", "ro"):
+        for name in HISTORY:
             inner[name] = list(state[name]) if name in state else []
         inner |= {"d": state["d"], "prev_flat_grad": state["prev_flat_grad"]}
         inner |= {k: state[k].item() for k in ("t", "prev_loss")}

@@ -22,6 +22,7 @@ from scant.store.recordings import RecordingRepository
 from scant.store.records import Label, RunRecord, Trace, UploadRecord
 from scant.store.runs import RunRepository
 from scant.store.sealed import Damaged
+from scant.store.space import give_back
 from scant.store.trouble import StoreTrouble
 from scant.store.uploads import UPLOAD_DAYS, UploadRepository
 
@@ -129,6 +130,10 @@ class Store:
                 `scant.db` in the data directory.
         """
         return cls(connect(url))
+
+    def give_back(self) -> bool:
+        """Return disk space to the system (see `scant.store.space`); whether there is more."""
+        return give_back(self.engine)
 
     def close(self) -> None:
         """Let go of the database."""

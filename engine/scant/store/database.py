@@ -14,6 +14,7 @@ from scant.data_dir import data_dir
 from scant.store.opening import opening
 from scant.store.private_files import private_file, private_folder
 from scant.store.schema import METADATA
+from scant.store.space import enable
 from scant.store.trouble import translate
 
 _LOCK = 0x5CA27  # any number that is nobody else's
@@ -58,6 +59,8 @@ def _connect(url: str) -> Engine:
         engine = create_engine(url, pool_pre_ping=True, connect_args=lively)
     with exclusive(engine):
         METADATA.create_all(engine)
+    if engine.dialect.name == "sqlite":
+        enable(engine)
     translate(engine)
     return engine
 
@@ -116,6 +119,8 @@ def _close_to_others(database: str | None) -> None:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    if connection.execute("PRAGMA page_count").fetchone()[0] == 0:  # see `space` of an older file
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     # Readers never wait for the writer (WAL); what is deleted is overwritten, not only unlinked.
     for pragma in (
         "journal_mode=WAL",

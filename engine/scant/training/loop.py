@@ -32,6 +32,7 @@ from scant.events import (
     Started,
     State,
 )
+from scant.optim.lbfgs import HISTORY
 from scant.rivals.compare import compared
 from scant.rivals.comparison import Comparison
 from scant.rivals.cost import SECONDS
@@ -44,6 +45,13 @@ from scant.training.folds import Folds, pooled
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
 FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
 CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
+# Bytes of a checkpoint. A larger one lacks the optimizer's history, and one that is larger even so
+# is made as much more rarely, so that no run writes more than this in `CHECKPOINT_SECONDS`.
+MOST_CHECKPOINT = 64 << 20
+NOT_BITWISE = (
+    "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes "
+    "on from the same parameters, but not bit for bit as without the interruption."
+)
 
 
 @dataclass
@@ -116,6 +124,7 @@ class _Loop:
         self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
         self.endings: list[State] = []
         self.begun = False
+        self.pause_of_checkpoints = CHECKPOINT_SECONDS
 
     def run(self, control: Control) -> Iterator[Event]:
         study, at, self.control = self.study, self.at, control
@@ -152,7 +161,7 @@ class _Loop:
                 shown = self.clock()
             if ending:
                 self.move_on(ending)
-            if now - saved >= CHECKPOINT_SECONDS:
+            if now - saved >= self.pause_of_checkpoints:
                 yield self.checkpoint()
                 saved = self.clock()
         control.heeded = True  # nothing is left to stop
@@ -353,12 +362,18 @@ class _Loop:
             tensors |= {f"state.{k}": v for k, v in self.study.state().items()}
         for r, (_, best) in enumerate(self.kept):
             tensors |= {f"kept.{r}.{k}": v for k, v in best.items()}
+        size, bitwise = _bytes(tensors), True
+        if size > MOST_CHECKPOINT:
+            tensors = {k: v for k, v in tensors.items() if k.rsplit(".", 1)[-1] not in HISTORY}
+            bitwise, size = _bytes(tensors) == size, _bytes(tensors)
+        self.pause_of_checkpoints = CHECKPOINT_SECONDS * max(1.0, size / MOST_CHECKPOINT)
         loop_state = {
             "format": FORMAT,
             "at": asdict(self.at),
             "scores": [score for score, _ in self.kept],
             "endings": self.endings,
             "begun": self.begun,
+            "bitwise": bitwise,
         }
         blob = save(clone(tensors), metadata={"loop": json.dumps(loop_state)})
         return Checkpoint(self.at.step, blob)
@@ -370,6 +385,8 @@ class _Loop:
                 "This run was interrupted under another version of Scant, whose checkpoints cannot "
                 "be continued; start a new run with its settings."
             )
+        if not loop_state.get("bitwise", True):
+            self.study.notes.append(NOT_BITWISE)
         tensors = load(blob)
         self.at = Position(**loop_state["at"])
         self.endings = [State(e) for e in loop_state["endings"]]
@@ -378,6 +395,10 @@ class _Loop:
         if self.begun:
             self.study.start_restart(self.at.restart, self.at.stage, self.best_here())
             self.study.load(part(tensors, "parameters."), part(tensors, "state."))
+
+
+def _bytes(tensors: Tensors) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
 def choose_device(device: str = "auto") -> torch.device:

@@ -44,6 +44,9 @@ class FakeWorkerClient:
     async def memory(self) -> int | None:
         return None
 
+    async def cpu_seconds(self, address: str) -> float | None:
+        return None
+
     async def renew(self, address: str, run: str, attempt: int) -> None: ...
 
     async def prefetch_demo(self, address: str, study: str) -> None: ...

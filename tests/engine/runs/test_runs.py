@@ -245,6 +245,16 @@ def test_a_worker_that_falls_silent_is_replaced(
     driver.until(lambda: driver.service.status().workers == 2, "the new worker")
 
 
+def test_a_worker_that_computes_without_a_word_keeps_its_run(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "SILENCE_SECONDS", 3.0)
+    run = driver.submit(max_steps=60, seize_at=20, seize=2 * pool.SILENCE_SECONDS)
+    assert driver.end(run) is State.HIT_LIMIT
+    record = driver.store.run(run)
+    assert (record.attempt, record.losses) == (1, 0)
+
+
 def test_workers_that_are_all_gone_are_brought_up_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

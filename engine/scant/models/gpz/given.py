@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from scant.inference.expectations import Forms, coefficients, marginal_forms, pair_forms
+from scant.inference.expectations import Forms, coefficients, marginal_forms, pair_blocks
 from scant.models.gpz.input_density import Mixture
 
 KEPT = 1 << 24  # numbers of all coefficients that are kept (128 MiB)
@@ -27,6 +28,8 @@ class PosteriorState(NamedTuple):
     """What prediction needs of a fitted GPz.
 
     `linear` is empty, and the quadratic forms have no rows for it, without a joint mean.
+    `projection` takes the inputs, whose density the mixture is, to those of the basis functions;
+    it is empty where they are the same.
     """
 
     basis: Forms
@@ -36,6 +39,7 @@ class PosteriorState(NamedTuple):
     v: Float[Tensor, " m"]
     b: Float[Tensor, ""]
     mixture: Mixture
+    projection: Float[Tensor, "q d"]
 
     def quadratic(self) -> Float[Tensor, "2 p p"]:
         """The matrices whose quadratic forms are f^2 and nu^2."""
@@ -45,21 +49,25 @@ class PosteriorState(NamedTuple):
     def tensors(self) -> list[Tensor]:
         """All numbers."""
         own = (self.weights, self.linear, self.covariance, self.v, self.b)
-        return [*self.basis, *own, *self.mixture]
+        return [*self.basis, *own, *self.mixture, self.projection]
 
     @classmethod
     def of(cls, tensors: Iterable[Tensor]) -> PosteriorState:
         """The inverse of `tensors`."""
-        A, b, c, weights, linear, covariance, v, level, *mixture = tensors
+        A, b, c, weights, linear, covariance, v, level, *mixture, projection = tensors
         basis = Forms(A, b, c)
-        return cls(basis, weights, linear, covariance, v, level, Mixture(*mixture))
+        return cls(basis, weights, linear, covariance, v, level, Mixture(*mixture), projection)
 
+    def inner(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n q"]:
+        """Inputs as the basis functions take them."""
+        return x @ self.projection.T if len(self.projection) else x
 
-class Pairs(NamedTuple):
-    """Products of basis functions and what f^2, nu^2 and ln^2 beta make of each."""
-
-    forms: Forms
-    shares: Float[Tensor, "3 k"]
+    def inner_spread(self, spread: Float[Tensor, "n *d_d"]) -> Float[Tensor, "n *q_q"]:
+        """Variances or covariances of the same."""
+        P = self.projection
+        if not len(P):
+            return spread
+        return (P * spread.unsqueeze(1) if spread.dim() == 2 else P @ spread) @ P.T
 
 
 class Given(NamedTuple):
@@ -96,8 +104,22 @@ class Prepared:
         copies = (t.detach().clone() for t in fitted.tensors())
         self.fitted = PosteriorState.of(copies)
         self.quadratic = self.fitted.quadratic()
-        self.pairs = _pairs(self.fitted, self.quadratic)
         self._kept = OrderedDict[tuple[tuple[bool, ...], int], Given]()
+
+    @cached_property
+    def shares(self) -> Float[Tensor, "3 m m"]:
+        """What f^2, nu^2 and ln^2 beta make of each product of basis functions."""
+        m = len(self.fitted.weights)
+        squares = [*self.quadratic[:, :m, :m], torch.outer(self.fitted.v, self.fitted.v)]
+        return torch.stack(squares)
+
+    @cached_property
+    def pair_shares(self) -> Float[Tensor, "3 k"]:
+        """The same for each pair i <= j, doubled off the diagonal."""
+        m = len(self.fitted.weights)
+        i, j = torch.triu_indices(m, m, device=self.shares.device)
+        double = torch.where(i == j, 1.0, 2.0).to(self.shares)
+        return torch.stack([s[i, j] * double for s in self.shares])
 
     def of(self, fitted: PosteriorState) -> bool:
         """Whether the model is this one still."""
@@ -110,7 +132,7 @@ class Prepared:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        made = self._kept[key] = _given(self.fitted, self.quadratic, self.pairs, observed, j)
+        made = self._kept[key] = _given(self.fitted, self.quadratic, observed, j)
         size = sum(t.numel() for found in self._kept.values() for t in found)
         while size > KEPT and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
@@ -118,19 +140,9 @@ class Prepared:
         return made
 
 
-def _pairs(fitted: PosteriorState, quadratic: Float[Tensor, "2 p p"]) -> Pairs:
-    """All pairs, with weights doubled off the diagonal."""
-    forms, i, j = pair_forms(fitted.basis)
-    m = len(fitted.weights)
-    squares = [*quadratic[:, :m, :m], torch.outer(fitted.v, fitted.v)]
-    double = torch.where(i == j, 1.0, 2.0).to(fitted.weights)
-    return Pairs(forms, torch.stack([s[i, j] * double for s in squares]))
-
-
 def _given(
     fitted: PosteriorState,
     quadratic: Float[Tensor, "2 p p"],
-    pairs: Pairs,
     observed: Bool[Tensor, " d"],
     j: int,
 ) -> Given:
@@ -138,10 +150,11 @@ def _given(
     level = marginal_forms(density, observed)
     product = fitted.basis.full().plus(density)
     single = marginal_forms(product, observed).minus(level)
-    both = marginal_forms(pairs.forms.full().plus(density), observed).minus(level)
+    pairs = (forms.plus(density) for forms, _, _ in pair_blocks(fitted.basis.full()))
+    both = [_exponent(marginal_forms(some, observed).minus(level)) for some in pairs]
     slope, constant = _cross(len(fitted.weights), quadratic, product, observed)
     along, offset, spread = (part[j] for part in fitted.mixture.conditional(observed))
-    return Given(_exponent(single), _exponent(both), slope, constant, along, offset, spread)
+    return Given(_exponent(single), torch.cat(both, 1), slope, constant, along, offset, spread)
 
 
 def _exponent(forms: Forms) -> Float[Tensor, "f k"]:

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from scant.inference.expectations import LOG_2PI, Forms, marginal_forms, quadratics
+from scant.models.gpz.completion import WIDE, completed
 
 # Standardized inputs: a component wider than a hundred standard deviations is uninformative.
 LEAST_PRECISION = 1e-4
@@ -93,11 +94,11 @@ def fit_mixture(
     """
     if len(X) > DENSITY_ROWS:
         X = X[torch.linspace(0, len(X) - 1, DENSITY_ROWS, dtype=torch.float64).long().to(X.device)]
+    if X.shape[1] > WIDE:
+        return _fit_wide(X, start, free, sweeps, tolerance)
     groups = [(observed, X[rows]) for observed, rows in patterns(X)]
     mixture, last = start, -torch.inf
-    columns = torch.where(X.isnan(), X.nanmean(0), X)
-    prior = torch.diag(columns.var(0, correction=0).clamp(min=1e-6))
-    prior = prior * len(start.log_weights) ** (-2 / X.shape[1])
+    prior = _prior(X, len(start.log_weights))
     densities = [mixture.log_joint(rows, observed) for observed, rows in groups]
     for _ in range(sweeps):
         if free:
@@ -116,6 +117,44 @@ def fit_mixture(
         if score - last < tolerance:
             break
         last = score
+    return mixture
+
+
+def _prior(X: Float[Tensor, "n d"], k: int) -> Float[Tensor, "d d"]:
+    """What the covariances of k Gaussians are drawn to."""
+    columns = torch.where(X.isnan(), X.nanmean(0), X)
+    prior = torch.diag(columns.var(0, correction=0).clamp(min=1e-6))
+    return prior * k ** (-2 / X.shape[1])
+
+
+def _fit_wide(
+    X: Float[Tensor, "n d"], start: Mixture, free: bool, sweeps: int, tolerance: float
+) -> Mixture:
+    """`fit_mixture` of many inputs: rows are completed (`completion`), whatever they lack."""
+    mixture, last = start, -torch.inf
+    prior = _prior(X, len(start.log_weights))
+    for _ in range(sweeps):
+        score, counts = 0.0, torch.zeros_like(start.log_weights)
+        first, second = torch.zeros_like(start.means), torch.zeros_like(start.precisions)
+        for some in completed(*mixture, X):
+            total = some.log_joint.logsumexp(1, keepdim=True)
+            share = (some.log_joint - total).exp().T  # p(j | o)
+            score += float(total.sum())
+            counts += share.sum(1)
+            if free:
+                weighted = share[..., None] * some.means
+                first += weighted.sum(1)
+                second += weighted.mT @ some.means
+                i, j = some.missing[:, :, None], some.missing[:, None]
+                spread = share[..., None, None] * some.covariance
+                for total_j, own in zip(second, spread):
+                    total_j.index_put_((i, j), own, accumulate=True)
+        if free:
+            mixture = _maximized(first, second, counts, mixture, prior)
+        mixture = mixture._replace(log_weights=(counts / len(X)).clamp(min=1e-12).log())
+        if score / len(X) - last < tolerance:
+            break
+        last = score / len(X)
     return mixture
 
 
@@ -141,6 +180,18 @@ def _moved(
         own = offset.unsqueeze(2) * offset.unsqueeze(1) + spread
         first += along + weight.unsqueeze(1) * offset
         second += slope @ squares @ slope.mT + cross + cross.mT + weight[:, None, None] * own
+    return _maximized(first, second, counts, mixture, prior)
+
+
+def _maximized(
+    first: Float[Tensor, "k d"],
+    second: Float[Tensor, "k d d"],
+    counts: Float[Tensor, " k"],
+    mixture: Mixture,
+    prior: Float[Tensor, "d d"],
+) -> Mixture:
+    """Means and covariances from expected moments, summed over the rows."""
+    d = first.shape[1]
     held = counts.clamp(min=1e-8)
     means = torch.where(counts.unsqueeze(1) > 1e-8, first / held.unsqueeze(1), mixture.means)
     scatter = second - counts[:, None, None] * means.unsqueeze(2) * means.unsqueeze(1)
@@ -183,20 +234,29 @@ def chosen_components(X: Float[Tensor, "n d"]) -> int:
     best, highest = 1, -torch.inf
     for k in COUNTS:
         mixture = spread_mixture(some[~left_out], k)
-        held = some[left_out]
-        parts = [
-            mixture.log_joint(held[r], observed).logsumexp(1) for observed, r in patterns(held)
-        ]
-        score = torch.cat(parts).mean().item()
+        score = log_density(mixture, some[left_out]).mean().item()
         if score <= highest:
             break
         best, highest = k, score
     return best
 
 
+def log_density(mixture: Mixture, X: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+    """ln p of the observed values of each row, in no particular order."""
+    if X.shape[1] > WIDE:
+        parts = [some.log_joint for some in completed(*mixture, X)]
+    else:
+        parts = [mixture.log_joint(X[r], observed) for observed, r in patterns(X)]
+    return torch.cat([part.logsumexp(1) for part in parts])
+
+
 def fill(X: Float[Tensor, "n d"], gaussian: Mixture) -> Float[Tensor, "n d"]:
     """Missing values replaced by their expectation given the observed ones under one Gaussian."""
     filled = X.clone()
+    if X.shape[1] > WIDE:
+        for some in completed(*gaussian, X):
+            filled[some.rows] = some.means[0]
+        return filled
     for observed, rows in patterns(X):
         if not bool(observed.all()):
             slope, offset, _ = gaussian.conditional(observed)

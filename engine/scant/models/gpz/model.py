@@ -38,6 +38,7 @@ from scant.models.gpz.basis import (
     precision_of,
     start_gamma,
 )
+from scant.models.gpz.completion import WIDE
 from scant.models.gpz.evidence import Posterior, weight_posterior
 from scant.models.gpz.given import PosteriorState, Prepared
 from scant.models.gpz.input_density import (
@@ -65,6 +66,8 @@ class GPz(gpytorch.Module):
         heteroscedastic: Let the noise depend on the input (section 3.2).
         joint_mean: Learn a linear mean together with the rest (section 3.5).
         dtype: float64 unless speed on a GPU asks for float32.
+        projection: From the columns of X to the d inputs of the basis functions; None: they are the
+            same. A model trained on principal components, say, then predicts from X itself.
 
     Missing values are NaN in X. The mixture that fills them at prediction and the single Gaussian
     that fills the linear mean's columns in training are part of the state.
@@ -88,6 +91,7 @@ class GPz(gpytorch.Module):
     mixture_precisions: Tensor
     input_mean: Tensor
     input_precision: Tensor
+    projection: Tensor | None
 
     def __init__(
         self,
@@ -97,6 +101,7 @@ class GPz(gpytorch.Module):
         heteroscedastic: bool = True,
         joint_mean: bool = True,
         dtype: torch.dtype = torch.float64,
+        projection: Float[Tensor, "d c"] | None = None,
     ) -> None:
         super().__init__()
         if covariance not in COVARIANCES:
@@ -128,11 +133,14 @@ class GPz(gpytorch.Module):
         self._hold(
             "weight_factor", p, p
         )  # C, where the posterior covariance of the weights is C C'
-        self._hold("mixture_log_weights", m)
-        self._hold("mixture_means", m, d)
-        self._hold("mixture_precisions", m, d, d)
-        self._hold("input_mean", d)
-        self._hold("input_precision", d, d)
+        self.register_buffer("projection", projection)
+        c = d if projection is None else projection.shape[1]
+        k = m if c <= WIDE else 1  # until there is a density, which may have any number
+        self._hold("mixture_log_weights", k)
+        self._hold("mixture_means", k, c)
+        self._hold("mixture_precisions", k, c, c)
+        self._hold("input_mean", c)
+        self._hold("input_precision", c, c)
 
     def _hold(self, name: str, *shape: int) -> None:
         self.register_buffer(name, torch.zeros(shape, dtype=self.b.dtype, device=self.b.device))
@@ -208,6 +216,8 @@ class GPz(gpytorch.Module):
         Noisy inputs give expected basis functions (5.72), missing ones the expectation 5.86; the
         columns of the linear mean then hold expected inputs, the missing ones given the observed.
         """
+        if self.projection is not None:
+            X = self._whole(X) @ self.projection.T
         if noise_variance is not None or bool(X.isnan().any()):
             phi = expected_basis(X, noise_variance, self.centres, self.precision())
         else:
@@ -220,10 +230,15 @@ class GPz(gpytorch.Module):
         """Columns of the linear mean, the inputs and ones: d + 1 of them, or none without it."""
         if not self.joint_mean:
             return X[:, :0]
-        if bool(X.isnan().any()):
-            one = torch.zeros_like(self.b.detach()).unsqueeze(0)
-            X = fill(X, Mixture(one, self.input_mean[None], self.input_precision[None]))
+        X = self._whole(X)
         return torch.cat([X, torch.ones_like(X[:, :1])], dim=1)
+
+    def _whole(self, X: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
+        """Rows with the expectation of what is missing, under one Gaussian."""
+        if not bool(X.isnan().any()):
+            return X
+        one = torch.zeros_like(self.b.detach()).unsqueeze(0)
+        return fill(X, Mixture(one, self.input_mean[None], self.input_precision[None]))
 
     def log_beta(self, phi: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
         """Log precision of the noise, ln beta (section 3.2), at basis function values phi."""
@@ -295,9 +310,8 @@ class GPz(gpytorch.Module):
             X.new_full((m,), -math.log(m)), self.centres, full_precision(self.precision()) + floor
         )
         found = fit_mixture(X, start, free)
-        self.mixture_log_weights.copy_(found.log_weights)
-        self.mixture_means.copy_(found.means)
-        self.mixture_precisions.copy_(found.precisions)
+        for name, value in found._asdict().items():
+            setattr(self, f"mixture_{name}", value.detach().clone().contiguous())
 
     @torch.no_grad()
     def predict(
@@ -376,13 +390,14 @@ class GPz(gpytorch.Module):
             v=self.noise_weights,
             b=self.b,
             mixture=mixture,
+            projection=self.centres[:0] if self.projection is None else self.projection,
         )
         if self._prepared is None or not self._prepared.of(state):
             self._prepared = Prepared(state)
         return self._prepared
 
     def _check(self, X: Tensor) -> None:
-        d = self.centres.shape[1]
+        d = self.input_mean.shape[0]
         if X.dim() != 2 or X.shape[1] != d or not len(X):
             raise BadInput(f"X must be rows of {d} features, got shape {tuple(X.shape)}.")
         if bool(X.isinf().any()):

@@ -4,7 +4,8 @@ Departures from the print. The thesis writes the moments for basis functions alo
 linear mean E[f^2] and E[nu^2] also hold E[phi_j x] and E[x x'], which are added here. E[1/beta] is
 the second-order Taylor series 5.17 taken within each component of the mixture and then averaged:
 within a component ln beta varies less than over them all. Integrals are done on precisions
-(`Forms`), so the widths of basis functions need not be finite.
+(`Forms`), so the widths of basis functions need not be finite. Of many inputs a row lacks few:
+the integrals are then over these alone (`partial_expectations`), and no matrix is larger.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from scant.inference.expectations import (
@@ -23,10 +24,13 @@ from scant.inference.expectations import (
     features,
     log_expected,
     marginal_forms,
+    pair_blocks,
     pair_forms,
     row_chunks,
     tilted_mean,
 )
+from scant.inference.partial_expectations import Partial
+from scant.models.gpz.completion import WIDE, completed
 from scant.models.gpz.given import Prepared
 from scant.models.gpz.input_density import patterns
 from scant.models.gpz.prediction import Components
@@ -67,6 +71,10 @@ def predict_inputs(
     """
     k = len(prepared.fitted.mixture.log_weights) if bool(X.isnan().any()) else 1
     out = X.new_zeros(5, len(X), k)
+    if noise is None and (X.shape[1] > WIDE or len(prepared.fitted.projection)):
+        for part in _lacking(prepared, X):
+            out[:, part.rows, part.component] = torch.stack([part.shares, *part.moments])
+        return Components(*_reordered(out))
     for observed, rows in patterns(X):
         if noise is None:
             parts = _known(prepared, X[rows], observed)
@@ -74,8 +82,13 @@ def predict_inputs(
             parts = _noisy(prepared, X[rows], noise[rows], observed)
         for part in parts:
             out[:, rows[part.rows], part.component] = torch.stack([part.shares, *part.moments])
+    return Components(*_reordered(out))
+
+
+def _reordered(out: Float[Tensor, "5 n k"]) -> list[Tensor]:
+    """The fields of `Components` from shares and `Moments`."""
     weights, mean, inside, model, beta = out
-    return Components(weights, mean, model, beta, inside)
+    return [weights, mean, model, beta, inside]
 
 
 def _moments(
@@ -139,12 +152,59 @@ def _known(
         squares, cross = phi.new_empty(len(rows), 3), phi.new_zeros(2, len(rows))
         for r in _chunks(len(rows), given.both):
             both = exp_(here[r] @ given.both)
-            squares[r] = (prepared.pairs.shares @ both.T).T
+            squares[r] = (prepared.pair_shares @ both.T).T
         for total, slope, constant in zip(cross, given.slope, given.constant):
             torch.sum(phi * (own @ slope.T + constant), 1, out=total)
         x = own @ given.along.T + given.offset
         moments = _moments(prepared, phi, squares, cross, x, given.spread)
         yield _Part(rows, j, shares[rows, j], moments)
+
+
+def _lacking(prepared: Prepared, X: Float[Tensor, "n d"]) -> Iterator[_Part]:
+    """The same as `_known` of all rows, whatever they lack, by integrals over that alone.
+
+    The time of a pattern and a component grows with the square of the number of basis functions
+    times the cube of the number of missing values, or of the basis functions' inputs if these are
+    fewer; the memory with neither.
+    """
+    fitted = prepared.fitted
+    m = len(fitted.weights)
+    cross_rows = prepared.quadratic[:, :m, m:]
+    for some in completed(*fitted.mixture, X):
+        shares = _shares(some.log_joint)
+        kinds, kind = torch.unique(some.missing, dim=0, return_inverse=True)
+        for place, missing in enumerate(kinds):
+            for j in (shares[kind == place] > 0).any(0).nonzero().squeeze(1).tolist():
+                at = ((kind == place) & (shares[:, j] > 0)).nonzero().squeeze(1)
+                root = _root(prepared, missing, some.covariance[j, at[0]])
+                x = fitted.inner(some.means[j, at])
+                partial = Partial.of(fitted.basis, x, root)
+                phi, pulled = partial.singles()
+                cross = phi.new_zeros(2, len(phi))
+                if len(fitted.linear):
+                    tilted = torch.einsum("nm,smd,nd->sn", phi, cross_rows[..., :-1], x)
+                    moved = torch.einsum("nm,smr,nmr->sn", phi, cross_rows[..., :-1] @ root, pulled)
+                    cross = tilted - moved + (phi @ cross_rows[..., -1].T).T
+                squares, spread = partial.squares(prepared.shares), root @ root.T
+                moments = _moments(prepared, phi, squares, cross, x, spread)
+                yield _Part(some.rows[at], j, shares[at, j], moments)
+
+
+def _root(
+    prepared: Prepared, missing: Int[Tensor, " u"], covariance: Float[Tensor, "u u"]
+) -> Float[Tensor, "q r"]:
+    """A root of the covariance of the basis functions' inputs, with as few columns as it has."""
+    fitted = prepared.fitted
+    lower = torch.linalg.cholesky(covariance)
+    if not len(fitted.projection):
+        root = lower.new_zeros(fitted.basis.b.shape[1], len(missing))
+        root[missing] = lower
+        return root
+    root = fitted.projection[:, missing] @ lower
+    if root.shape[1] <= len(root):
+        return root
+    values, vectors = torch.linalg.eigh(root @ root.T)
+    return vectors * values.clamp(min=0).sqrt()
 
 
 def _noisy(
@@ -190,21 +250,34 @@ def _noisy_shares(
 def _noisy_moments(
     prepared: Prepared, x: Float[Tensor, "r d"], spread: Float[Tensor, "r *d_d"]
 ) -> Moments:
-    fitted, pairs = prepared.fitted, prepared.pairs
+    fitted = prepared.fitted
+    x, spread = fitted.inner(x), fitted.inner_spread(spread)
     m = len(fitted.weights)
     rows = prepared.quadratic[:, :m, m:]
     parts = []
-    for r in row_chunks(pairs.forms, spread):
+    for r in row_chunks(fitted.basis, spread):
         phi = log_expected(fitted.basis, x[r], spread[r]).exp()
-        squares = log_expected(pairs.forms, x[r], spread[r]).exp() @ pairs.shares.T
         cross = phi.new_zeros(2, len(phi))
         if len(fitted.linear):
             tilted = tilted_mean(fitted.basis, x[r], spread[r])
             cross = torch.einsum("rm,rmd,smd->sr", phi, tilted, rows[..., :-1])
             cross = cross + (phi @ rows[..., -1].T).T
+        squares = _noisy_squares(prepared, x[r], spread[r])
         wide = spread[r] if spread.dim() == 3 else torch.diag_embed(spread[r])
         parts.append(_moments(prepared, phi, squares, cross, x[r], wide))
     return Moments(*(torch.cat(column) for column in zip(*parts)))
+
+
+def _noisy_squares(
+    prepared: Prepared, x: Float[Tensor, "r d"], spread: Float[Tensor, "r *d_d"]
+) -> Float[Tensor, "r 3"]:
+    """Sums over pairs of E[phi_i phi_j], of some rows and pairs at a time."""
+    basis, total = prepared.fitted.basis, x.new_zeros(len(x), 3)
+    for forms, i, j in pair_blocks(basis):
+        share = prepared.shares[:, i, j] * torch.where(i == j, 1.0, 2.0).to(x)
+        for r in row_chunks(forms, spread):
+            total[r] += log_expected(forms, x[r], spread[r]).exp() @ share.T
+    return total
 
 
 def _chunks(n: int, coefficients: Float[Tensor, "f k"]) -> Iterator[slice]:

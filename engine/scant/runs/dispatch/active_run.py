@@ -29,6 +29,8 @@ class ActiveRun:
     worker: str | None = None  # known from the attempt's first message
     wished: float = 0.0  # when the worker was last told the wish, by the monotonic clock
     heard: float = 0.0  # when the worker was last heard, by the monotonic clock
+    cpu: float = 0.0  # seconds of processor time that its local worker had used at the last look
+    computed: float = 0.0  # when that last rose, by the monotonic clock
     since: float = field(default_factory=time.monotonic)  # when the attempt began
     steps: int = 0  # of its training at most; 0 before it has begun
     ends: float | None = None  # by the monotonic clock, at the pace of its steps so far

@@ -18,6 +18,7 @@ from scant.store import StoreTrouble
 
 TICK_SECONDS = 1.0
 PURGE_SECONDS = 3600.0
+SPACE_SECONDS = 30.0  # between two looks whether the database has room to give back
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,12 @@ class Dispatcher:
         """Bring the workers up. Raises as `Workers.connect` does."""
         await self._care.journal.writer.do(self._care.journal.store.import_shipped)
         await self.pool.start()
-        for work in (self._listener.listen(), self.pool.watch(), self._pump()):
+        for work in (
+            self._listener.listen(),
+            self.pool.watch(),
+            self._pump(),
+            self._give_back(),
+        ):
             self._care.background.spawn(work)
         self._care.wake.set()
 
@@ -101,3 +107,11 @@ class Dispatcher:
             self._purged = time.monotonic()
             store = self._care.journal.store
             await self._care.journal.writer.do(store.purge_uploads, self._upload_days)
+
+    async def _give_back(self) -> None:
+        """Return disk space to the system, a little at a time, until the server closes."""
+        more, journal = False, self._care.journal
+        while not self._care.background.closing:
+            await asyncio.sleep(TICK_SECONDS if more else SPACE_SECONDS)
+            with suppress(StoreTrouble):
+                more = await journal.writer.promptly(journal.store.give_back)

@@ -6,11 +6,16 @@ import asyncio
 import logging
 import time
 
+from scant.runs.dispatch.active_run import ActiveRun
 from scant.runs.dispatch.lifecycle import Lifecycle
 from scant.runs.dispatch.listener import Listener
 
 COUNT_SECONDS = 1.0  # between two counts of the workers
 SILENCE_SECONDS = 10.0  # a worker beats every two; one that is silent this long is given up
+# A computation that holds Python's interpreter lets nothing else of its process speak. A local
+# worker that uses its processor is no less alive for that, up to a limit.
+COMPUTING_SECONDS = 600.0
+LEAST_CPU = 0.05  # seconds of processor time that count as a sign of life
 GONE_SECONDS = 10.0  # so long without any worker, and new ones are brought up
 
 log = logging.getLogger(__name__)
@@ -62,7 +67,7 @@ class WorkerPool:
                 continue  # it has said its last, or is given up already
             if slept:
                 live.heard = now  # it was us who did not listen
-            elif live.worker is not None and now - live.heard > SILENCE_SECONDS:
+            elif live.worker is not None and await self._silent(live, live.worker, now):
                 care.background.spawn(care.client.renew(live.worker, live.id, live.attempt))
                 self._listener.lose(live, f"it was silent for {SILENCE_SECONDS:g} s")
         if now - self._seen > GONE_SECONDS and (care.client.local or not care.client.connected):
@@ -71,3 +76,12 @@ class WorkerPool:
             for live in care.assigned():
                 self._listener.lose(live, "no worker was left")
             await care.client.connect()
+
+    async def _silent(self, live: ActiveRun, worker: str, now: float) -> bool:
+        """Whether a worker has neither spoken nor computed for too long."""
+        used = await self._care.client.cpu_seconds(worker)
+        if used is not None and abs(used - live.cpu) > LEAST_CPU:
+            live.cpu, live.computed = used, now
+        if now - live.heard > COMPUTING_SECONDS:
+            return True
+        return now - max(live.heard, live.computed) > SILENCE_SECONDS

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import psutil
 from distributed import Future
 from distributed.client import FutureCancelledError
 
@@ -71,6 +72,17 @@ class WorkerClient:
             log.info("the workers' memory is not known: %s", error)
             return None
         return min(limits, default=None)
+
+    async def cpu_seconds(self, address: str) -> float | None:
+        """Processor time that a worker of this machine has used; None of any other."""
+        process = self._cluster.process_of(address) if self._cluster else None
+        if process is None:
+            return None
+        try:
+            times = psutil.Process(process).cpu_times()
+        except psutil.Error:
+            return None
+        return float(times.user + times.system)
 
     def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
         """Send an attempt out; `job` as `scant.runs.workers.task.work` takes it."""

@@ -21,6 +21,7 @@ _CONFIG: dict[str, Any] = {
     "distributed.admin.low-level-log-length": 10,
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.allowed-failures": 0,  # the service itself tries again
+    "distributed.scheduler.worker-ttl": "15 minutes",  # the service itself judges silence
     "distributed.worker.multiprocessing-method": "spawn",  # forking after torch was used hangs
     # Threads share what they allocate from: what one has for itself is not kept when it is freed.
     "distributed.nanny.pre-spawn-environ.MALLOC_ARENA_MAX": 1,
@@ -120,6 +121,12 @@ class Cluster:
         """Bytes that workers may hold, of those that have a limit."""
         known = await self.client.scheduler.identity(n_workers=-1)
         return [int(w["memory_limit"]) for w in known["workers"].values() if w["memory_limit"]]
+
+    def process_of(self, address: str) -> int | None:
+        """Number of the process of one of our own workers."""
+        keepers = self.local.workers.values() if self.local is not None else ()
+        found = (keeper.pid for keeper in keepers if keeper.worker_address == address)
+        return next(found, None)
 
     async def close(self) -> None:
         await self.client.close()

@@ -62,6 +62,9 @@ class Workers(Protocol):
     async def memory(self) -> int | None:
         """Bytes that the smallest worker may hold; None where that is not known or not limited."""
 
+    async def cpu_seconds(self, address: str) -> float | None:
+        """Processor time that a worker's process has used; None where that is not known."""
+
     def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
         """Send an attempt out."""
 

@@ -6,6 +6,7 @@ stage (`growth.py`); the order of the stages, and what of them a time budget has
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -37,7 +38,12 @@ GAP_ROWS = 100  # learned from, at least
 LEAST_GROWTH, MOST_GROWTH = 0.7, 3.0  # seconds, of each
 BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
 RIVAL_ROWS = 20_000  # that the report's rivals learn from: more only make them slow
-FULL = 14  # inputs up to which full covariances are tried: their numbers grow with the square
+FULL = 14  # inputs up to which full covariances are tried in any case
+# Beyond, their numbers grow with the square: 2,000 rows, 100 basis functions, one thread, a step
+# with VD and VC takes 15 and 24 ms with 30 inputs, 24 and 85 with 60, 21 and 373 with 120.
+FULL_SHARE = 0.1  # of the time, that a stage of full covariances may take beyond
+FULL_BYTES = 250e6  # and its parameters, of all models, with L-BFGS's history
+COPIES = 52  # of the parameters that training holds: 20 pairs of the history, and the best so far
 
 
 class Stage(NamedTuple):
@@ -109,8 +115,19 @@ class Room:
         """Shapes from coarse to fine."""
         if self.shape:
             return PATHS.get(self.shape, self.shape).split()
-        path = ["GL", "GD", "GC", "VC"] if self.inputs <= FULL else ["GL", "GD", "VD"]
-        return path if self.inputs > 1 else path[:1]
+        if self.inputs <= FULL:
+            return ["GL", "GD", "GC", "VC"] if self.inputs > 1 else ["GL"]
+        return ["GL", "GD", "VD"] + (["GC", "VC"] if self._affords_full else [])
+
+    @property
+    def _affords_full(self) -> bool:
+        """Whether full covariances of many inputs fit the time and memory, by their expected cost.
+
+        Of as many basis functions as growth starts with, where there are few rows.
+        """
+        full = Stage(self.n_basis or min(FIRST, max(3, self.rows)), "VC", FREE)
+        seconds = STAGE_STEPS * self.step_seconds(full)
+        return seconds <= FULL_SHARE * self.seconds and self.bytes_of(full) <= FULL_BYTES
 
     @property
     def most(self) -> int:
@@ -131,7 +148,9 @@ class Room:
             yield from (stage._replace(shape=shape) for shape in finer)
         if larger >= 1.5 * stage.n_basis and not self.n_basis:
             yield stage._replace(n_basis=larger)
-        if stage.shape == "VC" and not (self.small or self.shape or self.n_basis):
+        if stage.shape == "VC" and not (
+            self.small or self.shape or self.n_basis or self.inputs > FULL
+        ):
             yield from (wide for wide in self._wide() if wide.n_basis > stage.n_basis)
 
     def _wide(self) -> Iterator[Stage]:
@@ -168,8 +187,18 @@ class Room:
 
     def step_seconds(self, stage: Stage) -> float:
         """Seconds that a step of all models takes on one core, their scores included."""
-        one = step_seconds(self.trained(stage), self.inputs, stage.n_basis, self.noisy)
+        one = step_seconds(
+            self.trained(stage), self.inputs, stage.n_basis, self.noisy, stage.shape[1] == "C"
+        )
         return self.models * one
+
+    def bytes_of(self, stage: Stage) -> float:
+        """Bytes of all models' parameters with all their copies, and of the rows' features."""
+        full = stage.shape[1] == "C"
+        each = self.inputs**2 if full else self.inputs
+        numbers = COPIES * stage.n_basis * (each + self.inputs + 4)
+        numbers += self.trained(stage) * (0.5 * each + self.inputs if full else 2 * self.inputs)
+        return 8.0 * self.models * numbers
 
     def fits(self, stage: Stage, used: float) -> bool:
         """Whether a stage is expected to end within the time, of which some is used."""
@@ -177,18 +206,20 @@ class Room:
 
     def steps(self, stage: Stage) -> int:
         """Steps that a stage is reckoned with."""
-        wide = stage.shape == "VD" and self._path[-1] == "VC" and not self.shape
+        wide = stage.shape == "VD" and self.inputs <= FULL and not self.shape
         return WIDE_STEPS if wide else STAGE_STEPS
 
 
-def step_seconds(rows: int, inputs: int, n_basis: int, noisy: bool) -> float:
+def step_seconds(rows: int, inputs: int, n_basis: int, noisy: bool, full: bool = False) -> float:
     """Seconds that a step of one model takes on one core, its score included.
 
     Measured, one thread, ten inputs, 5,000 rows: 8 ms with 25 basis functions, 20 ms with 100, 53
-    ms with 200; the shape hardly matters.
+    ms with 200; the shape hardly matters, unless there are many inputs and it is full.
     """
     size = rows * n_basis
     one = size * (2.5e-8 + 1.3e-10 * n_basis) * (0.6 + 0.04 * inputs)
+    if full and inputs > FULL:
+        one *= 1 + inputs**2 / 1200
     return 0.002 + (110 * one if noisy else one)
 
 
@@ -303,12 +334,16 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         seconds = TRAINING_SHARE * s.time_budget
         room = Room.of(s, n, max(columns - 1, 1), models_of(s, n + split.validation), seconds)
         stages = list(room.all())
-        m = max(stage.n_basis for stage in stages)
+        m, held = max(stage.n_basis for stage in stages), max(map(room.bytes_of, stages))
         training = sum(room.steps(stage) * room.step_seconds(stage) for stage in stages)
         size = room.models * room.trained(stages[-1]) * m
     else:
         size = n * m
+        room = Room.of(s, n, max(columns - 1, 1), int(s.restarts), math.inf)
+        held = room.bytes_of(Stage(m, s.covariance, FREE))
         step = size * (8e-8 + 2e-10 * m) * (0.5 + 0.05 * max(columns - 1, 1))
+        if s.covariance[1] == "C" and room.inputs > FULL:
+            step *= 1 + room.inputs**2 / 1200
         if s.errors == "as noise":
             step *= 110
         training = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * (0.004 + step)
@@ -318,4 +353,5 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
     known, inputs = n + split.validation, max(columns - 1, 1)
     training += gap_seconds(s, known, inputs, counts)
     report = beside(min(known, RIVAL_ROWS), inputs, find_spec("catboost") is not None)
-    return 1.0 + report + training, 500e6 + min(450 * size, 1e8 + n * (25 * m + 1000))
+    of_rows = min(450 * size, 1e8 + n * (25 * m + 1000))
+    return 1.0 + report + training, 500e6 + of_rows + (held if inputs > FULL else 0.0)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from scant.models.gpz.change_of_basis import structure_of
 from scant.models.gpz.input_density import (
     chosen_components,
     fit_mixture,
@@ -137,7 +138,15 @@ class Members:
         for i in range(count):
             state = part(tensors, f"{i}.")
             m, d = state["centres"].shape
-            model = GPz(d, m, "VC", settings.heteroscedastic, settings.joint_mean)
+            shape, projection = structure_of(state["gamma"]), state.get("projection")
+            model = GPz(
+                d,
+                m,
+                shape,
+                settings.heteroscedastic,
+                settings.joint_mean,
+                projection=None if projection is None else torch.empty_like(projection),
+            )
             for name in ("mixture_log_weights", "mixture_means", "mixture_precisions"):
                 setattr(model, name, torch.empty_like(state[name]))
             model.load_state_dict(state)

@@ -17,6 +17,7 @@ from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
+from scant.studies.redshift.components import whole
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Target
@@ -50,13 +51,14 @@ class Rows:
         settings: RedshiftSettings,
         device: torch.device,
     ) -> Rows:
-        """Those of a table, in the coordinates T x."""
+        """Those of a table, in the coordinates T x; a component is of the whole row."""
         z = torch.tensor(table[settings.target].to_numpy(float))
         noise = features.noise(table)
         if noise is not None:
             noise = (T * noise.to(device).unsqueeze(1)) @ T.T
+        x = features.inputs(table)
         return cls(
-            features.inputs(table).to(device) @ T.T,
+            (whole(x) if features.reduced else x).to(device) @ T.T,
             z.to(device),
             target.standardize(z).to(device),
             WEIGHTS[settings.weights](z).to(device),

@@ -24,6 +24,7 @@ from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
+from scant.studies.redshift import components
 from scant.studies.redshift.capacity import GAP_ROWS, MOST_GAPS, Room, gap_time
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.fold import Fold, Rows
@@ -184,6 +185,9 @@ def _fitted(
     """A model of these columns; one suffices, where whole rows have several."""
     bands = [name for name in whole.bands if name in table]
     features = Features.fit(table, bands, settings, robust=whole.robust)
+    if whole.reduced:
+        x = features.inputs(table)
+        features = replace(features, T=components.projection(x, min(len(whole.T), x.shape[1])))
     T = torch.as_tensor(features.T).to(device)
     rows = Rows.of(table, features, T, target, settings, device)
     train, held = (torch.from_numpy(np.flatnonzero(part)) for part in (~unseen, unseen))

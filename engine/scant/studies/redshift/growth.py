@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from scant.inference.expectations import log_kernel
-from scant.models.gpz.change_of_basis import full_gamma
+from scant.models.gpz.change_of_basis import full_gamma, own_gamma, structure_of
+from scant.models.gpz.completion import WIDE
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
@@ -198,7 +199,7 @@ class Growth:
         more = len(model.centres) - m
         if more <= 0:
             return best
-        old = self.made(m, "VC", fold)
+        old = self.made(m, structure_of(best["gamma"]), fold)
         take(old, best)
         r = fold.train[torch.arange(min(self.room.trained(self.stage), len(fold.train.y)))]
         old.take_posterior(LogEvidence(old, r.X, r.y, r.omega, r.noise).posterior())
@@ -280,7 +281,7 @@ def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float], lis
     models, unseen, scores = [], [], []
     for k, fold in enumerate(growth.folds):
         own = part(best, f"{k}.")
-        model = growth.made(len(own["centres"]), "VC", fold)
+        model = growth.made(len(own["centres"]), structure_of(own["gamma"]), fold)
         take(model, own)
         fold.begin(model, growth.place)
         unseen.append(fold.predict()[0])
@@ -352,8 +353,15 @@ def tie(model: GPz, free: int) -> None:
 
 
 def parameters_of(model: GPz) -> Tensors:
-    """Free parameters, Gamma as one full matrix a basis function whatever the shape."""
-    return {**dict(model.named_parameters()), "gamma": full_gamma(model)}
+    """Free parameters, Gamma as one full matrix a basis function whatever the shape.
+
+    Of many inputs these matrices would be most of a checkpoint: there it is as full as the shape.
+    """
+    wide = model.centres.shape[1] > WIDE
+    return {
+        **dict(model.named_parameters()),
+        "gamma": own_gamma(model) if wide else full_gamma(model),
+    }
 
 
 @torch.no_grad()
@@ -366,9 +374,9 @@ def take(model: GPz, parameters: Tensors) -> None:
 
 def shape_of(model: GPz) -> str:
     """The coarsest shape that the basis functions have."""
-    gamma = full_gamma(model)
-    diagonal = gamma.diagonal(dim1=1, dim2=2)
-    if not torch.equal(gamma, torch.diag_embed(diagonal)):
+    gamma = own_gamma(model)
+    diagonal = gamma if gamma.dim() == 2 else gamma.diagonal(dim1=1, dim2=2)
+    if gamma.dim() == 3 and not torch.equal(gamma, torch.diag_embed(diagonal)):
         free = "C"
     else:
         free = "L" if torch.equal(diagonal, diagonal[:, :1].expand_as(diagonal)) else "D"
@@ -376,11 +384,12 @@ def shape_of(model: GPz) -> str:
 
 
 def narrow(gamma: Tensor, covariance: str) -> Tensor:
-    """The parameters of a shape, from full matrices that have that shape or a coarser one."""
-    if covariance[1] == "L":
-        gamma = gamma[:, 0, 0]
-    elif covariance[1] == "D":
-        gamma = gamma.diagonal(dim1=-2, dim2=-1)
+    """The parameters of a shape, from matrices or diagonals that have that shape or a coarser."""
+    if covariance[1] == "C":
+        gamma = torch.diag_embed(gamma) if gamma.dim() == 2 else gamma
+    else:
+        gamma = gamma.diagonal(dim1=-2, dim2=-1) if gamma.dim() == 3 else gamma
+        gamma = gamma[:, 0] if covariance[1] == "L" else gamma
     return gamma[0] if covariance[0] == "G" else gamma
 
 

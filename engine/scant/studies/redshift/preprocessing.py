@@ -2,7 +2,8 @@
 
 Two coordinate systems, a linear map apart. x: each measurement on its own, standardized; here a
 band that was not measured is one missing number. z = T x: the system in which the model trains;
-for "colors" one reference magnitude and the differences of neighboring bands.
+for "colors" one reference magnitude and the differences of neighboring bands; of many columns
+perhaps their first principal components.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Features:
         width: Robust deviation of each.
         mean: Mean of each measurement after taming.
         scale: Deviation of each measurement after taming.
-        T: From x to z.
+        T: From x to z; q < d rows where z are principal components.
     """
 
     bands: tuple[str, ...]
@@ -59,7 +60,7 @@ class Features:
     width: Float[ndarray, " d"]
     mean: Float[ndarray, " d"]
     scale: Float[ndarray, " d"]
-    T: Float[ndarray, "d d"]
+    T: Float[ndarray, "q d"]
 
     @classmethod
     def fit(
@@ -113,9 +114,17 @@ class Features:
     @property
     def chosen(self) -> Choice:
         """What `features=auto` has come to."""
+        if self.reduced:
+            count, d = self.T.shape
+            return Choice("as given", f"{count} principal components of the {d} columns")
         if np.array_equal(self.combine, np.eye(len(self.bands))):
             return Choice("as given", "columns of different kinds")
         return Choice("colours", "columns that rise and fall together")
+
+    @property
+    def reduced(self) -> bool:
+        """Whether models are trained on principal components."""
+        return len(self.T) < self.T.shape[1]
 
     @property
     def names(self) -> list[str]:

@@ -22,6 +22,7 @@ from torch import Tensor
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
+from scant.models.gpz.completion import WIDE
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
@@ -34,7 +35,7 @@ from scant.studies.densities import MOST, Densities
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import by_levels, checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
-from scant.studies.redshift import undetected
+from scant.studies.redshift import components, undetected
 from scant.studies.redshift.bands import by_wavelength
 from scant.studies.redshift.capacity import (
     FREE,
@@ -87,7 +88,7 @@ class Study(TrainedStudy):
         self.features, seen = self._look(bands)
         self.target = Target.fit(self._z(self.learn), seen["log_target"].value == "yes")
         T = torch.eye(len(self.features.names), dtype=torch.float64)
-        if not self.learn[bands].isna().any(axis=None):
+        if self.features.reduced or not self.learn[bands].isna().any(axis=None):
             T = torch.as_tensor(self.features.T)
         self.T = T.to(device)
         self.metadata = {
@@ -211,6 +212,11 @@ class Study(TrainedStudy):
             tamed, own = (f.inputs(self.learn).numpy() for f in (features, plain))
             seen["robust"] = taming_of(tamed, own, z, seen["log_target"].value == "yes")
             features = features if seen["robust"].value == "yes" else plain
+        if s.features == AUTO and len(features.names) > components.MANY:
+            x, others = features.inputs(self.learn), features.inputs(self.partial)
+            T = components.chosen(x, others, z, seen["log_target"].value == "yes")
+            features = features if T is None else replace(features, T=T)
+            seen["features"] = features.chosen
         return features, seen
 
     def _rows(self, restart: int) -> tuple[Tensor, Tensor]:
@@ -245,7 +251,8 @@ class Study(TrainedStudy):
         live = self.features.inputs(shown)
         if bool(live.isnan().any()):
             live = fill(live, single_gaussian(self.features.inputs(self.learn)))
-        self.live = live.to(self.device) @ self.T.T
+        self.live_x = live.to(self.device)
+        self.live = self.live_x @ self.T.T
         self.live_z = self._z(shown).numpy()
         if self.grows:
             folds = [Fold(rows, *self._division(k), self.target) for k in range(self.models)]
@@ -318,9 +325,11 @@ class Study(TrainedStudy):
     def snapshot(self) -> dict[str, np.ndarray]:
         if self.members is not None:
             model = self.members.models[0]
-            live = self.live @ torch.linalg.inv(self.T).T
+            live = self.live_x
+            if not self.features.reduced:
+                live = self.live @ torch.linalg.inv(self.T).T
             prediction = self.target.restore(self.members.predict(live, None))
-            to_x = torch.eye(len(self.T), dtype=live.dtype, device=self.device)
+            to_x = torch.eye(self.T.shape[1], dtype=live.dtype, device=self.device)
         else:
             model = (self.growth.folds[0] if self.growth else self.fold).model
             live, to_x = self.live, self.T
@@ -356,7 +365,11 @@ class Study(TrainedStudy):
         if stacks(self.settings) and len(folds[0].unseen.y):
             stack = Stack.weighed(folds, models, unseen, self.T)
         moved = [in_coordinates(m, self.T) for m in models]
-        self.members = Members.of(moved, x, stack, self.settings.missing)
+        density_rows = x
+        if x.shape[1] > WIDE and len(self.partial):  # of many columns few rows lack none
+            others = self.features.inputs(self.partial).to(self.device)
+            density_rows = torch.cat([x, others])
+        self.members = Members.of(moved, density_rows, stack, self.settings.missing)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         self.gaps = self._fill_gaps()
         report = write_report(self.posterior, self.given)
