@@ -124,13 +124,6 @@ def blob(tensors: Tensors, meta: dict) -> bytes:
     return save(clone(tensors), metadata={"meta": json.dumps(meta)})
 
 
-def header(blob: bytes, key: str) -> dict:
-    """The JSON value under `key` in the header of a safetensors blob."""
-    size = int.from_bytes(blob[:8], "little")
-    values: dict[str, Any] = json.loads(json.loads(blob[8 : 8 + size])["__metadata__"][key])
-    return values
-
-
 def roles(rows: int, **places: Any) -> np.ndarray:
     """The word of each row of a table, by the places of the rows that a word is of.
 

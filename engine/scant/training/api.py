@@ -17,10 +17,11 @@ from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.studies import Settings, entry
 from scant.studies.auto import CHOSEN, listed, read, training_seconds, used
-from scant.studies.protocol import FittedStudy, Study, header, study_class
+from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
 from scant.tables.schema import READING, counts
 from scant.training import result_folder
+from scant.training.checkpoint_format import header
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
 from scant.training.figures import layout

@@ -37,13 +37,13 @@ from scant.rivals.compare import compared
 from scant.rivals.comparison import Comparison
 from scant.rivals.cost import SECONDS
 from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
-from scant.studies.protocol import Study, Tensors, blob, clone, header, part
+from scant.studies.protocol import Study, Tensors, blob, clone, part
+from scant.training.checkpoint_format import FORMAT, OTHER_VERSION, header, of_other_version
 from scant.training.control import Control
 from scant.training.everything import refitted
 from scant.training.folds import Folds, pooled
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
-FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
 CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
 # Bytes of a checkpoint. A larger one lacks the optimizer's history, and one that is larger even so
 # is made as much more rarely, so that no run writes more than this in `CHECKPOINT_SECONDS`.
@@ -367,7 +367,7 @@ class _Loop:
             tensors = {k: v for k, v in tensors.items() if k.rsplit(".", 1)[-1] not in HISTORY}
             bitwise, size = _bytes(tensors) == size, _bytes(tensors)
         self.pause_of_checkpoints = CHECKPOINT_SECONDS * max(1.0, size / MOST_CHECKPOINT)
-        loop_state = {
+        stood = {
             "format": FORMAT,
             "at": asdict(self.at),
             "scores": [score for score, _ in self.kept],
@@ -375,23 +375,20 @@ class _Loop:
             "begun": self.begun,
             "bitwise": bitwise,
         }
-        blob = save(clone(tensors), metadata={"loop": json.dumps(loop_state)})
+        blob = save(clone(tensors), metadata={"loop": json.dumps(stood)})
         return Checkpoint(self.at.step, blob)
 
     def resume(self, blob: bytes) -> None:
-        loop_state = header(blob, "loop")
-        if loop_state.get("format") != FORMAT:
-            raise BadInput(
-                "This run was interrupted under another version of Scant, whose checkpoints cannot "
-                "be continued; start a new run with its settings."
-            )
-        if not loop_state.get("bitwise", True):
+        if of_other_version(blob):
+            raise BadInput(OTHER_VERSION)
+        stood = header(blob, "loop")
+        if not stood.get("bitwise", True):
             self.study.notes.append(NOT_BITWISE)
         tensors = load(blob)
-        self.at = Position(**loop_state["at"])
-        self.endings = [State(e) for e in loop_state["endings"]]
-        self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(loop_state["scores"])]
-        self.begun = loop_state["begun"]
+        self.at = Position(**stood["at"])
+        self.endings = [State(e) for e in stood["endings"]]
+        self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(stood["scores"])]
+        self.begun = stood["begun"]
         if self.begun:
             self.study.start_restart(self.at.restart, self.at.stage, self.best_here())
             self.study.load(part(tensors, "parameters."), part(tensors, "state."))

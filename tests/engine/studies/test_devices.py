@@ -18,8 +18,9 @@ from safetensors.torch import load
 from scant.data_sources.open import open_table
 from scant.events import Checkpoint, Event, Finished, Fitted, Progress, Snapshot
 from scant.studies import entry
-from scant.studies.protocol import Study, header, study_class
+from scant.studies.protocol import Study, study_class
 from scant.tables.schema import counts
+from scant.training.checkpoint_format import header
 from scant.training.control import Control
 from scant.training.loop import train
 from tests.engine.pretended import pretended

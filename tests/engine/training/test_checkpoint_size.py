@@ -10,8 +10,8 @@ from safetensors.torch import load
 
 import scant
 from scant.events import Checkpoint, Event, Finished, Note, Progress
-from scant.studies.protocol import header
 from scant.training import loop
+from scant.training.checkpoint_format import header
 from scant.training.control import Control
 
 VALUES: dict[str, Any] = {

@@ -25,7 +25,8 @@ from scant.events import (
     Started,
     State,
 )
-from scant.studies.protocol import header, study_class
+from scant.studies.protocol import study_class
+from scant.training.checkpoint_format import header
 from scant.training.control import Control
 from scant.training.loop import SNAPSHOT_SECONDS, choose_device, train
 

@@ -14,6 +14,7 @@ from scant.runs.dispatch.lifecycle import Lifecycle
 from scant.runs.dispatch.pool import WorkerPool
 from scant.store import Store, StoreTrouble, TakenOver
 from scant.studies import entry
+from scant.training.checkpoint_format import OTHER_VERSION, of_other_version
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,10 @@ class Assigner:
         live.attempt, checkpoint, damage = await journal.writer.do(
             journal.store.begin_attempt, live.id, journal.server
         )
+        if checkpoint is not None and of_other_version(checkpoint.blob):
+            state = State.FAILED if live.wish == "stop" else State.PAUSED  # as it was: none is lost
+            await self._care.finish(live, state, OTHER_VERSION)
+            return
         if damage:
             await journal.say(live.id, [Note(damage)])
         table = await journal.writer.do(_table, journal.store, live)

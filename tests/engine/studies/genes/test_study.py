@@ -16,7 +16,7 @@ from scant.studies.genes import simulate
 from scant.studies.genes.entry import ENTRY
 from scant.studies.genes.settings import FIXED, MODELS, GenesSettings
 from scant.studies.genes.study import Study
-from scant.studies.protocol import header
+from scant.training.checkpoint_format import header
 from scant.training.loop import train
 from tests.engine.studies.studying import resumed, run, value
 
