@@ -59,7 +59,8 @@ def classes(rows: int, columns: int) -> pd.DataFrame:
 
 
 def views(rows: int, columns: int) -> pd.DataFrame:
-    x, y = _columns(rows, columns - 1)
+    """Of multiview, whose columns lack nothing."""
+    x, y = _columns(rows, columns - 1, missing=0.0)
     x.columns = pd.Index([f"{'ab'[k % 2]}.{k}" for k in range(columns - 1)])
     return x.assign(y=y)
 

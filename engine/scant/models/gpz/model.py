@@ -217,7 +217,7 @@ class GPz(gpytorch.Module):
         columns of the linear mean then hold expected inputs, the missing ones given the observed.
         """
         if self.projection is not None:
-            X = self._whole(X) @ self.projection.T
+            X = self.complete(X) @ self.projection.T
         if noise_variance is not None or bool(X.isnan().any()):
             phi = expected_basis(X, noise_variance, self.centres, self.precision())
         else:
@@ -230,10 +230,10 @@ class GPz(gpytorch.Module):
         """Columns of the linear mean, the inputs and ones: d + 1 of them, or none without it."""
         if not self.joint_mean:
             return X[:, :0]
-        X = self._whole(X)
+        X = self.complete(X)
         return torch.cat([X, torch.ones_like(X[:, :1])], dim=1)
 
-    def _whole(self, X: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
+    def complete(self, X: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
         """Rows with the expectation of what is missing, under one Gaussian."""
         if not bool(X.isnan().any()):
             return X

@@ -1,9 +1,9 @@
 """Principal components of many columns, where left-out rows are predicted better from them.
 
-The thesis prepares its inputs by principal components, too (Almosallam 2017, section 6.3.1). Of a
-hundred columns the few that vary most often carry what can be learned from some hundreds of rows,
-and basis functions of eight inputs are cheaper than of a hundred. A straight line and a small GP
-try several numbers of components, and all columns; whichever predicts left-out rows better decides.
+The thesis prepares its inputs by principal components, too (Almosallam 2017, section 6.3.1). The
+first components of a hundred columns often carry all that some hundreds of rows can teach, and
+basis functions of eight inputs are cheaper than those of a hundred. A straight line and a small GP
+try several numbers of components, and all columns; the best prediction of left-out rows decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scant.models.gpz.input_density import fill, single_gaussian
 from scant.studies.redshift.scales import LEAST_GAIN, Tried, curved, straight
 
 COUNTS = (8, 16, 32)  # components that are tried
-MANY = 30  # columns beyond which they are tried
+MIN_COLUMNS = 30  # columns beyond which they are tried
 
 
 def whole(x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
@@ -50,14 +50,14 @@ def chosen(
     """
     d = x.shape[1]
     filled = whole(torch.cat([x, others]))
-    mine = filled[: len(x)]
+    inputs = filled[: len(x)]
     counts = [count for count in COUNTS if count < min(d, len(filled) - 1)]
     if not counts:
         return None
     tried = {count: projection(filled, count) for count in counts}
-    scores = {count: _score(mine.numpy() @ T.T, y, log) for count, T in tried.items()}
+    scores = {count: _score(inputs.numpy() @ T.T, y, log) for count, T in tried.items()}
     best = max(scores, key=lambda count: scores[count])
-    plain = _score(mine.numpy(), y, log)
+    plain = _score(inputs.numpy(), y, log)
     return tried[best] if scores[best] > plain + LEAST_GAIN else None
 
 

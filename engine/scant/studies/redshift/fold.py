@@ -39,14 +39,14 @@ class Rows:
     z: Float[Tensor, " n"]
     y: Float[Tensor, " n"]
     omega: Float[Tensor, " n"]
-    noise: Float[Tensor, "n d d"] | None
+    noise: Float[Tensor, "n q q"] | None
 
     @classmethod
     def of(
         cls,
         table: pd.DataFrame,
         features: Features,
-        T: Float[Tensor, "d d"],
+        T: Float[Tensor, "q d"],
         target: Target,
         settings: RedshiftSettings,
         device: torch.device,

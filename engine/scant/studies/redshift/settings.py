@@ -94,7 +94,8 @@ class RedshiftSettings(SplitSettings):
         objects=[AUTO, "colours", "as given"],
         doc="colours: differences of neighboring features (colors, for magnitudes) and one "
         "reference feature; as given: the features themselves; auto: colours of three or more "
-        "columns that rise and fall together, as magnitudes do.",
+        "columns that rise and fall together, as magnitudes do; of more than 30 columns 8, 16 or "
+        "32 principal components, where these predict left-out rows better.",
     )
     errors = param.Selector(
         objects=["as features", "as noise", "ignore"],
@@ -135,9 +136,11 @@ class RedshiftSettings(SplitSettings):
         " best of the previous stage, or all at once as published.",
     )
     incomplete = param.Selector(
-        objects=["leave out", "use"],
+        default=AUTO,
+        objects=[AUTO, "leave out", "use"],
         doc="Training rows with missing values: leave them out, or use their observed values "
-        "(5.82; slower).",
+        "(5.82; slower). auto: leave them out, unless there are more than 30 columns and most rows "
+        "lack a value.",
     )
     missing = param.Selector(
         default=AUTO,

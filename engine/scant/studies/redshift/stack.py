@@ -6,8 +6,8 @@ and the mean where the inputs tell nothing. Rows that were left out choose the w
 (`scant.inference.stacking`). Of a few dozen rows, a GP that is averaged over its hyperparameters is
 trusted beforehand, because so few say little of which member is best. Errors have heavier tails
 and a sharper middle than any member says: each Gaussian is then a mixture of narrower and wider
-ones, by the same left-out rows. A row with missing values is
-asked of GPz alone, which integrates over them. No mean of GPz or of a line leaves the targets'
+ones, by the same left-out rows. A row with missing values is asked of GPz alone, which integrates
+over them, unless it lacks few of many columns. No mean of GPz or of a line leaves the targets'
 range by more than a tenth of it: far from all rows they go anywhere. A GP is believed a whole range
 beyond: it falls back to the mean there, or on few rows to a line with an honest deviation.
 """
@@ -149,7 +149,7 @@ class Stack(stacking.Average):
     shape: tuple[float, ...]
     parts: tuple[float, ...]
     gps: tuple[Model | None, ...]
-    T: Float[Tensor, "d d"]
+    T: Float[Tensor, "q d"]
     low: float
     high: float
 
@@ -160,7 +160,7 @@ class Stack(stacking.Average):
         folds: Sequence[Fold],
         models: Sequence[GPz],
         unseen: Sequence[GPzPrediction],
-        T: Float[Tensor, "d d"],
+        T: Float[Tensor, "q d"],
         quick: bool = False,
     ) -> Stack:
         """By the rows that each fold has left out.
@@ -265,11 +265,12 @@ class Stack(stacking.Average):
         weights = self._used.to(noise)
         share = torch.where(whole, weights[0], 1.0).unsqueeze(1)
         own = replace(told, weights=told.weights * share, mean=told.mean.clamp(self.low, self.high))
-        columns = [own]
+        columns, lacking = [own], told.collapse().input_variance
         for weight, (mean, model, within) in zip(weights[1:], asked or self.asked(x, noise)):
             others = noise.new_zeros(5, len(x), mean.shape[1])
             own_share = (weight * self._shares(mean)).expand_as(mean)
             others[:4, whole] = torch.stack([own_share, mean, model, within])
+            others[4, whole] = lacking[whole].unsqueeze(1)
             columns.append(Components(*others))
         joined = [torch.cat(parts, dim=1) for parts in zip(*(vars(c).values() for c in columns))]
         return self._shaped(*joined, whole=whole)

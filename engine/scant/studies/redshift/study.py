@@ -130,8 +130,15 @@ class Study(TrainedStudy):
             )
         known = np.isfinite(table[s.target].to_numpy(float))
         complete = np.ones(len(table), dtype=bool)
-        if s.incomplete == "leave out":
-            complete = complete_rows(table, bands_of(table, s.target))
+        if s.incomplete != "use":
+            complete = complete_rows(table, bands := bands_of(table, s.target))
+            wide = s.incomplete == AUTO and len(bands) > components.MIN_COLUMNS
+            if wide and 2 * complete.sum() < len(table):  # of many columns most rows lack one
+                self.notes.append(
+                    f"{int((~complete).sum()):,} of the {len(table):,} rows lack a value of one of "
+                    f"the {len(bands)} columns; they are learned from by what they have."
+                )
+                complete[:] = True
         marked, group = np.where(known, marks(table), UNUSED), groups(table, s.split_by)
         rows = divide(
             len(table),
@@ -212,7 +219,7 @@ class Study(TrainedStudy):
             tamed, own = (f.inputs(self.learn).numpy() for f in (features, plain))
             seen["robust"] = taming_of(tamed, own, z, seen["log_target"].value == "yes")
             features = features if seen["robust"].value == "yes" else plain
-        if s.features == AUTO and len(features.names) > components.MANY:
+        if s.features == AUTO and len(features.names) > components.MIN_COLUMNS:
             x, others = features.inputs(self.learn), features.inputs(self.partial)
             T = components.chosen(x, others, z, seen["log_target"].value == "yes")
             features = features if T is None else replace(features, T=T)
@@ -561,7 +568,7 @@ def stages_to(covariance: str, start: str) -> tuple[str, ...]:
     return tuple(path[covariance].split())
 
 
-def sensitivity(model: GPz, X: Float[Tensor, "n d"], to_x: Float[Tensor, "d d"]) -> np.ndarray:
+def sensitivity(model: GPz, X: Float[Tensor, "n q"], to_x: Float[Tensor, "q d"]) -> np.ndarray:
     """Each measurement's share of the mean squared slope of the prediction."""
     X = X.detach().clone().requires_grad_()
     with torch.enable_grad():
