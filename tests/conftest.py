@@ -17,7 +17,7 @@ from hypothesis import settings
 from jaxtyping import install_import_hook
 
 import scant
-from tests import tiers
+from tests import folders, tiers
 
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
@@ -75,12 +75,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return tiers.workers(config)
 
 
-@pytest.hookimpl(trylast=True)  # folders mark their tests first
+@pytest.hookimpl(trylast=True)  # tests/engine/studies marks its tests first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select the tier. Long files come first, so that no process is left alone with one.
 
     Browser tests come last: Playwright keeps an event loop running in the thread that began.
     """
+    folders.mark(items)
     tiers.select(config, items)
     took = tiers.seconds_by_file()
     browsers = {"browser", "deploy"}

@@ -163,16 +163,19 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if id(item) in staying]
 
 
-def _seconds(functions: dict[str, list[pytest.Item]], known: dict[str, Duration]) -> float:
-    return sum(known[name].seconds if name in known else 1.0 for name in functions)
-
-
-def _by_file(items: list[pytest.Item]) -> dict[Path, dict[str, list[pytest.Item]]]:
-    """Tests by file, which shares its fixtures, and by function."""
-    files: dict[Path, dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+def _by_file(
+    items: list[pytest.Item], known: dict[str, Duration]
+) -> list[tuple[float, Path, list[pytest.Item]]]:
+    """Tests of each file, which share its fixtures, after their recorded seconds."""
+    files: dict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        files[item.path][function_of(item.nodeid)].append(item)
-    return files
+        files[item.path].append(item)
+    result = []
+    for path, tests in files.items():
+        functions = dict.fromkeys(function_of(test.nodeid) for test in tests)
+        took = sum(known[name].seconds if name in known else 1.0 for name in functions)
+        result.append((took, path, tests))
+    return result
 
 
 def concerned(
@@ -192,8 +195,7 @@ def concerned(
     """
     reached = distances(changed) if changed is not None else None
     files = []
-    for path, functions in _by_file(items).items():
-        tests = [item for cases in functions.values() for item in cases]
+    for took, path, tests in _by_file(items, known):
         if reached is None:
             distance: int | None = 1
         else:
@@ -202,7 +204,7 @@ def concerned(
             covered = covers and any(str(file).startswith(covers) for file in changed or ())
             distance = min(reached.get(path, 99), 1 if covered else 99)
         if distance < 99:
-            files.append((distance, _seconds(functions, known), str(path), tests))
+            files.append((distance, took, str(path), tests))
     chosen, spent = [], 0.0
     for _, took, _, tests in sorted(files, key=lambda file: file[:3]):
         if seconds is None or spent + took <= seconds:
@@ -215,12 +217,9 @@ def shards(
     items: list[pytest.Item], parts: int, known: dict[str, Duration]
 ) -> list[list[pytest.Item]]:
     """Parts of about the same recorded duration; the tests of a file stay together."""
-    files = [
-        (_seconds(functions, known), str(path), [i for cases in functions.values() for i in cases])
-        for path, functions in _by_file(items).items()
-    ]
     loads, result = [0.0] * parts, [[] for _ in range(parts)]  # type: ignore[var-annotated]
-    for took, _, tests in sorted(files, key=lambda file: (-file[0], file[1])):
+    files = sorted(_by_file(items, known), key=lambda file: (-file[0], file[1]))
+    for took, _, tests in files:
         lightest = loads.index(min(loads))
         loads[lightest] += took
         result[lightest] += tests

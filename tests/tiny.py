@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +20,12 @@ TINY: dict[str, dict[str, Any]] = {
     "clamp": {"start": 12, "budget": 24, "batch_size": 6, "repeats": 1, "n_components": 4,
               "baselines": False},
 }  # fmt: skip
+
+
+def fixed(study: str) -> dict[str, Any]:
+    """Values of a study's demonstration for all settings that are `auto` by default."""
+    module = "entry" if study == "clamp" else "settings"
+    return dict(import_module(f"scant.studies.{study}.{module}").FIXED)
 
 
 def query(study: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from scant.studies import STUDIES
+from tests.folders import chromium
 
 expect.set_options(timeout=60_000)  # a busy machine takes its time to open a page
 OPENING = 120_000  # ms
@@ -34,35 +33,6 @@ ARGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-def chromium() -> str | None:
-    """Where Chromium or Chrome is, if it is here; its own shell without windows takes less work."""
-    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-    return next((path for name in names if (path := shutil.which(name))), None)
-
-
-def covered(name: str) -> tuple[str, ...]:
-    """Folders that the tests of a file reach through the server: a page's own, or all pages'."""
-    if name in STUDIES:
-        return (
-            f"dashboard/scant_dashboard/pages/{name}",
-            f"engine/scant/studies/{name}",
-            f"data/recordings/{name}",
-        )
-    return "dashboard/scant_dashboard/", "assets/"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a browser where there is none, and say so."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            if item.path.name != "test_walks.py":
-                item.add_marker(pytest.mark.slow(*covered(item.path.stem.removeprefix("test_"))))
-            if chromium() is None and os.environ.get("SCANT_REQUIRE_BROWSER") != "1":
-                item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))
 
 
 @pytest.fixture(scope="session")

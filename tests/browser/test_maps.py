@@ -149,7 +149,7 @@ def test_a_drawn_and_a_typed_polygon_are_answered(trained: Page) -> None:
     places = corners(drawn, (0.42, 0.35), (0.58, 0.35), (0.6, 0.6), (0.45, 0.6))
     for place in places[:-1]:
         page.mouse.click(*place)
-        page.wait_for_timeout(400)  # two clicks in less are a double click
+        page.wait_for_timeout(400)  # Bokeh tells a double click by time alone
     page.mouse.dblclick(*places[-1])
     told = asked.get_by_role("note")
     expect(told).to_contain_text(TOLD, timeout=PATIENCE)

@@ -14,34 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import browser_type_launch_args as browser_type_launch_args
-from tests.browser.conftest import chromium, free_port
+from tests.browser.conftest import free_port
 
-COVERS = (
-    "engine/scant/runs",
-    "engine/scant/store",
-    "dashboard/scant_dashboard/server",
-    "dashboard/scant_dashboard/auth",
-    "dashboard/scant_dashboard/cli",
-    "dashboard/scant_dashboard/app.py",
-    "dashboard/scant_dashboard/routes.py",
-    "Procfile",
-    "tests/deploy",
-)
 SECONDS = 60  # for a process to come up on a busy machine
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in this folder, and skip what has no browser here."""
-    here = Path(__file__).parent
-    required = os.environ.get("SCANT_REQUIRE_BROWSER") == "1"
-    for item in items:
-        if here not in item.path.parents:
-            continue
-        item.add_marker(pytest.mark.deploy)
-        item.add_marker(pytest.mark.slow(*COVERS))
-        needs = "browser_type" in getattr(item, "fixturenames", ())
-        if needs and chromium() is None and not required:
-            item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))
 
 
 def postgres_program(name: str) -> str | None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -24,11 +20,13 @@ from scant import hardware
 from scant.data_sources.open import sample
 from scant.events import Finished, Progress, State
 from scant.store import Store, database
+from scant.studies.protocol import Step
 from scant_dashboard.cli.main import app
-from tests.paths import ROOT
+from tests.tiny import fixed
 
 pytestmark = pytest.mark.usefixtures("toy")
 TINY = {
+    **fixed("redshift"),
     "training_size": 80,
     "validation_size": 20,
     "test_size": 20,
@@ -283,13 +281,12 @@ def test_studies_lists_every_setting() -> None:
             assert f"  {setting} = " in listed
 
 
-@pytest.mark.slow
-def test_a_sample_is_a_file_that_fit_takes(tmp_path: Path) -> None:
+def test_a_sample_is_the_file_that_fit_takes_in_other_tests(galaxies: Path, tmp_path: Path) -> None:
     file = tmp_path / "sample.csv"
-    result = command("data", "sample", "redshift", "--rows", 150, "--seed", 4, "--out", file)
+    result = command("data", "sample", "redshift", "--rows", 150, "--seed", 3, "--out", file)
     assert result.exit_code == 0
     assert len(pd.read_csv(file)) == 150
-    assert command("fit", "redshift", "--data", file, *sets(**TINY)).exit_code == 0
+    assert file.read_bytes() == galaxies.read_bytes()
 
 
 def test_data_list_names_the_data_sets() -> None:
@@ -304,31 +301,24 @@ def test_bench_prints_milliseconds_a_step() -> None:
     assert table["ms"].iloc[0] >= 0
 
 
-SCRIPT = """
-import sys
-sys.path.insert(0, {tests!r})
-import toy
-toy.install()
-from scant_dashboard.cli.main import app
-app()
-"""
+def test_ctrl_c_stops_and_keeps_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toy.study import Study
 
+    step = Study.step
 
-@pytest.mark.slow
-def test_ctrl_c_stops_and_keeps_the_result(tmp_path: Path) -> None:
-    tests = ROOT / "tests"
-    env = {**os.environ, "PYTHONPATH": str(tests.parent)}
-    arguments = ["fit", "toy", "--out", str(tmp_path / "out"), *sets(max_steps=9000, delay=0.01)]
-    script = [sys.executable, "-c", SCRIPT.format(tests=str(tests)), *arguments]
-    fit = subprocess.Popen(script, stderr=subprocess.PIPE, env=env, text=True)
-    assert fit.stderr is not None
-    while "toy" not in fit.stderr.readline():  # the note that training begins
-        assert fit.poll() is None
-    time.sleep(0.5)
-    fit.send_signal(signal.SIGINT)
-    assert fit.wait(60) == 0
+    def interrupted(study: Study) -> Step:
+        if study.taken == 5:
+            signal.raise_signal(signal.SIGINT)
+        return step(study)
+
+    monkeypatch.setattr(Study, "step", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    result = command("fit", "toy", "--out", tmp_path / "out", *sets(max_steps=9000))
+    assert result.exit_code == 0, result.output
+    assert signal.getsignal(signal.SIGINT) is before
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert metrics["state"] == "stopped"
+    assert len(pd.read_csv(tmp_path / "out" / "trace.csv")) == 6
     assert {f.name for f in (tmp_path / "out").iterdir()} == FILES
 
 

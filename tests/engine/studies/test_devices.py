@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from scant.training.checkpoint_format import header
 from scant.training.control import Control
 from scant.training.loop import train
 from tests.engine.pretended import pretended
+from tests.tiny import fixed
 
 pytestmark = pytest.mark.slow(
     "engine/scant/models", "engine/scant/studies", "engine/scant/optim", "engine/scant/kernels"
@@ -34,7 +34,9 @@ SPARSE = {"inference": "variational", "max_steps": 4}
 # Of each study what it can be told of its models, sources and optimizers, in few steps.
 RUNS: dict[str, tuple[str, str | None, dict[str, Any]]] = {
     "aggregation": ("aggregation", None, SPARSE | {"n_inducing": 12}),
-    "aggregation, exact": ("aggregation", None, {"inference": "exact", "max_steps": 4}),
+    "aggregation, exact": ("aggregation", None, {
+        "inference": "exact", "fine_rows": 30, "max_steps": 4,
+    }),
     "aggregation, adam": ("aggregation", None, SPARSE | {"optimizer": "adam"}),
     "aggregation, em": ("aggregation", None, {"optimizer": "em", "batch_size": 20, "max_steps": 4}),
     "redshift": ("redshift", None, {"n_basis": 4, "max_steps": 6, "training_size": 200}),
@@ -72,6 +74,8 @@ SOONER = {
     "scant.studies.mitosis.baselines.LEAST_STEPS": 2,
     "scant.studies.genes.report.FIT_STEPS": 2,
     "scant.studies.genes.explore.WARM_STEPS": 2,
+    "scant.studies.genes.stacking.STEPS": 2,
+    "scant.studies.genes.stacking.LEAST_STEPS": 2,
     "scant.studies.aggregation.report.FIT_STEPS": 2,
     "scant.studies.redshift.beside.PATTERNS": 2,
     "scant.studies.omniglot.models.SHOT_STEPS": 2,
@@ -115,12 +119,6 @@ def asked_of(study: Any, question: str) -> dict[str, Any]:
     return ASKED.get(study.settings.study, {}).get(question, {"row": 3})
 
 
-def usual(kind: str) -> dict[str, Any]:
-    """What a study's presets have in place of `auto`, and without averages of other models."""
-    place = "entry" if kind == "clamp" else "settings"
-    return dict(import_module(f"scant.studies.{kind}.{place}").FIXED)
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_a_study_stays_on_its_device(
     name: str, device: torch.device, monkeypatch: pytest.MonkeyPatch
@@ -129,7 +127,7 @@ def test_a_study_stays_on_its_device(
         monkeypatch.setattr(place, value)
     kind, data, values = RUNS[name]
     spec = entry(kind)
-    wished = spec.settings.parse({**usual(kind), **values})
+    wished = spec.settings.parse({**fixed(kind), **values})
     table = open_table(spec, data, wished)
     settings, _ = spec.settled(wished, *table.shape, counts(table, spec.table))
 

@@ -16,8 +16,9 @@ from scant.studies.split import counts_of, divide, groups, marks
 from scant.tables.schema import counts
 from scant.training.api import Fit, fit, restore
 from scant.training.control import Control
+from tests.tiny import fixed
 
-FAST = {"n_basis": 5, "max_steps": 4, "restarts": 1}
+FAST = {**fixed("redshift"), "n_basis": 5, "max_steps": 4, "restarts": 1}
 
 
 def galaxies(n: int = 400) -> pd.DataFrame:

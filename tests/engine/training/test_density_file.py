@@ -18,17 +18,18 @@ from scant.tables import pieces
 from scant.training import density_file
 from scant.training.prediction import predict_file, predict_own, predict_upload
 from tests.paths import TEMPLATES
+from tests.tiny import fixed
 
 pytestmark = pytest.mark.slow
 
-TINY = {"n_basis": 2, "max_steps": 2, "restarts": 2}
+TINY = {**fixed("redshift"), "stack": True, "n_basis": 2, "max_steps": 2, "restarts": 2}
 MANY = 20_000
 
 
 @pytest.fixture(scope="module", params=["no", "yes"])
 def galaxies(request: pytest.FixtureRequest) -> FittedStudy:
     table = TEMPLATES / "redshift.csv"
-    run = scant.fit("redshift", table, device="cpu", log_target=request.param, **TINY)
+    run = scant.fit("redshift", table, device="cpu", **{**TINY, "log_target": request.param})
     list(run)
     return run.study
 

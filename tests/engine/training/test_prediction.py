@@ -23,10 +23,11 @@ from scant.tables.read import read_table
 from scant.training import prediction
 from scant.training.prediction import predict_file, predict_own, predict_upload
 from tests.paths import TEMPLATES
+from tests.tiny import fixed
 
 pytestmark = pytest.mark.slow
 
-TINY = {"n_basis": 2, "max_steps": 2, "restarts": 1}
+TINY = {**fixed("redshift"), "n_basis": 2, "max_steps": 2, "restarts": 1}
 
 
 @pytest.fixture(scope="module")

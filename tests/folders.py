@@ -1,0 +1,57 @@
+"""Tests that are marked by their folder: those of a browser and of a deployment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from scant.studies import STUDIES
+from tests.paths import ROOT
+
+TESTS = ROOT / "tests"
+# Folders of the code that tests of a deployment reach through other processes.
+DEPLOYED = (
+    "engine/scant/runs",
+    "engine/scant/store",
+    "dashboard/scant_dashboard/server",
+    "dashboard/scant_dashboard/auth",
+    "dashboard/scant_dashboard/cli",
+    "dashboard/scant_dashboard/app.py",
+    "dashboard/scant_dashboard/routes.py",
+    "Procfile",
+    "tests/deploy",
+)
+
+
+def chromium() -> str | None:
+    """Path of Chromium or Chrome, if installed; its shell without windows takes less work."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def covered(name: str) -> tuple[str, ...]:
+    """Folders that the browser tests of a file reach through the server: a page's, or all."""
+    if name in STUDIES:
+        return (
+            f"dashboard/scant_dashboard/pages/{name}",
+            f"engine/scant/studies/{name}",
+            f"data/recordings/{name}",
+        )
+    return "dashboard/scant_dashboard/", "assets/"
+
+
+def mark(items: list[pytest.Item]) -> None:
+    """Mark browser and deployment tests; skip tests that need a browser where there is none."""
+    missing = chromium() is None and os.environ.get("SCANT_REQUIRE_BROWSER") != "1"
+    for item in items:
+        if TESTS / "browser" in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            if item.path.name != "test_walks.py":  # these are in the must tier
+                item.add_marker(pytest.mark.slow(*covered(item.path.stem.removeprefix("test_"))))
+        elif TESTS / "deploy" in item.path.parents:
+            item.add_marker(pytest.mark.deploy)
+            item.add_marker(pytest.mark.slow(*DEPLOYED))
+        if missing and "browser_type" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))
