@@ -75,13 +75,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return tiers.workers(config)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark it before `-m` chooses."""
+    folders.mark(item)
+
+
 @pytest.hookimpl(trylast=True)  # tests/engine/studies marks its tests first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select the tier. Long files come first, so that no process is left alone with one.
 
     Browser tests come last: Playwright keeps an event loop running in the thread that began.
     """
-    folders.mark(items)
     tiers.select(config, items)
     took = tiers.seconds_by_file()
     browsers = {"browser", "deploy"}

@@ -42,16 +42,15 @@ def covered(name: str) -> tuple[str, ...]:
     return "dashboard/scant_dashboard/", "assets/"
 
 
-def mark(items: list[pytest.Item]) -> None:
-    """Mark browser and deployment tests; skip tests that need a browser where there is none."""
-    missing = chromium() is None and os.environ.get("SCANT_REQUIRE_BROWSER") != "1"
-    for item in items:
-        if TESTS / "browser" in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            if item.path.name != "test_walks.py":  # these are in the must tier
-                item.add_marker(pytest.mark.slow(*covered(item.path.stem.removeprefix("test_"))))
-        elif TESTS / "deploy" in item.path.parents:
-            item.add_marker(pytest.mark.deploy)
-            item.add_marker(pytest.mark.slow(*DEPLOYED))
-        if missing and "browser_type" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))
+def mark(item: pytest.Item) -> None:
+    """Mark a browser or deployment test; skip one that needs a browser where there is none."""
+    if TESTS / "browser" in item.path.parents:
+        item.add_marker(pytest.mark.browser)
+        if item.path.name != "test_walks.py":  # these are in the must tier
+            item.add_marker(pytest.mark.slow(*covered(item.path.stem.removeprefix("test_"))))
+    elif TESTS / "deploy" in item.path.parents:
+        item.add_marker(pytest.mark.deploy)
+        item.add_marker(pytest.mark.slow(*DEPLOYED))
+    required = os.environ.get("SCANT_REQUIRE_BROWSER") == "1"
+    if "browser_type" in getattr(item, "fixturenames", ()) and not required and not chromium():
+        item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))
