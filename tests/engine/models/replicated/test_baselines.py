@@ -32,7 +32,6 @@ def test_independent_is_a_process_of_each_output_that_knows_no_replicas(grid: bo
     assert torch.allclose(found.mean[output == 0], fewer.mean[output == 0])
     assert (fewer.mean[output == 1] == 0).all()
     shared = model.shared(output, x)
-    assert shared is not None
     assert torch.equal(shared[0], found.mean)
     assert (model.levels(output)[:, 1] == 0).all()
 
