@@ -29,7 +29,6 @@ def test_a_rival_that_is_better_at_low_values_is_ahead_there_only() -> None:
     for p in parts:
         low = p.kind == "truth" and p.stop < 0.3
         assert p.winner == (RIVAL if low else OURS), p
-        assert p.contest is not None
         assert p.contest.rival == "ridge"
     assert {p.of for p in parts if p.kind == "truth"} == {"z"}
 
@@ -45,7 +44,6 @@ def test_of_several_rivals_the_best_is_met_and_chance_counts_for_nobody() -> Non
 def test_the_error_of_a_difference_is_that_of_the_bootstrap() -> None:
     own, other = off(Y, 0.1), off(Y, 0.12)
     told = part(Part("all", rows=400), Y, own, {"other": other})[0].contest
-    assert told is not None
     assert told.high is not None
     draws = RNG.integers(400, size=(3000, 400))
     roots = [np.sqrt(((Y - p.value)[draws] ** 2).mean(1)) for p in (other, own)]
@@ -84,7 +82,6 @@ def test_a_comparison_tells_its_parts_and_keeps_what_the_report_knew_of_gaps() -
     stale = part(Part("all", rows=300), y[300:], own, {"old": own})
     report = Report((Metric("this run", "RMSE", 0.1),), verdict=Verdict(parts=(*stale, *gap)))
     made = compared(report, c, 1.0, own=True, rivals=True).verdict
-    assert made is not None
     assert tuple(p for p in made.parts if p.kind == "missing") == tuple(gap)
     by_bin = {p.stop: p.winner for p in made.parts if p.kind == "truth" and p.contest is not None
               and p.contest.score == "RMSE"}  # fmt: skip
@@ -92,7 +89,6 @@ def test_a_comparison_tells_its_parts_and_keeps_what_the_report_knew_of_gaps() -
     assert by_bin[max(by_bin)] == OURS
     assert "old" not in {p.contest.rival for p in made.parts if p.contest}
     [back] = decode(encode([Finished(State.CONVERGED, "", Report(verdict=made))]))
-    assert isinstance(back, Finished)
     assert back.report.verdict == made
 
 

@@ -30,7 +30,6 @@ def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
     run = scant.fit(study, device="cpu", **values | ({} if study == "clamp" else {"max_steps": 4}))
     end = [event for event in run if isinstance(event, Finished)][-1]
     c = run.study.comparison(end.report)
-    assert c is not None
     assert len(c.x) == len(c.y)
     assert len(c.x_test) == len(c.y_test) == len(c.own.value)
     assert c.x.shape[1] == c.x_test.shape[1]
@@ -40,5 +39,4 @@ def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
     assert len(shared) >= 2, c.scores
     for name in shared:
         assert SCORES[name](c, c.own, every) == pytest.approx(told[name], rel=1e-6), name
-    assert end.report.verdict is not None
     assert end.report.verdict.tested == len(c.y_test)

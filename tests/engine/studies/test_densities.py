@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm, norm
 
-from scant.studies.densities import Densities, HasDensities, column_specs, few_gaussians
+from scant.studies.densities import Densities, column_specs, few_gaussians
 
 
 def some(n: int = 300, k: int = 5) -> Densities:
@@ -58,7 +58,3 @@ def test_columns_are_those_that_are_explained() -> None:
     told = some(3)
     assert list(told.columns()) == [spec.name for spec in column_specs("target")]
     np.testing.assert_array_equal(told.columns()["std_2"], told.stds[:, 1])
-
-
-def test_a_study_without_densities_is_known() -> None:
-    assert not isinstance(object(), HasDensities)

@@ -9,6 +9,7 @@ import pytest
 from scant.errors import BadInput
 from scant.studies import entry
 from scant.tables.read import inspect_table, read_table
+from tests.engine.files import csv
 
 ROWS = 40
 
@@ -16,10 +17,6 @@ ROWS = 40
 def columns(*names: str) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame({name: rng.normal(size=ROWS).round(4) for name in names})
-
-
-def csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
 
 
 def test_units_are_no_part_of_a_name() -> None:

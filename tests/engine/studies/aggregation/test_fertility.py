@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from scipy.integrate import dblquad
 
 from scant.data_sources.human_fertility import read_rates
 from scant.errors import BadInput
-from scant.studies.aggregation.simulate import fertility
 from scant.studies.aggregation.simulate.fertility import (
     N_FINE,
     SEEDS,
@@ -85,17 +83,6 @@ def test_schedule_shifts_and_deepens_over_cohorts(seed: int) -> None:
     assert 0.6 < np.corrcoef(country["order1"], country["order2"])[0, 1] < 0.95
 
 
-def test_seeds_are_countries_and_noise_does_not_move_them(cells: pd.DataFrame) -> None:
-    pd.testing.assert_frame_equal(cells, simulate(0))
-    assert not np.allclose(cells["order1"], simulate(1)["order1"], rtol=1e-3)
-    for noise in ("births", "constant"):
-        noisy = simulate(0, noise=noise)
-        np.testing.assert_array_equal(noisy["order1_truth"], cells["order1"])
-        assert not np.array_equal(noisy["order1"], cells["order1"])
-    with pytest.raises(BadInput, match="none, births or constant; got 'some'"):
-        simulate(0, noise="some")
-
-
 def test_noise_depends_on_the_input_only_where_it_should() -> None:
     women = 5_000.0
     wrong = {
@@ -162,14 +149,6 @@ def test_four_outputs(cells: pd.DataFrame) -> None:
         long_form(cells, 3)
     with pytest.raises(BadInput, match="1,000 are kept for the test"):
         experiment(cells[:800])
-
-
-def test_demonstration() -> None:
-    settings = types.SimpleNamespace(data_seed=2)
-    table = fertility.demo(settings)
-    assert len(table) == 2640 + 104
-    assert table["truth"].notna().all()
-    assert len(fertility.demo(settings, 50)) == 50
 
 
 def test_hfd_file(tmp_path: Path) -> None:

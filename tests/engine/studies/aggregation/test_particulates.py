@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import types
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from scant.studies.aggregation.simulate import particulates
 from scant.studies.aggregation.simulate.particulates import COUNTER, FILTER, concentration, simulate
-from scant.studies.aggregation.table import TABLE, of
 from scant.studies.aggregation.thinning import coarsen
-from scant.tables.read import read_frame
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +67,3 @@ def test_air_has_a_daily_cycle_and_spikes(seed: int) -> None:
     hours = [float(np.corrcoef(fine[lag:], fine[:-lag])[0, 1]) for lag in (1, 16)]
     assert hours[0] > 0.9  # what fifteen minutes keep
     assert hours[1] < 0.7  # four hours do not
-
-
-def test_seeds_and_the_way_through_the_reader(week: pd.DataFrame) -> None:
-    pd.testing.assert_frame_equal(week, simulate(0))
-    assert not np.allclose(week["truth"], simulate(1)["truth"])
-    assert len(simulate(0, days=2)) == (28 + 672 + 2016) * 2 / 7
-    read = read_frame(week, TABLE)
-    assert read.notes == ()
-    result = of(read.frame)
-    assert result.tasks == (FILTER, COUNTER)
-    assert result.dims == ("time",)
-    assert result.test.sum() == 672
-    few = particulates.demo(types.SimpleNamespace(data_seed=0), 100)
-    assert len(few) == 100
-    assert set(few["task"]) == {FILTER, COUNTER}

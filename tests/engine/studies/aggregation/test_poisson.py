@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import types
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import dblquad
 
-from scant.studies.aggregation.simulate import poisson
 from scant.studies.aggregation.simulate.poisson import (
     GAP,
-    SEEDS,
     TASKS,
     averaged_covariance,
     simulate,
 )
-from scant.studies.aggregation.table import TABLE, check_values, of
-from scant.tables.read import read_frame
 
 
 @pytest.mark.parametrize("lengthscale", [0.6, 2.0])
@@ -60,22 +54,3 @@ def test_rates_are_of_the_averaged_function() -> None:
     all_rows = pd.concat(many)
     pearson = (all_rows["y"] - all_rows["truth"]) ** 2 / all_rows["truth"]
     assert pearson.mean() == pytest.approx(1, abs=0.04)
-
-
-def test_seeds_and_the_way_through_the_reader() -> None:
-    pd.testing.assert_frame_equal(simulate(1), simulate(1))
-    assert len({tuple(simulate(seed)["y"]) for seed in SEEDS}) == len(SEEDS)
-    read = read_frame(simulate(1), TABLE)
-    assert read.notes == ()
-    result = of(read.frame)
-    check_values(result, dict.fromkeys(TASKS, "poisson"))
-    assert result.dims == ("x",)
-    assert result.test.sum() == 50
-
-
-def test_demonstration() -> None:
-    settings = types.SimpleNamespace(data_seed=4)
-    pd.testing.assert_frame_equal(poisson.demo(settings), simulate(4))
-    few = poisson.demo(settings, 30)
-    assert len(few) == 30
-    assert set(few["task"]) == set(TASKS)

@@ -44,12 +44,6 @@ def test_light_differs_and_clamps_do_not_look_like_what_is_around_them(some: lis
     assert np.mean(away) > 15
 
 
-def test_the_same_seed_gives_the_same_picture() -> None:
-    one, again, other = simulate.picture(3, 1), simulate.picture(3, 1), simulate.picture(4, 1)
-    assert np.array_equal(one.image, again.image)
-    assert not np.array_equal(one.image, other.image)
-
-
 def test_a_patch_is_labeled_by_the_clamp_it_holds() -> None:
     clamp = np.zeros((1, 720, 1280), dtype=bool)
     clamp[0, 100:200, 300:400] = True

