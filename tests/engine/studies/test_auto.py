@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scant.errors import BadInput
 from scant.events import State
 from scant.runs.limits import Size, cost_of
-from scant.studies import entry
+from scant.studies import STUDIES, entry
 from scant.studies.auto import (
     AUTO,
     CHOSEN,
@@ -84,6 +84,13 @@ def test_only_what_is_auto_is_chosen() -> None:
 def test_a_choice_that_does_not_fit_what_was_set_is_refused() -> None:
     with pytest.raises(BadInput, match="too many"):
         SPEC.settled(Sized(kind="b"), 500, 3, {})
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_presets_leave_nothing_to_the_program(study: str) -> None:
+    spec = entry(study)
+    for preset in spec.presets.values():
+        assert spec.settled(spec.settings(**preset), 600, 402, {})[1] == {}
 
 
 def test_a_cost_is_within_the_budget_and_of_the_chosen_sizes() -> None:

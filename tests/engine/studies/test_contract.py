@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 import torch
 
+import scant
 from scant.errors import BadInput
-from scant.events import Progress
+from scant.events import Finished, Progress
+from scant.rivals.comparison import SCORES
 from scant.studies import STUDIES, entry
 from scant.studies.protocol import study_class
 from tests.engine.studies import cases, studying
@@ -374,3 +376,33 @@ def test_what_cannot_be_fitted_is_refused(
     study = next(case.study for case in CASES.values() if case.table == table)
     with pytest.raises(BadInput, match=said):
         study_class(study)(studying.settings(study, **values), change(cases.table(table)), CPU)
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "redshift": {"training_size": 60, "validation_size": 30, "test_size": 60},
+    "aggregation": {},
+    "genes": {},
+    "omniglot": {},
+    "mitosis": {},
+    "multiview": {},
+    "clamp": {"budget": 60},
+}
+
+
+@pytest.mark.slow("engine/scant/studies", "engine/scant/rivals")
+@pytest.mark.parametrize("study", SMALL)
+def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
+    values = entry(study).presets["quick"] | SMALL[study]
+    run = scant.fit(study, device="cpu", **values | ({} if study == "clamp" else {"max_steps": 4}))
+    end = [event for event in run if isinstance(event, Finished)][-1]
+    c = run.study.comparison(end.report)
+    assert len(c.x) == len(c.y)
+    assert len(c.x_test) == len(c.y_test) == len(c.own.value)
+    assert c.x.shape[1] == c.x_test.shape[1]
+    every = np.arange(len(c.y_test))
+    told = {m.name: m.value for m in end.report.metrics if m.source == "run"}
+    shared = [name for name in c.scores if name in told]
+    assert len(shared) >= 2, c.scores
+    for name in shared:
+        assert SCORES[name](c, c.own, every) == pytest.approx(told[name], rel=1e-6), name
+    assert end.report.verdict.tested == len(c.y_test)

@@ -7,7 +7,7 @@ import pytest
 from scant.data_sources.fetch import DOWNLOADS
 from scant.data_sources.open import sample
 from scant.studies import STUDIES, entry
-from scant.studies.base import Source
+from scant.studies.base import ArraySpec, Source, array_specs
 from scant.tables.read import read_frame
 from scant.tables.schema import counts
 
@@ -49,3 +49,21 @@ def test_every_fetched_source_can_be_fetched() -> None:
     assert {"sdss", "drosophila", "omniglot"} < fetched <= set(DOWNLOADS)
     for name in fetched:
         assert all(file.url.startswith("https://") for file in DOWNLOADS[name].files)
+
+
+def test_a_line_is_a_spec_and_indented_lines_go_on() -> None:
+    specs = array_specs("""
+        mean (n q) [1/y] posterior means,
+            of some rows
+        pit (n) [probability] of the values
+    """)
+    assert specs == (
+        ArraySpec("mean", "n q", "1/y", "posterior means, of some rows"),
+        ArraySpec("pit", "n", "probability", "of the values"),
+    )
+
+
+@pytest.mark.parametrize("line", ["mean n q [1] means", "mean (n q) means", "mean (n q) [1]"])
+def test_a_line_of_another_form_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="spec of an array"):
+        array_specs(line)

@@ -240,6 +240,8 @@ def test_what_cannot_be_is_said() -> None:
         model.predict(torch.tensor([1]), torch.tensor([2]), x)
     with pytest.raises(BadInput, match="must be one of shared, each output; got 'none'"):
         DHGP.build(measured(), noise="none")
+    with pytest.raises(BadInput, match="Scheme 'newton' is unknown"):
+        ReplicaTrainer(model, "newton")
 
 
 def test_jitter_is_told_once() -> None:

@@ -54,11 +54,6 @@ def test_a_view_with_more_columns_than_rows_is_learned_by_components() -> None:
     assert made.n_components == 0
 
 
-def test_presets_leave_nothing_to_the_program() -> None:
-    for preset in ENTRY.presets.values():
-        assert ENTRY.settled(MultiviewSettings(**preset), 600, 402, {})[1] == {}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("table", [classes(), values()], ids=["classes", "values"])
 def test_an_own_table_is_predicted_by_an_average_that_comes_back(table: pd.DataFrame) -> None:

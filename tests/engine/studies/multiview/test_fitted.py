@@ -170,9 +170,6 @@ def test_views_on_and_off(fitted: dict[str, tuple[Study, Report]]) -> None:
     assert both["averaged"] > noise["averaged"] + 0.2
     again = study.explore("views", names="colour, shape")
     assert again["score"] == both["score"]
-    for names, message in (("shape,smell", "no view 'smell'"), ("", "nothing to look through")):
-        with pytest.raises(BadInput, match=message):
-            study.explore("views", names=names)
 
 
 def test_a_row_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]]) -> None:
@@ -182,10 +179,6 @@ def test_a_row_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]
         assert result["predicted"][0] == pytest.approx(a["predicted"][7])
         assert result["truth"][0] == a["truth"][7]
         np.testing.assert_allclose(result["hidden"], a["hidden"][7])
-    with pytest.raises(BadInput, match="got '9999'; send the number of a row"):
-        study.explore("row", index=9999)
-    with pytest.raises(BadInput, match="There is no question 'weather'"):
-        study.explore("weather")
 
 
 def test_a_patient_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]]) -> None:
@@ -198,8 +191,6 @@ def test_a_patient_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Rep
     assert result["curve"][at] == pytest.approx(0.5, abs=0.1)
     with pytest.raises(BadInput, match="no patient 'nobody'"):
         study.explore("patient", name="nobody")
-    with pytest.raises(BadInput, match="not trained on survival"):
-        fitted["values"][0].explore("patient", name="1")
 
 
 # --- the fitted model -----------------------------------------------------------------------------

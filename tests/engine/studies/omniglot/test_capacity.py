@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import scant
 from scant.events import Fitted
-from scant.studies.auto import AUTO, CHOSEN
+from scant.studies.auto import CHOSEN
 from scant.studies.omniglot.capacity import SHARE
 from scant.studies.omniglot.entry import ENTRY
-from scant.studies.omniglot.settings import FIXED, OmniglotSettings
+from scant.studies.omniglot.settings import OmniglotSettings
 from scant.training.api import restore
 
 FEW = {"time_budget": 5.0, "max_steps": 12, "n_inducing": 10}
@@ -54,13 +54,6 @@ def test_more_time_and_more_rows_give_more() -> None:
 
     assert size(60, 600.0)[0] < size(3000, 600.0)[0]
     assert size(3000, 10.0) < size(3000, 600.0)
-
-
-def test_presets_leave_nothing_to_the_program() -> None:
-    for preset in ENTRY.presets.values():
-        assert ENTRY.settled(OmniglotSettings(**preset), 600, 402, {})[1] == {}
-    assert OmniglotSettings().n_inducing == AUTO
-    assert FIXED["stack"] is False
 
 
 def rings(n: int = 90) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The simulated survey: physics where it can be checked, and what a model finds in it."""
+"""The simulated survey: physics where it can be checked; the query to SDSS."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from scipy.integrate import quad
 
+from scant.data_sources.fetch import DOWNLOADS
+from scant.studies.redshift import sdss
 from scant.studies.redshift import simulate as photometry
 from scant.studies.redshift.simulate import BANDS, CLASSES, distance_modulus, simulate, spectrum
 
@@ -93,3 +95,16 @@ def test_missing_bands() -> None:
     assert not magnitudes.all(axis=1).any()
     assert magnitudes[:, 2].mean() == pytest.approx(0.2, abs=0.05)
     assert magnitudes[:, 0].mean() > magnitudes[:, 2].mean() + 0.03  # faint in u
+
+
+def test_missing_magnitudes_and_the_query() -> None:
+    lines = ["#Table1", *simulate(400, seed=1).to_csv(index=False).splitlines()]
+    cells = lines[2].split(",")
+    cells[0] = cells[5] = "-9999"
+    lines[2] = ",".join(cells)
+    frame = sdss.read(("\n".join(lines) + "\n").encode(), "sdss")
+    assert frame.loc[0, ["mag_u", "mag_u_err"]].isna().all()
+    assert frame.notna().to_numpy().sum() == frame.size - 2
+    assert "TOP 500 " in sdss.query(500)
+    assert "'PEAKCENTER'" in sdss.query()
+    assert DOWNLOADS["sdss"].url.endswith("format=csv")
