@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from scant.runs import leases, limited, store_writer
+from scant.runs.dispatch import dispatcher, pool
+from scant.store import database
+
 PATIENCE = 60.0  # seconds
 
 
@@ -26,3 +30,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'scant.db'}"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that look after their runs, and try again, many times a second."""
+    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
+        monkeypatch.setattr(leases, name, 0.05)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(pool, "COUNT_SECONDS", 0.05)
+    monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
+    monkeypatch.setattr(limited, "PUT_SECONDS", 0.05)
+    monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)

@@ -10,27 +10,14 @@ import pytest
 from sqlalchemy import insert, select
 
 from scant.events import Finished, State
-from scant.runs import leases, limited, store_writer
+from scant.runs import leases
 from scant.runs.background import Background
-from scant.runs.dispatch import dispatcher, pool
-from scant.store import TakenOver, claims, database, schema
+from scant.store import TakenOver, claims, schema
 from scant.store.clock import now
 from tests.engine.runs.fake_worker_client import running, service, until
 from tests.engine.runs.test_store_trouble import locked
 
-pytestmark = pytest.mark.usefixtures("toy")
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS"):
-        monkeypatch.setattr(leases, name, 0.05)
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
-    monkeypatch.setattr(pool, "COUNT_SECONDS", 0.05)
-    monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
-    monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)
+pytestmark = pytest.mark.usefixtures("toy", "quick")
 
 
 async def test_a_run_that_is_paused_on_its_way_to_a_worker_rests(url: str) -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from scant.errors import BadInput, NotAllowed
 from scant.events import Changed, Checkpoint, Finished, Progress, Started, State
-from scant.runs import RunService, leases, limited
+from scant.runs import RunService, limited
 from scant.runs.access import address_code, presenter_code, presenter_named
 from scant.runs.limits import Cost, Limits, Size, check_cost, cost_of
 from scant.runs.memory import out_of_memory
@@ -28,7 +28,7 @@ from scant.studies import Entry, entry
 from scant_dashboard.cli.main import app
 from tests.engine.runs.fake_worker_client import FakeWorkerClient, until
 
-pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.usefixtures("toy", "quick"), pytest.mark.timeout(60)]
 KEY = "k" * 40
 MEMORY = 11_600_000_000
 
@@ -62,14 +62,6 @@ class TroubledClient(FakeWorkerClient):
 def service(url: str, **options: Any) -> tuple[RunService, TroubledClient]:
     client = TroubledClient()
     return RunService(Store.open(url), key=KEY, client=client, **options), client
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(leases, name, 0.05)
-    monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
-    monkeypatch.setattr(limited, "PUT_SECONDS", 0.05)
 
 
 # --- who may do what ---

@@ -7,19 +7,12 @@ import asyncio
 import pytest
 
 from scant.events import Finished, Progress, Started, State
-from scant.runs import leases
 from tests.engine.runs.fake_worker_client import running, service, until
 
 pytestmark = [
-    pytest.mark.usefixtures("toy"),
+    pytest.mark.usefixtures("toy", "quick"),
     pytest.mark.slow("engine/scant/runs", "engine/scant/store"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(leases, name, 0.05)
 
 
 async def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(url: str) -> None:

@@ -15,24 +15,13 @@ from sqlalchemy import event
 
 from scant.errors import Unavailable
 from scant.events import Checkpoint, Finished, Note, Progress, Report, Snapshot, Started, State
-from scant.runs import RunService, backlog, leases, store_writer
-from scant.runs.dispatch import dispatcher, pool, turns
+from scant.runs import RunService, backlog, store_writer
+from scant.runs.dispatch import pool, turns
 from scant.runs.workers.protocol import Ended
-from scant.store import Store, StoreTrouble, database
+from scant.store import Store, StoreTrouble
 from tests.engine.runs.fake_worker_client import running, service, until
 
-pytestmark = pytest.mark.usefixtures("toy")
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(leases, name, 0.05)
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
-    monkeypatch.setattr(pool, "COUNT_SECONDS", 0.05)
-    monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)
+pytestmark = pytest.mark.usefixtures("toy", "quick")
 
 
 @contextmanager
