@@ -320,6 +320,7 @@ def test_three_hundred_megabytes(study: str, tmp_path: Path) -> None:
         (b"%PDF-1.7" + bytes(50), "PDF"),
         (packed({"xl/workbook.xml": b"x"}), "Excel workbook"),
         (b"<!DOCTYPE html><html></html>", "web page"),
+        (b'[{"u": 1, "z": 2}]', "JSON, but not an object a line"),
         (np.random.default_rng(0).bytes(5000), "binary"),
     ],
 )
@@ -335,6 +336,7 @@ def test_no_csv_at_all(study: str, data: bytes, kind: str, tmp_path: Path) -> No
         ("../../a/b.png", b"x", "leads out of the archive"),
         ("/etc/a/b.png", b"x", "leads out of the archive"),
         ("a/b/readme.md", b"x", "no images"),
+        ("a/b/c.png", b"no image", "not an image that can be read"),
     ],
 )
 def test_archives_that_do_harm(

@@ -48,6 +48,15 @@ def test_duplicate_column_names() -> None:
     refused(b"u,g,u,z\n1,2,3,4\n", "'u'", "columns 1 and 3")
 
 
+def test_columns_without_a_name_are_row_numbers_empty_or_numbered(survey: pd.DataFrame) -> None:
+    numbered = survey.assign(**{"  ": survey["z"] > 0.3, " ": ""}).to_csv()
+    table = read_table(numbered.encode(), SCHEMA)
+    assert any("column 1 has no name and was left out as a row number" in n for n in table.notes)
+    place = survey.shape[1] + 2
+    assert any(f"column {place} has no name and is called" in n for n in table.notes)
+    assert not any(f"column {place + 1}" in n for n in table.notes)
+
+
 def test_target_absent(survey: pd.DataFrame) -> None:
     without = csv(survey.drop(columns="z"))
     with pytest.raises(BadInput, match=r"no column 'z'.*\('mag_z' may be 'z'\)"):

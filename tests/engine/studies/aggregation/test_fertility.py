@@ -92,6 +92,8 @@ def test_noise_depends_on_the_input_only_where_it_should() -> None:
         for noise in ("births", "constant")
         for c in [simulate(2, noise=noise, women=women)]
     }
+    with pytest.raises(BadInput, match="none, births or constant; got 'some'"):
+        simulate(2, noise="some")
     truth = simulate(2)["order1"].to_numpy()
     low, high = truth < np.quantile(truth, 0.3), truth > np.quantile(truth, 0.7)
     assert wrong["births"][high].std() > 5 * wrong["births"][low].std()
