@@ -146,7 +146,7 @@ def fitted(name: str) -> tuple[Study, Report, list[Event]]:
 
 
 def query(study: Any, question: str) -> dict[str, Any]:
-    """What a question needs to be told, of any study."""
+    """Arguments with which any study answers a question."""
     names, seen = study.metadata, getattr(getattr(study, "data", None), "observed", None)
     match study.settings.study:
         case "aggregation":

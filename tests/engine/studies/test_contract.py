@@ -1,4 +1,4 @@
-"""What every study promises (`scant.studies.protocol.Study`), of each kind of model and table."""
+"""Contracts of `scant.studies.protocol.Study`, kept by every study, model and kind of table."""
 
 from __future__ import annotations
 
