@@ -1,9 +1,13 @@
-"""Expectations against Monte Carlo, Gauss-Hermite quadrature and each other."""
+"""Expectations under Gaussians against sampling and quadrature."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
+from scant.inference import psi, spread
 from scant.inference.expectations import (
     Forms,
     expected_kernel,
@@ -18,6 +22,7 @@ from scant.inference.expectations import (
     quadratics,
     tilted_mean,
 )
+from scant.inference.psi import eq_matrices
 
 N, M, D, SAMPLES = 5, 4, 3, 100_000
 
@@ -183,3 +188,71 @@ def test_products_against_a_matrix_of_each_row():
     torch.testing.assert_close(expected_product_dot(*args, matrix), each)
     leaves = [t.clone().requires_grad_() for t in (*args, matrix)]
     assert torch.autograd.gradcheck(expected_product_dot, leaves)
+
+
+def _case(n=6, m=4, q=3):
+    g = torch.Generator().manual_seed(0)
+    draw = lambda *shape: torch.randn(*shape, generator=g, dtype=torch.float64)  # noqa: E731
+    leaves = [draw(n, q), 0.1 + draw(n, q).abs(), draw(m, q), draw(q).exp(), draw(1)[0]]
+    return [leaf.requires_grad_() for leaf in leaves], draw(n, 3).abs()
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("kept", [0, 1 << 22])
+def test_matrices_and_their_gradients(columns, kept, monkeypatch):
+    monkeypatch.setattr(psi, "KEPT", kept)
+    monkeypatch.setattr(psi, "BLOCK", 20)  # two rows
+    leaves, weights = _case()
+    weights = weights[:, :columns]
+    mean, variance, Z, precision, level = leaves
+    k, one, two = eq_matrices(*leaves, weights)
+    height, at = level.exp(), (mean, variance, Z, precision)
+    torch.testing.assert_close(k, height * log_kernel(Z, Z, precision).exp())
+    torch.testing.assert_close(one, height * expected_kernel(*at))
+    torch.testing.assert_close(two, height**2 * expected_product_sum(*at, weights))
+    assert torch.autograd.gradcheck(lambda *p: eq_matrices(*p, weights), leaves)
+
+
+def _fitted(errors, level, x):
+    told = spread.features(level, x)
+    found = spread.fitted(lambda factor: norm.logpdf(errors, 0, factor), told)
+    return found, spread.factor(found, told)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal(400), rng.standard_normal((400, 1)), rng.standard_normal(400)
+
+
+def test_deviations_that_grow_with_the_level_are_found(rows):
+    level, x, z = rows
+    true = np.exp(0.4 * level - 0.2)
+    _, factor = _fitted(true * z, level, x)
+    assert abs(np.log(factor / true)).mean() < 0.1
+
+
+def test_deviations_that_grow_along_an_input_are_found(rows):
+    level, x, z = rows
+    true = np.exp(0.3 * x[:, 0])
+    _, factor = _fitted(true * z, level, x)
+    assert abs(np.log(factor / true)).mean() < 0.1
+
+
+def test_right_deviations_are_kept(rows):
+    level, x, z = rows
+    _, factor = _fitted(z, level, x)
+    assert abs(np.log(factor)).max() < 0.25
+
+
+def test_few_rows_tell_nothing(rows):
+    level, x, z = (v[: spread.LEAST_ROWS - 1] for v in rows)
+    found, factor = _fitted(9 * z, level, x)
+    assert not found.any()
+    assert (factor == 1).all()
+
+
+def test_a_slope_goes_no_further_than_the_rows(rows):
+    found = np.array([0.0, 1.0, 0.0])
+    far = spread.features(np.array([spread.FURTHEST, 50.0]), np.zeros((2, 1)))
+    assert np.ptp(spread.factor(found, far)) == 0

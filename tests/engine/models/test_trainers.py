@@ -21,14 +21,15 @@ from scant.models.gplvm.training import GPLVMTrainer
 from scant.models.gpz.model import GPz
 from scant.models.gpz.training import GPzTrainer
 from scant.models.laplace.classifier import LaplaceGPC, Prior
+from scant.models.mogp_ar.baselines import build
 from scant.models.mogp_ar.kernels import RbfArd
-from scant.models.mogp_ar.model import MOGPAR
 from scant.models.mogp_ar.training import MOGPARTrainer
+from scant.models.mtgpa.exact import ExactGP, ExactTrainer
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data as Supports
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.models.replicated.baselines import Pooled
-from scant.models.replicated.hgp import DHGP
+from scant.models.replicated.hgp import DHGP, HGP, HGPInd
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from scant.models.replicated.training import ReplicaTrainer
@@ -44,12 +45,16 @@ Elbo = Callable[[], float]  # of the model as it is, without its trainer
 Case = tuple[Any, Trainer, Elbo]
 
 
+SHIFT = {"rows": 0, "start": 0}  # of seeds, where a state has to bring rows and start along
+
+
 def _generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+    return torch.Generator().manual_seed(seed + SHIFT["start"])
 
 
 def _rows() -> tuple[Tensor, Tensor]:
-    x = torch.randn(N, 3, generator=_generator(7), dtype=torch.float64)
+    g = torch.Generator().manual_seed(7 + SHIFT["rows"])
+    x = torch.randn(N, 3, generator=g, dtype=torch.float64)
     return x, 4 * torch.sin(2 * x[:, 0]) + x[:, 1] + 2
 
 
@@ -129,38 +134,42 @@ def dgplvm() -> Case:
 def mtgpa(scheme: str = "adam", batch: int | None = None) -> Case:
     lower = torch.arange(N, dtype=torch.float64).unsqueeze(1)
     supports = torch.cat([lower, lower + 1 + (lower % 2)], 1)
-    y, task = torch.sin(lower.squeeze(1) / 4), torch.arange(N) % 2
+    y, task = torch.sin(lower.squeeze(1) / 4 + SHIFT["rows"]), torch.arange(N) % 2
     rows = Supports(supports, y, task)
+    if scheme == "exact":
+        exact = ExactGP.build(rows, 2, 1, _generator())
+        return exact, ExactTrainer(exact), lambda: float(exact.elbo())
     natural = scheme == "natural"
     model = MTGPA.build(rows, ["gaussian"] * 2, 1, _generator(), inducing=8, natural=natural)
     trainer = MTGPATrainer(model, rows, _generator(1), scheme, batch=batch)
     return model, trainer, lambda: float(model.elbo(rows))
 
 
-def mogp_ar(batch: int | None = None, sampled: int = 0) -> Case:
+def mogp_ar(name: str = "mogp-ar", batch: int | None = None, sampled: int = 0) -> Case:
     x, output, label = _rows()[0], torch.arange(N) % 2, torch.arange(N) // 2 % 3
-    kernel = RbfArd(x, 2)
+    kernel = RbfArd(x, 1 if name.startswith("g-") else 2)
     rows = kernel.prepare(x)
-    model = MOGPAR(kernel, kernel.start(rows, 6, _generator()), [3, 3], _generator())
+    model = build(name, kernel, rows, output, [3, 3], 6, _generator())
     trainer = MOGPARTrainer(model, rows, output, label, _generator(1), batch, sampled, horizon=9)
     return model, trainer, lambda: float(model.bound(rows, output, label))
 
 
 def replica_gp(kind: Any = DHGP, scheme: str = "lbfgs") -> Case:
-    model = kind.build(replicas(LENGTHS), _generator())
+    model = kind.build(replicas(LENGTHS, seed=SHIFT["rows"]), _generator())
     return model, ReplicaTrainer(model, scheme), lambda: float(model.elbo())
 
 
 def hmogp_lv(scheme: str = "lbfgs", batch: int = 0) -> Case:
-    rows = replicas(LENGTHS)
+    rows = replicas(LENGTHS, seed=SHIFT["rows"])
     model = HMOGPLV.build(rows, _generator(), dense=scheme == "lbfgs")
     trainer = HMOGPLVTrainer(model, rows, _generator(1), scheme, batch=batch)
     return model, trainer, lambda: float(model.elbo())
 
 
-def dfgp(bound: Any = "closed", batch: int | None = None) -> Case:
+def dfgp(bound: Any = "closed", batch: int | None = None, classes: bool = False) -> Case:
     x, y = _rows()
-    model = DFGP.build([x[:, :2], x], y, inducing=5, generator=_generator(), bound=bound)
+    y, kind = (_labels().double(), "bernoulli") if classes else (y, "gaussian")
+    model = DFGP.build([x[:, :2], x], y, kind, inducing=5, generator=_generator(), bound=bound)
     trainer = DFGPTrainer(model, adam=3, batch=batch, generator=_generator(0), horizon=9)
     return model, trainer, lambda: float(model.bound())
 
@@ -184,14 +193,39 @@ WHOLE: dict[str, Callable[[], Case]] = {
     "hmogp-lv natural": lambda: hmogp_lv("natural"),
     "hmogp-lv adam": lambda: hmogp_lv("adam"),
     "dfgp": dfgp,
+    "mtgpa exact": lambda: mtgpa("exact"),
+    "hgp": lambda: replica_gp(HGP),
+    "hgp-ind": lambda: replica_gp(HGPInd),
 }
 BATCHES: dict[str, Callable[[], Case]] = {
     "mtgpa batches": lambda: mtgpa(batch=6),
+    "mtgpa natural batches": lambda: mtgpa("natural", batch=6),
+    "mtgpa em batches": lambda: mtgpa("em", batch=6),
     "mogp-ar batches": lambda: mogp_ar(batch=5, sampled=1),
+    **{name: lambda name=name: mogp_ar(name, batch=8) for name in ("mg-m", "g-m", "g-a")},
     "hmogp-lv batches": lambda: hmogp_lv("adam", batch=1),
+    "hmogp-lv natural batches": lambda: hmogp_lv("natural", batch=1),
     "dfgp stochastic": lambda: dfgp("stochastic", batch=9),
+    "dfgp stochastic classes": lambda: dfgp("stochastic", batch=9, classes=True),
+    "dfgp classes": lambda: dfgp(classes=True),
+    "dfgp published classes": lambda: dfgp("published", classes=True),
 }
-ARRIVED = {"gpz", "student-t", "dgplvm", "dhgp", "pooled", "hmogp-lv"}  # L-BFGS from the start
+# Whose state does not hold the rows, which their builder or trainer is given.
+GIVEN_ROWS = (
+    "gpz",
+    "student-t",
+    "mtgpa",
+    "mogp-ar",
+    "mg-m",
+    "g-",
+    "dhgp",
+    "hgp",
+    "pooled",
+    "hmogp-lv",
+)
+# L-BFGS from the start
+ARRIVED = {"gpz", "student-t", "dgplvm", "dhgp", "hgp", "hgp-ind", "pooled", "hmogp-lv"}
+ARRIVED |= {"mtgpa exact"}
 
 
 def laplace() -> Case:
@@ -244,19 +278,28 @@ def test_what_a_step_raises_has_the_priors_that_were_registered(name: str) -> No
 
 
 @pytest.mark.parametrize("name", [*WHOLE, *BATCHES])
-def test_a_resumed_run_ends_bit_by_bit_where_the_first_one_ends(name: str) -> None:
-    build = (WHOLE | BATCHES)[name]
-    model, trainer, _ = build()
-    for _ in range(4):
+@pytest.mark.parametrize("taken", [2, 5])  # by Adam; by what follows it
+def test_a_state_is_all_that_a_run_goes_on_from(
+    name: str, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = (WHOLE | BATCHES)[name]
+    model, trainer, elbo = make()
+    for _ in range(taken):
         assert math.isfinite(trainer.step())
     parameters = {k: v.clone() for k, v in model.state_dict().items()}
     state = {k: v.clone() for k, v in trainer.state_dict().items()}
+    there = elbo()
     values = [trainer.step() for _ in range(5)]
 
-    again, resumed, _ = build()
+    monkeypatch.setitem(SHIFT, "start", 99)
+    if name == "mtgpa exact" or not name.startswith(GIVEN_ROWS):
+        monkeypatch.setitem(SHIFT, "rows", 5)
+    again, resumed, other = make()
     again.load_state_dict(parameters)
     resumed.load_state_dict(state)
+    if name not in ("mg-m", "g-m"):  # whose expectations are sampled
+        assert other() == there
     assert [resumed.step() for _ in range(5)] == values
-    assert resumed.steps == trainer.steps == 9
+    assert resumed.steps == trainer.steps == taken + 5
     for k, v in model.state_dict().items():
         assert torch.equal(again.state_dict()[k], v), k

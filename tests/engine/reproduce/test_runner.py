@@ -184,7 +184,6 @@ def test_a_real_study_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("study", STUDIES)
 def test_what_lies_in_the_repository_can_be_shown(study: str) -> None:
     rows = read(study)
-    assert rows is not None
     assert list(rows.columns) == COLUMNS
     assert set(rows["study"]) == {study}
     assert not rows["quick"].any()

@@ -1,10 +1,13 @@
-"""Rivals answer as they should, and a report's verdict is what the held-out rows say."""
+"""General tools beside a run."""
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import f1_score, recall_score
@@ -14,9 +17,11 @@ from scant.events import Finished, Metric, Report, State, decode, encode
 from scant.rivals import compare
 from scant.rivals.compare import compared, nothing_learned
 from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of_classes
+from scant.rivals.deformable import DeformableNeighbor, distances, slopes
 from scant.rivals.methods import forest, rivals
 from scant.rivals.rival import Rival, filled
 from scant.verdict import Contest, Verdict
+from tests.paths import ROOT
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(160, 3))
@@ -47,8 +52,6 @@ def test_the_best_rival_is_quoted_and_its_lines_of_code_run() -> None:
     c = regression()
     report = compared(own_metrics(c), c, 1.0, own=True, rivals=True)
     made = report.verdict
-    assert made is not None
-    assert made.point is not None
     theirs = {
         m.method: m.value for m in report.metrics if m.name == "RMSE" and m.method != "this run"
     }
@@ -66,8 +69,6 @@ def test_the_best_rival_is_quoted_and_its_lines_of_code_run() -> None:
 def test_a_run_that_is_better_keeps_its_place() -> None:
     c = regression(noise=1e-3)
     made = compared(own_metrics(c), c, 1.0, own=True, rivals=True).verdict
-    assert made is not None
-    assert made.point is not None
     assert made.point.winner == verdict.OURS
     assert made.point.low is not None
     assert made.point.low <= made.point.gain <= (made.point.high or 0)
@@ -193,7 +194,6 @@ def test_a_verdict_travels_and_old_reports_have_none() -> None:
     made = Verdict(Contest("RMSE", 1.0, "ridge", 0.9, -0.2, -0.05), None, {"this run": 3.0}, 10, 5)
     end = Finished(State.CONVERGED, "It converged.", Report(verdict=made))
     [back] = decode(encode([end]))
-    assert isinstance(back, Finished)
     assert back.report.verdict == made
     message = encode([replace(end, report=Report())])
     old = message.replace(b', \\"verdict\\": null', b"")
@@ -202,7 +202,6 @@ def test_a_verdict_travels_and_old_reports_have_none() -> None:
     size = int.from_bytes(message[:8], "little")
     old = (size).to_bytes(8, "little") + old[8:] + b" " * padded
     [older] = decode(old)
-    assert isinstance(older, Finished)
     assert older.report.verdict is None
 
 
@@ -228,3 +227,93 @@ def test_the_lines_of_code_run_as_they_stand(rival: Rival) -> None:
     scope = {"X": X[:100], "y": y[:100], "X_new": X[100:]}
     exec(f"{first}\nanswer = {second}", scope)
     assert len(scope["answer"]) == 60
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("own_tables", ROOT / "scripts" / "own_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def line(case: str, score: str, ours: float, theirs: float, **more: object) -> dict[str, object]:
+    return {"case": case, "point_score": score, "point_ours": ours, "point_theirs": theirs, **more}
+
+
+def test_errors_and_scores_are_compared_each_in_its_sense(script: ModuleType) -> None:
+    likelihood = {"density_score": "NLPD", "density_ours": 1.0, "density_theirs": 1.1}
+    calibration = {"calibration_score": "ECE", "calibration_ours": 0.2, "calibration_theirs": 0.1}
+    table = pd.DataFrame(
+        [
+            line("near", "RMSE", 1.019, 1.0, **likelihood),
+            line("behind", "RMSE", 1.021, 1.0, **likelihood | {"density_ours": 1.2}),
+            line("ahead", "F1", 0.9, 0.5, **calibration),
+            line("below", "F1", 0.9, 0.95),
+            line("iris", "F1", 0.9, 0.95),  # one table in two forms
+            line("no header", "F1", 0.95, 0.95),
+            {"case": "refused", "state": "refused"},
+        ],
+        columns=script.COLUMNS,
+    )
+    assert script.summary(table).splitlines() == [
+        "within 2% of the best rival's point score or better: 50% (2.5 of 5)",
+        "first in density: 50% (1.0 of 2)",
+        "first in density or calibration: 33% (1.0 of 3)",
+        "behind: behind, below, iris",
+        "no comparison: refused",
+    ]
+
+
+def test_a_case_that_cannot_be_fitted_is_a_line(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = "a,b,price\n" + "".join(f"{i}.5,{i * i}.25,{1000 + i}.5\n" for i in range(3))
+    monkeypatch.setattr(script, "files", lambda: {"few": few.encode(), "none": b"\n"})
+    made = script.fitted("few", 0)
+    assert (made["study"], made["rows"], made["state"]) == ("redshift", 3, "refused")
+    assert "few" in made["note"]
+    assert script.fitted("none", 0)["state"] == "refused"
+
+
+def bars(shifts: list[int], upright: bool) -> np.ndarray:
+    images = np.zeros((len(shifts), 12, 12))
+    for image, shift in zip(images, shifts):
+        image[2:10, 5 + shift : 7 + shift] = 1.0
+    return images if upright else images.transpose(0, 2, 1)
+
+
+def test_distances_are_those_of_the_best_displacement_of_every_pixel() -> None:
+    rng = np.random.default_rng(0)
+    query, learned = rng.random((2, 6, 5)), rng.random((3, 6, 5))
+    a, b = slopes(query), slopes(learned)
+    reach = 1  # two pixels of 20 are one of 6
+    expected = np.zeros((2, 3))
+    for m, n, i, j in np.ndindex(2, 3, 6, 5):
+        near = [
+            ((a[m, i, j] - b[n, k, u]) ** 2).sum()
+            for k in range(max(0, i - reach), min(6, i + reach + 1))
+            for u in range(max(0, j - reach), min(5, j + reach + 1))
+        ]
+        expected[m, n] += min(near)
+    np.testing.assert_allclose(distances(a, b), expected, rtol=1e-4)
+
+
+def test_an_image_that_was_moved_is_nearer_than_another_one() -> None:
+    images = np.concatenate([bars([0], True), bars([0], False)])
+    moved = slopes(bars([1], True))
+    near, far = distances(moved, slopes(images))[0]
+    assert near < 0.2 * far
+    plain = ((bars([1], True) - images) ** 2).sum((1, 2))
+    assert plain[0] > 0.4 * plain[1]  # pixel by pixel the two differ less
+
+
+def test_classes_are_told_with_probabilities_that_are_not_too_sure() -> None:
+    learned = np.concatenate([bars([-2, 0, 2], True), bars([-2, 0, 2], False)])
+    label = np.repeat([0, 1], 3)
+    machine = DeformableNeighbor.of(learned, label, 3)
+    p = machine.ask(np.concatenate([bars([-1, 1], True), bars([-1, 1], False)]))
+    assert p.argmax(1).tolist() == [0, 0, 1, 1]
+    assert p.sum(1) == pytest.approx(1)
+    assert p.max() < 1 - 0.5 / 7
+    assert p[:, 2].max() < 0.1  # a class without a row

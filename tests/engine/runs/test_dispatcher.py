@@ -4,120 +4,88 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import insert, select
 
 from scant.events import Finished, State
-from scant.runs import leases, limited, store_writer
+from scant.runs import leases
 from scant.runs.background import Background
-from scant.runs.dispatch import dispatcher, pool
-from scant.store import TakenOver, claims, database, schema
+from scant.store import TakenOver, claims, schema
 from scant.store.clock import now
 from tests.engine.runs.fake_worker_client import running, service, until
 from tests.engine.runs.test_store_trouble import locked
 
-pytestmark = pytest.mark.usefixtures("toy")
+pytestmark = pytest.mark.usefixtures("toy", "quick")
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS"):
-        monkeypatch.setattr(leases, name, 0.05)
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
-    monkeypatch.setattr(pool, "COUNT_SECONDS", 0.05)
-    monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
-    monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)
-
-
-def lived(tmp_path: Path, story: Callable[[str], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(story(f"sqlite:///{tmp_path / 'runs.db'}"), 60))
-
-
-def test_a_run_that_is_paused_on_its_way_to_a_worker_rests(tmp_path: Path) -> None:
+async def test_a_run_that_is_paused_on_its_way_to_a_worker_rests(url: str) -> None:
     """It used to begin, and to go on when its worker had paused it."""
-
-    async def story(url: str) -> None:
-        server, client = service(url)
-        await server.start()
-        run = await server.submit("toy", {}, "demo", "ada")
-        async with server.care.turns.of(run):  # as a click has it that came before
-            await until(lambda: server.care.live[run].assigned)
-            await server.steering.pause(run)
-        await until(lambda: server.store.run(run).state is State.PAUSED)
-        assert client.begun == []
-        assert not server.owns(run)
-        await server.resume(run, "ada")
-        await until(lambda: client.begun)
-        await server.close(0.1)
-
-    lived(tmp_path, story)
+    server, client = service(url)
+    await server.start()
+    run = await server.submit("toy", {}, "demo", "ada")
+    async with server.care.turns.of(run):  # as a click has it that came before
+        await until(lambda: server.care.live[run].assigned)
+        await server.steering.pause(run)
+    await until(lambda: server.store.run(run).state is State.PAUSED)
+    assert client.begun == []
+    assert not server.owns(run)
+    await server.resume(run, "ada")
+    await until(lambda: client.begun)
+    await server.close(0.1)
 
 
-def test_a_server_that_has_hours_to_put_down_closes_though_its_database_is_locked(
-    tmp_path: Path,
+async def test_a_server_that_has_hours_to_put_down_closes_though_its_database_is_locked(
+    url: str,
 ) -> None:
-    async def story(url: str) -> None:
-        server, _, run = await running(url)
-        await until(lambda: server.policy._used.get(run))
-        with locked(url):
-            await asyncio.wait_for(server.close(0.1), 20)
-
-    lived(tmp_path, story)
+    server, _, run = await running(url)
+    await until(lambda: server.policy._used.get(run))
+    with locked(url):
+        await asyncio.wait_for(server.close(0.1), 20)
 
 
 @pytest.mark.slow
-def test_servers_that_could_not_say_that_they_live_are_given_the_time_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_servers_that_could_not_say_that_they_live_are_given_the_time_to(
+    url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a database was away for all, who came back first took the runs of all others."""
     monkeypatch.setattr(leases, "ADOPT_SECONDS", 2.0)
     monkeypatch.setattr(leases, "AWAY_SECONDS", 1.0)
     monkeypatch.setattr(claims, "DEAD_SECONDS", 1.0)
-
-    async def story(url: str) -> None:
-        server, _ = service(url)
-        await server.start()
-        theirs = server.store.add_run("toy", {}, "demo", "bob", server="theirs")
-        with server.store.engine.begin() as db:
-            row = {"id": "theirs", "host": "elsewhere", "pid": 1, "born": 1.0, "beat": now()}
-            db.execute(insert(schema.SERVERS).values(row))
-        with locked(url):
-            await asyncio.sleep(2.5)
-        await until(lambda: not server.storing())
-        await asyncio.sleep(0.3)
-        claimed = select(schema.CLAIMS.c.server).where(schema.CLAIMS.c.run == theirs)
-        with server.store.engine.connect() as db:
-            assert db.execute(claimed).scalar() == "theirs"
-        await until(lambda: server.owns(theirs))  # as they never come
-        await server.close(0.1)
-
-    lived(tmp_path, story)
+    server, _ = service(url)
+    await server.start()
+    theirs = server.store.add_run("toy", {}, "demo", "bob", server="theirs")
+    with server.store.engine.begin() as db:
+        row = {"id": "theirs", "host": "elsewhere", "pid": 1, "born": 1.0, "beat": now()}
+        db.execute(insert(schema.SERVERS).values(row))
+    with locked(url):
+        await asyncio.sleep(2.5)
+    await until(lambda: not server.storing())
+    await asyncio.sleep(0.3)
+    claimed = select(schema.CLAIMS.c.server).where(schema.CLAIMS.c.run == theirs)
+    with server.store.engine.connect() as db:
+        assert db.execute(claimed).scalar() == "theirs"
+    await until(lambda: server.owns(theirs))  # as they never come
+    await server.close(0.1)
 
 
-def test_runs_that_come_into_care_while_the_database_is_asked_are_taken_up_once(
-    tmp_path: Path,
+async def test_runs_that_come_into_care_while_the_database_is_asked_are_taken_up_once(
+    url: str,
 ) -> None:
-    async def story(url: str) -> None:
-        server, client, run = await running(url)
-        record = server.store.run(run)
+    server, client, run = await running(url)
+    record = server.store.run(run)
 
-        async def ask(_: Callable[[], object]) -> list:
-            return [record]
+    async def ask(_: Callable[[], object]) -> list:
+        return [record]
 
-        await server.leases.adopt(ask)
-        await server.stop(run, "ada")
-        client.say(Finished(State.STOPPED, "After step 1."))
-        await until(lambda: server.store.run(run).state is State.STOPPED)
-        assert [job["attempt"] for job in client.begun] == [1]
-        assert not any("restarted" in note for note in server.store.notes(run))
-        await server.close(0.1)
-
-    lived(tmp_path, story)
+    await server.leases.adopt(ask)
+    await server.stop(run, "ada")
+    client.say(Finished(State.STOPPED, "After step 1."))
+    await until(lambda: server.store.run(run).state is State.STOPPED)
+    assert [job["attempt"] for job in client.begun] == [1]
+    assert not any("restarted" in note for note in server.store.notes(run))
+    await server.close(0.1)
 
 
 @pytest.mark.parametrize(
@@ -143,44 +111,37 @@ def test_what_fails_aside_leaves_one_line(
     assert lines() == [level]
 
 
-def test_a_run_that_ended_in_its_last_second_is_not_given_up(tmp_path: Path) -> None:
+async def test_a_run_that_ended_in_its_last_second_is_not_given_up(url: str) -> None:
     """Its end waits for its turn while the meter, whose hours it used, has its own."""
-
-    async def story(url: str) -> None:
-        server, client, run = await running(url)
-        live = server.care.live[run]
-        async with server.care.turns.of(run):
-            giving_up = asyncio.create_task(server.policy._give_up(live, live.attempt, 1.0))
-            await asyncio.sleep(0)  # it waits for its turn, before …
-            client.say(Finished(State.CONVERGED, "At rest."))
-            await until(lambda: live.over)
-        await giving_up
-        await until(lambda: server.store.run(run).state is State.CONVERGED)
-        await server.close(0.1)
-
-    lived(tmp_path, story)
+    server, client, run = await running(url)
+    live = server.care.live[run]
+    async with server.care.turns.of(run):
+        giving_up = asyncio.create_task(server.policy._give_up(live, live.attempt, 1.0))
+        await asyncio.sleep(0)  # it waits for its turn, before …
+        client.say(Finished(State.CONVERGED, "At rest."))
+        await until(lambda: live.over)
+    await giving_up
+    await until(lambda: server.store.run(run).state is State.CONVERGED)
+    await server.close(0.1)
 
 
-def test_a_server_that_closes_while_it_starts_lets_that_end_first(tmp_path: Path) -> None:
-    async def story(url: str) -> None:
-        server, client = service(url)
-        connecting, goes = 0, asyncio.Event()
+async def test_a_server_that_closes_while_it_starts_lets_that_end_first(url: str) -> None:
+    server, client = service(url)
+    connecting, goes = 0, asyncio.Event()
 
-        async def connect() -> None:
-            nonlocal connecting
-            connecting += 1
-            await goes.wait()
+    async def connect() -> None:
+        nonlocal connecting
+        connecting += 1
+        await goes.wait()
 
-        client.connect = connect  # type: ignore[method-assign]
-        server.begin()
-        started = asyncio.create_task(server.start())
-        await until(lambda: connecting)
-        closed = asyncio.create_task(server.close())
-        await asyncio.sleep(0.05)
-        assert not closed.done()
-        assert not started.done()
-        goes.set()
-        await asyncio.gather(started, closed)
-        assert connecting == 1
-
-    lived(tmp_path, story)
+    client.connect = connect  # type: ignore[method-assign]
+    server.begin()
+    started = asyncio.create_task(server.start())
+    await until(lambda: connecting)
+    closed = asyncio.create_task(server.close())
+    await asyncio.sleep(0.05)
+    assert not closed.done()
+    assert not started.done()
+    goes.set()
+    await asyncio.gather(started, closed)
+    assert connecting == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from scant.errors import BadInput, NotAllowed
 from scant.events import Changed, Checkpoint, Finished, Progress, Started, State
-from scant.runs import RunService, leases, limited
+from scant.runs import RunService, limited
 from scant.runs.access import address_code, presenter_code, presenter_named
 from scant.runs.limits import Cost, Limits, Size, check_cost, cost_of
 from scant.runs.memory import out_of_memory
@@ -28,7 +28,7 @@ from scant.studies import Entry, entry
 from scant_dashboard.cli.main import app
 from tests.engine.runs.fake_worker_client import FakeWorkerClient, until
 
-pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.usefixtures("toy", "quick"), pytest.mark.timeout(60)]
 KEY = "k" * 40
 MEMORY = 11_600_000_000
 
@@ -64,23 +64,6 @@ def service(url: str, **options: Any) -> tuple[RunService, TroubledClient]:
     return RunService(Store.open(url), key=KEY, client=client, **options), client
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'scant.db'}"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(leases, name, 0.05)
-    monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
-    monkeypatch.setattr(limited, "PUT_SECONDS", 0.05)
-
-
-def lived(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(story(), 50))
-
-
 # --- who may do what ---
 
 
@@ -110,63 +93,53 @@ ACTS: dict[str, Callable[[RunService, str, str, str], Any]] = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_what_is_anothers_is_left_as_it_is(act: str, url: str) -> None:
+async def test_what_is_anothers_is_left_as_it_is(act: str, url: str) -> None:
     """A stranger, a browser without a cookie, and who made up to be the presenter."""
-
-    async def story() -> None:
-        made, client = service(url)
-        await made.start()
-        run = await paused(made, client, presenter=made.presenter("teacher"))
-        table = made.store.add_upload(
-            pd.DataFrame({"y": [1.0]}), owner="ada", name="t", study="toy"
-        )
-        made.store.add_label(run, 3, "clamp", "Ada", "ada")
-        for who in ("bob", "", made.presenter("teacher"), made.presenter("ada"), "user:ada"):
-            with pytest.raises(NotAllowed):
-                await ACTS[act](made, run, table, who)
-        assert made.store.run(run).state is State.PAUSED
-        assert made.store.upload(table).deleted is None
-        assert [v.label for v in made.store.labels(run)] == ["clamp"]
-        assert client.told == [(run, "pause")]
-        await ACTS[act](made, run, table, "ada")
-        await made.close(0.1)
-
-    lived(story)
+    made, client = service(url)
+    await made.start()
+    run = await paused(made, client, presenter=made.presenter("teacher"))
+    table = made.store.add_upload(pd.DataFrame({"y": [1.0]}), owner="ada", name="t", study="toy")
+    made.store.add_label(run, 3, "clamp", "Ada", "ada")
+    for who in ("bob", "", made.presenter("teacher"), made.presenter("ada"), "user:ada"):
+        with pytest.raises(NotAllowed):
+            await ACTS[act](made, run, table, who)
+    assert made.store.run(run).state is State.PAUSED
+    assert made.store.upload(table).deleted is None
+    assert [v.label for v in made.store.labels(run)] == ["clamp"]
+    assert client.told == [(run, "pause")]
+    await ACTS[act](made, run, table, "ada")
+    await made.close(0.1)
 
 
 @pytest.mark.parametrize("owner", ["", "ada"])
-def test_a_demonstration_and_a_run_of_nobodys_are_steered_by_nobody(owner: str, url: str) -> None:
-    async def story() -> None:
-        made, _ = service(url)
-        run = made.store.add_run("toy", {}, "demo", owner="")
-        for verb in (made.pause, made.resume, made.stop):
-            with pytest.raises(NotAllowed, match="You cannot"):
-                await verb(run, owner)
-        with pytest.raises(NotAllowed, match="cookie"):
-            await made.submit("toy", {}, "demo", "")
-        assert made.store.run(run).state is State.QUEUED
+async def test_a_demonstration_and_a_run_of_nobodys_are_steered_by_nobody(
+    owner: str, url: str
+) -> None:
+    made, _ = service(url)
+    run = made.store.add_run("toy", {}, "demo", owner="")
+    for verb in (made.pause, made.resume, made.stop):
+        with pytest.raises(NotAllowed, match="You cannot"):
+            await verb(run, owner)
+    with pytest.raises(NotAllowed, match="cookie"):
+        await made.submit("toy", {}, "demo", "")
+    assert made.store.run(run).state is State.QUEUED
 
-    lived(story)
 
-
-def test_the_presenter_of_a_lesson_may_steer_what_is_started_from_it(url: str) -> None:
-    async def story() -> None:
-        made, client = service(url)
-        await made.start()
-        run = await paused(made, client, presenter=made.presenter("teacher"))
-        record = made.store.run(run)
-        assert made.may_steer(record, "teacher")
-        assert not made.may_steer(record, "bob")
-        await made.resume(run, "teacher")
-        await until(lambda: len(client.begun) == 2)
-        client.say(Started("cpu", 40, 1))
-        await made.stop(run, "teacher")
-        assert client.told[-1] == (run, "stop")
-        alone = await made.submit("toy", {}, "demo", "ada", presenter="made up; nobody's")
-        assert made.store.origin(alone)[1] == ""
-        await made.close(0.1)
-
-    lived(story)
+async def test_the_presenter_of_a_lesson_may_steer_what_is_started_from_it(url: str) -> None:
+    made, client = service(url)
+    await made.start()
+    run = await paused(made, client, presenter=made.presenter("teacher"))
+    record = made.store.run(run)
+    assert made.may_steer(record, "teacher")
+    assert not made.may_steer(record, "bob")
+    await made.resume(run, "teacher")
+    await until(lambda: len(client.begun) == 2)
+    client.say(Started("cpu", 40, 1))
+    await made.stop(run, "teacher")
+    assert client.told[-1] == (run, "stop")
+    alone = await made.submit("toy", {}, "demo", "ada", presenter="made up; nobody's")
+    assert made.store.origin(alone)[1] == ""
+    await made.close(0.1)
 
 
 def test_codes_give_nothing_away_and_need_the_servers_key() -> None:
@@ -190,46 +163,37 @@ def test_ids_of_tables_and_runs_cannot_be_guessed(url: str) -> None:
 # --- how many ---
 
 
-def test_an_address_has_no_more_runs_for_every_cookie_it_drops(url: str) -> None:
-    async def story() -> None:
-        made, _ = service(url)  # no worker is up: all of them wait
-        answers = await asyncio.gather(
-            *(
-                made.submit("toy", {}, "demo", f"visitor {i}", address="10.1.2.3")
-                for i in range(18)
-            ),
-            return_exceptions=True,
-        )
-        refused = [str(a) for a in answers if isinstance(a, BadInput)]
-        assert len(refused) == 10
-        assert "From your network address 8 runs are queued or running" in refused[0]
-        assert await made.submit("toy", {}, "demo", "next door", address="10.1.2.4")
-        assert await made.submit("toy", {}, "demo", "a notebook")
-        made.store.close()
-        again, _ = service(url)  # after a restart, or beside it
-        for who, where in (("visitor 99", "10.1.2.3"), ("visitor 98", "::ffff:10.1.2.3")):
-            with pytest.raises(BadInput, match="network address"):
-                await again.submit("toy", {}, "demo", who, address=where)
-
-    lived(story)
+async def test_an_address_has_no_more_runs_for_every_cookie_it_drops(url: str) -> None:
+    made, _ = service(url)  # no worker is up: all of them wait
+    answers = await asyncio.gather(
+        *(made.submit("toy", {}, "demo", f"visitor {i}", address="10.1.2.3") for i in range(18)),
+        return_exceptions=True,
+    )
+    refused = [str(a) for a in answers if isinstance(a, BadInput)]
+    assert len(refused) == 10
+    assert "From your network address 8 runs are queued or running" in refused[0]
+    assert await made.submit("toy", {}, "demo", "next door", address="10.1.2.4")
+    assert await made.submit("toy", {}, "demo", "a notebook")
+    made.store.close()
+    again, _ = service(url)  # after a restart, or beside it
+    for who, where in (("visitor 99", "10.1.2.3"), ("visitor 98", "::ffff:10.1.2.3")):
+        with pytest.raises(BadInput, match="network address"):
+            await again.submit("toy", {}, "demo", who, address=where)
 
 
-def test_an_owner_has_no_more_runs_by_servers_or_by_pausing(url: str) -> None:
-    async def story() -> None:
-        made, client = service(url, limit_per_owner=1)
-        await made.start()
-        runs = [await paused(made, client) for _ in range(3)]
-        answers = await asyncio.gather(
-            *(made.resume(run, "ada") for run in (*runs, *runs)), return_exceptions=True
-        )
-        assert sum(made.store.run(run).state is not State.PAUSED for run in runs) == 1
-        assert sum(isinstance(a, BadInput) for a in answers) == 4  # and one said twice
-        other, _ = service(url, limit_per_owner=1)
-        with pytest.raises(BadInput, match="1 runs queued or running, which is the limit of 1"):
-            await other.submit("toy", {}, "demo", "ada")
-        await made.close(0.1)
-
-    lived(story)
+async def test_an_owner_has_no_more_runs_by_servers_or_by_pausing(url: str) -> None:
+    made, client = service(url, limit_per_owner=1)
+    await made.start()
+    runs = [await paused(made, client) for _ in range(3)]
+    answers = await asyncio.gather(
+        *(made.resume(run, "ada") for run in (*runs, *runs)), return_exceptions=True
+    )
+    assert sum(made.store.run(run).state is not State.PAUSED for run in runs) == 1
+    assert sum(isinstance(a, BadInput) for a in answers) == 4  # and one said twice
+    other, _ = service(url, limit_per_owner=1)
+    with pytest.raises(BadInput, match="1 runs queued or running, which is the limit of 1"):
+        await other.submit("toy", {}, "demo", "ada")
+    await made.close(0.1)
 
 
 def test_subscribers_of_a_network_are_one_address() -> None:
@@ -244,28 +208,25 @@ def test_subscribers_of_a_network_are_one_address() -> None:
 # --- how long, and how large ---
 
 
-def test_a_fit_beyond_all_hours_or_memory_is_refused_with_both_numbers(url: str) -> None:
-    async def story() -> None:
-        made, _ = service(url)
-        endless = {
-            "training_size": 1_000_000,
-            "n_basis": 1000,
-            "errors": "as noise",
-            "restarts": 20,
-        }
-        with pytest.raises(BadInput, match=r"would take about \d+ h; this server allows 2 h a run"):
-            await made.submit("redshift", endless, "demo", "ada")
-        large = made.store.add_upload(
-            pd.DataFrame({n: [0.5] * 40_000 for n in ("y", "x", "replica", "output")}),
-            owner="ada", name="t", study="genes",
-        )  # fmt: skip
-        exact = {"model": "dhgp", "max_steps": 1, "baselines": False}
-        with pytest.raises(BadInput, match=r"needs about [\d.]+ GB .* worker here has 11.6 GB"):
-            await made.submit("genes", exact, f"upload:{large}", "ada")
-        assert made.store.runs() == []
-        assert await made.submit("redshift", {}, "demo", "ada")
-
-    lived(story)
+async def test_a_fit_beyond_all_hours_or_memory_is_refused_with_both_numbers(url: str) -> None:
+    made, _ = service(url)
+    endless = {
+        "training_size": 1_000_000,
+        "n_basis": 1000,
+        "errors": "as noise",
+        "restarts": 20,
+    }
+    with pytest.raises(BadInput, match=r"would take about \d+ h; this server allows 2 h a run"):
+        await made.submit("redshift", endless, "demo", "ada")
+    large = made.store.add_upload(
+        pd.DataFrame({n: [0.5] * 40_000 for n in ("y", "x", "replica", "output")}),
+        owner="ada", name="t", study="genes",
+    )  # fmt: skip
+    exact = {"model": "dhgp", "max_steps": 1, "baselines": False}
+    with pytest.raises(BadInput, match=r"needs about [\d.]+ GB .* worker here has 11.6 GB"):
+        await made.submit("genes", exact, f"upload:{large}", "ada")
+    assert made.store.runs() == []
+    assert await made.submit("redshift", {}, "demo", "ada")
 
 
 @pytest.mark.parametrize(
@@ -293,7 +254,6 @@ def test_costs_are_judged_by_what_there_is(cost: Cost, said: str) -> None:
 def test_an_estimate_that_breaks_is_beyond_all_limits(estimate: Any) -> None:
     result = replace(entry("toy"), estimate=estimate)
     cost = cost_of(result, None, Size(50, 1, {}))
-    assert cost is not None
     with pytest.raises(BadInput, match="cannot be estimated"):
         check_cost(cost, 0.0, None)
 
@@ -304,7 +264,6 @@ def test_rivals_cost_time_where_the_table_is_the_user_s() -> None:
 
     def seconds(own: bool, study: Entry = spec, size: Size = size, **values: Any) -> float:
         cost = cost_of(study, study.settings.parse({"max_steps": 5, **values}), size, own)
-        assert cost is not None
         return cost.seconds
 
     assert seconds(False) == 10.0
@@ -334,91 +293,80 @@ async def begun(made: RunService, client: TroubledClient) -> str:
     return run
 
 
-def test_a_run_that_has_used_its_hours_is_stopped_in_order_and_says_why(url: str) -> None:
-    async def story() -> None:
-        made, client = service(url, hours_per_run=HOURS)
-        await made.start()
-        run = await begun(made, client)
-        await until(lambda: client.told)
-        assert client.told[0] == (run, "stop")
-        client.say(Finished(State.STOPPED, "After step 1, as requested; the best step is kept."))
-        await until(lambda: made.store.run(run).state is State.STOPPED)
-        assert made.store.run(run).reason == (
-            "It used the 0.005 min that this server allows a run and was stopped. "
-            "After step 1; the best step is kept."
-        )
-        assert client.renewed == []
-        await made.close(0.1)
-
-    lived(story)
+async def test_a_run_that_has_used_its_hours_is_stopped_in_order_and_says_why(url: str) -> None:
+    made, client = service(url, hours_per_run=HOURS)
+    await made.start()
+    run = await begun(made, client)
+    await until(lambda: client.told)
+    assert client.told[0] == (run, "stop")
+    client.say(Finished(State.STOPPED, "After step 1, as requested; the best step is kept."))
+    await until(lambda: made.store.run(run).state is State.STOPPED)
+    assert made.store.run(run).reason == (
+        "It used the 0.005 min that this server allows a run and was stopped. "
+        "After step 1; the best step is kept."
+    )
+    assert client.renewed == []
+    await made.close(0.1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("heeded", [False, True])
-def test_a_step_without_end_loses_its_worker_and_a_conclusion_gets_more_time(
+async def test_a_step_without_end_loses_its_worker_and_a_conclusion_gets_more_time(
     heeded: bool, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limited, "HEED_SECONDS", 0.2)
     monkeypatch.setattr(limited, "CONCLUDE_SHARE", 1e6)
-
-    async def story() -> None:
-        made, client = service(url, hours_per_run=HOURS)
-        await made.start()
-        run = await begun(made, client)
-        await until(lambda: client.told)
-        if heeded:
-            client.beat(heeded=True)
-            await asyncio.sleep(0.6)
-            assert made.store.run(run).state is State.STOPPING
-            client.beat(heeded=False)
-        await until(lambda: made.store.run(run).state is State.FAILED)
-        assert "took too long over a step, so its worker was replaced" in made.store.run(run).reason
-        assert client.renewed == [(run, 1)]
-        await until(lambda: made.status().running == 0)  # once that is put down
-        await made.close(0.1)
-
-    lived(story)
+    made, client = service(url, hours_per_run=HOURS)
+    await made.start()
+    run = await begun(made, client)
+    await until(lambda: client.told)
+    if heeded:
+        client.beat(heeded=True)
+        await asyncio.sleep(0.6)
+        assert made.store.run(run).state is State.STOPPING
+        client.beat(heeded=False)
+    await until(lambda: made.store.run(run).state is State.FAILED)
+    assert "took too long over a step, so its worker was replaced" in made.store.run(run).reason
+    assert client.renewed == [(run, 1)]
+    await until(lambda: made.status().running == 0)  # once that is put down
+    await made.close(0.1)
 
 
-def test_hours_are_counted_on_over_a_restart(url: str) -> None:
-    async def story() -> None:
-        first, client = service(url, hours_per_run=1.0)
-        await first.start()
-        run = await begun(first, client)
-        await until(lambda: first.store.used_seconds(run) > 0.3)
-        await first.close(0.1)
-        assert first.store.run(run).state is State.QUEUED
-        second, other = service(url, hours_per_run=HOURS)
-        await second.start()
-        await until(lambda: other.begun)
-        other.say(Started("cpu", 40, 1))
-        await until(lambda: other.told)  # at once
-        assert other.told[0] == (run, "stop")
-        assert second.store.used_seconds(run) < 10
-        await second.close(0.1)
-
-    lived(story)
+async def test_hours_are_counted_on_over_a_restart(url: str) -> None:
+    first, client = service(url, hours_per_run=1.0)
+    await first.start()
+    run = await begun(first, client)
+    await until(lambda: first.store.used_seconds(run) > 0.3)
+    await first.close(0.1)
+    assert first.store.run(run).state is State.QUEUED
+    second, other = service(url, hours_per_run=HOURS)
+    await second.start()
+    await until(lambda: other.begun)
+    other.say(Started("cpu", 40, 1))
+    await until(lambda: other.told)  # at once
+    assert other.told[0] == (run, "stop")
+    assert second.store.used_seconds(run) < 10
+    await second.close(0.1)
 
 
-def test_a_worker_killed_for_its_memory_fails_the_run_and_not_the_next_worker(url: str) -> None:
-    async def story() -> None:
-        made, client = service(url)
-        await made.start()
-        run = await begun(made, client)
-        client.beat(resident=int(0.85 * MEMORY), memory=MEMORY)
-        client.break_off("KilledWorker: Attempted to run task 'x' on 4 different workers")
-        await until(lambda: made.store.run(run).state is State.FAILED)
-        assert made.store.run(run).reason == out_of_memory(MEMORY)
-        assert "Dask" not in made.store.run(run).reason
-        assert len(client.begun) == 1
-        other = await begun(made, client)
-        client.beat(resident=int(0.5 * MEMORY), memory=MEMORY)
-        client.break_off("KilledWorker: lost")
-        await until(lambda: len(client.begun) == 3)  # lost for another reason: tried again
-        assert client.begun[-1]["run"] == other
-        await made.close(0.1)
-
-    lived(story)
+async def test_a_worker_killed_for_its_memory_fails_the_run_and_not_the_next_worker(
+    url: str,
+) -> None:
+    made, client = service(url)
+    await made.start()
+    run = await begun(made, client)
+    client.beat(resident=int(0.85 * MEMORY), memory=MEMORY)
+    client.break_off("KilledWorker: Attempted to run task 'x' on 4 different workers")
+    await until(lambda: made.store.run(run).state is State.FAILED)
+    assert made.store.run(run).reason == out_of_memory(MEMORY)
+    assert "Dask" not in made.store.run(run).reason
+    assert len(client.begun) == 1
+    other = await begun(made, client)
+    client.beat(resident=int(0.5 * MEMORY), memory=MEMORY)
+    client.break_off("KilledWorker: lost")
+    await until(lambda: len(client.begun) == 3)  # lost for another reason: tried again
+    assert client.begun[-1]["run"] == other
+    await made.close(0.1)
 
 
 # --- the operator ---
@@ -435,30 +383,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_an_operator_stops_and_deletes_the_runs_of_a_living_server(folder: Path, url: str) -> None:
-    async def story() -> None:
-        made, client = service(url)
-        await made.start()
-        run, rest = await begun(made, client), await paused(made, client)
-        listed = await asyncio.to_thread(scant, folder, "list", "--json")
-        rows = {row["id"]: row for row in json.loads(listed.stdout)}
-        assert (rows[run]["owner"], rows[run]["step"], rows[rest]["state"]) == ("ada", 1, "paused")
-        refused = await asyncio.to_thread(scant, folder, "delete", run)
-        assert refused.exit_code == 2
-        assert made.store.run(run).state is State.RUNNING
-        told = await asyncio.to_thread(scant, folder, "stop", run, rest)
-        assert told.exit_code == 0, told.output
-        await until(lambda: (run, "stop") in client.told)
-        await until(lambda: client.begun[-1]["wish"] == "stop")  # taken up, to be concluded
-        assert client.begun[-1]["run"] == rest
-        client.say(Finished(State.STOPPED, "Stopped."))
-        await until(lambda: made.store.run(rest).state is State.STOPPED)
-        gone = await asyncio.to_thread(scant, folder, "delete", rest)
-        assert gone.exit_code == 0
-        assert [r.id for r in made.store.runs() if r.study == "toy"] == [run]
-        await made.close(0.1)
-
-    lived(story)
+async def test_an_operator_stops_and_deletes_the_runs_of_a_living_server(
+    folder: Path, url: str
+) -> None:
+    made, client = service(url)
+    await made.start()
+    run, rest = await begun(made, client), await paused(made, client)
+    listed = await asyncio.to_thread(scant, folder, "list", "--json")
+    rows = {row["id"]: row for row in json.loads(listed.stdout)}
+    assert (rows[run]["owner"], rows[run]["step"], rows[rest]["state"]) == ("ada", 1, "paused")
+    refused = await asyncio.to_thread(scant, folder, "delete", run)
+    assert refused.exit_code == 2
+    assert made.store.run(run).state is State.RUNNING
+    told = await asyncio.to_thread(scant, folder, "stop", run, rest)
+    assert told.exit_code == 0, told.output
+    await until(lambda: (run, "stop") in client.told)
+    await until(lambda: client.begun[-1]["wish"] == "stop")  # taken up, to be concluded
+    assert client.begun[-1]["run"] == rest
+    client.say(Finished(State.STOPPED, "Stopped."))
+    await until(lambda: made.store.run(rest).state is State.STOPPED)
+    gone = await asyncio.to_thread(scant, folder, "delete", rest)
+    assert gone.exit_code == 0
+    assert [r.id for r in made.store.runs() if r.study == "toy"] == [run]
+    await made.close(0.1)
 
 
 @pytest.mark.parametrize("old", ["--6V9x7JicQcMged", "-yV9x7JicQcMgedA"])

@@ -89,7 +89,6 @@ def test_a_killed_server_goes_on_from_its_checkpoints(cluster: str, tmp_path: Pa
     root = str(ROOT)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
     server = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=env)
-    assert server.stdout is not None
     run = server.stdout.readline().decode().strip()
     store = Store.open(url)
     deadline = time.monotonic() + PATIENCE

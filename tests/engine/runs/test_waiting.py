@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,35 +13,28 @@ pytestmark = pytest.mark.usefixtures("toy")
 
 
 @pytest.mark.slow
-def test_a_wait_follows_the_pace_of_the_run_ahead_and_a_late_one_promises_nothing(
-    tmp_path: Path,
+async def test_a_wait_follows_the_pace_of_the_run_ahead_and_a_late_one_promises_nothing(
+    url: str,
 ) -> None:
-    async def story() -> None:
-        server, client, first = await running(f"sqlite:///{tmp_path / 'runs.db'}")
-        second = await server.submit("toy", {}, "demo", "bea")
-        client.say(Progress(2, -1.0, 20.0, -1.0, -1.0))  # ten seconds a step, of 40
-        ahead, behind = server.care.live[first], server.care.live[second]
-        await until(lambda: behind.announced and behind.announced.seconds)
-        assert behind.announced is not None
-        assert behind.announced.seconds == pytest.approx(380, abs=10)
-        ahead.ends = time.monotonic() - 1  # the last step is over, and its report takes a while
-        await until(lambda: behind.announced and behind.announced.seconds is None)
-        await server.close(0.1)
-
-    asyncio.run(asyncio.wait_for(story(), 60))
+    server, client, first = await running(url)
+    second = await server.submit("toy", {}, "demo", "bea")
+    client.say(Progress(2, -1.0, 20.0, -1.0, -1.0))  # ten seconds a step, of 40
+    ahead, behind = server.care.live[first], server.care.live[second]
+    await until(lambda: behind.announced and behind.announced.seconds)
+    assert behind.announced.seconds == pytest.approx(380, abs=10)
+    ahead.ends = time.monotonic() - 1  # the last step is over, and its report takes a while
+    await until(lambda: behind.announced and behind.announced.seconds is None)
+    await server.close(0.1)
 
 
-def test_a_run_that_was_paused_at_work_does_not_queue_again(tmp_path: Path) -> None:
-    async def story() -> None:
-        server, client, first = await running(f"sqlite:///{tmp_path / 'runs.db'}")
-        await server.pause(first, "ada")
-        client.say(Finished(State.PAUSED, "Paused after step 1."))
-        await until(lambda: server.store.run(first).state is State.PAUSED)
-        for who in ("bea", "cyd", "dan"):
-            await server.submit("toy", {}, "demo", who)
-        await until(lambda: len(client.begun) == 2)
-        await server.resume(first, "ada")
-        assert server.care.queue.order()[0] == first
-        await server.close(0.1)
-
-    asyncio.run(asyncio.wait_for(story(), 60))
+async def test_a_run_that_was_paused_at_work_does_not_queue_again(url: str) -> None:
+    server, client, first = await running(url)
+    await server.pause(first, "ada")
+    client.say(Finished(State.PAUSED, "Paused after step 1."))
+    await until(lambda: server.store.run(first).state is State.PAUSED)
+    for who in ("bea", "cyd", "dan"):
+        await server.submit("toy", {}, "demo", who)
+    await until(lambda: len(client.begun) == 2)
+    await server.resume(first, "ada")
+    assert server.care.queue.order()[0] == first
+    await server.close(0.1)

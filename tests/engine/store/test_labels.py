@@ -71,8 +71,7 @@ def test_taking_back_leaves_what_others_gave() -> None:
     assert standing(labels) == {}
 
 
-def test_only_ones_own_label_can_be_taken_back(tmp_path: object) -> None:
-    store = Store.open(f"sqlite:///{tmp_path}/labels.db")
+def test_only_ones_own_label_can_be_taken_back(store: Store) -> None:
     store.add_label("run", 4, "clamp", "Ada", "one")
     for visitor, name in (("two", "Ada"), ("", "Ada"), ("one", "Bo")):
         with pytest.raises(NotAllowed, match="by whoever gave it"):
@@ -81,7 +80,6 @@ def test_only_ones_own_label_can_be_taken_back(tmp_path: object) -> None:
     assert (label.labeler, label.visitor) == ("Ada", "one")
     store.add_label("run", 4, "", "Ada", "one")
     assert standing(store.labels("run")) == {}
-    store.close()
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.5, 1.0])
@@ -104,17 +102,7 @@ def test_kappa_of_nothing_in_common_is_not_known() -> None:
     assert math.isnan(kappa({1: "a"}, {1: "a"})[2])  # chance alone would agree as far
 
 
-def test_every_label_is_in_the_store_when_it_says_so(tmp_path: object) -> None:
-    store = Store.open(f"sqlite:///{tmp_path}/labels.db")
-    store.add_label("run", 4, "clamp", "ada")
-    other = Store.open(f"sqlite:///{tmp_path}/labels.db")
-    assert {row: v.label for row, v in standing(other.labels("run")).items()} == {4: "clamp"}
-    store.close()
-    other.close()
-
-
-def test_what_kind_of_label_it_is_survives(tmp_path: object) -> None:
-    store = Store.open(f"sqlite:///{tmp_path}/labels.db")
+def test_what_kind_of_label_it_is_survives(store: Store) -> None:
     store.add_label("run", 1, "clamp", "ada", "one")
     store.add_label("run", 1, "", "bo", "two", unsure=True)
     store.add_label("run", 1, "no", "cy", "three", role=ADJUDICATOR)
@@ -124,18 +112,15 @@ def test_what_kind_of_label_it_is_survives(tmp_path: object) -> None:
         store.add_label("run", 1, "", "cy", "three")
     store.add_label("run", 1, "", "cy", "three", role=ADJUDICATOR)
     assert standing(store.labels("run"))[1].label == "clamp"
-    store.close()
 
 
-def test_many_labels_are_put_down_at_once_or_not_at_all(tmp_path: object) -> None:
-    store = Store.open(f"sqlite:///{tmp_path}/labels.db")
+def test_many_labels_are_put_down_at_once_or_not_at_all(store: Store) -> None:
     many = [Label(i, "clamp", "ada", float(i), "one", IMPORTED) for i in range(1000)]
     store.add_labels("run", many)
     assert store.labels("run") == many
     with pytest.raises(NotAllowed):
         store.add_labels("run", [many[0], Label(3, "", "bo", 0.0, "two")])
     assert len(store.labels("run")) == 1000
-    store.close()
 
 
 def kind(item: int, label: str, who: str, role: str = "", unsure: bool = False) -> Label:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scant.store import Store, logins
-from scant.store.schema import LOGINS, METADATA
+from scant.store.schema import LOGINS
 
-POSTGRES = os.environ.get("SCANT_TEST_POSTGRES")
-backends = [
-    "sqlite",
-    pytest.param(
-        "postgres",
-        marks=pytest.mark.skipif(not POSTGRES, reason="SCANT_TEST_POSTGRES names no database"),
-    ),
-]
 DAY = 86_400.0
 
 
@@ -36,13 +26,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.fixture(params=backends)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    sqlite = request.param == "sqlite"
-    store = Store.open(f"sqlite:///{tmp_path / 'runs.db'}" if sqlite else POSTGRES)
-    yield store
-    METADATA.drop_all(store.engine)
-    store.close()
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    return any_store
 
 
 def test_a_session_lasts_while_it_is_used_and_thirty_days_at_most(
@@ -53,7 +39,6 @@ def test_a_session_lasts_while_it_is_used_and_thirty_days_at_most(
     for _ in range(3):
         clock.now += 9 * DAY
         record = store.use_login("a")
-        assert record is not None
         assert (record.user, record.credential) == ("ada", "c")
     assert store.use_login("b") is None
     assert set(store.logins(["a", "b", "c"])) == {"a"}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,27 +32,14 @@ from scant.events import (
 )
 from scant.store import Store
 from scant.store.events import SNAPSHOTS_KEPT, evenly
-from scant.store.schema import METADATA
 from scant.studies.aliases import ADDED
 
-POSTGRES = os.environ.get("SCANT_TEST_POSTGRES")
-backends = [
-    "sqlite",
-    pytest.param(
-        "postgres",
-        marks=pytest.mark.skipif(not POSTGRES, reason="SCANT_TEST_POSTGRES names no database"),
-    ),
-]
 REPORT = Report((Metric("gpz", "rmse", 0.1, 0.02),), {"rows": np.arange(4.0)}, ("a note",))
 
 
-@pytest.fixture(params=backends)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    sqlite = request.param == "sqlite"
-    store = Store.open(f"sqlite:///{tmp_path / 'runs.db'}" if sqlite else POSTGRES)
-    yield store
-    METADATA.drop_all(store.engine)
-    store.close()
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    return any_store
 
 
 def add(store: Store, owner: str = "ada", data: str = "demo") -> str:
@@ -159,7 +144,6 @@ def test_many_snapshots_are_thinned_evenly(store: Store) -> None:
     assert SNAPSHOTS_KEPT // 2 <= len(kept) <= SNAPSHOTS_KEPT
     assert max(np.diff(kept)) <= 16
     latest = store.latest_snapshot(run)
-    assert latest is not None
     assert latest.arrays["a"].tolist() == [399]
 
 
@@ -191,7 +175,6 @@ def test_the_report_comes_back(store: Store) -> None:
     run = add(store)
     finish(store, run)
     report = store.report(run)
-    assert report is not None
     assert report.metrics == REPORT.metrics
     assert report.notes == REPORT.notes
     np.testing.assert_array_equal(report.arrays["rows"], REPORT.arrays["rows"])
@@ -260,7 +243,6 @@ def test_an_upload_comes_back_until_it_is_deleted(store: Store) -> None:
     assert store.model(run) is None
     assert store.snapshots(run) == []
     report = store.report(run)
-    assert report is not None
     assert report.arrays == {}
     assert report.metrics == REPORT.metrics
     assert len(store.trace(run).step) == 3
@@ -303,7 +285,6 @@ def test_a_recording_is_the_run_again(store: Store) -> None:
     assert store.model(demo) == b"model"
     assert [s.step for s in store.snapshots(demo)] == [3]
     report = store.report(demo)
-    assert report is not None
     assert report.metrics == REPORT.metrics
 
 

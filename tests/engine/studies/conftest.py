@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from scant.events import Report
-from scant.studies.omniglot import simulate
 from scant.studies.omniglot.study import Study
-from tests.engine.studies.multiview import views
-from tests.engine.studies.omniglot.alphabets import CPU, SIZES, TIDY, settings
+from tests.engine.studies import cases
+from tests.engine.studies.omniglot.alphabets import CPU, settings
 from tests.engine.studies.studying import run
 
 
@@ -26,36 +24,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def classes() -> pd.DataFrame:
-    return views.classes()
+    return cases.table("classes")
 
 
 @pytest.fixture(scope="session")
 def values() -> pd.DataFrame:
-    return views.values()
+    return cases.table("values")
 
 
 @pytest.fixture(scope="session")
 def lives() -> pd.DataFrame:
-    return views.lives()
+    return cases.table("lives")
 
 
 @pytest.fixture(scope="session")
 def drawings() -> pd.DataFrame:
-    """Two alphabets of three and four characters by ten people, at 12 x 12 pixels."""
-    return simulate.alphabets(0, 12, sizes=SIZES, drawers=10, variation=TIDY).frame()
+    return cases.table("drawings")
 
 
 @pytest.fixture(scope="session")
 def features() -> pd.DataFrame:
-    """Classes as clouds of points in three dimensions; buildings of two and three floors."""
-    rng = np.random.default_rng(0)
-    names = [("north", "1"), ("north", "2"), ("south", "1"), ("south", "2"), ("south", "3")]
-    rows = [
-        {"output": o, "label": c, **dict(zip("abc", rng.normal(2 * np.eye(5)[i, :3], 0.6)))}
-        for i, (o, c) in enumerate(names)
-        for _ in range(15)
-    ]
-    return pd.DataFrame(rows)
+    return cases.table("features")
 
 
 @pytest.fixture(scope="session")

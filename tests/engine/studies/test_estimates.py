@@ -41,7 +41,6 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes; what is `auto` is as in the demonstration."""
     result = entry(study)
-    assert result.estimate is not None
     usual = {
         n: v
         for n, v in result.presets["demo"].items()
@@ -237,5 +236,4 @@ def test_what_a_page_offers_by_itself_is_within_a_servers_hours(study: str) -> N
         for source in result.sources:
             if size := source.rows_and_columns(settings):
                 cost = cost_of(result, settings, Size(*size, source.counts))
-                assert cost is not None
                 check_cost(cost, HOURS, 8e9)

@@ -6,8 +6,6 @@ which the command line and the workers call; the files are each page's own templ
 
 from __future__ import annotations
 
-import io
-import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +17,11 @@ from scant.data_sources.open import open_table
 from scant.errors import BadInput
 from scant.studies import STUDIES, entry
 from scant.tables.images.image_table import read_image_table
-from scant.tables.read import inspect_table
+from scant.tables.pieces import pieces
+from scant.tables.read import inspect_table, read_table
 from scant.tables.schema import Preview
+from scant.training.api import fit
+from tests.engine.files import csv, packed
 from tests.paths import TEMPLATES
 
 # A column of numbers that the page learns from, and the column that it learns.
@@ -56,13 +57,13 @@ def target_column(study: str) -> str:
     return TARGET.get(study, "label")
 
 
-def csv(frame: pd.DataFrame, **how: object) -> bytes:
-    return frame.to_csv(index=False, **how).encode()
-
-
 def spoilt(study: str, column: str, text: str) -> bytes:
     """The template with one cell of row 5 replaced."""
     frame = template(study)
+    if column in ("time", "event", "patient"):
+        each = [str(i + 1) for i in range(len(frame))]
+        frame = frame.drop(columns=["label", "group"]).assign(time=each, event="1", patient=each)
+    frame[column] = frame.get(column, {"split": "train", "test": "0"}.get(column, "0.5"))
     frame.loc[3, column] = text
     return csv(frame)
 
@@ -102,6 +103,26 @@ def taken(data: bytes, study: str, folder: Path, *noted: str) -> pd.DataFrame:
 @every_study
 def test_the_template_itself(study: str, tmp_path: Path) -> None:
     assert len(taken(csv(template(study)), study, tmp_path)) == len(template(study))
+    file = TEMPLATES / f"{study}.csv"
+    assert read_table(file, entry(study).table).notes == ()
+    assert {"train", "pool"} & set(fit(study, file, device="cpu").study.roles)
+
+
+RENAMED = {
+    "aggregation": {"task": "Sensor", "y": "mean"},
+    "redshift": {"z": "Z_spec", "mag_g_err": "sigma_mag_g"},
+    "genes": {"output": "gene", "replica": "Replicate", "x": "time_h", "y": "expression"},
+    "omniglot": {"output": "Alphabet", "label": "character"},
+    "mitosis": {"label": "Diagnosis", "group": "Slide"},
+    "multiview": {"label": "class"},
+}
+
+
+@pytest.mark.parametrize("study", RENAMED)
+def test_names_that_people_give(study: str, tmp_path: Path) -> None:
+    theirs = template(study).rename(columns=RENAMED[study])
+    whole = opened(csv(template(study)), study, tmp_path)
+    pd.testing.assert_frame_equal(taken(csv(theirs), study, tmp_path), whole, check_like=True)
 
 
 @each_kind_of_file
@@ -124,10 +145,17 @@ def test_wrong_delimiter(study: str, tmp_path: Path) -> None:
 
 
 @each_kind_of_file
-def test_byte_order_mark(study: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"],
+)
+def test_encodings(study: str, encoding: str, tmp_path: Path) -> None:
     whole = opened(csv(template(study)), study, tmp_path)
-    marked = taken(b"\xef\xbb\xbf" + csv(template(study)), study, tmp_path)
-    pd.testing.assert_frame_equal(marked, whole)
+    text = template(study).to_csv(index=False, sep="\t").encode(encoding)
+    pd.testing.assert_frame_equal(taken(text, study, tmp_path), whole)
+    (tmp_path / "new.csv").write_bytes(text)
+    _, read = pieces(tmp_path / "new.csv", 20_000)  # as rows to predict are read
+    assert sum(len(piece.frame) for piece in read) == len(whole)
 
 
 @each_kind_of_file
@@ -144,9 +172,67 @@ def test_too_many_columns(study: str, tmp_path: Path) -> None:
 
 
 @every_study
-@pytest.mark.parametrize("word", ["12,3O", "1e999", "-inf", "=cmd|' /C calc'!A0", "<b>3</b>"])
+@pytest.mark.parametrize(
+    "word", ["12,3O", "1e999", "-inf", "1_000", "@SUM(A1)", "=cmd|' /C calc'!A0", "<b>3</b>"]
+)
 def test_cells_that_are_no_finite_numbers(study: str, word: str, tmp_path: Path) -> None:
     refused(spoilt(study, number(study), word), study, tmp_path, number(study), "row 5", word[:9])
+
+
+@pytest.mark.parametrize(
+    ("study", "column", "text", "said"),
+    [
+        ("aggregation", "age_hi", "14", "14 is below age_lo = "),
+        ("aggregation", "y", "=cmd", "'=cmd', which is not a number"),
+        ("aggregation", "y_err", "0", "got 0, but it is above zero by nature; correct it or leave"),
+        ("aggregation", "exposure", "-3", "got -3, but it is above zero"),
+        ("aggregation", "split", "maybe", "'maybe'; write train or validation or test"),
+        ("aggregation", "task", "", "the cell is empty; name it"),
+        ("redshift", "mag_r_err", "-0.1", "above zero"),
+        ("redshift", "z", "0.3?", "which is not a number"),
+        ("genes", "x", "", "the cell is empty"),
+        ("genes", "y", "1e999", "not a number; write finite numbers"),
+        ("genes", "output", "", "the cell is empty; name it"),
+        ("genes", "replica", "", "the cell is empty; name it"),
+        ("genes", "test", "maybe", "'maybe'; write 0 or 1"),
+        ("omniglot", "output", "", "the cell is empty; name it"),
+        ("omniglot", "p4", "", "the cell is empty"),
+        ("mitosis", "group", "", "the cell is empty; name it"),
+        ("multiview", "group", "", "the cell is empty; name it"),
+        ("multiview", "intensity.f009", "", "the cell is empty"),
+        ("multiview", "time", "-2", "above zero by nature"),
+        ("multiview", "event", "maybe", "'maybe'; write 0 or 1"),
+        ("multiview", "patient", "", "the cell is empty; name it"),
+    ],
+)
+def test_a_bad_cell_is_named(study: str, column: str, text: str, said: str, tmp_path: Path) -> None:
+    refused(spoilt(study, column, text), study, tmp_path, f"column {column!r}, row 5: ", said)
+
+
+@every_study
+def test_too_few_rows(study: str, tmp_path: Path) -> None:
+    frame = template(study)
+    some = frame.drop_duplicates(entry(study).table.columns[0].name).head(2)
+    with pytest.raises(BadInput, match=r"usable rows? and at least|only 1 different value"):
+        opened(csv(some), study, tmp_path)
+
+
+LACKING = {"aggregation": "age_hi", "redshift": "z", "genes": "replica", "omniglot": "label",
+           "mitosis": "label", "multiview": "label"}  # fmt: skip
+
+
+@pytest.mark.parametrize("study", LACKING)
+def test_a_column_that_is_lacking(study: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no column '|none of the columns"):
+        opened(csv(template(study).drop(columns=LACKING[study])), study, tmp_path)
+
+
+@pytest.mark.parametrize("study", [s for s in LACKING if s != "multiview"])
+def test_rows_without_a_target_are_left_out(study: str, tmp_path: Path) -> None:
+    frame = template(study)
+    frame.loc[[3, 5], target_column(study)] = ""
+    said = f"2 rows without a value in {target_column(study)!r} were left out, first row 5"
+    assert len(taken(csv(frame), study, tmp_path, said)) == len(frame) - 2
 
 
 @every_study
@@ -175,8 +261,6 @@ def test_one_value_or_one_class_only(study: str, tmp_path: Path) -> None:
     column = "label" if study == "multiview" else target_column(study)
     data = csv(template(study).assign(**{column: "3"}))
     if study == "clamp":  # a pool may begin with one class, or none; the study says what it lacks
-        from scant.training.api import fit
-
         with pytest.raises(BadInput, match=r"class|label"):
             fit("clamp", opened(data, study, tmp_path), device="cpu", expert="simulated")
     else:
@@ -235,21 +319,15 @@ def test_three_hundred_megabytes(study: str, tmp_path: Path) -> None:
         open_table(result, large, result.settings())
 
 
-def packed(name: str, content: bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, content)
-    return out.getvalue()
-
-
 @each_kind_of_file
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
         (b"\x89PNG\r\n\x1a\n" + bytes(50), "PNG image"),
         (b"%PDF-1.7" + bytes(50), "PDF"),
-        (packed("xl/workbook.xml", b"x"), "Excel workbook"),
+        (packed({"xl/workbook.xml": b"x"}), "Excel workbook"),
         (b"<!DOCTYPE html><html></html>", "web page"),
+        (b'[{"u": 1, "z": 2}]', "JSON, but not an object a line"),
         (np.random.default_rng(0).bytes(5000), "binary"),
     ],
 )
@@ -265,12 +343,13 @@ def test_no_csv_at_all(study: str, data: bytes, kind: str, tmp_path: Path) -> No
         ("../../a/b.png", b"x", "leads out of the archive"),
         ("/etc/a/b.png", b"x", "leads out of the archive"),
         ("a/b/readme.md", b"x", "no images"),
+        ("a/b/c.png", b"no image", "not an image that can be read"),
     ],
 )
 def test_archives_that_do_harm(
     study: str, name: str, content: bytes, sentence: str, tmp_path: Path
 ) -> None:
-    data, result = packed(name, content), entry(study)
+    data, result = packed({name: content}), entry(study)
     if study not in IMAGES:
         refused(data, study, tmp_path, "ZIP archive")
         return

@@ -83,7 +83,6 @@ def test_a_page_that_is_wrong_for_a_table_names_the_right_one() -> None:
     case = CASES["breast cancer"]
     preview = inspect_table(case.data, entry("redshift").table)
     suit = better("redshift", preview.columns, preview.n_rows)
-    assert suit is not None
     assert suit.sentence().startswith("This table suits Mitosis because 'diagnosis' holds 2")
     assert better("mitosis", preview.columns, preview.n_rows) is None
 

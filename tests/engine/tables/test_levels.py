@@ -18,6 +18,7 @@ from scant.training import result_folder
 from scant.training.api import load
 from scant.training.prediction import check_file, predict_file
 from scant_dashboard.controls.column_table import ColumnTable
+from tests.engine.files import csv
 
 REDSHIFT, VIEWS = entry("redshift").table, entry("multiview").table
 
@@ -32,10 +33,6 @@ def houses() -> pd.DataFrame:
     })  # fmt: skip
     table["y"] = 3.0 * (table["garden"] == "yes") + table["area"] - 2 * (table["state"] == "CA")
     return table
-
-
-def csv(table: pd.DataFrame) -> bytes:
-    return table.to_csv(index=False).encode()
 
 
 def test_few_levels_become_inputs_and_names_of_people_do_not(houses: pd.DataFrame) -> None:

@@ -19,21 +19,6 @@ AGGREGATION = TableSchema(
     boxes=True,
     minimum_rows=4,
 )
-GENES = TableSchema(
-    columns=(
-        Column("output", "label"),
-        Column("replica", "label", minimum_levels=2),
-        Column("x"),
-        Column("y", target=True),
-    ),
-    minimum_rows=4,
-)
-CHARACTERS = TableSchema(
-    columns=(Column("output", "label"), Column("label", "label", target=True, minimum_levels=2)),
-    features=True,
-    images=True,
-    minimum_rows=2,
-)
 CLAMP = TableSchema(
     columns=(Column("label", "label", target=True, missing=True),), features=True, minimum_rows=2
 )
@@ -55,17 +40,6 @@ def test_names_of_errors_and_target_are_guessed(pattern: str) -> None:
     read = read_table(table.to_csv(index=False).encode(), REDSHIFT)
     assert list(read.frame) == list(simulate(1))
     assert read.features == tuple(f"mag_{b}" for b in BANDS)
-
-
-def test_sdss_names() -> None:
-    names = {f"mag_{b}": f"modelMag_{b}" for b in BANDS}
-    names |= {f"mag_{b}_err": f"modelMagErr_{b}" for b in BANDS} | {"z": "redshift"}
-    table = simulate(80).rename(columns=names)
-    table.insert(0, "objid", np.arange(80) + 10**18)
-    read = read_table(table.to_csv(index=False).encode(), REDSHIFT)
-    assert read.features == tuple(f"modelMag_{b}" for b in BANDS)
-    assert "modelMag_u_err" in read.frame
-    assert list(read.ignored["objid"][:2]) == [str(10**18), str(10**18 + 1)]
 
 
 def test_a_band_called_z_is_not_silently_learnt() -> None:
@@ -162,26 +136,6 @@ def test_boxes() -> None:
         read_table(frame(**good, **box, x=[0, 1, 2, 4]), AGGREGATION)
     with pytest.raises(BadInput, match="3 usable rows and at least 4 are needed"):  # one has a gap
         read_table(frame(**(good | {"t": [0.1, None, 0.3, 0.4]}), **box), AGGREGATION)
-
-
-def test_one_replica_only() -> None:
-    table = {"output": ["a", "a", "b", "b"], "x": [0, 1, 0, 1], "y": [1, 2, 3, 4]}
-    assert len(read_table(frame(**table, replica=[1, 2, 1, 2]), GENES).frame) == 4
-    with pytest.raises(BadInput, match=r"'replica': only 1 different value, '1'; at least 2"):
-        read_table(frame(**table, replica=[1, 1, 1, 1]), GENES)
-    with pytest.raises(BadInput, match=r"'output', row 3: the cell is empty"):
-        read_table(
-            frame(**(table | {"output": ["a", None, "b", "b"]}), replica=[1, 2, 1, 2]), GENES
-        )
-
-
-def test_one_class_only_and_constant_pixels() -> None:
-    table = {"output": ["a", "a"], "p0": [0, 0], "p1": [0.1, 0.9]}
-    read = read_table(frame(**table, label=["=cmd", "+b"]), CHARACTERS)
-    assert read.features == ("p0", "p1")
-    assert list(read.frame["label"]) == ["=cmd", "+b"]
-    with pytest.raises(BadInput, match=r"'label': only 1 different value, 'x'"):
-        read_table(frame(**table, label=["x", "x"]), CHARACTERS)
 
 
 def test_labels_that_may_be_empty() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from scant.tables.formats.packed import tables_of
 from scant.tables.joining import alike
 from scant.tables.opening import columns_of
 from scant.tables.read import inspect_table, read_table, read_tables
+from tests.engine.files import packed
 
 TABLE = entry("aggregation").table
 CODES = [f"{1001 + 2 * i:05d}" for i in range(12)]
@@ -27,14 +26,6 @@ NAMES = ["Île", "Bay", "Crest", "Dale", "Elm", "Ford", "Glen", "Hill", "Isle", 
 
 def csv(**columns: Any) -> bytes:
     return pd.DataFrame(columns).to_csv(index=False).encode()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return made.getvalue()
 
 
 def geojson(**columns: Any) -> bytes:
@@ -59,7 +50,7 @@ DAYS = csv(start=[0, 2, 4, 6], end=[2, 4, 6, 8], pm=[4.0, 4, 6, 8])
 
 
 def test_tables_with_the_same_headers_are_tasks_by_their_files_names() -> None:
-    data = zipped({"hours.csv": HOURS, "days.csv": DAYS})
+    data = packed({"hours.csv": HOURS, "days.csv": DAYS})
     preview = inspect_table(data, TABLE, name="both.zip")
     (question,) = preview.questions
     assert (question.about, question.guess) == ("part", "*")
@@ -96,7 +87,7 @@ def test_columns_can_be_named_for_all_files(tmp_path: Path) -> None:
 
 def test_points_beside_boxes_are_boxes_without_width() -> None:
     points = csv(hour=[0.5, 1.5, 2.5, 3.5], value=[3.0, 4, 5, 7], status=[0, 0, 0, 0])
-    table = read_table(zipped({"hours.csv": HOURS, "sensor.csv": points}), TABLE, name="b.zip")
+    table = read_table(packed({"hours.csv": HOURS, "sensor.csv": points}), TABLE, name="b.zip")
     own = table.frame[table.frame["task"] == "sensor"]
     assert own["x_lo"].tolist() == own["x_hi"].tolist() == [0.5, 1.5, 2.5, 3.5]
     assert own["y"].tolist() == [3, 4, 5, 7]
@@ -105,7 +96,7 @@ def test_points_beside_boxes_are_boxes_without_width() -> None:
 
 def test_several_columns_of_several_files_are_tasks_of_both_names() -> None:
     two = csv(year=[1, 2, 3, 4], order1=[3.0, 4, 5, 7], order2=[1.0, 2, 2, 1])
-    frame = read_table(zipped({"a.csv": two, "b.csv": two}), TABLE, name="b.zip").frame
+    frame = read_table(packed({"a.csv": two, "b.csv": two}), TABLE, name="b.zip").frame
     assert list(dict.fromkeys(frame["task"])) == [
         "a · order1", "b · order1", "a · order2", "b · order2",
     ]  # fmt: skip
@@ -115,20 +106,20 @@ def test_several_columns_of_several_files_are_tasks_of_both_names() -> None:
 def test_a_bad_cell_is_found_in_its_own_file() -> None:
     wrong = HOURS.replace(b"7.0", b"seven")
     with pytest.raises(BadInput, match=r"^hours\.csv, column 'pm', row 5: got 'seven'"):
-        read_table(zipped({"days.csv": DAYS, "hours.csv": wrong}), TABLE, name="both.zip")
+        read_table(packed({"days.csv": DAYS, "hours.csv": wrong}), TABLE, name="both.zip")
 
 
 def test_a_dimension_that_one_file_lacks_is_named() -> None:
     more = csv(start=[0, 1], end=[1, 2], depth_lo=[0, 1], depth_hi=[1, 2], pm=[1.0, 2])
     with pytest.raises(BadInput, match=r"hours\.csv has no dimension 'depth', which deep\.csv has"):
-        read_table(zipped({"hours.csv": HOURS, "deep.csv": more}), TABLE, name="both.zip")
+        read_table(packed({"hours.csv": HOURS, "deep.csv": more}), TABLE, name="both.zip")
 
 
 def test_an_archive_beyond_the_limit_is_refused_before_it_is_unpacked() -> None:
-    large = zipped({"a.csv": HOURS, "b.csv": b"0" * (LIMIT_BYTES + 1)})
+    large = packed({"a.csv": HOURS, "b.csv": b"0" * (LIMIT_BYTES + 1)})
     with pytest.raises(BadInput, match=r"big\.zip unpacks to more than 200 MB"):
         tables_of(large, "big.zip", LIMIT_BYTES)
-    assert tables_of(zipped({"a.csv": HOURS}), "one.zip", LIMIT_BYTES) == []
+    assert tables_of(packed({"a.csv": HOURS}), "one.zip", LIMIT_BYTES) == []
     assert tables_of(HOURS, "a.csv", LIMIT_BYTES) == []
 
 
@@ -155,7 +146,7 @@ def joined_files() -> dict[str, bytes]:
 def test_values_are_joined_with_a_map_by_codes(
     joined_files: dict[str, bytes], tmp_path: Path
 ) -> None:
-    data = zipped(joined_files)
+    data = packed(joined_files)
     preview = inspect_table(data, TABLE, name="both.zip")
     assert [q.about for q in preview.questions] == ["part"]
     assert not preview.problems
@@ -180,7 +171,7 @@ def test_unmatched_names_are_listed_up_to_ten() -> None:
     places = [f"town {i}" for i in range(40)]
     values = csv(place=places[:25], rate=np.arange(25) ** 1.5)
     table = read_table(
-        zipped({"v.csv": values, "m.geojson": geojson(town=places)}), TABLE, name="b.zip"
+        packed({"v.csv": values, "m.geojson": geojson(town=places)}), TABLE, name="b.zip"
     )
     (note,) = [n for n in table.notes if "was joined" in n]
     assert note.endswith("without values: " + ", ".join(places[25:35]) + " and 5 more.")
@@ -192,7 +183,7 @@ def test_where_two_pairs_of_columns_may_be_meant_it_is_asked(
     places = dict(zip(NAMES, CODES))
     shuffled = NAMES[::-1]
     values = csv(place=shuffled, seat=NAMES, cases=[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8])
-    data = zipped({**joined_files, "values.csv": values})
+    data = packed({**joined_files, "values.csv": values})
     asked = [q for q in inspect_table(data, TABLE, name="b.zip").questions if q.about == "join"]
     assert {answer for answer, _ in asked[0].options} == {("place", "NAME"), ("seat", "NAME")}
     for column, first in (("place", shuffled[0]), ("seat", NAMES[0])):
@@ -208,7 +199,7 @@ def test_a_table_that_no_map_belongs_to_ends_in_one_sentence(
 ) -> None:
     values = csv(place=["x", "y", "Hill"], cases=[1, 2, 3])
     with pytest.raises(BadInput, match=r"values\.csv has no polygons, .*towns\.geojson; nearest"):
-        read_table(zipped({**joined_files, "values.csv": values}), TABLE, name="b.zip")
+        read_table(packed({**joined_files, "values.csv": values}), TABLE, name="b.zip")
 
 
 def test_several_polygons_of_a_place_are_united() -> None:
@@ -216,7 +207,7 @@ def test_several_polygons_of_a_place_are_united() -> None:
     pytest.importorskip("pyproj")
     drawn = geojson(town=["a", "b", "c", "d", "a"])
     values = csv(town=["a", "b", "c", "d"], rate=[1.0, 2, 4, 3])
-    frame = read_table(zipped({"v.csv": values, "m.geojson": drawn}), TABLE, name="b.zip").frame
+    frame = read_table(packed({"v.csv": values, "m.geojson": drawn}), TABLE, name="b.zip").frame
     first = shapely.from_wkt(frame["geometry"][0].removeprefix("SRID=4326;"))
     assert shapely.area(first) == pytest.approx(2)
 
@@ -226,7 +217,7 @@ def test_points_are_a_task_beside_polygons() -> None:
     pytest.importorskip("pyproj")
     drawn = geojson(rate=[1.5, 2.5, 4.0, 3.0])
     points = csv(lon=[0.5, 1.5, 2.5, 3.5], lat=[5.5] * 4, value=[1.0, 2, 4, 3])
-    frame = read_table(zipped({"m.geojson": drawn, "p.csv": points}), TABLE, name="b.zip").frame
+    frame = read_table(packed({"m.geojson": drawn, "p.csv": points}), TABLE, name="b.zip").frame
     assert frame["task"].tolist() == ["m"] * 4 + ["p"] * 4
     assert frame["geometry"][4] == "SRID=4326;POINT (0.5 5.5)"
 
@@ -245,7 +236,7 @@ def test_a_shapefile_and_a_table_of_its_places_in_one_archive(tmp_path: Path) ->
     )  # fmt: skip
     files = {f"deep/{path.name}": path.read_bytes() for path in tmp_path.iterdir()}
     values = csv(code=[int(c) for c in CODES[:5]], rate=np.arange(5) ** 1.5)
-    frame = read_table(zipped({**files, "values.csv": values}), TABLE, name="b.zip").frame
+    frame = read_table(packed({**files, "values.csv": values}), TABLE, name="b.zip").frame
     assert frame["y"].tolist() == (np.arange(5) ** 1.5).tolist()
     assert frame["geometry"].str.startswith("SRID=4326;POLYGON").all()
 
@@ -260,7 +251,7 @@ def test_places_of_several_years_keep_their_years_and_deaths_are_learned_beside_
         deaths=np.arange(36) % 7, population=np.arange(36) + 100,
     )  # fmt: skip
     drawn = geojson(NAME=[name.upper() for name in NAMES], kind=["a", "b"] * 6)
-    data = zipped({"v.csv": values, "m.geojson": drawn})
+    data = packed({"v.csv": values, "m.geojson": drawn})
     preview = inspect_table(data, TABLE, name="b.zip")
     assert preview.mapping["deaths"] == "y"
     assert "task" not in preview.mapping.values()  # neither places nor kinds of places are tasks

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from scant.errors import BadInput
 from scant.studies import entry
+from scant.studies.mitosis.table import TABLE as CELLS
+from scant.studies.multiview.table import TABLE as VIEWS
+from scant.tables.images.image_table import is_archive
 from scant.tables.read import inspect_table, read_table
+from tests.engine.files import csv
 
 ROWS = 40
 
@@ -16,10 +23,6 @@ ROWS = 40
 def columns(*names: str) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame({name: rng.normal(size=ROWS).round(4) for name in names})
-
-
-def csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
 
 
 def test_units_are_no_part_of_a_name() -> None:
@@ -183,3 +186,43 @@ def test_a_table_to_predict_is_asked_for_no_label() -> None:
     text = "\n".join(["verdict,a.f1,b.f1", *rows]).encode()
     table = read_table(text, entry("clamp").table, purpose="predict", features=["a.f1", "b.f1"])
     assert "label" not in table.frame
+
+
+def table(names: str, label: str, other: str) -> bytes:
+    rows = "".join(f"{label if i % 3 else other},{i},{i % 7}\n" for i in range(30))
+    return f"{names}\n{rows}".encode()
+
+
+def test_a_table_of_views_says_what_is_learnt_before_the_fit() -> None:
+    brought = table("what,where,sound.a,sound.b", "fire,east", "quiet,west")
+    with pytest.raises(BadInput, match="none of the columns label, y and time"):
+        read_table(brought, VIEWS)
+    (question,) = inspect_table(brought, VIEWS, name="views.csv").questions
+    assert (question.column, [o for o, _ in question.options]) == (
+        "label",
+        ["what", "where", "sound.b"],
+    )
+    mapped = {"what": "label"}
+    assert not inspect_table(brought, VIEWS, mapping=mapped).problems
+    read_table(brought, VIEWS, purpose="predict")  # where nothing is learned, nothing is asked
+
+
+def test_a_class_that_is_called_none_is_named() -> None:
+    brought = table("label,a,b", "fire", "None")
+    with pytest.raises(BadInput, match=r"'fire' \('None' was read as an empty cell\)"):
+        read_table(brought, VIEWS)
+    three = brought + b"smoke,1,2\n" * 9
+    notes = read_table(three, CELLS).notes
+    assert any("'None' was read as an empty cell" in note for note in notes)
+    plain = read_table(three.replace(b"None", b""), CELLS).notes
+    assert not any("read as an empty cell" in note for note in plain)
+
+
+def test_a_workbook_under_another_name_is_no_archive_of_images() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    assert not is_archive("cells.csv", file.getvalue())
+    (message,) = inspect_table(file.getvalue(), CELLS, name="cells.csv").problems
+    assert "Excel workbook" in message

@@ -128,7 +128,6 @@ def test_a_run_of_the_store_is_plotted_by_its_id(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Store, "open", lambda: store)
     layout = scant.plot("demo-redshift")
     report = store.report("demo-redshift")
-    assert report is not None
     points = element(layout, "Prediction against truth", hv.Scatter)
     assert np.array_equal(points.dimension_values("z_mean"), report.arrays["z_mean"])
     restarts = next(f for f in layout if f.label == "Objective")

@@ -282,29 +282,6 @@ def test_probabilities_of_noisy_classes_are_calibrated():
         assert float((p - chance[300:]).abs().mean()) < 0.12, bound
 
 
-@pytest.mark.parametrize("bound", BOUNDS)
-@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
-def test_a_training_goes_on_bit_by_bit(bound, likelihood):
-    views, t = classes(40)
-    y = t if likelihood == "bernoulli" else views[1][:, 0]
-
-    def fresh():
-        model = DFGP.build(views, y, likelihood, bound=bound, generator=seeded(2))
-        batch = 20 if bound == "stochastic" else None
-        return model, DFGPTrainer(model, adam=6, batch=batch, generator=seeded(3))
-
-    straight, one = fresh()
-    values = [one.step() for _ in range(12)]
-    first, two = fresh()
-    assert [two.step() for _ in range(8)] == values[:8]
-    later, three = fresh()
-    later.load_state_dict(first.state_dict())
-    three.load_state_dict(two.state_dict())
-    assert [three.step() for _ in range(4)] == values[8:]
-    for a, b in zip(straight.state_dict().values(), later.state_dict().values()):
-        assert torch.equal(a, b)
-
-
 @pytest.mark.slow
 def test_censored_rows_pull_predictions_up():
     """Half of the long times are cut off: taken for deaths, they make all times short."""

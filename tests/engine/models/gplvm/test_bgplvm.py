@@ -186,32 +186,6 @@ def test_decoded_moments_are_those_of_samples():
     torch.testing.assert_close(got[1], v.mean(0) + y.var(0), rtol=0.05, atol=0.02)
 
 
-def test_same_seed_same_run_and_state_is_all_there_is():
-    Y = curves()
-    one, two = trained(Y, 8), trained(Y, 8)
-    for a, b in zip(one.state_dict().values(), two.state_dict().values()):
-        assert torch.equal(a, b)
-    other = built(curves(seed=5), seed=1)
-    other.load_state_dict(one.state_dict())
-    assert torch.equal(other.bound(), one.bound())
-    assert torch.equal(other.infer(Y[:3]).mean, one.infer(Y[:3]).mean)
-
-
-@pytest.mark.parametrize("stop", [2, 4, 6])
-def test_training_goes_on_where_it_was_left(stop):
-    Y = curves()
-    whole = GPLVMTrainer(built(Y), adam=4)
-    values = [whole.step() for _ in range(9)]
-    assert values[-1] > values[0]
-    first = GPLVMTrainer(built(Y), adam=4)
-    for _ in range(stop):
-        first.step()
-    second = GPLVMTrainer(built(Y, seed=1), adam=4)
-    second.model.load_state_dict(first.model.state_dict())
-    second.load_state_dict(first.state_dict())
-    assert [second.step() for _ in range(9 - stop)] == values[stop:]
-
-
 def test_placing_is_a_bound_that_agrees_with_the_row_of_training():
     Y = curves()
     model = trained(Y, 60)
@@ -268,31 +242,3 @@ def test_bad_questions_are_said():
 def test_targets_on_their_scale_have_unit_variance():
     t = Targets.of(curves())
     assert float(t.squares) == pytest.approx(30 * 6)
-
-
-@pytest.mark.parametrize("missing", [False, True])
-def test_gradients_of_the_collapsed_bound_are_those_of_finite_differences(missing):
-    Y = curves(n=12, d=5)
-    if missing:
-        Y[:3, 1] = Y[2:6, 3] = torch.nan
-    model = BGPLVM.build(Y, 2, 4, torch.Generator().manual_seed(0))
-    names = [name for name, _ in model.named_parameters()]
-    values = [p.detach().clone().requires_grad_() for p in model.parameters()]
-
-    def bound(*leaves):
-        return torch.func.functional_call(
-            _Bound(model), {f"model.{k}": v for k, v in zip(names, leaves)}, ()
-        )
-
-    assert torch.autograd.gradcheck(bound, values)
-
-
-class _Bound(torch.nn.Module):
-    """A model's bound as a function of its parameters."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self):
-        return self.model.bound()

@@ -112,13 +112,6 @@ def test_decoding_is_the_prediction_of_gaussian_processes():
     assert bool((there < model.decode(x + 100)[1][:1]).all())
 
 
-def test_state_is_all_there_is():
-    model = trained(1.0, 3)
-    other = DGPLVM.build(*rows(seed=4), 3)
-    other.load_state_dict(model.state_dict())
-    assert torch.equal(other.elbo(), model.elbo())
-
-
 def test_bad_input_is_said():
     Y, label = rows(20)
     with pytest.raises(BadInput, match="at most 1000 rows"):

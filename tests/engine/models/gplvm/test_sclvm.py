@@ -137,14 +137,6 @@ def test_missing_outputs_and_three_classes():
     assert bool(torch.isfinite(p).all())
 
 
-def test_state_is_all_there_is(model):
-    Y, label = rare(seed=7)
-    other = SCLVM.build(Y, label, 2, 2, 2, 12, generator(1))
-    other.load_state_dict(model.state_dict())
-    assert torch.equal(other.bound(), model.bound())
-    assert torch.equal(other.class_log_evidence(Y[:3]), model.class_log_evidence(Y[:3]))
-
-
 @pytest.mark.parametrize(
     ("label", "said"),
     [([0, 0, 0, 0], "Class 1 has no rows"), ([0, 1, 2, 0], "from 0 to 1")],

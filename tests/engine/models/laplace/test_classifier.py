@@ -157,15 +157,6 @@ def test_labels_of_one_class_teach_no_hyperparameters():
     assert bool((model.probability(x) > 0.5).all())
 
 
-def test_a_model_comes_back_from_its_state():
-    x, y = rows(40)
-    model = LaplaceGPC.build(x, y, "probit", ard=True)
-    model.fit(5)
-    again = LaplaceGPC.build(x, y, "probit", ard=True)
-    again.load_state_dict(model.state_dict())
-    assert torch.equal(model.probability(x), again.probability(x))
-
-
 @pytest.mark.parametrize(
     ("x", "y", "link", "sentence"),
     [

@@ -7,7 +7,7 @@ from scant.errors import BadInput
 from scant.models.mogp_ar.baselines import GA, MGM, MODELS, build
 from scant.models.mogp_ar.kernels import RbfArd
 from scant.models.mogp_ar.model import MOGPAR
-from scant.models.mogp_ar.training import MOGPARTrainer, fit
+from scant.models.mogp_ar.training import fit
 
 SIZES = [4, 3]
 
@@ -119,20 +119,6 @@ def test_independent_outputs_bound_is_the_sum_of_theirs():
     assert whole == pytest.approx(sum(parts))
     estimate = model.elbo(rows, output, label, torch.bincount(output), g, 0)
     assert estimate.item() == pytest.approx(whole)
-
-
-@pytest.mark.parametrize("name", ["mg-m", "g-m", "g-a"])
-def test_they_resume_bit_by_bit(name):
-    def training(seed=0):
-        model, rows, output, label, g = _model(name, seed, constant=name != "g-a")
-        return MOGPARTrainer(model, rows, output, label, g, batch=10)
-
-    whole, first, second = training(), training(), training(1)
-    expected = [whole.step() for _ in range(6)]
-    begun = [first.step() for _ in range(3)]
-    second.model.load_state_dict(first.model.state_dict())
-    second.load_state_dict(first.state_dict())
-    assert begun + [second.step() for _ in range(3)] == expected
 
 
 def test_constants_stay_where_they_are_not_wanted():

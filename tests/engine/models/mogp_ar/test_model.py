@@ -275,14 +275,6 @@ def test_what_all_classes_of_an_output_share_is_left_out_where_it_changes_nothin
         assert torch.allclose(after[1][:, 3:8].sum(1), torch.zeros(2, 1).double()) is same
 
 
-def test_state_is_all_there_is():
-    model, rows, output, *_ = _case()
-    other, *_ = _case(seed=3)
-    other.load_state_dict(model.state_dict())
-    same = [m.predict(m.kernel.prepare(rows), output).probability for m in (model, other)]
-    assert torch.equal(*same)
-
-
 @pytest.mark.parametrize("sizes", [[], [3, 1]])
 def test_an_output_of_one_class_is_refused(sizes):
     g = torch.Generator().manual_seed(0)

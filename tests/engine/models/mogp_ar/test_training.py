@@ -85,31 +85,6 @@ def test_a_step_that_draws_every_class_does_without_sparse_gradients(batch, samp
     assert len(training.optimizers) == 1 + sparse
 
 
-@pytest.mark.parametrize("sampled", [0, 2])
-def test_a_seed_repeats_bit_by_bit(sampled):
-    runs = [_training(sampled=sampled), _training(sampled=sampled), _training(1, sampled=sampled)]
-    values = [[training.step() for _ in range(8)] for training in runs]
-    assert values[0] == values[1]
-    assert values[0] != values[2]
-
-
-def test_it_resumes_bit_by_bit():
-    whole = _training(horizon=20)
-    expected = [whole.step() for _ in range(12)]
-    first = _training(horizon=20)
-    begun = [first.step() for _ in range(5)]
-    tensors = {k: v.clone() for k, v in first.model.state_dict().items()}
-    state = first.state_dict()
-    for _ in range(3):
-        first.step()  # what was kept is a copy
-    second = _training(seed=5, horizon=20)
-    second.model.load_state_dict(tensors)
-    second.load_state_dict(state)
-    assert begun + [second.step() for _ in range(7)] == expected
-    for a, b in zip(whole.model.state_dict().values(), second.model.state_dict().values()):
-        assert torch.equal(a, b)
-
-
 def test_a_batch_holds_rows_of_every_output_and_all_of_a_small_one():
     training = _training(batch=50)
     rows = training.draw()

@@ -10,7 +10,7 @@ from scant.errors import BadInput
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import boxes, join
 from scant.models.mtgpa.baselines import BASELINES, alone, baseline
-from scant.models.mtgpa.exact import STARTS, TRIED, ExactGP, ExactTrainer
+from scant.models.mtgpa.exact import STARTS, TRIED, ExactGP
 from scant.models.mtgpa.likelihoods import Gaussian, Poisson
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Coregionalisation, Data
@@ -122,21 +122,6 @@ def test_the_better_of_two_starts_is_taken():
         values.append(one.fit(TRIED))
     assert reached == pytest.approx(max(values), rel=0.05)
     assert abs(values[0] - values[1]) > 1
-
-
-def test_state_comes_back_with_the_rows_and_goes_on_bit_by_bit():
-    first = _model()
-    trainer = ExactTrainer(first)
-    for _ in range(3):
-        trainer.step()
-    kept = [{k: v.clone() for k, v in part.state_dict().items()} for part in (first, trainer)]
-    empty = Data(*(torch.zeros_like(v) for v in _data()[:3]))
-    again = ExactGP([Gaussian(), Gaussian()], Coregionalisation(1, 2), empty)
-    again.load_state_dict(kept[0])
-    resumed = ExactTrainer(again)
-    resumed.load_state_dict(kept[1])
-    assert [trainer.step() for _ in range(4)] == [resumed.step() for _ in range(4)]
-    assert torch.equal(first.predict(first.supports, 1).mean, again.predict(first.supports, 1).mean)
 
 
 def test_mtgpa_keeps_the_keys_of_its_state():

@@ -182,7 +182,6 @@ def test_slopes_are_found_by_counts_over_boxes_and_by_averages() -> None:
     for _ in range(150):
         bound = trainer.step()
     assert np.isfinite(bound)
-    assert model.coefficients is not None
     slope = COEFFICIENT * model.coefficients.mean.detach()[:, 0]
     error = model.coefficients.covariances().detach()[:, 0, 0].sqrt()
     for found, sd, true in zip(slope, error, (0.8, -0.6)):
@@ -196,7 +195,6 @@ def test_slopes_are_found_by_counts_over_boxes_and_by_averages() -> None:
 
 def test_known_noise_below_zero_is_named() -> None:
     data = _data(0)
-    assert data.known is not None
     data.known[3] = -1
     with pytest.raises(BadInput, match="Row 3 of task 1 has known noise whose variance is below"):
         check(data, 2)

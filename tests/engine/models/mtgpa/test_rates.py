@@ -177,7 +177,6 @@ def test_polygons_that_last_some_time_are_wide_in_time_alone() -> None:
     at = points(rows, 3)
     assert at.lower.shape == (6, 32, 3)
     assert points_each(rows, 3) == 32
-    assert at.weight is not None
     torch.testing.assert_close(at.weight.sum(1), torch.ones(6).double())
     mean = (at.weight * at.lower[..., 2].square()).sum(1)
     a, b = time[:, 0, 0], time[:, 0, 0] + 0.5

@@ -12,9 +12,6 @@ from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.training import MTGPATrainer
 
-OF_TRAINING = ("batch", "rate", "natural_rate", "block", "halving")
-SCHEMES = ["adam", "natural", "em"]
-
 
 def _two_tasks(seed=0, n=60):
     """A wave: averaged over wide boxes in full, and seen at few points through a second task."""
@@ -141,26 +138,6 @@ def test_minibatches_are_unbiased():
     rows, weight = training.draw()
     assert [len(rows.of_task(d).y) for d in (0, 1)] == [7, 7]
     assert weight.sum().item() == pytest.approx(len(training.data.y))
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("batch", [None, 5])
-def test_a_resumed_run_ends_bit_by_bit_where_another_does(scheme, batch):
-    other = {"batch": batch, "block": 3, "ranks": (1, 2), "learn_inducing": True, "halving": 9}
-    through = _start(scheme, **other)
-    straight = [through.step() for _ in range(14)]
-    broken = _start(scheme, **other)
-    values = [broken.step() for _ in range(7)]
-    broken.model.predict(torch.zeros(1, 1).double(), 0)  # draws nothing, changes nothing
-    kept, state = broken.model.state_dict(), broken.state_dict()
-    kept = {name: value.clone() for name, value in kept.items()}
-    again = _start(scheme, seed=99, **other)
-    again.model.load_state_dict(kept)
-    again.load_state_dict(state)
-    values += [again.step() for _ in range(7)]
-    assert values == straight
-    for name, value in through.model.state_dict().items():
-        assert torch.equal(value, again.model.state_dict()[name]), name
 
 
 def test_a_fitted_model_is_its_state():

@@ -1,15 +1,18 @@
-"""Pooled, independent and linearly mixed processes on outputs with replicas."""
+"""Models beside HMOGP-LV, targets of outputs brought to one scale, and stacks."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from gpytorch.distributions import MultivariateNormal
 
 from scant.inference.exact import LogDensity
-from scant.models.replicated.baselines import LMC, Independent, Pooled, principal
-from scant.models.replicated.data import NEW, Data
+from scant.models.replicated.baselines import HLMC, LMC, Independent, Pooled, principal
+from scant.models.replicated.data import NEW, Data, Scale
 from scant.models.replicated.exact import merge
+from scant.models.replicated.moderation import moderated, shrunk
+from scant.models.replicated.stack import Stack
 from scant.optim.lbfgs import LBFGS
 from tests.engine.models.replicated.test_hgp import asked, measured
 
@@ -32,7 +35,6 @@ def test_independent_is_a_process_of_each_output_that_knows_no_replicas(grid: bo
     assert torch.allclose(found.mean[output == 0], fewer.mean[output == 0])
     assert (fewer.mean[output == 1] == 0).all()
     shared = model.shared(output, x)
-    assert shared is not None
     assert torch.equal(shared[0], found.mean)
     assert (model.levels(output)[:, 1] == 0).all()
 
@@ -103,3 +105,96 @@ def test_the_log_density_has_the_gradient_that_it_says() -> None:
         return LogDensity.apply(root @ root.mT + torch.eye(4).double(), y)
 
     assert torch.autograd.gradcheck(density, (root, y))
+
+
+def data(mean: np.ndarray, width: np.ndarray, rows: int = 8) -> Data:
+    """That many rows of each output."""
+    rng = np.random.default_rng(0)
+    output = np.repeat(np.arange(len(mean)), rows)
+    y = mean[output] + width[output] * rng.normal(size=len(output))
+    zeros = np.zeros_like(output)
+    return Data.of(*map(torch.as_tensor, (output, zeros, zeros.astype(float), y)))
+
+
+def test_outputs_that_are_alike_share_centre_and_width() -> None:
+    alike = data(np.full(20, 5.0), np.ones(20))
+    own = Scale.of(alike)
+    made = moderated(own, alike)
+    for name, truth in (("y_centre", 5.0), ("y_width", 1.0)):
+        before, after = (getattr(scale, name).numpy() - truth for scale in (own, made))
+        assert (after**2).mean() < 0.2 * (before**2).mean()
+    assert made.x_centre == own.x_centre
+
+
+def test_outputs_of_different_units_keep_theirs() -> None:
+    units = 10.0 ** np.arange(8)
+    several = data(3 * units, units, 24)
+    own = Scale.of(several)
+    made = moderated(own, several)
+    assert made.y_width.numpy() == pytest.approx(own.y_width.numpy(), rel=0.06)
+
+
+def test_few_outputs_or_constant_ones_are_left_as_they_are() -> None:
+    two = data(np.array([1.0, 2.0]), np.ones(2))
+    own = Scale.of(two)
+    assert moderated(own, two) is own
+    flat = data(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 1.0, 1.0, 1.0]))
+    made = moderated(Scale.of(flat), flat)
+    assert made.y_centre[0] == 1.0
+    assert made.y_width[0] == 1.0
+
+
+def test_values_are_shrunk_as_far_as_they_are_uncertain() -> None:
+    rng = np.random.default_rng(3)
+    true, error = rng.normal(size=400), np.full(400, 1.0)
+    found = true + rng.normal(size=400)
+    made = shrunk(found, error)
+    assert ((made - true) ** 2).mean() == pytest.approx(0.5, abs=0.08)  # of 1 and 1
+    assert shrunk(true, 0 * error) == pytest.approx(true)
+
+
+@pytest.mark.parametrize("grid", [False, True])
+def test_a_mixture_with_samplings_is_the_sum_of_its_products(grid: bool) -> None:
+    data = measured(grid=grid)
+    model = HLMC.build(data, torch.Generator().manual_seed(2), functions=2, noise="each output")
+    sampling, x = data.sampling(data.output, data.replica), data.x.unsqueeze(1)
+    same = sampling.unsqueeze(0) == sampling.unsqueeze(1)
+    K = model.noise[data.output].diag()
+    for part in model.kernel.kernels:
+        mixture, curve = part.kernels
+        B = mixture.covar_factor @ mixture.covar_factor.T + mixture.var.diag()
+        shared, own = (level(x).to_dense() for level in curve.levels)
+        K = K + B[data.output][:, data.output] * (shared + own * same)
+    value = MultivariateNormal(torch.zeros(len(K)).double(), K).log_prob(data.y).item()
+    assert model.elbo().item() == pytest.approx(value, abs=1e-6)
+    levels = model.levels(data.output)
+    assert torch.allclose(levels.sum(1), K.diagonal())
+    output, replica, x = asked()
+    known, new = (model.predict(output, r, x) for r in (replica, torch.full_like(replica, NEW)))
+    assert (known.variance <= new.variance + 1e-9).all()
+
+
+def test_a_stack_tells_the_moments_of_the_mixture() -> None:
+    data, generator = measured(), torch.Generator().manual_seed(0)
+    members = [kind.build(data, generator) for kind in (Independent, Pooled)]
+    stack = Stack(members, [0.25, 0.75])
+    output, replica, x = asked()
+    told, parts = (
+        stack.predict(output, replica, x),
+        [m.predict(output, replica, x) for m in members],
+    )
+    chosen = torch.rand(200_000, len(x), generator=generator, dtype=torch.float64) < 0.25
+    drawn = [
+        p.mean
+        + (p.variance + p.noise).sqrt()
+        * torch.randn(chosen.shape, generator=generator, dtype=torch.float64)
+        for p in parts
+    ]
+    y = torch.where(chosen, *drawn)
+    assert torch.allclose(told.mean, y.mean(0), atol=0.02)
+    assert torch.allclose(told.variance + told.noise, y.var(0), rtol=0.02)
+    alone = Stack(members, [1.0, 0.0])
+    for own, of_member in zip(alone.predict(output, replica, x), parts[0]):
+        assert torch.allclose(own, of_member)
+    assert torch.allclose(alone.levels(output), members[0].levels(output))
+    assert alone.latent() is None

@@ -1,8 +1,7 @@
-"""The simulated country and the experiment's splits, and the Human Fertility Database's files."""
+"""The simulated country and the experiment's splits; files of the Human Fertility Database."""
 
 from __future__ import annotations
 
-import types
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,9 +10,10 @@ import pandas as pd
 import pytest
 from scipy.integrate import dblquad
 
-from scant.data_sources.human_fertility import read_rates
+from scant.data_sources.human_fertility import is_rates, read_births, read_rates
+from scant.data_sources.open import open_table
 from scant.errors import BadInput
-from scant.studies.aggregation.simulate import fertility
+from scant.studies import entry
 from scant.studies.aggregation.simulate.fertility import (
     N_FINE,
     SEEDS,
@@ -85,17 +85,6 @@ def test_schedule_shifts_and_deepens_over_cohorts(seed: int) -> None:
     assert 0.6 < np.corrcoef(country["order1"], country["order2"])[0, 1] < 0.95
 
 
-def test_seeds_are_countries_and_noise_does_not_move_them(cells: pd.DataFrame) -> None:
-    pd.testing.assert_frame_equal(cells, simulate(0))
-    assert not np.allclose(cells["order1"], simulate(1)["order1"], rtol=1e-3)
-    for noise in ("births", "constant"):
-        noisy = simulate(0, noise=noise)
-        np.testing.assert_array_equal(noisy["order1_truth"], cells["order1"])
-        assert not np.array_equal(noisy["order1"], cells["order1"])
-    with pytest.raises(BadInput, match="none, births or constant; got 'some'"):
-        simulate(0, noise="some")
-
-
 def test_noise_depends_on_the_input_only_where_it_should() -> None:
     women = 5_000.0
     wrong = {
@@ -103,6 +92,8 @@ def test_noise_depends_on_the_input_only_where_it_should() -> None:
         for noise in ("births", "constant")
         for c in [simulate(2, noise=noise, women=women)]
     }
+    with pytest.raises(BadInput, match="none, births or constant; got 'some'"):
+        simulate(2, noise="some")
     truth = simulate(2)["order1"].to_numpy()
     low, high = truth < np.quantile(truth, 0.3), truth > np.quantile(truth, 0.7)
     assert wrong["births"][high].std() > 5 * wrong["births"][low].std()
@@ -162,14 +153,6 @@ def test_four_outputs(cells: pd.DataFrame) -> None:
         long_form(cells, 3)
     with pytest.raises(BadInput, match="1,000 are kept for the test"):
         experiment(cells[:800])
-
-
-def test_demonstration() -> None:
-    settings = types.SimpleNamespace(data_seed=2)
-    table = fertility.demo(settings)
-    assert len(table) == 2640 + 104
-    assert table["truth"].notna().all()
-    assert len(fertility.demo(settings, 50)) == 50
 
 
 def test_hfd_file(tmp_path: Path) -> None:
@@ -233,3 +216,36 @@ def test_hfd_file_without_rows_or_range() -> None:
         read_rates(Path("nowhere.txt"))
     with pytest.raises(BadInput, match="is a PDF document"):
         read_rates(b"%PDF-1.7 ...")
+
+
+SCHEMA = entry("aggregation").table
+
+
+@pytest.fixture(scope="module")
+def rates() -> bytes:
+    rows = [
+        f"{int(r.year_lo)} {int(r.age_lo)} {r.order1 + r.order2:.6f} {r.order1:.6f} {r.order2:.6f}"
+        for r in simulate(0).itertuples()
+    ]
+    head = ["Canada, Period fertility rates", "Last modified: 1-Jan-2025", ""]
+    return "\n".join([*head, "Year Age ASFR ASFR1 ASFR2", *rows, ""]).encode()
+
+
+def test_rates_become_cells_and_boxes_with_a_note(rates: bytes) -> None:
+    assert is_rates(rates)
+    assert not is_rates(b"task,y,age\na,1,2\n")
+    read = read_births(rates, SCHEMA, name="asfrRRbo.txt")
+    tasks = read.frame["task"].value_counts()
+    assert tasks.to_dict() == {"first births": 2640, "first births 5x5": 104}
+    assert "2,640 single cells" in read.notes[0]
+    assert "104 averages" in read.notes[0]
+
+
+def test_the_command_takes_it_as_data(rates: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "asfrRRbo.txt"
+    file.write_bytes(rates)
+    study = entry("aggregation")
+    assert len(open_table(study, file, study.settings())) == 2744
+    file.write_bytes(rates.replace(b" 0.0", b" x.0"))
+    with pytest.raises(BadInput, match=r"asfrRRbo\.txt, column 'ASFR"):
+        open_table(study, file, study.settings())

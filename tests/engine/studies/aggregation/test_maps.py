@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from scant.errors import BadInput
-from scant.events import Finished, Fitted, Snapshot, Started
+from scant.events import Snapshot, Started
 from scant.studies.aggregation import map_shapes, mean_rate
 from scant.studies.aggregation.maps import MOST_LIVE, polygon, posterior
 from scant.studies.aggregation.settings import FIXED, AggregationSettings
@@ -61,8 +61,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any], 
     events = list(fit("aggregation", path, device="cpu", own=False, **SETTINGS))
     (started,) = [e for e in events if isinstance(e, Started)]
     *_, model, last = events
-    assert isinstance(model, Fitted)
-    assert isinstance(last, Finished)
     shown = [e for e in events if isinstance(e, Snapshot)][-1]
     assert shown.arrays["map_mean"].shape == (24,)
     study = restore("aggregation", AggregationSettings.parse(SETTINGS).values(), model.blob, "cpu")
@@ -124,7 +122,6 @@ def test_two_tasks_and_two_times_are_layers_of_the_same_shapes() -> None:
     assert [one.start for one in layers] == [0, 6, 12, 18]
     assert all(one.shape.tolist() == list(range(6)) for one in layers)
     assert len(study.metadata["map"]["shapes"]) == 6
-    assert study.on_map is not None
     assert study.on_map.task.tolist() == [1] * 12 + [0] * 12
     assert study.on_map.lo[0, 2] == 2000
 
@@ -156,7 +153,6 @@ def test_a_snapshot_of_many_polygons_is_of_their_centers(run: Any) -> None:
     table = read_table(folder / "deaths.geojson", study_table()).frame
     made = Study(AggregationSettings.parse(SETTINGS), table, CPU)
     made.start_restart(0, 0, None)
-    assert made.on_map is not None
     exact = posterior(made.posterior, made.on_map)
     many = made.on_map.at(np.tile(np.arange(24), MOST_LIVE // 24))
     quick = posterior(made.posterior, many, live=True)
@@ -242,7 +238,6 @@ def test_predicted_parts_add_up_to_the_observed_totals(run: Any) -> None:
     path = geojson(folder / "parts.geojson", parts, exposure=exposure)
     (folder / "out").mkdir(exist_ok=True)
     made = predict_file(study, path, folder / "out" / "parts.geojson")
-    assert made.totals is not None
     (layer,) = map_shapes.layers(metadata)
     train = np.flatnonzero(~layer.test)
     told = made.totals.set_index("place").loc[[layer.places[i] for i in train]]
@@ -265,7 +260,6 @@ def test_the_deviation_of_a_sum_is_that_of_the_whole(run: Any) -> None:
     shapes = cells()
     path = geojson(folder / "areas.geojson", quarters(shapes))
     made = predict_file(study, path, folder / "areas_out.geojson")
-    assert made.totals is not None
     table = pd.DataFrame({"task": "all", "geometry": list(map(mark, shapes))})
     whole = study.predict(table).assign(place=[f"p{i}" for i in range(24)])
     both = made.totals.merge(whole, on="place", suffixes=("", "_whole"))

@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from scant.errors import BadInput
-from scant.events import Finished, Fitted
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import boxes, weighted_points
 from scant.studies.aggregation import polygons
@@ -182,7 +181,6 @@ def test_rows_become_supports_with_times_beside_them() -> None:
     )
     made = of(frame.assign(year_lo=[2000.0, 2003.0], year_hi=[2005.0, 2003.0]))
     assert made.dims == ("east", "north", "year")
-    assert made.inside is not None
     k = made.inside.shape[1]
     assert 9 < k <= 25
     pieces = space.supports_of(made, np.arange(2), CPU).view(2, k, 7)
@@ -244,10 +242,7 @@ def geojson(path: Path, shapes: np.ndarray, **columns: Any) -> Path:
 def fitted(path: Path, **values: Any) -> tuple[Any, bytes, AggregationSettings]:
     own = {"test_share": 0.0, **values}
     *_, model, last = fit("aggregation", path, device="cpu", own=False, **own)
-    assert isinstance(model, Fitted)
-    assert isinstance(last, Finished)
     settings = AggregationSettings.parse(own)
-    assert isinstance(settings, AggregationSettings)
     return last.report, model.blob, settings
 
 
@@ -301,7 +296,6 @@ def test_a_stored_upload_is_fitted_as_its_file(districts_run: tuple[Any, Any, Pa
     table.frame.to_parquet(stored, index=False)
     own = pd.read_parquet(BytesIO(stored.getvalue()))
     settings = AggregationSettings.parse({**FIXED, "max_steps": 3})
-    assert isinstance(settings, AggregationSettings)
     one, other = (Study(settings, frame, CPU) for frame in (table.frame, own))
     torch.testing.assert_close(one.data.supports, other.data.supports)
     assert any("Lambert azimuthal equal-area" in note for note in one.notes)
@@ -328,7 +322,6 @@ def test_sites_help_districts_as_a_task_of_their_own(tmp_path: Path) -> None:
     settings = AggregationSettings.parse(
         {**FIXED, "test_share": 0, "max_steps": 30, "scarce": "district"}
     )
-    assert isinstance(settings, AggregationSettings)
     study = Study(settings, read, CPU)
     run(study)
     cells = grid(0.5)
@@ -346,7 +339,6 @@ def test_counts_over_polygons_are_learned_variationally(tmp_path: Path) -> None:
     settings = AggregationSettings.parse(
         {**FIXED, "test_share": 0, "max_steps": 60, "n_inducing": 12}
     )
-    assert isinstance(settings, AggregationSettings)
     study = Study(settings, read_table(path, ENTRY.table).frame, CPU)
     assert study.kinds == ["poisson"]
     assert not study.exact
@@ -360,7 +352,6 @@ def test_many_polygons_get_few_points_and_inducing_points() -> None:
     assert (few, many) == (36, 9)
     assert inside_each(AggregationSettings(polygon_points=50), 5000) == 50
     settings = AggregationSettings.parse(FIXED)
-    assert isinstance(settings, AggregationSettings)
     assert space.exact(settings, ["gaussian"], 50, False, 36)
     assert not space.exact(settings, ["gaussian"], 400, False, 9)
 
@@ -387,7 +378,6 @@ def test_counties_cover_the_area_of_their_state(carolina: Path) -> None:
     flat = shapely.transform(shapes, lambda xy: np.column_stack(turn(xy[:, 0], xy[:, 1])))
     geodesic = sum(abs(pyproj.Geod(ellps="WGS84").geometry_area_perimeter(s)[0]) for s in shapes)
     assert shapely.area(flat).sum() == pytest.approx(geodesic, rel=1e-3)
-    assert drawn.inside is not None
     centers = (drawn.inside[..., :2] * drawn.inside[..., 2:]).sum(1)
     exact = shapely.get_coordinates(shapely.centroid(flat))
     assert np.abs(centers - exact).max() < 2000  # metres, of counties 30 km wide
@@ -399,7 +389,6 @@ def test_deaths_by_county_are_counts_of_births(carolina: Path) -> None:
     settings = AggregationSettings.parse(
         {**FIXED, "test_share": 0.2, "max_steps": 60, "n_inducing": 20, "polygon_points": 9}
     )
-    assert isinstance(settings, AggregationSettings)
     study = Study(settings, frame, CPU)
     assert study.kinds == ["poisson"]
     run(study)

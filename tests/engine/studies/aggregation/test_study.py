@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
 
-from scant.errors import BadInput
-from scant.events import Finished, Fitted, Progress, Report
+from scant.events import Progress, Report
+from scant.studies.aggregation import mean_rate, reproduce
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation import reproduce
-from scant.studies.aggregation.entry import ENTRY
-from scant.studies.aggregation.settings import FIXED, AggregationSettings
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.aggregation.study import Study
 from scant.training.api import Fit, fit, restore
 from scant.training.loop import train
-from tests.engine.studies.studying import gathered, resumed, run, value
+from tests.engine.studies import studying
+from tests.engine.studies.studying import gathered, run, value
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {
-    **FIXED,
-    "inference": "variational",
-    "n_inducing": 40,
-    "max_steps": 60,
-    "patience": 0,
-    "fine_rows": 60,
-}
-
-
-def settings(**values: Any) -> AggregationSettings:
-    made = AggregationSettings.parse({**QUICK, **values})
-    assert isinstance(made, AggregationSettings)
-    return made
+settings = partial(studying.settings, "aggregation")
 
 
 @pytest.fixture(scope="module")
@@ -64,21 +51,6 @@ def test_a_task_left_out_is_unknown_to_the_model(births: pd.DataFrame) -> None:
     assert study.metadata["tasks"] == ["first births"]
     assert int(study.data.task.max()) == 0
     assert any("first births 5x5" in note for note in study.notes)
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"leave_out": "third births"}, "no task 'third births' for the setting 'leave_out'"),
-        ({"scarce": "deaths"}, "no task 'deaths' for the setting 'scarce'"),
-        ({"leave_out": "first births"}, "is asked about and cannot be left out"),
-        ({"likelihoods": "deaths=poisson"}, "has 'deaths=poisson'; give TASK=LIKELIHOOD"),
-        ({"likelihood": "poisson"}, "poisson likelihood of task 'first births' needs a count"),
-    ],
-)
-def test_what_cannot_be_is_said(births: pd.DataFrame, values: dict[str, str], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        Study(settings(**values), births, CPU)
 
 
 def test_likelihoods_follow_the_values() -> None:
@@ -121,18 +93,6 @@ def test_coarse_averages_help_and_the_bands_hold(fitted: tuple[Study, Report]) -
     assert value(report, "SNLP") < value(report, "SNLP", "area-to-point kriging, this task alone")
     assert 88 <= value(report, "coverage of the 95% interval") <= 99.5
     assert value(report, "observed averages inside their 95% interval") > 85
-
-
-@pytest.mark.slow
-def test_the_report_holds_what_the_catalog_promises(fitted: tuple[Study, Report]) -> None:
-    study, report = fitted
-    assert {spec.name for spec in ENTRY.report} == set(report.arrays)
-    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
-    for question, specs in ENTRY.explore.items():
-        if question == "polygon":  # of a map: `test_maps.py`
-            continue
-        query = {"lo": [20, 1960], "hi": [30, 1970]} if question == "box" else {}
-        assert {spec.name for spec in specs} == set(study.explore(question, **query)), question
 
 
 def test_the_average_over_a_box_agrees_with_prediction_and_cells(
@@ -182,49 +142,6 @@ def test_training_on_with_fewer_fine_rows_agrees_with_the_exact_posterior(
 
 
 @pytest.mark.parametrize(
-    ("question", "asked", "said"),
-    [
-        ("retrain", {"n": 1}, "Between 2 and"),
-        ("box", {"lo": [1], "hi": [2]}, "A box needs a lower and an upper bound of age, year"),
-        ("box", {"lo": [1, 2], "hi": [2, 3], "task": "x"}, "There is no task 'x'"),
-        ("weather", {}, "There is no question 'weather'"),
-    ],
-)
-def test_questions_that_cannot_be_answered_are_said(
-    fitted: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        fitted[0].explore(question, **asked)
-
-
-@pytest.mark.slow
-def test_a_fitted_study_comes_back_from_its_model(
-    fitted: tuple[Study, Report], births: pd.DataFrame
-) -> None:
-    study, _ = fitted
-    tensors, meta = study.fitted()
-    back = Study.restore(study.settings, tensors, meta, CPU)
-    table = births.head(40)
-    assert np.array_equal(back.predict(table)["mean"], study.predict(table)["mean"])
-    assert np.array_equal(back.explore("scarcity")["snlp"], study.explore("scarcity")["snlp"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("optimizer", ["natural", "adam", "em"])
-def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
-    births: pd.DataFrame, optimizer: str
-) -> None:
-    values = settings(optimizer=optimizer, max_steps=30, batch_size=50)
-    resumed(lambda: Study(values, births, CPU), 13)
-
-
-@pytest.mark.slow
-def test_an_exact_run_resumes_bit_by_bit(births: pd.DataFrame) -> None:
-    values = settings(inference="exact", max_steps=8)
-    resumed(lambda: Study(values, births, CPU), 3)
-
-
-@pytest.mark.parametrize(
     ("values", "exact"),
     [
         ({}, True),
@@ -244,21 +161,6 @@ def test_inference_is_exact_where_it_can_be_and_is_quick(
     assert any("Inference is exact" in note for note in study.notes) is exact
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"batch_size": 30}, "here it meets batch_size 30. Choose auto or variational."),
-        ({"likelihood": "heteroscedastic"}, "here it meets a heteroscedastic likelihood"),
-        ({"kernel": "matern32"}, "here it meets kernel matern32"),
-    ],
-)
-def test_exact_inference_that_cannot_be_is_refused(
-    births: pd.DataFrame, values: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        Study(settings(inference="exact", **values), births, CPU)
-
-
 @pytest.mark.slow
 def test_minibatches_stop_by_the_bound_on_all_rows(births: pd.DataFrame) -> None:
     study = Study(settings(batch_size=30, max_steps=60), births, CPU)
@@ -270,10 +172,8 @@ def test_minibatches_stop_by_the_bound_on_all_rows(births: pd.DataFrame) -> None
 def test_values_in_one_dimension_and_points_are_taken() -> None:
     x = np.linspace(0, 10, 40)
     table = pd.DataFrame({"task": "level", "x": x, "y": np.sin(x)})
-    values = {**QUICK, "n_inducing": 20}
+    values = settings(n_inducing=20).values()
     *_, model, last = fit("aggregation", table, device="cpu", **values)
-    assert isinstance(model, Fitted)
-    assert isinstance(last, Finished)
     assert len(last.report.arrays["test_y"]) == 8  # a fifth of the rows, as nothing is marked
     assert next(m.value for m in last.report.metrics if m.name == "SMSE") < 0.1
     assert len(last.report.arrays["mean"]) == 100
@@ -312,7 +212,45 @@ def test_a_task_of_three_rows_is_not_scored_and_the_report_says_why() -> None:
     many = pd.DataFrame({"task": "dense", "x_lo": x, "x_hi": x + 2.0, "y": np.sin(x)})
     few = pd.DataFrame({"task": "scarce", "x_lo": [1.0, 5.0, 8.0], "x_hi": [1.5, 5.5, 8.5]})
     table = pd.concat([many, few.assign(y=[0.5, -0.9, 0.8])])
-    *_, last = fit("aggregation", table, own=True, **{**QUICK, "max_steps": 5, "scarce": "scarce"})
-    assert isinstance(last, Finished)
+    *_, last = fit("aggregation", table, own=True, settings=settings(max_steps=5, scarce="scarce"))
     assert not [m for m in last.report.metrics if m.name in ("SMSE", "RMSE")]
     assert any("Task 'scarce' has 3 rows, all of which are" in n for n in last.report.notes)
+
+
+MEAN, STD = np.array([0.02, 0.3, 0.9]), np.array([0.01, 0.1, 0.05])
+
+
+def distribution(kind: str, mean: float, std: float) -> stats.rv_continuous:
+    if kind == "gaussian":
+        return stats.norm(mean, std)
+    if kind == "poisson":
+        s = np.sqrt(np.log1p((std / mean) ** 2))
+        return stats.lognorm(s, scale=mean * np.exp(-s * s / 2))
+    total = mean * (1 - mean) / std**2 - 1
+    return stats.beta(mean * total, (1 - mean) * total)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "poisson", "bernoulli"])
+def test_quantiles_and_exceedance_are_those_of_the_distribution(kind: str) -> None:
+    p = np.array([0.025, 0.5, 0.975])
+    made = mean_rate.quantiles(kind, MEAN, STD, p)
+    above = mean_rate.exceedance(kind, MEAN, STD, 0.25)
+    for i, (mean, std) in enumerate(zip(MEAN, STD)):
+        own = distribution(kind, mean, std)
+        assert own.mean() == pytest.approx(mean)
+        assert own.std() == pytest.approx(std)
+        np.testing.assert_allclose(made[:, i], own.ppf(p), rtol=1e-6)
+        assert above[i] == pytest.approx(own.sf(0.25), abs=1e-9)
+    low, high = mean_rate.interval(kind, MEAN, STD)
+    np.testing.assert_allclose([low, high], made[[0, 2]])
+    grid = np.linspace(*mean_rate.quantiles(kind, MEAN[1:2], STD[1:2], np.array([0.01, 0.99])), 400)
+    density = mean_rate.density(kind, float(MEAN[1]), float(STD[1]), grid[:, 0])
+    expected = distribution(kind, float(MEAN[1]), float(STD[1])).pdf(grid[:, 0])
+    np.testing.assert_allclose(density[2:-2], expected[2:-2], rtol=0.02, atol=0.01)
+
+
+def test_a_certain_value_exceeds_or_does_not() -> None:
+    for kind in ("gaussian", "poisson", "bernoulli"):
+        made = mean_rate.exceedance(kind, np.array([0.2, 0.4]), np.zeros(2), 0.3)
+        np.testing.assert_allclose(made, [0, 1], atol=1e-9)
+    assert mean_rate.exceedance("poisson", np.array([0.2]), np.array([5.0]), 0.0) == 1

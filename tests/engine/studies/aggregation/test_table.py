@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,10 +11,9 @@ from hypothesis import strategies as st
 from scant.errors import BadInput
 from scant.studies.aggregation.table import TABLE, Supports, check_values, of
 from scant.studies.aggregation.thinning import coarsen, scarce, thinned
-from scant.tables.read import inspect_table, read_frame, read_table
-from tests.paths import TEMPLATES
+from scant.tables.read import read_frame, read_table
+from tests.engine.files import csv
 
-TEMPLATE = TEMPLATES / "aggregation.csv"
 GOOD = pd.DataFrame(
     {
         "task": ["fine", "fine", "coarse", "coarse"],
@@ -27,17 +24,6 @@ GOOD = pd.DataFrame(
         "y": [0.1, 0.25, 0.3, 0.4],
     }
 )
-
-
-def csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
-
-
-def broken(column: str, row: int, text: object) -> bytes:
-    """The good table with one cell replaced; `row` as a spreadsheet counts."""
-    cells = GOOD.assign(y_err=0.1, exposure=2.0, split="train").astype(object)
-    cells.loc[row - 2, column] = text
-    return csv(cells)
 
 
 def same(one: Supports, other: Supports) -> None:
@@ -58,16 +44,6 @@ def test_a_file_becomes_arrays() -> None:
     assert np.isnan(result.y_err).all()
     assert (result.exposure == 1).all()
     assert not result.test.any()
-
-
-def test_the_template_can_be_fitted() -> None:
-    table = read_table(TEMPLATE, TABLE)
-    assert table.notes == ()
-    result = of(table.frame)
-    assert result.tasks == ("first births", "first births 5x5")
-    assert result.dims == ("age", "year")
-    assert {tuple(w) for w in result.width} == {(1.0, 1.0), (5.0, 5.0)}
-    same(result, of(read_table(csv(result.frame()), TABLE).frame))
 
 
 @settings(max_examples=30, deadline=None)
@@ -110,28 +86,6 @@ def test_points_and_boxes() -> None:
     assert np.isnan(wanted.y).all()
 
 
-@pytest.mark.parametrize(
-    ("column", "row", "text", "said"),
-    [
-        ("age_hi", 4, 14, "14 is below age_lo = 15.0; swap"),
-        ("age_lo", 3, "young", "'young', which is not a number"),
-        ("y", 2, "=cmd", "'=cmd', which is not a number"),
-        ("y", 2, "inf", "infinite"),
-        ("y_err", 3, 0, "got 0, but it is above zero by nature; correct it or leave"),
-        ("exposure", 4, -3, "got -3, but"),
-        ("split", 5, "maybe", "'maybe'; write train or validation or test"),
-        ("task", 4, "", "the cell is empty; name it"),
-    ],
-)
-def test_a_bad_cell_is_named(column: str, row: int, text: object, said: str) -> None:
-    data = broken(column, row, text)
-    with pytest.raises(BadInput) as caught:
-        read_table(data, TABLE, name="mine.csv")
-    assert f"mine.csv, column {column!r}, row {row}: " in str(caught.value)
-    assert said in str(caught.value)
-    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in str(caught.value)
-
-
 def test_rows_with_gaps_are_left_out_with_a_note() -> None:
     more = pd.concat([GOOD, GOOD.assign(age_hi=[16.0, 17.0, None, 25.0], y=[None, 1.0, 2.0, 3.0])])
     table = read_table(csv(more), TABLE, name="mine.csv")
@@ -156,13 +110,6 @@ def test_columns_that_are_lacking() -> None:
         read_table(csv(GOOD.assign(age_lo="")), TABLE)
     # An optional column may be there and say nothing.
     assert len(read_table(csv(GOOD.assign(y_err="", exposure="", split="")), TABLE).frame) == 4
-
-
-def test_names_that_people_give() -> None:
-    theirs = GOOD.rename(columns={"task": "Sensor", "y": "mean"}).assign(y_error=0.5)
-    read = read_table(csv(theirs), TABLE)
-    assert {"task", "y", "y_err"} <= set(read.frame)
-    assert of(read.frame).dims == ("age", "year")
 
 
 def test_arrays_of_a_frame_that_no_reader_saw() -> None:
@@ -263,8 +210,3 @@ def test_thinning_spreads_evenly() -> None:
     assert thinned(grid(), None) is not None
     assert thinned(grid(), 3)["y"].tolist() == grid()["y"].iloc[[0, 18, 35]].tolist()
     assert len(thinned(grid(), 100)) == 36
-
-
-def test_csv_of_a_frame_with_a_byte_order_mark() -> None:
-    buffer = io.BytesIO(b"\xef\xbb\xbf" + csv(GOOD))
-    assert of(read_table(buffer.getvalue(), TABLE).frame).tasks == ("fine", "coarse")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import confusion_matrix, f1_score
@@ -14,22 +13,10 @@ from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.models.laplace.one_vs_rest import OneVsRest, built, probabilities
 from scant.studies.clamp import entry as catalog
 from scant.studies.clamp.study import Study
-from tests.engine.studies.clamp.pools import CPU, clouds, settings
-from tests.engine.studies.studying import resumed, run, value
+from tests.engine.studies.clamp.pools import CPU, NAMES, clouds, settings, three
+from tests.engine.studies.studying import run, value
 
 pytestmark = pytest.mark.slow
-
-NAMES = ["soil", "pipe", "clamp"]
-
-
-def three(n: int = 300) -> pd.DataFrame:
-    """Three clouds of six features; the last has one row in seven."""
-    rng = np.random.default_rng(0)
-    kind = rng.choice(3, n, p=[0.5, 0.35, 0.15])
-    centers = 2.2 * np.eye(3, 6)
-    frame = pd.DataFrame(rng.normal(0, 1, (n, 6)) + centers[kind])
-    frame.columns = [f"f{i}" for i in range(6)]
-    return frame.assign(label=[NAMES[k] for k in kind], picture=[f"p{i % 30}" for i in range(n)])
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +79,6 @@ def test_it_is_kept_and_predicts(session: tuple[Study, Report]) -> None:
     np.testing.assert_allclose(told["p(clamp)"], report.arrays["pool_p"], atol=1e-9)
     assert (told["predicted"] == three()["label"]).mean() > 0.7
     assert (told["entropy"] <= np.log(3) + 1e-9).all()
-
-
-def test_a_pause_changes_nothing() -> None:
-    resumed(lambda: Study(settings(patience=0, baselines=False), three(), CPU), 2)
 
 
 @pytest.mark.parametrize("method", catalog.ACQUISITIONS[1:])

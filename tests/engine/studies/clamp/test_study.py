@@ -27,7 +27,7 @@ from scant.tables.images.cutting import cut, table_of
 from scant.tables.images.kinds import HANDMADE, JOINED, NETWORK
 from scant.training.loop import train
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
-from tests.engine.studies.studying import resumed, run, value
+from tests.engine.studies.studying import run, value
 
 
 @pytest.fixture(scope="module")
@@ -108,36 +108,6 @@ def test_components_are_those_of_scikit_learn() -> None:
     assert np.abs(np.corrcoef(own.T, theirs.transform(z).T)[:4, 4:]).diagonal() == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("change", "values", "said"),
-    [
-        (
-            lambda t: t.assign(label=None),
-            {"expert": "simulated"},
-            "no labels, from which a simulated expert",
-        ),
-        (lambda t: t.assign(label="clamp"), {"expert": "simulated"}, "only labels 'clamp'"),
-        (lambda t: t.assign(label=[f"c{i % 13}" for i in range(240)]), {}, "there are 13 classes"),
-        (lambda t: t, {"class_names": "clamp"}, "give two different names"),
-        (lambda t: t, {"feature_extractor": "InceptionV3"}, "the table has no images"),
-        (lambda t: t[["label", "picture"]], {}, "neither images nor feature columns"),
-        (lambda t: t, {"positive_class": "leak"}, "Setting 'positive_class' is 'leak'"),
-        (lambda t: t, {"start": 51}, "'start' already takes 51"),
-        (
-            lambda t: t,
-            {"test_share": 0.6, "validation_share": 0.5, "count_validation": False},
-            "leave no pictures",
-        ),
-        (lambda t: t.assign(picture=t["label"]), {"test_share": 0.6}, "no row is 'no clamp'"),
-    ],
-)
-def test_what_cannot_be_is_said(
-    table: pd.DataFrame, change: Any, values: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        Study(settings(**values), change(table), CPU)
-
-
 # --- a simulated expert -------------------------------------------------------------------------
 
 
@@ -157,16 +127,6 @@ def test_a_session_asks_for_batches_until_the_budget_is_spent(table: pd.DataFram
     assert len(last["queue"]) == 0  # the budget is spent
     first = next(e.arrays for e in events if isinstance(e, Snapshot))
     assert np.array_equal(first["queue_p"], first["pool_p"][first["queue"]])
-
-
-@pytest.mark.slow
-def test_arrays_are_those_of_the_catalog(session: tuple[Study, Report]) -> None:
-    study, report = session
-    assert set(study.snapshot()) == {a.name for a in catalog.ENTRY.snapshot}
-    assert set(report.arrays) == {a.name for a in catalog.ENTRY.report}
-    for question, query in (("ask", {}), ("patch", {"row": 3}), ("picture", {"row": 3})):
-        specs = {a.name for a in catalog.ENTRY.explore[question]}
-        assert set(study.explore(question, **query)) == specs
 
 
 def test_the_report_compares_methods_on_the_same_labels(session: tuple[Study, Report]) -> None:
@@ -239,11 +199,6 @@ def test_labels_told_apart_without_an_error_do_not_break_the_fit() -> None:
 
 
 @pytest.mark.slow
-def test_a_pause_changes_nothing(table: pd.DataFrame) -> None:
-    resumed(lambda: Study(settings(patience=0, baselines=False), table, CPU), 2)
-
-
-@pytest.mark.slow
 def test_an_expert_who_takes_his_time_gives_the_same_labels(
     table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,25 +224,6 @@ def test_one_row_of_a_class_is_found_however_small_the_start() -> None:
     study.start_restart(0, 0, None)
     study.step()
     assert set(study.active.labels) == {0, 1}
-
-
-@pytest.mark.parametrize(
-    ("question", "asked", "said"),
-    [
-        ("ask", {"labels": [[999, 0]]}, "labels: got '999'; send a whole number from 0 to 239"),
-        ("ask", {"labels": [[1, 2]]}, "class: got '2'"),
-        ("ask", {"labels": "x"}, "list of pairs"),
-        ("ask", {"labels": [], "batch": 0}, "batch: got '0'"),
-        ("patch", {}, "row: got 'None'"),
-        ("picture", {"row": -1}, "row: got '-1'"),
-        ("weather", {}, "There is no question 'weather'"),
-    ],
-)
-def test_questions_that_cannot_be_answered_are_said(
-    session: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        session[0].explore(question, **asked)
 
 
 @pytest.mark.slow
@@ -335,13 +271,6 @@ def test_imbalance_by_picture_drops_whole_pictures(
     assert (len(left) - sought) / sought == pytest.approx(2.0, abs=0.34)
 
 
-def test_as_published_is_of_non_clamps() -> None:
-    asked = ClampSettings.parse(catalog.ENTRY.presets["as published"])
-    assert (asked.positive_class, asked.method) == ("no clamp", "band, strict")
-    assert round(asked.budget * (1 - asked.validation_share)) == 433
-    assert asked.spent(5000) == 101
-
-
 def test_who_answers_is_chosen_by_the_labels_that_there_are(table: pd.DataFrame) -> None:
     assert Study(settings(), table, CPU).metadata["expert"] == "simulated"
     none = Study(settings(class_names="screw, no screw"), table.assign(label=None), CPU)
@@ -353,7 +282,6 @@ def test_who_answers_is_chosen_by_the_labels_that_there_are(table: pd.DataFrame)
     few = table.assign(label=table["label"].where(np.arange(240) < 60))
     assert Study(settings(), few, CPU).metadata["expert"] == "you"
     made = deque(scant.fit("clamp", few, device="cpu", own=False, budget=40), maxlen=1)[0]
-    assert isinstance(made, Finished)
     assert made.state is State.FINISHED
     assert catalog.estimate(ClampSettings(), 240, 8, {"label": {}})[0] == pytest.approx(1.0)
 

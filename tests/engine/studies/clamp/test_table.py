@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +19,11 @@ from scant.studies import entry
 from scant.studies.clamp.entry import SHIPPED
 from scant.studies.clamp.table import TABLE, PatchPool
 from scant.tables.images import features
-from scant.tables.images.archives import ArchiveLimits
 from scant.tables.images.cutting import cut, table_of
 from scant.tables.images.photographs import read_photographs
 from scant.tables.images.pixels import jpeg, pixels
-from scant.tables.read import inspect_table, read_frame, read_table
-from tests.paths import TEMPLATES
-
-TEMPLATE = TEMPLATES / "clamp.csv"
+from scant.tables.read import read_frame, read_table
+from tests.engine.files import image, packed
 
 
 def numbers(n: int = 20, **columns: object) -> pd.DataFrame:
@@ -42,14 +38,6 @@ def photograph(width: int, height: int, seed: int = 0) -> np.ndarray:
     return np.asarray(small.resize((width, height)))
 
 
-def archive(**files: bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as zipped:
-        for name, content in files.items():
-            zipped.writestr(name, content)
-    return out.getvalue()
-
-
 # --- tables -------------------------------------------------------------------------------------
 
 
@@ -62,17 +50,6 @@ def test_a_csv_of_features_with_some_labels(tmp_path: Path) -> None:
     assert pool.features == ["f", "g"]
     assert pool.images == []
     assert pool.picture.tolist() == list(range(20))
-
-
-def test_the_template_can_be_read() -> None:
-    read = read_table(TEMPLATE, TABLE)
-    assert read.notes == ()
-    pool = PatchPool.of(read.frame)
-    assert pool.classes == ["no clamp", "clamp"]
-    assert 0 < (pool.label >= 0).sum() < len(pool)
-    assert len(pool.pictures) > 1
-    assert pool.place[:, 2].min() == 299
-    assert len(pool.features) >= 5
 
 
 @pytest.mark.parametrize(
@@ -146,25 +123,6 @@ def test_an_empty_image_cell_is_said() -> None:
         PatchPool.of(table)
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (b"", "is empty"),
-        (b"label,f\n", "no rows"),
-        (b"label,f\n" + b"a,x\n" * 20, "no feature column"),
-        (b"label,f\n" + b"a,1\n" * 19 + b"b,inf\n", "infinite"),
-        (b"label,f\n" + b"a,1\n" * 19 + b"b,=cmd\n", "'=cmd'"),
-        (b"label,f\na,1\nb,2\n", "2 usable rows"),
-        (b"PK\x03\x04 something", "ZIP archive"),
-        (b"\x89PNG something", "PNG image"),
-    ],
-)
-def test_bad_files_end_in_a_sentence(data: bytes, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        read_table(data, TABLE, name="mine.csv")
-    assert said in " ".join(inspect_table(data, TABLE, name="mine.csv").problems)
-
-
 # --- pictures -----------------------------------------------------------------------------------
 
 
@@ -192,10 +150,10 @@ def test_patches_travel_through_a_csv_file(tmp_path: Path) -> None:
 
 
 def test_a_zip_of_photographs() -> None:
-    data = archive(
-        **{
+    data = packed(
+        {
             "all/clamp/one.jpg": jpeg(photograph(1280, 720)),
-            "all/none/two.png": _png(photograph(400, 600)),
+            "all/none/two.png": image(photograph(400, 600)),
             "all/__MACOSX/._one.jpg": b"x",
             "all/readme.txt": b"x",
         }
@@ -213,41 +171,6 @@ def test_a_zip_of_photographs() -> None:
     message = " ".join(read.notes)
     assert "2 photographs were cut into 60 patches" in message
     assert "folders were not taken for labels" in message
-
-
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ({"../out.png": b"x"}, "leads out of the archive"),
-        ({"/etc/passwd.png": b"x"}, "leads out of the archive"),
-        ({"C:\\x.png": b"x"}, "leads out of the archive"),
-        ({"bomb.png": b"\x00" * 3_000_000}, "times its size"),
-        ({"one.png": b"no image"}, "not an image that can be read"),
-        ({"one.txt": b"x"}, "holds no images"),
-    ],
-)
-def test_archives_that_cannot_be_are_said(files: dict[str, bytes], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        read_photographs(archive(**files), TABLE, name="mine.zip")
-
-
-def test_archives_that_are_too_large_or_none_are_said() -> None:
-    with pytest.raises(BadInput, match="not a ZIP"):
-        read_photographs(b"PK\x03\x04 broken", TABLE, name="mine.zip")
-    one = archive(**{"a.png": _png(photograph(400, 400))})
-    with pytest.raises(BadInput, match="400 x 400 pixels and the limit is 1,000"):
-        read_photographs(one, TABLE, limits=ArchiveLimits(pixels=1000))
-    with pytest.raises(BadInput, match="limit is 0 MB"):
-        read_photographs(one, TABLE, limit_bytes=10)
-    many = archive(**{f"{i}.png": b"x" for i in range(3)})
-    with pytest.raises(BadInput, match="3 files and the limit is 2"):
-        read_photographs(many, TABLE, limits=ArchiveLimits(files=2))
-
-
-def _png(image: np.ndarray) -> bytes:
-    out = io.BytesIO()
-    Image.fromarray(image).save(out, "PNG")
-    return out.getvalue()
 
 
 # --- features -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Gene expression and motion capture: what the downloads must look like, and the check data."""
+"""Replicas that are measured and simulated: what downloads must look like, sizes, covariances."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scant.data_sources.fetch import DOWNLOADS
 from scant.errors import BadInput
-from scant.studies.genes import cmu_mocap, drosophila
-from scant.studies.genes import entry as genes
-from scant.studies.genes.table import of
+from scant.studies.genes import cmu_mocap, drosophila, simulate
+from scant.studies.genes.settings import GenesSettings
+from scant.studies.genes.table import TABLE, of
+from scant.tables.read import read_frame
 from tests.paths import REAL_DATA
 
 
@@ -69,12 +69,6 @@ def test_answers_that_are_not_the_data(data: bytes, said: str) -> None:
         drosophila.read_four(data, "drosophila")
 
 
-def test_every_fetched_source_can_be_fetched() -> None:
-    fetched = [s.name for s in genes.ENTRY.sources if s.kind == "fetched"]
-    assert fetched
-    assert set(fetched) <= set(DOWNLOADS)
-
-
 def test_the_check_data_has_the_same_samples() -> None:
     table = drosophila.read_folder(folder("gene_kalinka2010"))
     assert list(dict.fromkeys(table["output"])) == list(drosophila.FOUR)
@@ -109,3 +103,55 @@ def test_motion_capture_needs_its_file(tmp_path: Path) -> None:
     assert len(toy) == 5
     with pytest.raises(BadInput, match=r"no file none\.npz"):
         cmu_mocap.read(tmp_path / "none.npz", ("arm",))
+
+
+@pytest.mark.parametrize(
+    ("generator", "replicas", "held"),
+    [(simulate.first, 3, 750), (simulate.second, 4, 500)],
+)
+def test_the_published_sizes(generator: object, replicas: int, held: int) -> None:
+    frame = generator(GenesSettings())  # type: ignore[operator]
+    data = of(read_frame(frame, TABLE).frame)
+    assert len(data.outputs) == 50
+    assert {len(names) for names in data.replicas} == {replicas}
+    assert len(data) == 50 * replicas * 10
+    assert data.test.sum() == held
+    pd.testing.assert_frame_equal(frame, generator(GenesSettings()))  # type: ignore[operator]
+    other = generator(GenesSettings(data_seed=1))  # type: ignore[operator]
+    assert not np.allclose(frame["y"], other["y"])
+
+
+@pytest.mark.slow
+def test_the_published_covariance() -> None:
+    """Moments over many draws: at one point of one output, over replicas, over outputs."""
+    draws = np.array(
+        [
+            simulate.synthetic(seed, outputs=2, replicas=2, points=1)["y"].to_numpy()
+            for seed in range(3000)
+        ]
+    )  # columns: output 1 replica 1, 1 2, 2 1, 2 2; inputs are drawn anew with every seed
+    inputs = np.array(
+        [
+            simulate.synthetic(seed, outputs=2, replicas=2, points=1)["x"].to_numpy()
+            for seed in range(3000)
+        ]
+    )
+    covariance = draws.T @ draws / len(draws)
+    assert covariance[0, 0] == pytest.approx(1.12, abs=0.1)  # k_g + k_f + noise
+    assert covariance[0, 1] == pytest.approx(0.1, abs=0.07)  # only g is shared by replicas
+    lag = np.sqrt(3) * np.abs(inputs[:, 0] - inputs[:, 2])
+    kernel = np.exp(-1.0) * np.mean((1 + lag) * np.exp(-lag))  # k_H between (0, 0) and (1, 1)
+    assert covariance[0, 2] == pytest.approx(1.1 * kernel, abs=0.07)
+    assert covariance[0, 3] == pytest.approx(0.1 * kernel, abs=0.07)
+
+
+def test_the_demonstration_lacks_replicas_and_lengths_differ() -> None:
+    frame = simulate.demo(GenesSettings())
+    data = of(read_frame(frame, TABLE).frame)
+    assert data.outputs == list(simulate.GENES)
+    assert data.samples == list(simulate.EMBRYOS)
+    held = set(zip(frame["output"][data.test], frame["replica"][data.test]))
+    assert held == set(simulate.MISSING)
+    lengths = frame.groupby("replica").size() // len(simulate.GENES)
+    assert sorted(lengths) == [5, 5, 6, 8, 8, 10]
+    assert len(simulate.demo(GenesSettings(), 100)) == 100

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from scant import metrics
 from scant.errors import BadInput
-from scant.events import Finished, Note, Progress, Report
+from scant.events import Note, Report
 from scant.studies.genes import simulate
-from scant.studies.genes.entry import ENTRY
-from scant.studies.genes.settings import FIXED, MODELS, GenesSettings
+from scant.studies.genes.settings import MODELS
 from scant.studies.genes.study import Study
-from scant.training.checkpoint_format import header
 from scant.training.loop import train
-from tests.engine.studies.studying import resumed, run, value
+from tests.engine.studies import studying
+from tests.engine.studies.studying import run, value
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {
-    **FIXED,
-    "n_inducing_inputs": 36,
-    "max_steps": 40,
-    "patience": 0,
-    "baselines": False,
-}
-
-
-def settings(**values: Any) -> GenesSettings:
-    made = GenesSettings.parse({**QUICK, **values})
-    assert isinstance(made, GenesSettings)
-    return made
+settings = partial(studying.settings, "genes", n_inducing_inputs=36, max_steps=40)
 
 
 @pytest.fixture(scope="module")
@@ -82,60 +68,6 @@ def test_each_output_is_scaled_by_what_is_learnt_of_it(genes: pd.DataFrame) -> N
     assert means[1] == pytest.approx(1000 * means[0] + 5, rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"hidden": "gene Z/embryo 1"}, "there is no output 'gene Z'"),
-        ({"hidden": "gene A/embryo 9"}, "gene A has no replica 'embryo 9'"),
-        ({"hidden": "gene A"}, "write output/replica"),
-        ({"model": "dhgp", "batch_size": 2}, "dhgp takes all outputs at once"),
-        ({"batch_size": 2}, "L-BFGS takes all outputs at once; set it to 0"),
-    ],
-)
-def test_what_cannot_be_is_said(genes: pd.DataFrame, values: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        Study(settings(**values), genes, CPU)
-
-
-def test_too_few_rows_are_refused() -> None:
-    table = pd.DataFrame({"output": "a", "replica": list("ssttt"), "x": range(5), "y": range(5)})
-    with pytest.raises(BadInput, match="Only 3 rows are left to learn from; at least 4"):
-        Study(settings(hidden="a/s"), table, CPU)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", [*MODELS, "hlmc"])
-def test_every_model_trains_and_says_what_the_catalog_promises(
-    genes: pd.DataFrame, model: str
-) -> None:
-    study = Study(settings(model=model, max_steps=12), genes, CPU)
-    events = list(train(study))
-    curve = [e.elbo for e in events if isinstance(e, Progress)]
-    assert curve[-1] > curve[0]
-    last = events[-1]
-    assert isinstance(last, Finished)
-    arrays = last.report.arrays
-    assert {spec.name for spec in ENTRY.report} == set(arrays)
-    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
-    for question, specs in ENTRY.explore.items():
-        query = {"output": "gene B", "replica": "embryo 2", "outputs": "gene A, gene F"}
-        assert {spec.name for spec in specs} == set(study.explore(question, **query)), question
-    assert arrays["mean"].shape == arrays["std_y"].shape == (6, 6, 64)
-    assert np.isfinite(arrays["mean"]).all()
-    assert (arrays["std_y"] > arrays["std_f"]).all()
-    assert arrays["share"].sum(1) == pytest.approx(np.ones(6))
-    assert np.diag(arrays["K"]) == pytest.approx(np.ones(6))
-    assert np.isfinite(arrays["shared_mean"]).all()
-    places = (6, 2) if model in ("hmogp-lv", "lvmogp") else (0, 0)
-    assert arrays["latent"].shape == arrays["latent_std"].shape == places
-    tensors, meta = study.fitted()
-    back = Study.restore(study.settings, tensors, meta, CPU)
-    told, again = (s.predict(genes.head(30)) for s in (study, back))
-    assert np.array_equal(told["mean"], again["mean"])
-    assert np.array_equal(told["std_y"], again["std_y"])
-    assert np.array_equal(study.snapshot()["mean"], back.snapshot()["mean"])
-
-
 @pytest.mark.slow
 def test_missing_replicas_come_back_within_honest_bands(fitted: tuple[Study, Report]) -> None:
     _, report = fitted
@@ -149,15 +81,6 @@ def test_missing_replicas_come_back_within_honest_bands(fitted: tuple[Study, Rep
     assert value(report, "coverage of the 95% interval") == pytest.approx(100 * inside.mean())
     pairs = set(zip(arrays["test_output"].tolist(), arrays["test_replica"].tolist()))
     assert pairs == {(0, 1), (2, 3), (3, 0)}
-
-
-def test_scores_are_the_publications() -> None:
-    rng = np.random.default_rng(0)
-    y, mean, variance = rng.normal(size=20), rng.normal(size=20), rng.uniform(0.5, 2, 20)
-    nmse = ((y - mean) ** 2).mean() / ((y - y.mean()) ** 2).mean()
-    assert metrics.nmse(y, mean) == pytest.approx(nmse)
-    nlpd = 0.5 * ((y - mean) ** 2 / variance + np.log(variance) + np.log(2 * np.pi)).mean()
-    assert metrics.nlpd(y, mean, variance) == pytest.approx(nlpd)
 
 
 @pytest.mark.slow
@@ -264,23 +187,6 @@ def test_outputs_with_fewer_replicas_end_in_nothing() -> None:
     assert np.isfinite(mean[3, :2]).all()
 
 
-@pytest.mark.parametrize(
-    ("question", "asked", "said"),
-    [
-        ("curves", {"outputs": ""}, "There is no output ''"),
-        ("curves", {"outputs": ["gene A"] * 13}, "Ask for 1 to 12 outputs at once; got 13"),
-        ("hide", {"output": "gene A", "replica": "x"}, "There is no replica 'x' of gene A"),
-        ("new", {"output": "gene Z"}, "There is no output 'gene Z'; there is"),
-        ("weather", {}, "There is no question 'weather'"),
-    ],
-)
-def test_questions_that_cannot_be_answered_are_said(
-    fitted: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        fitted[0].explore(question, **asked)
-
-
 def test_the_only_replica_learnt_from_cannot_be_hidden(genes: pd.DataFrame) -> None:
     others = ", ".join(f"gene E/embryo {i}" for i in range(2, 7))
     study = Study(settings(model="hgp", hidden=others), genes, CPU)
@@ -294,25 +200,6 @@ def test_an_output_that_is_wholly_held_out_is_named(genes: pd.DataFrame) -> None
     study = Study(settings(), table, CPU)
     notes = [e.text for e in train(study) if isinstance(e, Note)]
     assert any(note.startswith("gene F has no training rows") for note in notes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "optimizer", "batch"),
-    [
-        ("hmogp-lv", "lbfgs", 0),
-        ("hmogp-lv", "natural", 3),
-        ("lvmogp", "adam", 0),
-        ("dhgp", "lbfgs", 0),
-        ("lmc", "adam", 0),
-    ],
-)
-def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
-    genes: pd.DataFrame, model: str, optimizer: str, batch: int
-) -> None:
-    values = settings(model=model, optimizer=optimizer, batch_size=batch, max_steps=8, restarts=2)
-    blob = resumed(lambda: Study(values, genes, CPU), 11)
-    assert header(blob, "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]
 
 
 def test_a_gene_of_two_rows_is_not_scored_and_the_report_says_so(genes: pd.DataFrame) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-from io import BytesIO
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,10 +10,9 @@ from hypothesis import strategies as st
 
 from scant.errors import BadInput
 from scant.studies.genes.table import NEW, SPLITS, TABLE, held_out, hidden_rows, kept_share, of
-from scant.tables.read import inspect_table, read_frame, read_table
-from tests.paths import TEMPLATES
+from scant.tables.read import read_table
+from tests.engine.files import csv
 
-TEMPLATE = TEMPLATES / "genes.csv"
 GOOD = pd.DataFrame(
     {
         "output": ["a", "a", "a", "a", "b", "b", "b"],
@@ -26,26 +21,6 @@ GOOD = pd.DataFrame(
         "y": [1.0, 2.0, 1.5, 0.0, -1.0, 0.3, 0.4],
     }
 )
-
-
-def csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
-
-
-def broken(column: str, row: int, text: object) -> bytes:
-    """The good table with one cell replaced; `row` as a spreadsheet counts."""
-    cells = GOOD.assign(test="0").astype(object)
-    cells.loc[row - 2, column] = text
-    return csv(cells)
-
-
-def refused(data: bytes, *message: str) -> None:
-    """It is refused in one sentence that says all of this, and the wizard says the same."""
-    with pytest.raises(BadInput) as caught:
-        read_table(data, TABLE, name="mine.csv")
-    for part in message:
-        assert part in str(caught.value)
-    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in str(caught.value)
 
 
 def test_a_file_becomes_arrays() -> None:
@@ -92,89 +67,6 @@ def test_a_table_to_predict() -> None:
         BadInput, match=r"column 'output', row 6: 'b' was not trained on; the out.*a"
     ):
         of(read.frame, ["a"], [["r1"]], rows=read.rows)
-
-
-def test_the_template_can_be_fitted() -> None:
-    table = read_table(TEMPLATE, TABLE)
-    assert table.notes == ()
-    result = of(table.frame)
-    assert len(result.outputs) >= 3
-    assert result.test.any()
-    lengths = {
-        (result.replica[result.output == 0] == r).sum() for r in range(len(result.replicas[0]))
-    }
-    assert len(lengths) > 1  # it shows that replicas may differ in length
-
-
-def test_names_that_people_give() -> None:
-    theirs = GOOD.rename(
-        columns={"output": "gene", "replica": "Replicate", "x": "time_h", "y": "expression"}
-    )
-    assert of(read_table(csv(theirs), TABLE).frame).outputs == ["a", "b"]
-    numbered = GOOD.assign(replica=[1, 1, 2, 3, 2, 2, 1])
-    assert of(read_frame(numbered, TABLE).frame).samples == ["1", "2", "3"]
-
-
-@pytest.mark.parametrize(
-    ("column", "row", "text", "said"),
-    [
-        ("x", 4, "noon", "'noon', which is not a number"),
-        ("x", 3, "", "the cell is empty"),
-        ("x", 3, "-inf", "infinite"),
-        ("y", 5, "=cmd|' /C calc'!A0", "which is not a number"),
-        ("y", 2, "1e999", "not a number; write finite numbers"),
-        ("output", 6, "", "the cell is empty; name it"),
-        ("replica", 7, "", "the cell is empty; name it"),
-        ("test", 2, "maybe", "'maybe'; write 0 or 1"),
-    ],
-)
-def test_a_bad_cell_is_named(column: str, row: int, text: object, said: str) -> None:
-    refused(broken(column, row, text), f"mine.csv, column {column!r}, row {row}: ", said)
-
-
-def test_files_that_cannot_be_fitted(tmp_path: Path) -> None:
-    refused(b"", "mine.csv")
-    refused(csv(GOOD[:0]), "mine.csv")
-    refused(csv(GOOD[:3]), "3 usable rows and at least 4 are needed")
-    refused(csv(GOOD.drop(columns="replica")), "no column 'replica'")
-    refused(csv(GOOD.drop(columns="x")), "no column 'x'")
-    refused(csv(GOOD.assign(replica="r1")), "'replica': only 1 different value, 'r1'; at least 2")
-    refused(csv(GOOD.assign(y=0.5)), "'y': every value is 0.5; choose a target that varies")
-    refused(csv(GOOD.assign(y="")), "'y': every cell is empty")
-    refused(csv(GOOD.assign(x="")), "'x': every cell is empty")
-    refused(("," * 25_000 + "\n" + "1," * 25_000 + "1\n").encode(), "25,001 columns", "25,000")
-    refused(bytes(range(256)) * 40, "mine.csv")
-    archive = BytesIO()
-    with zipfile.ZipFile(archive, "w") as out:
-        out.writestr("../../etc/passwd", "x" * 100_000)
-    refused(archive.getvalue(), "mine.csv")
-    large = tmp_path / "mine.csv"
-    with large.open("wb") as file:
-        file.truncate(300_000_000)  # sparse: takes no room
-    with pytest.raises(BadInput, match=r"mine\.csv has 300 MB and the limit is 200 MB"):
-        read_table(large, TABLE)
-
-
-def test_files_that_are_understood() -> None:
-    plain = of(read_table(csv(GOOD), TABLE).frame)
-    named = GOOD.assign(output=["Müllerin"] * 4 + ["b"] * 3)
-    for data in (
-        b"\xef\xbb\xbf" + csv(GOOD),
-        GOOD.to_csv(index=False, sep=";").encode(),
-        GOOD.to_csv(index=False, sep=";", decimal=",").encode(),
-        GOOD.to_csv(index=False, sep="\t").encode("utf-16"),
-    ):
-        np.testing.assert_array_equal(of(read_table(data, TABLE).frame).y, plain.y)
-    latin = of(read_table(named.to_csv(index=False).encode("latin-1"), TABLE).frame)
-    assert latin.outputs == ["Müllerin", "b"]
-    table = read_table(csv(pd.concat([GOOD, GOOD[:2]])), TABLE)
-    assert any("2 rows repeat an earlier one, first row 9" in note for note in table.notes)
-    evil = "<script>alert(1)</script>"
-    left = read_table(csv(GOOD.assign(**{evil: 1.0, "=cmd": "x"})), TABLE)
-    assert list(left.frame) == ["output", "replica", "x", "y"]
-    assert set(left.ignored) == {evil, "=cmd"}
-    gap = read_table(csv(GOOD.assign(y=[np.nan, *GOOD["y"][1:]])), TABLE)
-    assert any("1 row without a value in 'y' was" in note for note in gap.notes)
 
 
 def test_a_frame_that_no_reader_saw() -> None:

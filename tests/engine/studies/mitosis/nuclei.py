@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import torch
 
 from scant.studies.mitosis import simulate
-from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import area
+from tests.engine.studies import studying
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {
-    "test_share": 0.4,
-    "n_shared_dims": 1,
-    "n_private_dims": 2,
-    "n_inducing": 6,
-    "n_components": 8,
-    "imbalance": 3,
-    "max_steps": 6,
-    "baselines": False,
-}
-
-
-def settings(**values: Any) -> MitosisSettings:
-    made = MitosisSettings.parse(FIXED | QUICK | values)
-    assert isinstance(made, MitosisSettings)
-    return made
+settings = partial(studying.settings, "mitosis")
 
 
 def patches(seed: int = 0, slides: int = 8, each: tuple[int, int] = (5, 20)) -> pd.DataFrame:

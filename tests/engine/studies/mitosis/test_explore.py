@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 import numpy as np
 import pytest
 
-from scant.errors import BadInput
 from scant.events import Report
-from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.study import Study
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
 from tests.engine.studies.studying import run, value
@@ -42,20 +39,6 @@ def test_other_methods_stand_beside_it(fitted: tuple[Study, Report]) -> None:
     assert report.arrays["pr"].shape == (5, 3, 102)  # each method's own threshold is one of them
     assert np.isfinite(report.arrays["pr"][:, 2]).all()
     assert np.isfinite(report.arrays["threshold"]).all()
-
-
-@pytest.mark.slow
-def test_every_question_is_answered_as_the_catalog_promises(
-    fitted: tuple[Study, Report], plain: Study
-) -> None:
-    for study in (fitted[0], plain):
-        width = len(study.data.columns.centre)
-        query = {"x": [0.0, 0.1, -0.2], "pixels": [0.5] * width, "features": [0.5] * width}
-        query |= {"index": 2, "ratio": 2, "seed": 1}
-        for question, specs in ENTRY.explore.items():
-            own = {k: v for k, v in query.items() if k != ("pixels" if study is plain else "")}
-            told = study.explore(question, **own)
-            assert {s.name for s in specs} == set(told), question
 
 
 @pytest.mark.slow
@@ -150,29 +133,3 @@ def test_only_the_runs_own_method_is_tried_where_no_others_were(plain: Study) ->
     told = plain.explore("imbalance", ratio=1)
     assert told["scores"].shape == (1, 4)
     assert np.isfinite(told["scores"]).all()
-
-
-@pytest.mark.parametrize(
-    ("question", "asked", "said"),
-    [
-        ("place", {"pixels": "1,2"}, "got 2 and the model's images have 10 x 10 = 100"),
-        ("place", {"pixels": "=cmd"}, "no list of numbers"),
-        ("place", {"pixels": "a,b"}, "no list of numbers"),
-        ("place", {"pixels": ["inf"] * 100}, "all finite"),
-        ("place", {"pixels": ["nan"] * 100}, "all finite"),
-        ("row", {"index": "x"}, "send a whole number from 0 to"),
-        ("row", {"index": 0, "of": "weather"}, "of 'test' or of 'shown'"),
-        ("decode", {"x": [1.0]}, "got 1 and the latent space has as many dimensions"),
-        ("decode", {"x": [0, 0, 0], "label": "cancer"}, "no class 'cancer'"),
-        ("generate", {"label": "other", "count": 0}, "from 1 to 64"),
-        ("redraw", {"label": "other", "count": 99}, "from 1 to 16"),
-        ("imbalance", {"ratio": 0.2}, "ask for 1 to 300"),
-        ("imbalance", {"ratio": "many"}, "no list of numbers"),
-        ("weather", {}, "There is no question 'weather'"),
-    ],
-)
-def test_questions_that_cannot_be_answered_are_said(
-    fitted: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        fitted[0].explore(question, **asked)

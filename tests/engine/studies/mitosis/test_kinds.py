@@ -1,12 +1,17 @@
-"""The mitosis study on tables with gaps, of features, of several classes, and of few rows."""
+"""The mitosis study on tables of every kind; its models' steps, covariances and priors."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from scant.events import Finished, Note
+from scant.events import Note, State
+from scant.studies.mitosis import models
+from scant.studies.mitosis.classifier import estimated_shares, weighted
+from scant.studies.mitosis.covariances import apart, ordered
+from scant.studies.mitosis.settings import PRIORS
 from scant.studies.mitosis.study import Study
 from scant.studies.mitosis.table import breast_cancer
 from scant.training.loop import train
@@ -95,5 +100,100 @@ def test_too_few_to_spare_are_not_tempered() -> None:
     events = list(train(none))
     assert any("No row is held out" in e.text for e in events if isinstance(e, Note))
     last = events[-1]
-    assert isinstance(last, Finished)
     assert [m.name for m in last.report.metrics] == ["bound (nats a row)"]
+
+
+def test_what_rows_have_in_common_is_left_out_of_covariances() -> None:
+    rng = np.random.default_rng(0)
+    label = np.array([0] * 4 + [1] * 5)
+    same = label[:, None] == label[None]
+    # Samples of f = constant + shared wave + private wave: their covariances about their means.
+    f_shared, f_private = rng.normal(size=(2, 9, 400))
+    f_private[same[:, 0]] += 7 * rng.normal(size=400)
+    shared = f_shared @ f_shared.T / 400 + 50.0
+    private = np.where(same, f_private @ f_private.T / 400, 0.0)
+    left = apart(np.stack([shared, private, shared + private]), label, parts=True)
+    inner = f_shared - f_shared.mean(0)
+    np.testing.assert_allclose(left[0], inner @ inner.T / 400, atol=1e-9)
+    own = [f_private[label == c] - f_private[label == c].mean(0) for c in (0, 1)]
+    np.testing.assert_allclose(left[1][:4, :4], own[0] @ own[0].T / 400, atol=1e-9)
+    np.testing.assert_allclose(left[1][~same], 0, atol=1e-9)
+    np.testing.assert_allclose(left[2], left[0] + left[1])
+    whole = apart(np.stack([shared] * 3), label, parts=False)
+    np.testing.assert_allclose(whole[2], left[0])
+
+
+def test_rows_stand_class_by_class_along_what_varies_most() -> None:
+    label = np.array([0, 0, 0, 1, 1, 1])
+    along = np.array([2.0, -1.0, -1.5, 0.0, 9.0, -3.0])
+    order = ordered(np.outer(along, along) + 0.01 * np.eye(6), label)
+    assert order.tolist() == [2, 1, 0, 5, 3, 4]
+    assert ordered(np.outer(-along, -along), label).tolist()[3:] == [5, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("steps", "adam", "first"), [(240, None, 160), (800, 160, 160), (90, 160, 60), (90, 0, 0)]
+)
+def test_adam_has_its_steps_and_never_more_than_two_thirds(
+    steps: int, adam: int | None, first: int
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    Y = torch.randn(20, 4, generator=generator, dtype=torch.float64)
+    label = (torch.arange(20) < 5).long()
+    for name in ("sclvm", "dgplvm"):
+        model = models.build(settings(), name, Y, label, 2, generator)
+        result = models.trainer(model, steps, adam).adam
+        assert result == (0 if name == "dgplvm" else first)
+
+
+@pytest.mark.slow
+def test_a_run_that_gains_no_more_has_converged() -> None:
+    values = settings(imbalance=0, max_steps=600, adam_steps=40, n_inducing=6)
+    study = Study(values, clouds({"few": 12, "many": 30}), CPU)
+    last = list(train(study))[-1]
+    assert last.state is State.CONVERGED
+    assert "0.001 in 40 steps" in last.reason
+
+
+def calibrated(rare: float, rows: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of a class, for this share of it, of rows with another share; and the rows'."""
+    rng = np.random.default_rng(5)
+    label = (rng.random(rows) >= rare).astype(int)
+    x = rng.normal(np.where(label, 0.0, 2.0), 1.0)
+    odds = np.exp(2 * x - 2) * share / (1 - share)
+    return np.stack([odds, np.ones(rows)], 1) / (1 + odds)[:, None], label
+
+
+def test_shares_of_many_rows_are_found_and_those_of_none_stay() -> None:
+    share = np.array([0.05, 0.95])
+    p, label = calibrated(0.3, 20_000, 0.05)
+    found = estimated_shares(p, share)
+    assert found == pytest.approx([0.3, 0.7], abs=0.02)
+    right = weighted(p, found / share)
+    assert right[:, 0].mean() == pytest.approx((label == 0).mean(), abs=0.02)
+    assert estimated_shares(p[:0], share) == pytest.approx(share)
+    few = estimated_shares(calibrated(0.3, 60, 0.05)[0], share)
+    assert 0.05 < few[0] < 0.2  # few rows say little
+
+
+def shifted_table() -> pd.DataFrame:
+    """A rare class that is met more often than it was collected."""
+    table = clouds({"few": 160, "many": 700})
+    own = table.groupby("label").cumcount()
+    held = np.where(table["label"] == "few", own >= 20, own >= 400)
+    return table.assign(split=np.where(held, "test", "train"))
+
+
+@pytest.mark.slow
+def test_the_run_is_for_the_shares_of_rows_held_out_and_comes_back() -> None:
+    table = shifted_table()
+    values = {"classifier": "GP", "imbalance": 0, "max_steps": 10}
+    before, after = (Study(settings(prior=p, **values), table, CPU) for p in (PRIORS[0], PRIORS[3]))
+    plain, moved = run(before), run(after)
+    assert after.chances.shift[0] > 2 > 1 > after.chances.shift[1]
+    assert value(moved, "mean log probability (nats)") > value(plain, "mean log probability (nats)")
+    assert any("look to be of class 'few'" in note for note in moved.notes)
+    assert not any("look to be" in note for note in plain.notes)
+    query = table.drop(columns=["label", "split"]).head(40)
+    kept = Study.restore(after.settings, *after.fitted(), torch.device("cpu"))
+    pd.testing.assert_frame_equal(kept.predict(query), after.predict(query), rtol=1e-5)

@@ -8,7 +8,6 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
-from scant.data_sources.open import sample
 from scant.studies.mitosis import simulate
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.settings import MitosisSettings
@@ -33,26 +32,6 @@ def test_the_demonstration(demo: LabeledImages) -> None:
     assert np.bincount(demo.group[own]).tolist() == [5] * 24
     assert 0 <= demo.x.min() < demo.x.max() <= 1
     assert 0.5 < demo.x.mean() < 0.8  # dark on light
-
-
-def test_the_same_seed_gives_the_same_cells() -> None:
-    one, again, other = (simulate.cells(seed, 2, (3, 5)) for seed in (4, 4, 5))
-    assert np.array_equal(one.x, again.x)
-    assert not np.array_equal(one.x, other.x)
-    assert len(sample(ENTRY, "demo", 30)) == 30
-
-
-@pytest.mark.slow
-def test_sizes_of_the_other_sources() -> None:
-    sizes = {s.name: s.size for s in ENTRY.sources}
-    for name, make in (("cells_hard", simulate.hard), ("phases", simulate.phases)):
-        frame = make(MitosisSettings())
-        assert frame.shape == sizes[name]
-    assert frame["label"].value_counts().to_dict() == {
-        "other": 1000,
-        "plate": 100,
-        "pair of plates": 40,
-    }
 
 
 def test_dividing_cells_are_darker_in_the_middle(demo: LabeledImages) -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from scant.errors import BadInput
-from scant.events import Finished, Progress, Report
+from scant.events import Report
 from scant.studies.mitosis.baselines import MethodResult
-from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.models import CalibratedClassifier
 from scant.studies.mitosis.report import curves, of_rare
-from scant.studies.mitosis.settings import FIXED, MODELS, MitosisSettings
 from scant.studies.mitosis.study import Study
-from scant.training.loop import train
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
-from tests.engine.studies.studying import resumed, run, value
+from tests.engine.studies.studying import run, value
 
 
 @pytest.fixture(scope="module")
@@ -100,28 +94,6 @@ def test_many_held_out_rows_are_scored_in_part(monkeypatch: pytest.MonkeyPatch) 
     assert any("Of 132 rows held out, 30 are scored" in note for note in study.notes)
 
 
-@pytest.mark.parametrize(
-    ("change", "values", "said"),
-    [
-        (lambda t: t.assign(label="x"), {}, "only one class"),
-        (lambda t: t.assign(label=["x", *["y"] * (len(t) - 1)]), {}, "'x' has 1 row, too few"),
-        (lambda t: t, {"positive_class": "cancer"}, "classes are other, mitosis"),
-        (lambda t: t.drop(columns="p7"), {}, "no column 'p7'"),
-        (lambda t: t.drop(columns="p99"), {}, "99 pixels are no square image"),
-        (lambda t: t, {"width": 7}, "do not fit 100 pixels"),
-        (lambda t: t.assign(p3=np.nan), {}, "No training row has a value in feature 4"),
-        (lambda t: t.assign(p3=np.inf), {}, "column 'p3', row 0: got 'inf'"),
-        (lambda t: t.assign(**{f"p{i}": 0.5 for i in range(100)}), {}, "are the same"),
-        (lambda t: t[["label", "group"]], {}, "0 columns of numbers"),
-    ],
-)
-def test_tables_that_cannot_be_are_said(
-    cells: pd.DataFrame, change: Any, values: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        Study(settings(**values), change(cells), CPU)
-
-
 def test_images_are_brought_to_size_and_to_grey_of_one(cells: pd.DataFrame) -> None:
     small = Study(settings(size=5), cells, CPU)
     assert small.data.image == (5, 5)
@@ -134,42 +106,6 @@ def test_images_are_brought_to_size_and_to_grey_of_one(cells: pd.DataFrame) -> N
 
 
 # --- training -----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("kind", ["patches", "clouds"])
-def test_every_model_trains_and_says_what_the_catalog_promises(
-    cells: pd.DataFrame, model: str, kind: str
-) -> None:
-    table = cells if kind == "patches" else clouds({"few": 15, "some": 30, "many": 60})
-    study = Study(settings(model=model, max_steps=12), table, CPU)
-    events = list(train(study))
-    curve = [e.score for e in events if isinstance(e, Progress)]
-    assert curve[-1] > curve[0]
-    last = events[-1]
-    assert isinstance(last, Finished)
-    arrays, c = last.report.arrays, study.data.n_classes
-    assert {spec.name for spec in ENTRY.report} == set(arrays)
-    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
-    q = study.metadata["n_shared"] + study.metadata["n_private"]
-    assert q == 3
-    assert arrays["latent_mean"].shape == arrays["latent_std"].shape == (len(study.data.train), 3)
-    assert arrays["relevance"].shape == (3,)
-    assert (np.diff(arrays["latent_class"]) >= 0).all()
-    shared, private, whole = arrays["covariance"]
-    np.testing.assert_allclose(shared + private, whole, atol=2e-3)
-    apart = arrays["covariance_class"][:, None] != arrays["covariance_class"]
-    assert (private[apart] == 0).all()
-    assert (private[~apart] > 0).any() == (model == "sclvm")
-    assert arrays["test_p"].shape == (len(study.data.test), c)
-    assert arrays["test_p"].sum(1) == pytest.approx(np.ones(len(study.data.test)))
-    if kind == "patches":
-        assert arrays["generated"].shape == (16, 10, 10)
-        assert arrays["real_class"].tolist() == arrays["generated_class"].tolist()
-        assert 0 <= arrays["generated"].min() <= arrays["generated"].max() <= 1
-    else:
-        assert arrays["generated"].size == arrays["real"].size == 0
 
 
 @pytest.mark.slow
@@ -215,30 +151,6 @@ def test_the_threshold_table_and_the_metrics_of_each_method_agree(
             assert curve[at] == pytest.approx(told["this run" if k == 0 else method, name])
 
 
-@pytest.mark.slow
-def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
-    cells: pd.DataFrame,
-) -> None:
-    values = settings(restarts=2, max_steps=9)
-    for step in (4, 8, 12):  # in Adam, in L-BFGS, in the second restart
-        resumed(lambda: Study(values, cells, CPU), step)
-
-
-def test_snapshots_draw_from_no_generator(cells: pd.DataFrame) -> None:
-    curves = []
-    for often in (False, True):
-        study = Study(settings(), cells, CPU)
-        study.start_restart(0, 0, None)
-        before = torch.get_rng_state()
-        curves.append([])
-        for _ in range(4):
-            curves[-1].append(study.step().elbo)
-            if often:
-                study.snapshot()
-        assert torch.equal(torch.get_rng_state(), before)
-    assert curves[0] == curves[1]
-
-
 def test_shown_positions_move_while_it_trains(cells: pd.DataFrame) -> None:
     study = Study(settings(), cells, CPU)
     study.start_restart(0, 0, None)
@@ -250,22 +162,6 @@ def test_shown_positions_move_while_it_trains(cells: pd.DataFrame) -> None:
 
 
 # --- the fitted model ---------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("kind", ["patches", "pixels", "clouds"])
-def test_a_restored_study_is_the_same(cells: pd.DataFrame, model: str, kind: str) -> None:
-    table = clouds({"few": 15, "some": 30, "many": 60}) if kind == "clouds" else cells
-    study = Study(settings(model=model, n_components=0 if kind == "pixels" else 8), table, CPU)
-    run(study)
-    tensors, meta = study.fitted()
-    back = Study.restore(study.settings, {k: v.clone() for k, v in tensors.items()}, meta, CPU)
-    pd.testing.assert_frame_equal(study.predict(table.head(30)), back.predict(table.head(30)))
-    for name, array in study.snapshot().items():
-        assert np.array_equal(array, back.snapshot()[name]), name
-    one, other = (s.explore("row", index=2) for s in (study, back))
-    assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def test_predictions_name_the_class_and_keep_the_rows(
@@ -293,13 +189,6 @@ def test_predictions_name_the_class_and_keep_the_rows(
         plain.predict(clouds({"few": 2, "many": 2}).drop(columns="f2"))
 
 
-def test_nothing_can_be_asked_of_a_run_that_has_not_ended(cells: pd.DataFrame) -> None:
-    study = Study(settings(), cells, CPU)
-    study.start_restart(0, 0, None)
-    with pytest.raises(BadInput, match="has not ended yet"):
-        study.predict(cells)
-
-
 # --- beside others ------------------------------------------------------------------------------
 
 
@@ -325,20 +214,6 @@ def test_dgplvm_learns_from_fewer_rows(
     study = Study(settings(model="dgplvm"), cells, CPU)
     assert len(study.data.train) == 30
     assert any("DGPLVM learns from 30 of" in note for note in study.notes)
-
-
-def test_an_own_table_is_used_wholly_and_the_demonstration_as_it_was() -> None:
-    assert ENTRY.presets["demo"] == FIXED | {"imbalance": 10.0, "test_share": 0.4}
-    assert MitosisSettings().values()["imbalance"] == 0
-    table = clouds({"few": 30, "many": 300})
-    rows = Study(MitosisSettings(**FIXED), table, CPU).metadata["rows"]
-    assert sum(rows.values()) == 330
-    marked = table.assign(split=["test" if i % 3 == 0 else None for i in range(len(table))])
-    test = Study(MitosisSettings(**FIXED), marked, CPU).data
-    assert (test.places[test.test] % 3 == 0).all()
-    assert len(test.test) == 110
-    everything = Study(MitosisSettings(**FIXED, refit="everything"), table, CPU).metadata["rows"]
-    assert everything["training"] + everything["validation"] == 330
 
 
 @pytest.mark.parametrize("threshold", [0.37123, np.nan])

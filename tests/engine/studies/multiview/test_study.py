@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
-from scant.errors import BadInput
-from scant.events import Finished, Note, Progress
+from scant.events import Note
 from scant.studies.multiview import baselines
-from scant.studies.multiview.entry import ENTRY
-from scant.studies.multiview.settings import MODELS
 from scant.studies.multiview.study import Study
 from scant.training.loop import train
 from tests.engine.studies.multiview.views import CPU, settings
-from tests.engine.studies.studying import resumed, run, value
-
-TABLES = ("classes", "values", "lives")
-
+from tests.engine.studies.studying import run, value
 
 # --- rows ---------------------------------------------------------------------------------------
 
@@ -100,47 +92,6 @@ def test_components_are_of_the_rows_that_are_learnt_from(classes: pd.DataFrame) 
     assert float(shape[:, 0].var()) >= float(shape[:, 1].var())
 
 
-@pytest.mark.parametrize(
-    ("kind", "change", "given", "said"),
-    [
-        ("classes", lambda t: t.assign(label="event"), {}, "only one class, 'event'"),
-        ("classes", lambda t: t, {"model": "student-t"}, "learns values, and this table has"),
-        ("classes", lambda t: t, {"views": "shape,smell"}, "no view 'smell'"),
-        ("classes", lambda t: t.assign(group=t["label"]), {}, "No split of the groups has both"),
-        ("classes", lambda t: t, {"training_size": 4}, "Only 4 rows are left to learn from"),
-        ("classes", lambda t: t, {"task": "survival"}, "learns a column 'time'"),
-        ("values", lambda t: t.assign(y=t["y"] - 3), {"log_target": "yes"}, "at least zero"),
-        ("values", lambda t: t.assign(y=[1.0] * 9 + [None] * 151), {}, "Only 9 rows have a target"),
-        (
-            "lives",
-            lambda t: t.assign(event=0),
-            {"bound": "closed"},
-            "Only 0 rows are left to learn from",
-        ),
-    ],
-)
-def test_tables_and_settings_that_cannot_be_are_said(
-    request: pytest.FixtureRequest, kind: str, change: Any, given: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        Study(settings(**given), change(request.getfixturevalue(kind)), CPU)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"model": "student-t", "task": "classification"}, "predicts values but no classes"),
-        ({"model": "sgp", "bound": "stochastic"}, "networks of two layers, and sgp has one"),
-        ({"task": "classification", "log_target": "yes"}, "classes have no logarithm"),
-        ({"task": "survival", "positive_class": "event"}, "'positive_class' names a class"),
-        ({"n_inducing": 1}, "one point makes no function"),
-    ],
-)
-def test_settings_that_do_not_fit_together_are_said(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        settings(**given)
-
-
 def test_what_settings_leave_open_follows_from_what_is_learnt(
     classes: pd.DataFrame, values: pd.DataFrame, lives: pd.DataFrame
 ) -> None:
@@ -170,74 +121,6 @@ def test_a_view_in_which_nothing_varies_teaches_nothing_and_breaks_nothing(
 
 
 # --- training -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("kind", TABLES)
-def test_every_model_trains_and_says_what_the_catalog_promises(
-    request: pytest.FixtureRequest, model: str, kind: str
-) -> None:
-    if model == "student-t" and kind == "classes":
-        pytest.skip("a Student-t process learns no classes")
-    study = Study(settings(model=model), request.getfixturevalue(kind), CPU)
-    events = list(train(study))
-    curve = [e.elbo for e in events if isinstance(e, Progress)]
-    assert curve[-1] > curve[0]
-    last = events[-1]
-    assert isinstance(last, Finished)
-    arrays = last.report.arrays
-    assert {spec.name for spec in ENTRY.report} == set(arrays)
-    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
-    for spec in (*ENTRY.report, *ENTRY.snapshot):
-        assert arrays[spec.name].ndim == len(spec.shape.split()), spec.name
-    neurons = len(study.metadata["neurons"])
-    assert arrays["influence"].shape == (neurons,)
-    assert arrays["hidden"].shape == (len(arrays["shown"]), neurons)
-    assert np.isfinite(arrays["predicted"]).all()
-    assert (arrays["km_time"].size > 0) == (kind == "lives")
-    assert len(arrays["patient_time"]) == len(study.metadata["patients"])
-
-
-@pytest.mark.parametrize("bound", ["published", "closed", "stochastic"])
-def test_every_bound_trains(classes: pd.DataFrame, bound: str) -> None:
-    curve = [
-        e.elbo
-        for e in train(Study(settings(bound=bound, adam_steps=8), classes, CPU))
-        if isinstance(e, Progress)
-    ]
-    assert curve[-1] > curve[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "given"),
-    [
-        ("classes", {"adam_steps": 4, "restarts": 2}),
-        ("lives", {"bound": "stochastic", "model": "dfgp-wp"}),
-        ("values", {"model": "sgp"}),
-        ("values", {"model": "student-t", "max_steps": 8}),
-    ],
-)
-def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
-    request: pytest.FixtureRequest, kind: str, given: dict[str, Any]
-) -> None:
-    table = request.getfixturevalue(kind)
-    resumed(lambda: Study(settings(**{"max_steps": 10, **given}), table, CPU), 6)
-
-
-def test_snapshots_and_other_peoples_draws_do_not_change_a_run(classes: pd.DataFrame) -> None:
-    for given in ({"bound": "stochastic"}, {"model": "sgp"}):
-        curves = []
-        for often in (False, True):
-            torch.manual_seed(int(often))
-            study = Study(settings(**given), classes, CPU)
-            study.start_restart(0, 0, None)
-            curves.append([])
-            for _ in range(4):
-                curves[-1].append(study.step().elbo)
-                if often:
-                    study.snapshot()
-        assert curves[0] == curves[1]
 
 
 # --- tables of each kind -------------------------------------------------------------------------
@@ -284,32 +167,6 @@ def test_what_compared_methods_do_not_learn_from_is_said(
     dead = Study(settings(baselines=True), lives, CPU)
     known = int(dead.data.observed.event[dead.data.train].sum())
     assert any(f"the {known} of" in note for note in baselines.notes(dead.data))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "given"),
-    [
-        ("classes", {"n_components": 2, "views": "shape,noise"}),
-        ("classes", {"model": "sgp"}),
-        ("values", {"model": "student-t", "log_target": "yes"}),
-        ("lives", {"bound": "stochastic"}),
-    ],
-)
-def test_a_restored_study_is_the_same(
-    request: pytest.FixtureRequest, kind: str, given: dict[str, Any]
-) -> None:
-    table = request.getfixturevalue(kind)
-    study = Study(settings(**given), table, CPU)
-    run(study)
-    tensors, meta = study.fitted()
-    back = Study.restore(study.settings, {k: v.clone() for k, v in tensors.items()}, meta, CPU)
-    pd.testing.assert_frame_equal(study.predict(table.head(30)), back.predict(table.head(30)))
-    for name, array in study.snapshot().items():
-        assert np.array_equal(array, back.snapshot()[name], equal_nan=True), name
-    query = {"names": study.data.observed.names[0]}
-    first, second = study.explore("views", **query), back.explore("views", **query)
-    assert first["score"] == second["score"]
 
 
 def test_nothing_is_warned_of(lives: pd.DataFrame) -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import zipfile
-from io import BytesIO
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from scant.errors import BadInput
 from scant.studies.multiview.table import TABLE, of
-from scant.tables.read import inspect_table, read_frame, read_table
-from tests.paths import TEMPLATES
+from scant.tables.read import read_table
+from tests.engine.files import csv
 
-TEMPLATE = TEMPLATES / "multiview.csv"
 N = 14
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(N, 4)).round(3), columns=["a.x", "b.x", "a.y", "pm2.5"])
@@ -27,21 +21,6 @@ LIVES = X.assign(
     event=np.repeat([1, 0, 1, 1], [4, 4, 3, 3]),
     patient=np.repeat(["p", "q", "r", "s"], [4, 4, 3, 3]),
 )
-
-
-def csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
-
-
-def refused(data: bytes, *parts: str) -> None:
-    """The reader and the wizard refuse a file in the same sentence."""
-    with pytest.raises(BadInput) as caught:
-        read_table(data, TABLE, name="mine.csv")
-    message = str(caught.value)
-    for word in parts:
-        assert word in message, message
-    assert "\n" not in message
-    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in message
 
 
 def test_columns_are_gathered_in_views() -> None:
@@ -136,15 +115,6 @@ def test_a_table_to_predict() -> None:
         of(query.drop(columns="b.x"), "classification", features=trained.features)
 
 
-def test_the_template_can_be_fitted() -> None:
-    table = read_table(TEMPLATE, TABLE)
-    assert table.notes == ()
-    result = of(table.frame)
-    assert result.names == ["intensity", "gradient", "texture"]
-    assert result.classes == ["other", "event"]
-    assert len(result.groups) == 2
-
-
 def test_names_that_people_give() -> None:
     theirs = LIVES.rename(
         columns={"time": "Survival_months", "event": "status", "patient": "Patient ID"}
@@ -153,66 +123,3 @@ def test_names_that_people_give() -> None:
         named = theirs.rename(columns={"Survival_months": name})
         assert of(read_table(csv(named), TABLE).frame).patients == ["p", "q", "r", "s"]
     assert of(read_table(csv(CLASSES.rename(columns={"label": "class"})), TABLE).frame).classes
-
-
-@pytest.mark.parametrize(
-    ("frame", "column", "text", "said"),
-    [
-        (CLASSES, "a.x", "bright", "'bright', which is not a number"),
-        (CLASSES, "a.x", "", "the cell is empty"),
-        (CLASSES, "b.x", "-inf", "infinite"),
-        (CLASSES, "group", "", "the cell is empty; name it"),
-        (VALUES, "y", "=cmd|' /C calc'!A0", "which is not a number"),
-        (LIVES, "time", "-2", "above zero by nature"),
-        (LIVES, "event", "maybe", "'maybe'; write 0 or 1"),
-        (LIVES, "patient", "", "the cell is empty; name it"),
-    ],
-)
-def test_a_bad_cell_is_named(frame: pd.DataFrame, column: str, text: str, said: str) -> None:
-    cells = frame.astype(object)
-    cells.loc[3, column] = text
-    refused(csv(cells), f"mine.csv, column {column!r}, row 5: ", said)
-
-
-def test_files_that_cannot_be_fitted(tmp_path: Path) -> None:
-    refused(b"", "mine.csv")
-    refused(csv(CLASSES[:0]), "mine.csv")
-    refused(csv(CLASSES[:5]), "5 usable rows and at least 12 are needed")
-    refused(csv(CLASSES.assign(label="u")), "'label': only 1 different value, 'u'; at least 2")
-    refused(csv(VALUES.assign(y=0.5)), "'y': every value is 0.5; choose a target that varies")
-    refused(csv(CLASSES[["label", "group"]]), "no feature column")
-    with pytest.raises(BadInput, match="none of the columns label, y and time; say which"):
-        read_table(csv(LIVES.drop(columns="time")), TABLE)
-    refused((",".join(f"c{i}" for i in range(25_001)) + "\n").encode(), "25,001 columns")
-    refused(bytes(range(256)) * 40, "mine.csv")
-    archive = BytesIO()
-    with zipfile.ZipFile(archive, "w") as out:
-        out.writestr("../../etc/passwd", "x" * 100_000)
-    refused(archive.getvalue(), "mine.csv", "ZIP")
-    large = tmp_path / "mine.csv"
-    with large.open("wb") as file:
-        file.truncate(300_000_000)  # sparse: takes no room
-    with pytest.raises(BadInput, match=r"mine\.csv has 300 MB and the limit is 200 MB"):
-        read_table(large, TABLE)
-
-
-def test_files_that_are_understood() -> None:
-    plain = of(read_table(csv(CLASSES), TABLE).frame)
-    for data in (
-        b"\xef\xbb\xbf" + csv(CLASSES),
-        CLASSES.to_csv(index=False, sep=";").encode(),
-        CLASSES.to_csv(index=False, sep=";", decimal=",").encode(),
-        CLASSES.to_csv(index=False, sep="\t").encode("utf-16"),
-    ):
-        np.testing.assert_array_equal(of(read_table(data, TABLE).frame).x, plain.x)
-    named = CLASSES.assign(label=CLASSES["label"].replace("u", "größer"))
-    latin = of(read_table(named.to_csv(index=False).encode("latin-1"), TABLE).frame)
-    assert latin.classes == ["v", "größer"]
-    table = read_table(csv(pd.concat([CLASSES, CLASSES[:2]])), TABLE)
-    assert any("2 rows repeat an earlier one" in note for note in table.notes)
-    evil: dict[str, Any] = {"<script>alert(1)</script>": 1.0, "=cmd": "x", "c.z": 2.0}
-    left = read_table(csv(CLASSES.assign(**evil)), TABLE)
-    assert set(left.ignored) == set(evil)
-    assert of(left.frame).names == plain.names  # a view whose columns are constant is gone
-    gap = of(read_frame(VALUES.assign(y=[None, *VALUES["y"][1:]]), TABLE).frame)
-    assert np.isnan(gap.target).tolist() == [True] + [False] * (N - 1)

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import torch
 
-from scant.studies.multiview.settings import FIXED, MultiviewSettings
+from tests.engine.studies import studying
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {
-    "training_share": 0.5,
-    "max_steps": 15,
-    "n_inducing": 8,
-    "baselines": False,
-    "repeats": 1,
-}
-
-
-def settings(**values: Any) -> MultiviewSettings:
-    made = MultiviewSettings.parse({**FIXED, **QUICK, **values})
-    assert isinstance(made, MultiviewSettings)
-    return made
+settings = partial(studying.settings, "multiview")
 
 
 def looks(rng: np.random.Generator, n: int) -> tuple[pd.DataFrame, np.ndarray]:

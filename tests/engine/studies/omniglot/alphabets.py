@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
+import pandas as pd
 import torch
 
 from scant.studies.omniglot import simulate
-from scant.studies.omniglot.settings import FIXED, OmniglotSettings
+from tests.engine.studies import studying
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {
-    "n_latent": 3,
-    "n_inducing": 12,
-    "max_steps": 6,
-    "batch_size": 20,
-    "baselines": False,
-    "calibrate": False,
-}
-
 SIZES = {"Anu": (0, 3), "Bel": (0, 4)}
 TIDY = simulate.Variation(knots=0.03, places=0.03, shift=0.06)
+settings = partial(studying.settings, "omniglot")
 
 
-def settings(**values: Any) -> OmniglotSettings:
-    made = OmniglotSettings.parse({**FIXED, **QUICK, **values})
-    assert isinstance(made, OmniglotSettings)
-    return made
+def drawings(size: int = 12) -> pd.DataFrame:
+    """Two alphabets of three and four characters by ten people."""
+    return simulate.alphabets(0, size, sizes=SIZES, drawers=10, variation=TIDY).frame()

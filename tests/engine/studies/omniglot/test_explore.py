@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -86,28 +85,6 @@ def test_more_shots_are_better_and_the_run_stays_as_it_was() -> None:
     assert all(torch.equal(v, study.model.state_dict()[k]) for k, v in kept.items())
     again = study.explore("shots", k=1)
     assert np.array_equal(again["accuracy"], one["accuracy"])
-
-
-@pytest.mark.parametrize(
-    ("question", "asked", "said"),
-    [
-        ("draw", {"pixels": "1,2"}, "got 2 and the model's images have 12 x 12 = 144"),
-        ("draw", {"pixels": "=cmd"}, "no list of numbers"),
-        ("draw", {"pixels": ["nan"] * 144}, "all finite"),
-        ("response", {"row": "x"}, "send a whole number from 0 to 69"),
-        ("response", {"row": 0, "label": "Anu/Bel 1"}, "no class 'Bel 1' of 'Anu'"),
-        ("response", {"row": 0, "output": "Cor"}, "no output 'Cor'"),
-        ("block", {"outputs": "Cor"}, "no output 'Cor'"),
-        ("block", {"latent": 99}, "from 0 to 3"),
-        ("shots", {"k": 0}, "from 1 to 8"),
-        ("weather", {}, "There is no question 'weather'"),
-    ],
-)
-def test_questions_that_cannot_be_answered_are_said(
-    alphabets: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        alphabets[0].explore(question, **asked)
 
 
 def test_nothing_is_drawn_where_there_are_no_images(features: pd.DataFrame) -> None:

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import torch
 
-from scant.events import Finished
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.public_alphabets import PUBLISHED, of_images
 from scant.studies.omniglot.settings import FIXED, OmniglotSettings
@@ -49,7 +48,6 @@ def test_what_sees_strokes_tells_nine_drawings_of_others_in_ten() -> None:
         {"p0": {}, "output": {"a": 280, "b": 280}},
     )
     *_, last = train(Study(settings, table, torch.device("cpu")))
-    assert isinstance(last, Finished)
     told = {(m.method, m.name): m.value for m in last.report.metrics}
     assert told["this run", "recall"] > 0.88
 
@@ -58,7 +56,6 @@ def test_two_alphabets_are_told_apart_better_than_by_the_nearest_drawing() -> No
     table, _ = drawings()
     settings = OmniglotSettings(**FIXED | {"max_steps": 80, "n_latent": 8, "n_inducing": 30})
     *_, last = train(Study(settings, table, torch.device("cpu")))
-    assert isinstance(last, Finished)
     told = {(m.method, m.name): m.value for m in last.report.metrics}
     assert told["this run", "recall"] > 0.6
     assert told["this run", "recall"] > told["nearest neighbor", "recall"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,18 +14,19 @@ from PIL import Image
 
 from scant.data_sources.open import open_to_predict
 from scant.errors import BadInput
-from scant.events import Finished, Note, Progress, Report
+from scant.events import Note, Report
 from scant.studies.omniglot import simulate
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.public_alphabets import PUBLISHED
-from scant.studies.omniglot.settings import MODELS
 from scant.studies.omniglot.study import Study
 from scant.studies.omniglot.table import of
 from scant.studies.trained import WHOLE_EVERY
 from scant.training.api import fit
 from scant.training.loop import train
-from tests.engine.studies.omniglot.alphabets import CPU, QUICK, SIZES, TIDY, settings
-from tests.engine.studies.studying import resumed, run, value
+from tests.engine.studies import studying
+from tests.engine.studies.omniglot.alphabets import CPU, TIDY, settings
+from tests.engine.studies.omniglot.alphabets import drawings as drawn
+from tests.engine.studies.studying import run, value
 
 # --- rows ---------------------------------------------------------------------------------------
 
@@ -76,29 +76,6 @@ def test_kernels_follow_the_columns(drawings: pd.DataFrame, features: pd.DataFra
     assert study.metadata["features"] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("change", "values", "said"),
-    [
-        (lambda t: t[t["label"] != "Bel 1"][:50].assign(label="x"), {}, "only one class"),
-        (lambda t: t.drop(columns="p7"), {}, "no column 'p7'"),
-        (lambda t: t.drop(columns="p143"), {}, "143 pixels are no square image"),
-        (lambda t: t, {"width": 7}, "do not fit 144 pixels"),
-        (
-            lambda t: t.rename(columns=lambda c: f"w{c}" if c[0] == "p" else c),
-            {"kernel": "patch"},
-            "no pix",
-        ),
-        (lambda t: t.assign(p3=np.nan), {}, "column 'p3', row 0: there is no finite number"),
-        (lambda t: t.drop(columns="output"), {}, "no column 'output'"),
-    ],
-)
-def test_tables_that_cannot_be_are_said(
-    drawings: pd.DataFrame, change: Any, values: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        Study(settings(**values), change(drawings), CPU)
-
-
 def test_one_row_a_class_is_learnt_and_nothing_scored(drawings: pd.DataFrame) -> None:
     once = drawings.groupby("label", sort=False).head(1).reset_index(drop=True)
     study = Study(settings(baselines=True), once, CPU)
@@ -107,7 +84,6 @@ def test_one_row_a_class_is_learnt_and_nothing_scored(drawings: pd.DataFrame) ->
     assert any("7 classes have a single row" in note for note in notes)
     assert any("No row is held out" in note for note in notes)
     last = events[-1]
-    assert isinstance(last, Finished)
     assert [m.name for m in last.report.metrics] == ["bound (nats a row)"]
     assert np.isnan(last.report.arrays["accuracy"]).all()
     assert last.report.arrays["examples"].shape == (0, 12, 12)
@@ -127,52 +103,6 @@ def test_light_pages_and_rows_without_a_label_are_noticed(drawings: pd.DataFrame
 # --- training -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("kind", ["drawings", "features"])
-def test_every_model_trains_and_says_what_the_catalog_promises(
-    request: pytest.FixtureRequest, model: str, kind: str
-) -> None:
-    table = request.getfixturevalue(kind)
-    study = Study(settings(model=model, max_steps=12), table, CPU)
-    events = list(train(study))
-    curve = [e.score for e in events if isinstance(e, Progress)]
-    assert curve[-1] > curve[0]
-    last = events[-1]
-    assert isinstance(last, Finished)
-    arrays = last.report.arrays
-    assert {spec.name for spec in ENTRY.report} == set(arrays)
-    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
-    c = int(study.data.sizes.sum())
-    assert arrays["shown_B"].shape[1:] == arrays["correlation"].shape == (c, c)
-    assert np.diag(arrays["correlation"]) == pytest.approx(np.ones(c))
-    assert sorted(arrays["order"].tolist()) == list(range(c))
-    assert arrays["global"].shape == (2, 2)
-    assert (arrays["test_p"] > 0).all()
-    assert (arrays["test_information"] <= arrays["test_entropy"] + 1e-9).all()
-    own = np.nansum(arrays["confusion"], axis=1)
-    assert own == pytest.approx(np.ones(c))
-    assert arrays["confusion_across"].sum(1) == pytest.approx(np.ones(2))
-    if model in ("g-m", "g-a"):
-        assert arrays["global"][0, 1] == 0.0  # outputs with models of their own share nothing
-    if kind == "drawings":
-        assert arrays["patches"].shape[1:] == (3, 3)
-        assert (np.diff(arrays["patches_weight"]) <= 0).all()
-
-
-@pytest.mark.slow
-def test_every_question_is_answered_as_the_catalog_promises(
-    alphabets: tuple[Study, Report], features: pd.DataFrame
-) -> None:
-    plain = Study(settings(), features, CPU)
-    run(plain)
-    for study in (alphabets[0], plain):
-        for question, specs in ENTRY.explore.items():
-            if question == "draw" and study is plain:
-                continue
-            query = {"pixels": [0.0] * 144, "row": 3, "k": 2, "outputs": "", "latent": 1}
-            assert {s.name for s in specs} == set(study.explore(question, **query)), question
-
-
 def test_it_learns(alphabets: tuple[Study, Report], drawings: pd.DataFrame) -> None:
     study, report = alphabets
     assert value(report, "recall") > 0.5  # two of seven by chance
@@ -188,28 +118,6 @@ def test_it_learns(alphabets: tuple[Study, Report], drawings: pd.DataFrame) -> N
         names[c] for c in told["test_class"]
     ]
     assert (told["test_right"] == (told["test_class"] == told["test_predicted"])).all()
-
-
-def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
-    drawings: pd.DataFrame,
-) -> None:
-    values = settings(sampled_classes=1, restarts=2)
-    resumed(lambda: Study(values, drawings, CPU), 9)
-
-
-def test_snapshots_do_not_draw_from_the_generator(drawings: pd.DataFrame) -> None:
-    curves = []
-    for often in (False, True):
-        study = Study(settings(sampled_classes=1), drawings, CPU)
-        study.start_restart(0, 0, None)
-        before = torch.get_rng_state()
-        curves.append([])
-        for _ in range(4):
-            curves[-1].append(study.step().elbo)
-            if often:
-                study.snapshot()
-        assert torch.equal(torch.get_rng_state(), before)
-    assert curves[0] == curves[1]
 
 
 def test_a_bound_of_some_rows_stands_for_that_of_all(
@@ -230,22 +138,6 @@ def test_a_bound_of_some_rows_stands_for_that_of_all(
 
 
 # --- the fitted model ---------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["mogp-ar", "g-a"])
-@pytest.mark.parametrize("kind", ["drawings", "features"])
-def test_a_restored_study_is_the_same(
-    request: pytest.FixtureRequest, model: str, kind: str
-) -> None:
-    table = request.getfixturevalue(kind)
-    study = Study(settings(model=model, pixels="grey"), table, CPU)
-    run(study)
-    tensors, meta = study.fitted()
-    back = Study.restore(study.settings, {k: v.clone() for k, v in tensors.items()}, meta, CPU)
-    pd.testing.assert_frame_equal(study.predict(table.head(30)), back.predict(table.head(30)))
-    for name, array in study.snapshot().items():
-        assert np.array_equal(array, back.snapshot()[name]), name
 
 
 def test_predictions_name_the_class_and_keep_the_rows(
@@ -272,7 +164,7 @@ def test_predictions_name_the_class_and_keep_the_rows(
 def test_images_of_another_size_are_brought_to_the_models(drawings: pd.DataFrame) -> None:
     study = Study(settings(size=6), drawings, CPU)
     run(study)
-    small = simulate.alphabets(0, 6, sizes=SIZES, drawers=10, variation=TIDY).frame()
+    small = drawn(6)
     columns = ["predicted", "probability"]
     pd.testing.assert_frame_equal(study.predict(drawings)[columns], study.predict(small)[columns])
     whole = Study(settings(), drawings, CPU)
@@ -297,7 +189,13 @@ def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
                 label = "unknown" if new else names[i]
                 path = f"{data.outputs[data.output[i]]}/{label}/{i:02}.png"
                 archive.writestr(path, page.getvalue())
-    values = {**QUICK, "max_steps": 60, "n_latent": 5, "n_inducing": 20, "size": 12}
+    values = {
+        **studying.QUICK["omniglot"],
+        "max_steps": 60,
+        "n_latent": 5,
+        "n_inducing": 20,
+        "size": 12,
+    }
     fitted = fit("omniglot", tmp_path / "learn.zip", **values)
     notes = [event.text for event in fitted if isinstance(event, Note)]
     assert any("what is dark was taken as ink" in note for note in notes)

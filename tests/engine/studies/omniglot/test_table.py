@@ -16,10 +16,8 @@ from scant.errors import BadInput
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.settings import OmniglotSettings
 from scant.studies.omniglot.table import TABLE, UNKNOWN, area, columns_of, of, side
-from scant.tables.read import inspect_table, read_frame, read_table
-from tests.paths import TEMPLATES
-
-TEMPLATE = TEMPLATES / "omniglot.csv"
+from scant.tables.read import read_frame, read_table
+from tests.engine.files import csv
 
 
 @pytest.fixture
@@ -28,10 +26,6 @@ def table() -> pd.DataFrame:
     named = {"output": list("aaaabbbb"), "label": list("xxyyxyzz")}
     pixels = {f"p{i}": rng.uniform(size=8).round(3) for i in range(9)}
     return pd.DataFrame({**named, **pixels})
-
-
-def csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
 
 
 def test_a_class_belongs_to_its_output(table: pd.DataFrame) -> None:
@@ -96,44 +90,6 @@ def test_area_averages_keep_all_ink() -> None:
     np.testing.assert_array_equal(area(images, 20), images)
 
 
-def test_names_as_people_give_them(table: pd.DataFrame) -> None:
-    other = table.rename(columns={"output": "Alphabet", "label": "character"})
-    assert inspect_table(csv(other), TABLE).problems == ()
-    assert of(read_table(csv(other), TABLE).frame).classes == of(table).classes
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda t: t.assign(label="x"), "only 1 different value"),
-        (lambda t: t.drop(columns="label"), "no column 'label'"),
-        (lambda t: t.assign(p4=["1"] * 7 + ["ink"]), "column 'p4', row 9: got 'ink'"),
-        (lambda t: t.assign(p4=[0.5] * 7 + [None]), "column 'p4', row 9: the cell is empty"),
-        (lambda t: t.assign(p4=[0.5] * 7 + ["inf"]), "'inf', which is infinite"),
-        (lambda t: t.assign(p4=[0.5] * 7 + ["=cmd|' /C'!A0"]), "=cmd|"),
-        (lambda t: t[["output", "label"]], "no feature column"),
-        (lambda t: t[:3], "3 usable rows and at least 4"),
-        (lambda t: t[:0], "no rows"),
-        (lambda t: t.assign(output=[None, *"aaabbbb"]), "column 'output', row 2"),
-    ],
-)
-def test_bad_tables_end_in_one_sentence(table: pd.DataFrame, change: object, said: str) -> None:
-    data = csv(change(table))  # type: ignore[operator]
-    with pytest.raises(BadInput) as caught:
-        read_table(data, TABLE, name="mine.csv")
-    assert said in str(caught.value)
-    assert "mine.csv" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in str(caught.value)
-
-
-def test_columns_without_end_are_refused() -> None:
-    wide = ",".join(f"c{i}" for i in range(26_000))
-    cells = ",".join("1" for _ in range(26_000))
-    with pytest.raises(BadInput, match=r"26,000 columns and the limit is 25,000"):
-        read_table(f"{wide}\n{cells}\n{cells}\n".encode(), TABLE)
-
-
 def test_paper_that_never_holds_ink_and_rows_without_a_label(table: pd.DataFrame) -> None:
     read = read_table(csv(table.assign(p0=0.0, label=[None, *"xyyxyzz"])), TABLE)
     assert "p0" in read.features
@@ -141,15 +97,6 @@ def test_paper_that_never_holds_ink_and_rows_without_a_label(table: pd.DataFrame
     assert any("1 row without a value in 'label' was" in note for note in read.notes)
     hostile = table.assign(label=["<b>x</b>", "=1+1", *"yyxyzz"])
     assert of(read_frame(hostile, TABLE).frame).classes[0] == ["<b>x</b>", "=1+1", "y"]
-
-
-def test_the_template_can_be_fitted() -> None:
-    read = read_table(TEMPLATE, TABLE)
-    assert read.notes == ()
-    data = of(read.frame)
-    assert side(len(data.features)) == (8, 8)
-    assert [len(names) for names in data.classes] == [4, 3]
-    assert len(data) == 35
 
 
 def test_folders_of_classes_alone_are_one_output(table: pd.DataFrame) -> None:
@@ -179,17 +126,3 @@ def test_a_zip_of_images_is_fitted_and_predicted_like_a_table(tmp_path: Path) ->
         open_table(ENTRY, "drawings", settings)
     with pytest.raises(BadInput, match=r"no file absent\.zip"):
         open_table(ENTRY, tmp_path / "absent.zip", settings)
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"patch": 8, "size": 6}, "'patch' is 8, but images are brought to 6 x 6"),
-        ({"n_classes": 1}, "a classifier needs two classes"),
-        ({"model": "mg-m", "covariance": "dropped as published"}, "mg-m uses another bound"),
-        ({"test_share": 1.0}, "'test_share' must be a number at least 0 and at most 0.8"),
-    ],
-)
-def test_settings_that_do_not_fit_together(values: dict[str, object], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        OmniglotSettings.parse(values)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from scant.studies import entry
+from scant.studies.redshift.bands import band, by_wavelength
 from scant.studies.suits import better
 from scant.tables.column_matching import is_aside
 from scant.tables.read import inspect_table, read_frame, read_table
@@ -119,17 +120,17 @@ def table_of(survey: Survey) -> pd.DataFrame:
     made: dict[str, Any] = {}
     for name in survey.aside:
         made[name] = 10**17 + rng.permutation(ROWS) if "id" in name.lower() else rng.random(ROWS)
-    for band in survey.names[::-1]:
-        made[survey.bands.format(band)] = rng.uniform(17, 24, ROWS)
+    for letter in survey.names[::-1]:
+        made[survey.bands.format(letter)] = rng.uniform(17, 24, ROWS)
         if survey.limits:
-            made[survey.limits.format(band)] = rng.uniform(24, 25, ROWS)
-    for band in survey.names if survey.errors else ():
-        made[survey.errors.format(band)] = rng.uniform(0.01, 0.2, ROWS)
+            made[survey.limits.format(letter)] = rng.uniform(24, 25, ROWS)
+    for letter in survey.names if survey.errors else ():
+        made[survey.errors.format(letter)] = rng.uniform(0.01, 0.2, ROWS)
     return pd.DataFrame({**made, survey.target: rng.uniform(0.1, 2, ROWS)})
 
 
 def calls(survey: Survey, form: str) -> Iterable[str]:
-    return (form.format(band) for band in survey.names)
+    return (form.format(letter) for letter in survey.names)
 
 
 @pytest.mark.parametrize("name", SURVEYS)
@@ -146,10 +147,10 @@ def test_a_survey_opens_without_a_question(name: str) -> None:
         features = [by_header.get(n, n) for n in calls(survey, survey.bands)]
         assert list(read.features) == features  # in the order of their wavelengths
         np.testing.assert_allclose(read.frame["z"], frame[survey.target])
-        for feature, band in zip(features, survey.names):
+        for feature, letter in zip(features, survey.names):
             for end, form in (("_err", survey.errors), ("_lim", survey.limits)):
                 if form:
-                    own = frame[form.format(band)]
+                    own = frame[form.format(letter)]
                     np.testing.assert_allclose(read.frame[f"{feature}{end}"], own)
         assert set(read.ignored) == set(survey.aside)
         if "objID" in survey.aside:
@@ -215,10 +216,51 @@ def test_the_file_of_rail_opens_as_it_is() -> None:
     assert {f"{b}_err" for b in bands} < set(read.frame)
     assert list(read.ignored) == ["id"]
     assert len(read.frame) == 10_225
-    for band, count, limit in (("u", 714, 26.62), ("g", 2, 28.32)):
-        name = f"mag_{band}_lsst"
+    for one, count, limit in (("u", 714, 26.62), ("g", 2, 28.32)):
+        name = f"mag_{one}_lsst"
         assert read.frame[name].isna().sum() == count
         assert read.frame[f"{name}_lim"].notna().sum() == count
         said = f"99 in {count} cells was read as 'not detected', and the error there as the limit "
         assert any(f"{name!r}: {said}({limit})" in note for note in read.notes)
     assert read.frame[[f"mag_{b}_lsst" for b in "rizy"]].notna().all(axis=None)
+
+
+NAMES = {
+    "mag_u_lsst": "u", "modelMag_g": "g", "MAG_AUTO_Y": "y", "g_cmodel_mag": "g", "Y": "y",
+    "MAG_GAAP_Ks": "ks", "FLUX_VIS_TEMPLFIT": "vis", "umag": "u", "W1mag": "w1", "w2mpro": "w2",
+    "r [mag]": "r", "magJ": "j", "z_band": "z",
+    "g_i": "", "size": "", "image": "", "radius": "", "magnitude": "", "umagic": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_band_of_a_name(name: str) -> None:
+    assert band(name) == NAMES[name]
+
+
+@pytest.mark.parametrize("pattern", ["{}", "mag_{}_lsst", "{}_cmodel_mag", "dered_{}", "{}mag"])
+@pytest.mark.parametrize("last", "yY")
+def test_bands_are_ordered_and_what_is_none_keeps_its_place(pattern: str, last: str) -> None:
+    ordered = [pattern.format(b) for b in ("u", "g", "r", "i", "z", last)]
+    shuffled = [ordered[i] for i in (1, 3, 2, 0, 5, 4)]
+    assert by_wavelength(shuffled) == ordered
+    shuffled.insert(2, "size")
+    assert by_wavelength(shuffled) == [*ordered[:2], "size", *ordered[2:]]
+
+
+def test_optical_and_infrared_bands() -> None:
+    bands = ["W1", "Ks", "J", "Y", "VIS", "g", "H", "u", "NUV"]
+    assert by_wavelength(bands) == ["NUV", "u", "g", "VIS", "Y", "J", "H", "Ks", "W1"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["i", "g"],  # two letters may mean anything
+        ["height", "width", "depth"],
+        ["psf_i", "psf_g", "psf_u", "model_g"],
+        ["i", "g", "u", "G"],
+    ],
+)
+def test_nothing_is_moved_where_bands_are_not_known(names: list[str]) -> None:
+    assert by_wavelength(names) == names

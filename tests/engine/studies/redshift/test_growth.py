@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scant
-from scant.events import Checkpoint, Finished, Fitted, Note, Progress, State
+from scant.events import Fitted, Note, Progress, State
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.training import GPzTrainer
@@ -36,7 +36,7 @@ from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
 from scant.studies.redshift.target import Target
 from scant.training.api import Fit, restore
-from scant.training.control import Control
+from tests.engine.studies.studying import resumed
 
 QUICK = {"restarts": 2, "patience": 4}
 
@@ -120,7 +120,6 @@ def test_restarts_and_steps_are_chosen_by_the_rows() -> None:
     assert steps == sorted(steps, reverse=True)
     assert steps[-1] == 50
     cost = entry("redshift").estimate
-    assert cost is not None
     assert cost(settings, 100, 6, {})[0] < cost(settings, 10_000, 6, {})[0]
 
 
@@ -134,7 +133,6 @@ def grown() -> tuple[Fit, list[object]]:
 def test_an_own_table_is_learned_by_models_that_grow(grown: tuple[Fit, list[object]]) -> None:
     run, events = grown
     end = events[-1]
-    assert isinstance(end, Finished)
     assert end.state is State.CONVERGED
     assert "Growth has ended" in end.reason
     assert end.report.arrays["tried"].shape[1] == 5
@@ -170,27 +168,8 @@ def test_what_was_found_comes_back_with_the_model(grown: tuple[Fit, list[object]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [3, 17])
-def test_a_run_that_grows_goes_on_where_it_was_paused(
-    grown: tuple[Fit, list[object]], step: int
-) -> None:
-    control = Control()
-    first = []
-    for event in begun(own_table(), control=control, **QUICK):
-        first.append(event)
-        if isinstance(event, Progress) and event.step == step:
-            control.pause()
-    blob = next(e.blob for e in first if isinstance(e, Checkpoint))
-    rest = list(begun(own_table(), checkpoint=blob, **QUICK))
-    whole = grown[1]
-    curves = [
-        [(e.step, e.elbo, e.score) for e in events if isinstance(e, Progress)]
-        for events in (first, rest, whole)
-    ]
-    assert curves[0] + curves[1] == curves[2]
-    ends = [next(e for e in events if isinstance(e, Fitted)) for events in (rest, whole)]
-    assert ends[0] == ends[1]
-    ours, theirs = (e[-1].report.arrays["tried"] for e in (rest, whole))  # type: ignore[attr-defined]
-    assert np.array_equal(ours, theirs)
+def test_a_run_that_grows_goes_on_where_it_was_paused(step: int) -> None:
+    resumed(lambda: begun(own_table(), **QUICK).study, step)
 
 
 @pytest.mark.slow
@@ -201,7 +180,6 @@ def test_a_run_that_grows_goes_on_where_it_was_paused(
 def test_part_of_the_sizes_may_be_the_users(values: dict[str, object]) -> None:
     run = begun(own_table(60), restarts=2, max_steps=12, patience=3, **values)
     *_, end = run
-    assert isinstance(end, Finished)
     assert end.state.usable
     found = run.study.metadata[CHOSEN]
     assert not set(values) & set(found)

@@ -1,4 +1,4 @@
-"""The simulated survey: physics where it can be checked, and what a model finds in it."""
+"""The simulated survey: physics where it can be checked; the query to SDSS."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
-from sklearn.ensemble import RandomForestRegressor
 
+from scant.data_sources.fetch import DOWNLOADS
+from scant.studies.redshift import sdss
 from scant.studies.redshift import simulate as photometry
 from scant.studies.redshift.simulate import BANDS, CLASSES, distance_modulus, simulate, spectrum
 
@@ -86,25 +87,6 @@ def test_noise_is_what_the_errors_say() -> None:
     np.testing.assert_allclose(standard.std(axis=0), 1.0, atol=0.08)
 
 
-def test_redshift_can_be_learnt_but_not_exactly(survey: pd.DataFrame) -> None:
-    bands = survey[[f"mag_{b}" for b in BANDS]].to_numpy()
-    inputs = np.column_stack([bands, -np.diff(bands)])
-    forest = RandomForestRegressor(60, min_samples_leaf=5, random_state=0)
-    wrong = (
-        forest.fit(inputs[:3000], survey["z"][:3000]).predict(inputs[3000:]) - survey["z"][3000:]
-    )
-    assert 0.8 < 1 - wrong.var() / survey["z"][3000:].var() < 0.98
-    # Degenerate colors: some galaxies are wrong by far more than their like.
-    assert 0.002 < (wrong.abs() > 5 * 1.48 * wrong.abs().median()).mean() < 0.1
-
-
-def test_seed_repeats_and_a_larger_survey_only_adds() -> None:
-    small, large = simulate(100, seed=5), simulate(3000, seed=5)
-    pd.testing.assert_frame_equal(small, large[:100])
-    assert not np.allclose(small["z"], simulate(100, seed=6)["z"])
-    assert len(simulate(0)) == 0
-
-
 def test_missing_bands() -> None:
     survey = simulate(3000, seed=2, missing=0.2, detection=3.0)
     magnitudes = survey[[f"mag_{b}" for b in BANDS]].isna().to_numpy()
@@ -113,3 +95,16 @@ def test_missing_bands() -> None:
     assert not magnitudes.all(axis=1).any()
     assert magnitudes[:, 2].mean() == pytest.approx(0.2, abs=0.05)
     assert magnitudes[:, 0].mean() > magnitudes[:, 2].mean() + 0.03  # faint in u
+
+
+def test_missing_magnitudes_and_the_query() -> None:
+    lines = ["#Table1", *simulate(400, seed=1).to_csv(index=False).splitlines()]
+    cells = lines[2].split(",")
+    cells[0] = cells[5] = "-9999"
+    lines[2] = ",".join(cells)
+    frame = sdss.read(("\n".join(lines) + "\n").encode(), "sdss")
+    assert frame.loc[0, ["mag_u", "mag_u_err"]].isna().all()
+    assert frame.notna().to_numpy().sum() == frame.size - 2
+    assert "TOP 500 " in sdss.query(500)
+    assert "'PEAKCENTER'" in sdss.query()
+    assert DOWNLOADS["sdss"].url.endswith("format=csv")

@@ -12,10 +12,10 @@ from safetensors.torch import load
 
 import scant
 from scant.events import Checkpoint, Finished, Fitted, Progress
-from scant.studies.protocol import header
 from scant.studies.redshift import components
 from scant.studies.redshift.capacity import FREE, FULL, FULL_BYTES, Room, Stage
 from scant.training.api import restore
+from scant.training.checkpoint_format import header
 from scant.training.control import Control
 
 COLUMNS = 40

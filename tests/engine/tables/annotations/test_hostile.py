@@ -14,14 +14,7 @@ from hypothesis import strategies as st
 from scant.errors import BadInput
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import read, write
-
-
-def packed(**files: str | bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return out.getvalue()
+from tests.engine.files import packed
 
 
 def coco(**one: Any) -> bytes:
@@ -83,25 +76,25 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         (b"picture,label\n,b\n", "row 2: no picture is named"),
         (b"picture,label\n", "holds no labels"),
         (b"PK\x03\x04 broken", "damaged ZIP"),
-        (packed(**{"a.txt": "x"}), "holds no labels: no JSON"),
-        (packed(**{"../labels/a.txt": "0 .5 .5 .5 .5"}), "leads out of the archive"),
-        (packed(**{"C:\\labels\\a.txt": "0 .5 .5 .5 .5"}), "leads out of the archive"),
-        (packed(**{"labels/a.txt": "0 .5 .5 .5"}), "'labels/a.txt', line 1: 4 numbers"),
-        (packed(**{"labels/a.txt": "\n-1 .5 .5 .5 .5"}), "line 2: the class is '-1'"),
-        (packed(**{"labels/a.txt": "0 .5 nan .5 .5"}), "line 1: got 'nan'"),
-        (packed(**{"labels/a.txt": "0 50 50 10 10"}), "line 1: 50 is no share of the picture"),
-        (packed(**{"labels/a.txt": "0 .5 .5 -.5 .5"}), "line 1: the box .* has no width"),
-        (packed(**{"labels/a.txt": "1 .5 .5 .5 .5", "classes.txt": "x\n"}),
+        (packed({"a.txt": "x"}), "holds no labels: no JSON"),
+        (packed({"../labels/a.txt": "0 .5 .5 .5 .5"}), "leads out of the archive"),
+        (packed({"C:\\labels\\a.txt": "0 .5 .5 .5 .5"}), "leads out of the archive"),
+        (packed({"labels/a.txt": "0 .5 .5 .5"}), "'labels/a.txt', line 1: 4 numbers"),
+        (packed({"labels/a.txt": "\n-1 .5 .5 .5 .5"}), "line 2: the class is '-1'"),
+        (packed({"labels/a.txt": "0 .5 nan .5 .5"}), "line 1: got 'nan'"),
+        (packed({"labels/a.txt": "0 50 50 10 10"}), "line 1: 50 is no share of the picture"),
+        (packed({"labels/a.txt": "0 .5 .5 -.5 .5"}), "line 1: the box .* has no width"),
+        (packed({"labels/a.txt": "1 .5 .5 .5 .5", "classes.txt": "x\n"}),
          "there is no class 1 among 1 names"),
-        (packed(**{"labels/a.txt": "0 .5 .5 .5 .5", "data.yaml": "names: [*x"}), "is not YAML"),
-        (packed(**{"labels/a.txt": "0 .5 .5 .5 .5", "data.yaml": BOMB + "names: [*i]\n"}),
+        (packed({"labels/a.txt": "0 .5 .5 .5 .5", "data.yaml": "names: [*x"}), "is not YAML"),
+        (packed({"labels/a.txt": "0 .5 .5 .5 .5", "data.yaml": BOMB + "names: [*i]\n"}),
          "'names' is no list of names"),
-        (packed(**{"labels/a.txt": "0 .5 .5 .5 .5",
+        (packed({"labels/a.txt": "0 .5 .5 .5 .5",
                    "data.yaml": "names: !!python/object/apply:os.system [ls]\n"}), "is not YAML"),
-        (packed(**{"labels.csv": b"picture,label\n" + b"a.png,x\n" * 8_000_000}),
+        (packed({"labels.csv": b"picture,label\n" + b"a.png,x\n" * 8_000_000}),
          "unpacks to 64 MB and the limit is 50 MB"),
-        (packed(**{"a/b.png": bytes(3_000_000)}), "times its size and the limit is 100"),
-        (packed(**{"x.json": "{"}), r"x\.json, 'x\.json' is not JSON"),
+        (packed({"a/b.png": bytes(3_000_000)}), "times its size and the limit is 100"),
+        (packed({"x.json": "{"}), r"x\.json, 'x\.json' is not JSON"),
     ],
 )  # fmt: skip
 def test_hostile_files_end_in_a_sentence(content: bytes, said: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import read
 from scant.tables.annotations.matching import Names, overlaps
+from tests.engine.files import packed
 
 
 def rectangle(x: float, y: float, w: float, h: float, *labels: str, **more: Any) -> dict[str, Any]:
@@ -22,14 +21,6 @@ def rectangle(x: float, y: float, w: float, h: float, *labels: str, **more: Any)
         "from_name": "label", "to_name": "image",
         "value": value | {"rectanglelabels": list(labels)} | more,
     }  # fmt: skip
-
-
-def packed(**files: str) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return out.getvalue()
 
 
 def test_an_export_of_label_studio() -> None:
@@ -98,7 +89,7 @@ def test_the_minimal_export_of_label_studio() -> None:
 
 
 def test_yolo_as_others_pack_it() -> None:
-    content = packed(**{
+    content = packed({
         "set/data.yaml": "names: [clamp, ring]\n",
         "set/images/train/a.jpg": "",
         "set/labels/train/a.txt": "1 0.5 0.5 0.2 0.4\n0 0.1 0.1 0.3 0.1 0.3 0.5 0.1 0.5\n",
@@ -112,7 +103,7 @@ def test_yolo_as_others_pack_it() -> None:
     ]  # fmt: skip
     assert made[0].on((100, 50)).box == (40, 15, 20, 20)
     assert made[1].on((100, 50)).box == (10, 5, 20, 20)  # the box around a polygon
-    (unnamed,) = read(packed(**{"labels/a.txt": "3 .5 .5 .2 .2"}), "x.zip")
+    (unnamed,) = read(packed({"labels/a.txt": "3 .5 .5 .2 .2"}), "x.zip")
     assert unnamed.label == "3"
 
 
@@ -149,7 +140,7 @@ def test_a_time_that_cannot_be_read_is_left_out_and_said() -> None:
 
 
 def test_folders_of_pictures() -> None:
-    content = packed(**{"a/1.png": "", "b/2%20x.png": "", "b/3.jpg@1,2,3,4.png": "", "4.gif": ""})
+    content = packed({"a/1.png": "", "b/2%20x.png": "", "b/3.jpg@1,2,3,4.png": "", "4.gif": ""})
     assert read(content, "x.zip") == [
         Annotation("1.png", "a"),
         Annotation("2 x.png", "b"),

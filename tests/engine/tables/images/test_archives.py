@@ -13,29 +13,18 @@ from PIL import Image
 
 from scant.errors import BadInput
 from scant.tables.images.archives import ArchiveLimits, read_images
+from tests.engine.files import image, packed
 
 
 def png(shade: int = 255, size: tuple[int, int] = (10, 10)) -> bytes:
-    out = io.BytesIO()
-    Image.new("L", size, shade).save(out, "PNG")
-    return out.getvalue()
-
-
-def packed(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return out.getvalue()
+    return image(Image.new("L", size, shade))
 
 
 def test_images_become_rows() -> None:
     left = np.zeros((8, 8), dtype=np.uint8)
     left[:, :4] = 255
-    out = io.BytesIO()
-    Image.fromarray(left).save(out, "PNG")
     files = {
-        "set/Greek/beta/1.png": out.getvalue(),
+        "set/Greek/beta/1.png": image(left),
         "set/Greek/alpha/1.png": png(51),
         "__MACOSX/set/Greek/alpha/._1.png": b"junk",
         "set/readme.txt": b"hello",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +18,8 @@ from scant.tables.images.decoding import DEEP, decoded
 from scant.tables.images.image_table import read_image_table
 from scant.tables.images.pixels import pixels
 from scant.tables.schema import Table, TableSchema
+from tests.engine.files import image as file
+from tests.engine.files import packed
 
 PAGES = pytest.mark.parametrize("schema", [CLAMP, MITOSIS, OMNIGLOT], ids=["c", "m", "o"])
 SIDE = 8
@@ -31,12 +30,6 @@ def drawing(width: int = 600, height: int = 400, mode: str = "RGB") -> Image.Ima
     image = Image.new("RGB", (width, height), (250, 240, 230))
     ImageDraw.Draw(image).rectangle((0, 0, width // 2, height // 2), (10, 20, 30))
     return image.convert(mode)
-
-
-def file(image: Image.Image, form: str = "PNG", **how: Any) -> bytes:
-    out = io.BytesIO()
-    image.save(out, form, **how)
-    return out.getvalue()
 
 
 def deep(top: int) -> bytes:
@@ -111,14 +104,6 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "float.tif": (file(Image.fromarray(np.zeros((40, 40), np.float32)), "TIFF"), "floating-point"),
     "32 bits.tif": (file(Image.fromarray(np.full((40, 40), 1 << 20, np.int32)), "TIFF"), "32 bits"),
 }
-
-
-def packed(files: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return out.getvalue()
 
 
 def opened(schema: TableSchema, name: str, content: bytes) -> Table:

@@ -48,15 +48,6 @@ def test_ink_is_one_whichever_way_the_images_came(paper: int, ink: int) -> None:
     assert any("4 x 4 pixels" in note for note in table.notes)
 
 
-def test_one_class_only_is_refused_but_can_be_predicted() -> None:
-    one = archive(255, 0, ("alpha",))
-    with pytest.raises(BadInput, match=r"up\.zip.*'label'"):
-        read_image_table(one, TABLE, size=4, name="up.zip")
-    features = [f"p{i}" for i in range(16)]
-    read = read_image_table(one, TABLE, size=4, name="up.zip", purpose="predict", features=features)
-    assert len(read.frame) == 2
-
-
 def test_a_size_that_the_model_was_not_trained_on_is_refused() -> None:
     features = [f"p{i}" for i in range(25)]
     with pytest.raises(BadInput, match="lacks the column 'p16'"):
@@ -69,16 +60,6 @@ def test_what_is_taken_for_an_archive() -> None:
     assert is_archive("mine", content)
     assert not is_archive("book.xlsx", content)
     assert not is_archive("table.csv", b"output,label,p0\n")
-
-
-def test_a_damaged_image_is_passed_over_and_listed() -> None:
-    out = io.BytesIO(archive(255, 0))
-    with zipfile.ZipFile(out, "a") as packed:
-        packed.writestr("Greek/beta/cut.jpg", b"\xff\xd8\xff\xe0 cut off")
-    table = read_image_table(out.getvalue(), TABLE, size=8, name="mine.zip")
-    assert len(table.frame) == 4
-    (note,) = [note for note in table.notes if "cannot be read" in note]
-    assert "1 image cannot be read and was passed over: Greek/beta/cut.jpg" in note
 
 
 def test_class_folders_need_no_folder_around() -> None:

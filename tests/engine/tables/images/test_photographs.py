@@ -26,6 +26,7 @@ from scant.tables.images.image_table import is_archive
 from scant.tables.images.photographs import read_photographs
 from scant.tables.images.pixels import jpeg, pixels
 from scant.tables.schema import Table
+from tests.engine.files import packed
 from tests.paths import REAL_DATA
 
 
@@ -33,14 +34,6 @@ def photograph(width: int, height: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     noise = rng.integers(0, 256, (max(1, height // 40), max(1, width // 40), 3))
     return np.asarray(Image.fromarray(noise.astype(np.uint8)).resize((width, height)))
-
-
-def packed(files: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return out.getvalue()
 
 
 SIZES = {"in/a.jpg": (1600, 1200), "in/b.jpg": (900, 1600), "in/c.jpg": (800, 800)}
@@ -283,7 +276,7 @@ def test_labels_beside_a_zip_of_photographs(tmp_path: Path) -> None:
 
 
 def test_zips_in_zips_are_bounded() -> None:
-    bomb = packed({"inner.zip": _deflated({"a.png": bytes(30_000_000)})})
+    bomb = packed({"inner.zip": packed({"a.png": bytes(30_000_000)})})
     with pytest.raises(BadInput, match=r"'inner\.zip', 'a\.png' unpacks to .* times its size"):
         read_photographs(bomb, TABLE, name="mine.zip")
     out = packed({"inner.zip": packed({"../a.png": b"x"})})
@@ -291,14 +284,6 @@ def test_zips_in_zips_are_bounded() -> None:
         read_photographs(out, TABLE, name="mine.zip")
     with pytest.raises(BadInput, match="not a ZIP"):
         read_photographs(packed({"inner.zip": b"PK\x03\x04 broken"}), TABLE, name="mine.zip")
-
-
-def _deflated(files: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return out.getvalue()
 
 
 SCREWS = REAL_DATA / "clamp_standin_screws"

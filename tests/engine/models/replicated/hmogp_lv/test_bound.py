@@ -1,4 +1,6 @@
-"""The bound and the moments of HMOGP-LV beside what they stand for, written out in full."""
+"""The bound of HMOGP-LV, and LVMOGP as a case of it."""
+
+from __future__ import annotations
 
 import math
 from dataclasses import replace
@@ -8,11 +10,13 @@ import pytest
 import torch
 from torch.distributions import MultivariateNormal, kl_divergence
 
+from scant.errors import BadInput
 from scant.inference.expectations import expected_kernel, expected_product, log_kernel
 from scant.models.replicated.data import Data
 from scant.models.replicated.hmogp_lv.bound import collapsed
 from scant.models.replicated.hmogp_lv.latent import JITTER
 from scant.models.replicated.hmogp_lv.layout import ReplicaBatch
+from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from tests.engine.models.replicated.replicas import data, drawn
@@ -297,3 +301,38 @@ def test_layout_keeps_every_row_once():
     part = layout.at(torch.tensor([2]))
     assert part.y[0].sort().values.tolist() == pytest.approx(sorted(rows.y[4:].tolist()))
     assert isinstance(rows, Data)
+
+
+def test_it_is_hmogp_lv_whose_replicas_do_not_vary():
+    rows = data([[3, 5], [4], [2, 1, 3]])
+    blind = LVMOGP.build(rows, _generator(), n_inducing_outputs=3, n_inducing_inputs=6)
+    other = HMOGPLV.build(rows, _generator(), n_inducing_outputs=3, n_inducing_inputs=6)
+    with torch.no_grad():
+        blind.kernel.levels[0].outputscale = 0.7
+        other.kernel.levels[0].outputscale = 0.7
+        other.kernel.levels[1].outputscale = 1e-14
+        other.inducing_x.copy_(blind.inducing_x)
+        other.latents.load_state_dict(blind.latents.state_dict())
+    blind.condition()
+    other.condition()
+    assert blind.elbo().item() == pytest.approx(other.elbo().item(), abs=1e-6)
+    asked = torch.tensor([0, 2, 2]), torch.tensor([0, 1, -1]), torch.tensor([0.5, 1, 3]).double()
+    for a, b in zip(blind.predict(*asked), other.predict(*asked)):
+        torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-6)
+
+
+def test_all_replicas_are_one_and_none_is_new():
+    rows = drawn(outputs=4, replicas=3, n=6)
+    model = LVMOGP.build(rows, _generator())
+    training = HMOGPLVTrainer(model, rows, _generator())
+    bounds = [training.step() for _ in range(15)]
+    assert bounds[-1] > bounds[0]
+    x = torch.full((4,), 1.5).double()
+    mean, variance, _ = model.predict(torch.zeros(4).long(), torch.tensor([0, 1, 2, -1]), x)
+    assert mean.unique().numel() == variance.unique().numel() == 1
+    shared = model.shared(torch.zeros(4).long(), x)
+    torch.testing.assert_close(shared[0], mean)
+    torch.testing.assert_close(shared[1], variance)
+    assert model.levels(torch.tensor([0]))[0, 1] == 0
+    with pytest.raises(BadInput, match="Output 7 is unknown"):
+        model.predict(torch.tensor([7]), torch.tensor([0]), x[:1])

@@ -11,7 +11,7 @@ from scant.models.replicated.data import NEW, Data, Scale
 from scant.models.replicated.hmogp_lv.initialization import inducing_inputs, latent_positions
 from scant.models.replicated.hmogp_lv.layout import ReplicaBatch
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
-from scant.models.replicated.hmogp_lv.training import SCHEMES, HMOGPLVTrainer
+from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from tests.engine.models.replicated.replicas import data, drawn
 
 OF_TRAINING = ("rate", "natural_rate", "batch")
@@ -93,25 +93,6 @@ def test_hiding_a_replica_takes_no_training(hidden):
     again = model.predict(rows.output[:9], rows.replica[:9], rows.x[:9])
     torch.testing.assert_close(again.mean, before.mean, atol=1e-6, rtol=0)
     model.load_state_dict(state)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_same_seed_same_bits_and_a_resumed_run_ends_where_the_other_did(scheme):
-    batch = {"batch": 3} if scheme == "natural" else {}
-    rows = data([[3, 4], [5, 2], [4], [3, 3, 3]])
-    whole = _start(rows, scheme, **batch)
-    bounds = _steps(whole, 8)
-    assert all(math.isfinite(bound) for bound in bounds)
-    first = _start(rows, scheme, **batch)
-    assert _steps(first, 4) == bounds[:4]
-    second = _start(rows, scheme, seed=9, **batch)
-    second.model.load_state_dict(first.model.state_dict())
-    second.load_state_dict(first.state_dict())
-    assert _steps(second, 4) == bounds[4:]
-    asked = torch.tensor([0, 2]), torch.tensor([1, 0]), torch.tensor([0.5, 2.5]).double()
-    for a, b in zip(whole.model.predict(*asked), second.model.predict(*asked)):
-        assert torch.equal(a, b)
-    assert second.steps == 8
 
 
 def test_lbfgs_climbs_at_every_step():
