@@ -196,7 +196,7 @@ class Room:
         """Bytes of all models' parameters with all their copies, and of the rows' features."""
         full = stage.shape[1] == "C"
         each = self.inputs**2 if full else self.inputs
-        numbers = COPIES * stage.n_basis * (each + self.inputs + 4)
+        numbers = 1.0 * COPIES * stage.n_basis * (each + self.inputs + 4)
         numbers += self.trained(stage) * (0.5 * each + self.inputs if full else 2 * self.inputs)
         return 8.0 * self.models * numbers
 
