@@ -94,7 +94,7 @@ def supports(rows: int, columns: int) -> pd.DataFrame:
     high = low + np.where(k % 2, 5.0, 1.0)
     y = np.sin(low / 30) + 0.1 * generator.normal(size=rows)
     return pd.DataFrame(
-        {"task": np.where(k % 2, "coarse", "fine"), "low": low, "high": high, "y": y}
+        {"task": np.where(k % 2, "coarse", "fine"), "x_lo": low, "x_hi": high, "y": y}
     )
 
 
