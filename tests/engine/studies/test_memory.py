@@ -58,6 +58,12 @@ def classes(rows: int, columns: int) -> pd.DataFrame:
     return x.assign(label=np.where(y > 1, "rare", "usual"))
 
 
+def patches(rows: int, columns: int) -> pd.DataFrame:
+    """Of clamp, whose columns lack nothing."""
+    x, y = _columns(rows, columns - 1, missing=0.0)
+    return x.assign(label=np.where(y > 1, "rare", "usual"))
+
+
 def views(rows: int, columns: int) -> pd.DataFrame:
     """Of multiview, whose columns lack nothing."""
     x, y = _columns(rows, columns - 1, missing=0.0)
@@ -88,7 +94,7 @@ def supports(rows: int, columns: int) -> pd.DataFrame:
     high = low + np.where(k % 2, 5.0, 1.0)
     y = np.sin(low / 30) + 0.1 * generator.normal(size=rows)
     return pd.DataFrame(
-        {"task": np.where(k % 2, "coarse", "fine"), "low": low, "high": high, "y": y}
+        {"task": np.where(k % 2, "coarse", "fine"), "x_lo": low, "x_hi": high, "y": y}
     )
 
 
@@ -102,7 +108,7 @@ def learners() -> Iterator[tuple[str, dict[str, Any], Maker]]:
     yield "redshift", {"covariance": "VC", "n_basis": 20}, values
     yield "redshift", {"missing": "basis functions", "n_basis": 20, "covariance": "GD"}, values
     yield "aggregation", {}, supports
-    yield "clamp", {"repeats": 1, "budget": 60, "baselines": False}, classes
+    yield "clamp", {"repeats": 1, "budget": 60, "baselines": False}, patches
     for model in MULTIVIEW:
         yield "multiview", {"model": model, "repeats": 1, "baselines": False, **FEW_STEPS}, views
     for model in MITOSIS:

@@ -10,7 +10,7 @@ functions, and one more product.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -114,6 +114,16 @@ class Prepared:
         return torch.stack(squares)
 
     @cached_property
+    def _pairs(self) -> list[Forms]:
+        """Products of all pairs of basis functions; none are kept where they are too large."""
+        m, d = self.fitted.basis.b.shape
+        small = m * (m + 1) // 2 * d * d <= KEPT
+        return list(self._paired()) if small else []
+
+    def _paired(self) -> Iterator[Forms]:
+        return (forms for forms, _, _ in pair_blocks(self.fitted.basis.full()))
+
+    @cached_property
     def pair_shares(self) -> Float[Tensor, "3 k"]:
         """The same for each pair i <= j, doubled off the diagonal."""
         m = len(self.fitted.weights)
@@ -132,7 +142,9 @@ class Prepared:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        made = self._kept[key] = _given(self.fitted, self.quadratic, observed, j)
+        made = self._kept[key] = _given(
+            self.fitted, self.quadratic, self._pairs or self._paired(), observed, j
+        )
         size = sum(t.numel() for found in self._kept.values() for t in found)
         while size > KEPT and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
@@ -143,6 +155,7 @@ class Prepared:
 def _given(
     fitted: PosteriorState,
     quadratic: Float[Tensor, "2 p p"],
+    pairs: Iterable[Forms],
     observed: Bool[Tensor, " d"],
     j: int,
 ) -> Given:
@@ -150,11 +163,22 @@ def _given(
     level = marginal_forms(density, observed)
     product = fitted.basis.full().plus(density)
     single = marginal_forms(product, observed).minus(level)
-    pairs = (forms.plus(density) for forms, _, _ in pair_blocks(fitted.basis.full()))
-    both = [_exponent(marginal_forms(some, observed).minus(level)) for some in pairs]
+
+    def exponent(forms: Forms) -> Float[Tensor, "f _"]:
+        return _exponent(marginal_forms(forms.plus(density), observed).minus(level))
+
+    both = [exponent(forms) for forms in pairs]
     slope, constant = _cross(len(fitted.weights), quadratic, product, observed)
     along, offset, spread = (part[j] for part in fitted.mixture.conditional(observed))
-    return Given(_exponent(single), torch.cat(both, 1), slope, constant, along, offset, spread)
+    return Given(
+        _exponent(single),
+        both[0] if len(both) == 1 else torch.cat(both, 1),
+        slope,
+        constant,
+        along,
+        offset,
+        spread,
+    )
 
 
 def _exponent(forms: Forms) -> Float[Tensor, "f k"]:

@@ -196,7 +196,7 @@ class Room:
         """Bytes of all models' parameters with all their copies, and of the rows' features."""
         full = stage.shape[1] == "C"
         each = self.inputs**2 if full else self.inputs
-        numbers = COPIES * stage.n_basis * (each + self.inputs + 4)
+        numbers = 1.0 * COPIES * stage.n_basis * (each + self.inputs + 4)
         numbers += self.trained(stage) * (0.5 * each + self.inputs if full else 2 * self.inputs)
         return 8.0 * self.models * numbers
 
@@ -354,4 +354,6 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
     training += gap_seconds(s, known, inputs, counts)
     report = beside(min(known, RIVAL_ROWS), inputs, find_spec("catboost") is not None)
     of_rows = min(450 * size, 1e8 + n * (25 * m + 1000))
-    return 1.0 + report + training, 500e6 + of_rows + (held if inputs > FULL else 0.0)
+    if inputs > FULL:  # blocks of pairs, and of completed rows: 2,000 rows of 60 took 0.66 GB
+        of_rows += held + 2e8
+    return 1.0 + report + training, 500e6 + of_rows

@@ -98,7 +98,8 @@ class Members:
         whole = self._asked(x)
         asked = self.stack.asked(whole, told.noise_variance)
         mixed = self.stack.mixed(whole, told, apart, asked)
-        return mixed, self.stack.components(whole, parts, told.noise_variance, asked)
+        noise_variance, lacking = told.noise_variance, told.input_variance
+        return mixed, self.stack.components(whole, parts, noise_variance, asked, lacking)
 
     def alone(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """The same without the models beside them."""
@@ -115,8 +116,10 @@ class Members:
         told = _joined([model.predict_components(x, noise) for model in self.models])
         if self.stack is None:
             return told
-        noise_variance = self.alone(x, noise).noise_variance
-        return self.stack.components(self._asked(x), told, noise_variance)
+        alone = self.alone(x, noise)
+        return self.stack.components(
+            self._asked(x), told, alone.noise_variance, lacking=alone.input_variance
+        )
 
     def _asked(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Rows as the models beside GPz are asked.

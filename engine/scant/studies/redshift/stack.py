@@ -252,6 +252,7 @@ class Stack(stacking.Average):
         told: Components,
         noise: Float[Tensor, " n"],
         asked: Asked | None = None,
+        lacking: Float[Tensor, " n"] | None = None,
     ) -> Components:
         """Those of GPz and one for each partner.
 
@@ -260,17 +261,19 @@ class Stack(stacking.Average):
             told: Of GPz.
             noise: Its noise variance of each row.
             asked: As `mixed`.
+            lacking: The variance that what each row lacks causes, of GPz; None: whole rows only.
         """
         whole = x.isfinite().all(1)
         weights = self._used.to(noise)
         share = torch.where(whole, weights[0], 1.0).unsqueeze(1)
         own = replace(told, weights=told.weights * share, mean=told.mean.clamp(self.low, self.high))
-        columns, lacking = [own], told.collapse().input_variance
+        columns = [own]
         for weight, (mean, model, within) in zip(weights[1:], asked or self.asked(x, noise)):
             others = noise.new_zeros(5, len(x), mean.shape[1])
             own_share = (weight * self._shares(mean)).expand_as(mean)
             others[:4, whole] = torch.stack([own_share, mean, model, within])
-            others[4, whole] = lacking[whole].unsqueeze(1)
+            if lacking is not None:
+                others[4, whole] = lacking[whole].unsqueeze(1)
             columns.append(Components(*others))
         joined = [torch.cat(parts, dim=1) for parts in zip(*(vars(c).values() for c in columns))]
         return self._shaped(*joined, whole=whole)
