@@ -67,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Record durations where that was asked for, in the process that hears of all tests."""
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(tiers.Recorder(), "durations")
+        config.pluginmanager.register(tiers.Recorder(config), "durations")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -69,3 +70,17 @@ def test_shards_hold_every_test_once_and_keep_files_together() -> None:
     one, two = tiers.shards(items, 2, {})
     assert sorted(i.nodeid for i in one + two) == sorted(i.nodeid for i in items)
     assert {i.path for i in one}.isdisjoint(i.path for i in two)
+
+
+def test_runs_of_the_slow_tier_are_written_down_one_below_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiers, "SLOW_RESULTS", tmp_path / "slow.csv")
+    monkeypatch.setattr(tiers, "_git", lambda *_: "abc\n")
+    for shard in ("1/2", "2/2"):
+        tiers.write_slow_result(shard, Counter(passed=7, failed=1), 61.6)
+    head, *rows = (tmp_path / "slow.csv").read_text().splitlines()
+    assert head == "date,commit,machine,shard,passed,failed,skipped,seconds"
+    assert [row.rsplit(",", 5)[1:] for row in rows] == [
+        [shard, "7", "1", "0", "62"] for shard in ("1/2", "2/2")
+    ]

@@ -8,15 +8,19 @@ directly concerned first, as many as took that long in total.
 A test is concerned by a file that it imports, directly or not. Tests that reach the code in another
 way, through a server or a notebook, name the folders: `pytest.mark.slow("engine/scant/store")`.
 
-`--record-durations` writes what each test took to `durations.csv`.
+`--record-durations` writes what each test took to `durations.csv`, and of the whole slow tier, or a
+shard of it, a line to `slow_results.csv`.
 """
 
 from __future__ import annotations
 
 import csv
+import datetime
 import os
+import platform
 import subprocess
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +30,7 @@ from tests.import_graph import distances
 from tests.paths import ROOT
 
 DURATIONS = ROOT / "tests" / "durations.csv"
+SLOW_RESULTS = ROOT / "tests" / "slow_results.csv"
 MUST_SECONDS = 600  # five minutes on two cores
 MUST_SECONDS_PER_TEST = 5
 MUST_SECONDS_PER_WALK = 20  # a page opens with its figures, trains in a worker and shows the result
@@ -229,12 +234,16 @@ def shards(
 class Recorder:
     """Notes what each test took, and writes it at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.begun = config, time.monotonic()
         self.fresh: dict[str, Duration] = defaultdict(Duration)
+        self.outcomes: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test = self.fresh[function_of(report.nodeid)]
         test.seconds += report.duration
+        if report.when == "call" or report.outcome != "passed":
+            self.outcomes[report.outcome] += 1
         test.slow = "slow" in report.keywords
         if report.when == "call":
             test.slowest = max(test.slowest, report.duration)
@@ -242,3 +251,25 @@ class Recorder:
 
     def pytest_sessionfinish(self) -> None:
         write_durations(durations() | self.fresh)
+        option = self.config.option
+        if option.markexpr == "slow" and not option.since and not _names_files(self.config):
+            write_slow_result(option.shard or "1/1", self.outcomes, time.monotonic() - self.begun)
+
+
+def write_slow_result(shard: str, outcomes: Counter[str], seconds: float) -> None:
+    """Add how a run of the slow tier went; the first line names the columns."""
+    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    row = {
+        "date": datetime.date.today().isoformat(),
+        "commit": _git("rev-parse", "--short=8", "HEAD").strip(),
+        "machine": machine,
+        "shard": shard,
+        **{name: outcomes[name] for name in ("passed", "failed", "skipped")},
+        "seconds": round(seconds),
+    }
+    fresh = not SLOW_RESULTS.is_file()
+    with SLOW_RESULTS.open("a", newline="") as file:
+        rows = csv.DictWriter(file, list(row), lineterminator="\n")
+        if fresh:
+            rows.writeheader()
+        rows.writerow(row)
