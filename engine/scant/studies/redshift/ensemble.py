@@ -12,6 +12,7 @@ from torch import Tensor
 from scant.models.gpz.change_of_basis import structure_of
 from scant.models.gpz.input_density import (
     chosen_components,
+    fill,
     fit_mixture,
     single_gaussian,
     spread_start,
@@ -66,8 +67,11 @@ class Members:
         if missing == AUTO:
             k = min(m, chosen_components(x))
         complete = x[~x.isnan().any(1)]
+        if len(complete) < k:  # where the models have other coordinates, their centres are no rows
+            first = models[0]
+            complete = first.centres if first.projection is None else fill(x, whole)
         # Rows spread over the data are a sounder start than far centres.
-        start = spread_start(whole, complete if len(complete) >= k else models[0].centres, k)
+        start = spread_start(whole, complete, k)
         result = fit_mixture(x, start, free=True)
         for model in models:
             model.mixture_log_weights = result.log_weights

@@ -93,6 +93,7 @@ def test_a_restored_model_says_the_same_and_is_small(fitted: Fit) -> None:
     assert np.trapezoid(density["density"], density["grid"]) == pytest.approx(1, abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_paused_fit_goes_on_bit_by_bit() -> None:
     values = {"restarts": 1, "n_basis": 20, "covariance": "VD", "max_steps": 8, "gap_seconds": 0}
     table = _table()
