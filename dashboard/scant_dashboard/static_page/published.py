@@ -169,9 +169,9 @@ def file_of(folder: Path, key: str, study: str) -> Path:
 def styles_key() -> str:
     """What pages that came with the package must have been made of: its recordings and styles."""
     made = hashlib.sha256()
-    for file in sorted(_sources(), key=lambda file: (file.name, file.stat().st_size)):
-        if file.suffix in (".css", ".js", ".scant"):
-            made.update(file.read_bytes())
+    styles = [file for file in sorted(assets().rglob("*")) if file.suffix in (".css", ".js")]
+    for file in (*styles, *sorted((DATA / "recordings").iterdir())):
+        made.update(file.read_bytes())
     return made.hexdigest()[:16]
 
 
