@@ -44,6 +44,9 @@ class Look(NamedTuple):
         return " ".join(name for name, holds in self._asdict().items() if holds)
 
 
+LOOKS = tuple(starmap(Look, product((True, False), repeat=2)))
+
+
 class Published:
     """Pages by study, as long as there are any.
 
@@ -100,9 +103,9 @@ class Published:
         try:
             private_folder(self._folder)
             key = await asyncio.to_thread(code_key, self._hours)
-            for page in tuple(self._pages):
-                await self._pack(page)
             wanted = [page for page in PAGES if not await self._read(key, page)]
+            for page in self._pages.keys() & set(wanted):  # those of the package, until then
+                await self._pack(page)
             if wanted:
                 await self._made(key, wanted)
             self._forget(key)
@@ -118,7 +121,7 @@ class Published:
 
     async def _pack(self, study: str) -> None:
         """Compress a page for every look, before visitors wait for that."""
-        for look in starmap(Look, product((True, False), repeat=2)):
+        for look in LOOKS:
             await asyncio.to_thread(self.packed, study, look)
 
     def read(self, key: str, study: str) -> bool:
@@ -130,7 +133,7 @@ class Published:
         if CLASSES not in page or END not in page:
             return False
         self._pages[study] = page
-        for look in starmap(Look, product((True, False), repeat=2)):
+        for look in LOOKS:
             self._packed.pop((study, look), None)
         return True
 

@@ -164,7 +164,7 @@ class _Loop:
             if now - saved >= self.pause_of_checkpoints:
                 yield self.checkpoint()
                 saved = self.clock()
-        control.heeded = True  # nothing is left to stop
+        control.heeded = True  # no step follows; a stop is heeded where `finalize` asks for it
         for event in self.finalize(*self.verdict()):
             match event:
                 case Finished(state=state) if self.again and state not in (
