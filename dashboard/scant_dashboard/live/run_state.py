@@ -10,6 +10,7 @@ import numpy as np
 
 from scant.events import Event, Finished, Note, Progress, Queued, Report, Snapshot, Started, State
 from scant.store.sealed import Damaged
+from scant.training.checkpoint_format import OTHER_VERSION, of_other_version
 
 
 class TraceBuffer:
@@ -220,6 +221,10 @@ def load(store: Any, run: str, known: TraceBuffer | None = None) -> RunState:
     history.device, history.total_steps = record.device, record.total_steps
     history.metadata = record.metadata
     history.recorded = record.demonstration
+    if record.state is State.PAUSED:
+        checkpoint = store.checkpoint(run)
+        if checkpoint is not None and of_other_version(checkpoint.blob):
+            history.reason = OTHER_VERSION  # before anybody clicks Resume
     history.trace = _curve(store, run, known)
     history.snapshot = store.latest_snapshot(run)
     history.notes = store.notes(run)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bokeh.document import Document
+from safetensors.torch import save
 
-from scant.events import Finished, Progress, Started, State
+from scant.events import Checkpoint, Finished, Progress, Started, State
 from scant.store import Store
+from scant.training.checkpoint_format import FORMAT, OTHER_VERSION
 from scant_dashboard.live import hub as live
 from scant_dashboard.live.hub import Hub
 from scant_dashboard.live.run_state import fresh, load
@@ -106,3 +109,13 @@ class Now(Document):
 async def until(true: Callable[[], Any]) -> None:
     while not true():
         await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("checkpoint_format", "reason"), [(1, OTHER_VERSION), (FORMAT, "Step 4.")])
+def test_a_paused_run_says_before_it_is_resumed_that_another_version_began_it(
+    service: FakeService, checkpoint_format: int, reason: str
+) -> None:
+    run = service.store.add_run("redshift", {}, "demo", "me")
+    blob = save({}, metadata={"loop": json.dumps({"format": checkpoint_format})})
+    service.store.write(run, [Checkpoint(4, blob), Finished(State.PAUSED, "Step 4.")])
+    assert load(service.store, run).reason == reason

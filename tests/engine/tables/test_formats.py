@@ -255,3 +255,8 @@ def test_what_tables_io_writes(ending: str, grouped: bool, tmp_path: Path) -> No
     assert read.features == ("mag_g_lsst",)
     np.testing.assert_array_equal(read.frame["z"], columns["redshift"])
     assert read.ignored["id"].tolist() == [str(i) for i in range(70)]
+
+
+def test_a_damaged_workbook_is_called_one() -> None:
+    with pytest.raises(BadInput, match="is a damaged workbook; save it again"):
+        read_table(zipped({"a.csv": ROWS})[:60], ENTRY.table, name="mine.xlsx")

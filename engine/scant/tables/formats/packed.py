@@ -75,7 +75,7 @@ def _unzip(data: bytes, file: str, part: str) -> Content:
     except BadInput:
         raise
     except DAMAGED:
-        raise BadInput(f"{file} is a damaged ZIP archive; pack it again.") from None
+        raise BadInput(_damaged(file)) from None
     name = member.filename
     return Content(_small(inside, file), notes, parts if len(parts) > 1 else (), name, inside=name)
 
@@ -134,7 +134,13 @@ def tables_of(source: Path | bytes, file: str, limit_bytes: int) -> list[tuple[s
     except BadInput:
         raise
     except DAMAGED:
-        raise BadInput(f"{file} is a damaged ZIP archive; pack it again.") from None
+        raise BadInput(_damaged(file)) from None
+
+
+def _damaged(file: str) -> str:
+    if file.lower().endswith((".xlsx", ".xlsm", ".ods")):  # ZIPs too, which nobody packs by hand
+        return f"{file} is a damaged workbook; save it again."
+    return f"{file} is a damaged ZIP archive; pack it again."
 
 
 def _head(source: Path | bytes) -> bytes:
