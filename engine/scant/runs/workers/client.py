@@ -10,7 +10,6 @@ from typing import Any
 
 import psutil
 from distributed import Future
-from distributed.client import FutureCancelledError
 
 from scant.errors import BadInput, Unavailable
 from scant.runs.workers import answers, task
@@ -174,8 +173,8 @@ class WorkerClient:
 
     async def _work(
         self, client: Any, key: tuple[str, int], job: dict[str, Any], inputs: list[bytes | None]
-    ) -> None:
-        """Submit an attempt and wait for its end.
+    ) -> str:
+        """Submit an attempt and wait for its end; return what it died of, or "".
 
         A task carries its arguments through the scheduler, which keeps them for as long as it
         lives. Large ones go to the worker ahead of the task; the task follows its data there.
@@ -195,7 +194,12 @@ class WorkerClient:
             task.work, json.dumps(job), *given, pure=False, key=_name(key), **where
         )
         self._futures[key] = future
-        await future.result()
+        # Its result is None. Fetching it fails, with an error in the log, where the last event of
+        # the attempt comes first and the future is released meanwhile.
+        lost = await future.exception()
+        if future.cancelled():
+            return "its task was cancelled"
+        return "" if lost is None else f"{type(lost).__name__}: {lost}"
 
     async def _place(self, client: Any, key: tuple[str, int]) -> str:
         """The worker with the fewest tasks, counting those that are on their way.
@@ -215,11 +219,8 @@ class WorkerClient:
     async def _watch(
         self, client: Any, key: tuple[str, int], job: dict[str, Any], inputs: list[bytes | None]
     ) -> None:
-        error = ""
         try:
-            await self._work(client, key, job, inputs)
-        except FutureCancelledError:
-            error = "its task was cancelled"
+            error = await self._work(client, key, job, inputs)
         except Exception as lost:
             error = f"{type(lost).__name__}: {lost}"
         self._placed.pop(key, None)

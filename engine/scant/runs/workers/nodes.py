@@ -6,9 +6,22 @@ what runs there are; Dask has no setting for it. What they have to say to each o
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from distributed import Nanny, Scheduler, Status, Worker
+
+# The service logs the loss of a worker itself, once, with the run. Dask adds an error for every
+# message that no longer reaches the worker, and a warning for each task that ends with it.
+_OF_LOST_WORKERS = ("broadcast to ", "Async instruction for ")
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith(_OF_LOST_WORKERS)
+
+
+for _name in ("distributed.scheduler", "distributed.worker.state_machine"):
+    logging.getLogger(_name).addFilter(_is_news)
 
 
 class QuietScheduler(Scheduler):
