@@ -85,6 +85,7 @@ def test_the_steps_of_the_image_serve(tmp_path: Path) -> None:
         known = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
         if given := os.environ.get(f"PIP_{name}", known):
             environment[f"UV_{name}"] = given
+    environment["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip, which looks at all of them
     for run in of("RUN"):
         if "useradd" in run:
             continue  # this machine keeps its users
