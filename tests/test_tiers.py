@@ -33,10 +33,10 @@ def test_the_must_tier_is_within_its_budget() -> None:
 
 
 def test_imports_are_followed_from_a_test_to_what_changed() -> None:
-    scores = MODULES["scant.density_scores"]
+    scores = MODULES["scant.predictive.mixture_scores"]
     found = distances([scores])
     assert found[scores] == 0
-    assert found[TEST_MODULES["tests.engine.test_density_scores"]] == 1
+    assert found[TEST_MODULES["tests.engine.predictive.test_mixture_scores"]] == 1
     assert found[TEST_MODULES["tests.engine.studies.redshift.test_study"]] > 1
     assert MODULES["scant.errors"] not in found
 

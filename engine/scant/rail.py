@@ -152,9 +152,9 @@ class ScantEstimator(CatEstimator):
 
     def _process_chunk(self, start: int, end: int, data: Mapping[str, Any], first: bool) -> None:
         assert isinstance(self.model, HasDensities)
-        told = self.model.densities(photometry(data, self.config), self.config.components)
-        made = qp.Ensemble(qp.mixmod, data=told._asdict())
-        made.set_ancil({"zmode": told.mode(), "zmean": told.mean(), "zmedian": told.median()})
+        p = self.model.densities(photometry(data, self.config), self.config.components)
+        made = qp.Ensemble(qp.mixmod, data=p.parameters())
+        made.set_ancil({"zmode": p.mode(), "zmean": p.mean, "zmedian": p.median()})
         self._do_chunk_output(made, start, end, first, data=data)
 
 

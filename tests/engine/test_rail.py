@@ -12,8 +12,8 @@ import pytest
 from scipy.special import ndtr
 
 from scant import metrics
-from scant.density_scores import mixture_scores, pit_ks
 from scant.errors import BadInput
+from scant.predictive.mixture_scores import mixture_scores, pit_ks
 from tests.paths import REAL_DATA
 
 qp = pytest.importorskip("qp", reason="the extra 'astro' is not installed")

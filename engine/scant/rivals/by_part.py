@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from scant.rivals.comparison import Prediction
+from scant.rivals.comparison import RowScores
 from scant.verdict import Contest, Part
 
 ERRORS = 2.0  # standard errors beyond which a difference counts
@@ -24,7 +24,7 @@ BINS = 4  # of the truth, with as many rows each
 Rows = Float[ndarray, " t"]
 
 
-def everywhere(y: Rows, own: Prediction, others: Mapping[str, Prediction], of: str) -> list[Part]:
+def everywhere(y: Rows, own: RowScores, others: Mapping[str, RowScores], of: str) -> list[Part]:
     """All rows, then those in bins of the truth.
 
     Args:
@@ -38,11 +38,11 @@ def everywhere(y: Rows, own: Prediction, others: Mapping[str, Prediction], of: s
     for start, stop in pairwise(edges):
         rows = (y >= start) & ((y < stop) | (stop == edges[-1]))
         at = Part("truth", of, float(start), float(stop), int(rows.sum()))
-        found += part(at, y[rows], some(own, rows), {n: some(p, rows) for n, p in others.items()})
+        found += part(at, y[rows], own.rows(rows), {n: p.rows(rows) for n, p in others.items()})
     return found
 
 
-def part(at: Part, y: Rows, own: Prediction, others: Mapping[str, Prediction]) -> list[Part]:
+def part(at: Part, y: Rows, own: RowScores, others: Mapping[str, RowScores]) -> list[Part]:
     """This run and the best rival by each score that both have; nothing of too few rows."""
     found: list[Part] = []
     if len(y) < LEAST:
@@ -57,7 +57,7 @@ def part(at: Part, y: Rows, own: Prediction, others: Mapping[str, Prediction]) -
     return found
 
 
-def loss(score: str, y: Rows, told: Prediction) -> Rows | None:
+def loss(score: str, y: Rows, told: RowScores) -> Rows | None:
     """Of each row; the mean is the score, its negative, or its square. None: it has no such."""
     if score == "RMSE":
         return (y - told.value) ** 2
@@ -86,9 +86,3 @@ def bins(y: Rows) -> Float[ndarray, " e"]:
     inner = np.quantile(y, np.arange(1, count) / count)
     digits = int(np.ceil(-np.log10(spread))) + 1
     return np.unique([y.min(), *np.clip(np.round(inner, digits), y.min(), y.max()), y.max()])
-
-
-def some(told: Prediction, rows: ndarray | slice) -> Prediction:
-    """The answers of some rows."""
-    scored = (None if each is None else each[rows] for each in told[1:])
-    return Prediction(told.value[rows], *scored)

@@ -15,8 +15,9 @@ from scant import verdict
 from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.inference.censored import uncensored
+from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
 from scant.rivals.by_part import everywhere
-from scant.rivals.comparison import SCORES, Comparison, Prediction, of_classes
+from scant.rivals.comparison import SCORES, Comparison, RowScores
 from scant.rivals.cost import MOST_ROWS, SECONDS
 from scant.rivals.knocked_out import knocked
 from scant.rivals.methods import rivals
@@ -58,7 +59,7 @@ def compared(
             metrics=tuple(m for m in report.metrics if m.source != "published"),
             notes=tuple(n for n in report.notes if not n.startswith("The published figures")),
         )
-    found: dict[str, Prediction] = {}
+    found: dict[str, RowScores] = {}
     parts = report.verdict.parts if report.verdict is not None else ()
     result = Verdict(seconds={verdict.OURS: seconds}, parts=parts)
     usable = comparison is not None and len(comparison.y_test) >= LEAST_ROWS
@@ -76,10 +77,11 @@ def compared(
             result = replace(result, seconds={**result.seconds, **times})
             if comparison.by and found:  # which have the names of those that the report knows
                 kept = [part for part in parts if part.kind == "missing"]
-                told = everywhere(comparison.y_test, comparison.own, found, comparison.by)
+                told = everywhere(comparison.y_test, comparison.own_scores, found, comparison.by)
                 result = replace(result, parts=(*told, *kept))
     if comparison is not None and comparison.shown and found:
-        found = {**comparison.others, **found}
+        others = {name: comparison.scored(p) for name, p in comparison.others.items()}
+        found = {**others, **found}
     order = comparison.scores if comparison is not None else ()
     contests: list[Contest | None] = []
     for scores in (verdict.POINT, verdict.DENSITY):
@@ -104,7 +106,7 @@ def nothing_learned(c: Comparison) -> str:
     It is held against what needs no input: mean and variance of the rows learned from, or the
     shares of their classes.
     """
-    trivial, own = c.trivial(), c.own
+    trivial, own = c.scored(c.trivial()), c.own_scores
     denser = False  # beyond chance: another guess of the variance alone gains a little
     if own.log_density is not None and trivial.log_density is not None:
         gain = own.log_density - trivial.log_density
@@ -113,7 +115,7 @@ def nothing_learned(c: Comparison) -> str:
         right, base = (float(np.mean(p.value == c.y_test)) for p in (own, trivial))
         every = np.arange(len(c.y_test))
         ranked = 0.0
-        if c.rare is not None and own.chance is not None:
+        if c.rare is not None and own.rare_probability is not None:
             share = float(np.mean(c.y_test == c.rare))
             ranked = (SCORES["average precision"](c, own, every) - share) / max(1 - share, 1e-12)
         if denser or right > base + NOTHING or ranked > 0.05:
@@ -138,9 +140,9 @@ def nothing_learned(c: Comparison) -> str:
 
 def _with_rivals(
     report: Report, c: Comparison, budget: float, halted: Callable[[], bool]
-) -> tuple[Report, dict[str, Prediction], dict[str, float]]:
+) -> tuple[Report, dict[str, RowScores], dict[str, float]]:
     """The report with the rivals' scores, their predictions, and the seconds of each."""
-    found: dict[str, Prediction] = {}
+    found: dict[str, RowScores] = {}
     times: dict[str, float] = {}
     notes = [c.note] if c.note else []
     present = {m.method for m in report.metrics if m.source == "baseline"}
@@ -154,7 +156,7 @@ def _with_rivals(
                 raise BadInput("the run was stopped.")
             if start - begun > budget:
                 raise BadInput("the time for comparisons was used up.")
-            found[rival.name] = _answer(rival, c)
+            found[rival.name] = c.scored(_answer(rival, c))
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             notes.append(f"{rival.name} was not compared: {reason[:200]}")
@@ -166,21 +168,21 @@ def _with_rivals(
     given_way = "baseline" if c.replaces and found else ""
     kept = [m for m in report.metrics if m.source != given_way]
     told = {m.name for m in kept if m.source == "run"}
-    ours = _metrics(c, {verdict.OURS: c.own}, c.table_rows)
+    ours = _metrics(c, {verdict.OURS: c.own_scores}, c.table_rows)
     ours = [m for m in ours if m.name not in told]
     report = replace(report, metrics=(*ours, *kept, *more), notes=(*report.notes, *notes))
     return report, found, times
 
 
-def _judged(report: Report, c: Comparison | None, found: dict[str, Prediction]) -> Sequence[Metric]:
+def _judged(report: Report, c: Comparison | None, found: dict[str, RowScores]) -> Sequence[Metric]:
     """The scores that decide: the report's, or those of all folds, where rivals are fitted to."""
     if c is None or not c.shown or not found:
         return report.metrics
-    return _metrics(c, {verdict.OURS: c.own, **found}, np.arange(len(c.y_test)))
+    return _metrics(c, {verdict.OURS: c.own_scores, **found}, np.arange(len(c.y_test)))
 
 
 def _metrics(
-    c: Comparison, answers: Mapping[str, Prediction], at: Int[ndarray, " s"]
+    c: Comparison, answers: Mapping[str, RowScores], at: Int[ndarray, " s"]
 ) -> list[Metric]:
     """The scores of these answers at some of the held-out rows."""
     return [
@@ -197,7 +199,7 @@ def _all(c: Comparison | None) -> list[Rival]:
     return [r for r in rivals(c.classes) if c.images or not r.images]
 
 
-def _answer(rival: Rival, c: Comparison) -> Prediction:
+def _answer(rival: Rival, c: Comparison) -> Predictive:
     """What a rival says of the held-out rows.
 
     Raises:
@@ -228,9 +230,11 @@ def _answer(rival: Rival, c: Comparison) -> Prediction:
                 chances[asked, int(y[0]) if len(y) else 0] = 1.0
             else:
                 chances[asked] = rival.ask(x, y.astype(int), new, c.classes)
+    if c.classes and rival.certain:
+        return CategoricalPredictive.named(chances.argmax(1), c.classes)
     if c.classes:
-        return of_classes(c.y_test.astype(int), chances, c.rare, certain=rival.certain)
-    return c.gaussian(values, variance)
+        return CategoricalPredictive(chances)
+    return MixturePredictive.gaussian(values, variance)
 
 
 def _values(
@@ -266,7 +270,7 @@ def _some(rows: Int[ndarray, " n"]) -> Int[ndarray, " m"]:
 
 
 def _interval(
-    c: Comparison, rival: Prediction | None, contest: Contest, seed: int
+    c: Comparison, rival: RowScores | None, contest: Contest, seed: int
 ) -> tuple[Contest, float]:
     """The contest with the interval of its difference, and the deviation of this run's score.
 
@@ -276,7 +280,7 @@ def _interval(
     n, score = len(c.y_test), SCORES[contest.score]
     generator = np.random.default_rng(seed)
     draws = [generator.integers(n, size=n) for _ in range(max(40, min(DRAWS, 10**6 // n)))]
-    methods = [c.own] if rival is None else [c.own, rival]
+    methods = [c.own_scores] if rival is None else [c.own_scores, rival]
     values = np.array([[score(c, p, at) for p in methods] for at in draws])
     values = values[np.isfinite(values).all(1)]
     if not len(values):

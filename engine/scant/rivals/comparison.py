@@ -13,30 +13,32 @@ from numpy import ndarray
 from sklearn.metrics import average_precision_score, f1_score, recall_score
 
 from scant import metrics
-from scant.density_scores import mixture_scores
 from scant.inference import censored
+from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive, ValuePredictive
 
-SURE = 1e-300  # probabilities below are told as this one
 
-
-class Prediction(NamedTuple):
-    """What a method says of the held-out rows, as its scores need it.
+class RowScores(NamedTuple):
+    """Predictions of the held-out rows beside their truth.
 
     Attributes:
-        value: The mean; of classes, the class that is named.
-        log_density: Log density or log probability of the truth, nats; None: it has none.
-        chance: Probability of the rare class, where there is one.
-        sure: Probability of the most probable class.
-        right: Whether that is the true one.
-        crps: CRPS of the density, in the unit of the values; None: it has none.
+        value: The mean; of classes, the predicted class.
+        log_density: Log density or log probability of the truth, nats; None: the method has none.
+        rare_probability: Probability of the rare class, where there is one.
+        confidence: Probability of the most probable class.
+        correct: Whether that is the true one.
+        crps: CRPS of the density, in the unit of the values; None: the method has none.
     """
 
     value: Float[ndarray, " t"]
     log_density: Float[ndarray, " t"] | None = None
-    chance: Float[ndarray, " t"] | None = None
-    sure: Float[ndarray, " t"] | None = None
-    right: Bool[ndarray, " t"] | None = None
+    rare_probability: Float[ndarray, " t"] | None = None
+    confidence: Float[ndarray, " t"] | None = None
+    correct: Bool[ndarray, " t"] | None = None
     crps: Float[ndarray, " t"] | None = None
+
+    def rows(self, index: ndarray | slice) -> RowScores:
+        """The same of some of the rows."""
+        return RowScores(*(None if each is None else each[index] for each in self))
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Comparison:
     y: Float[ndarray, " n"] | Int[ndarray, " n"]
     x_test: Float[ndarray, "t d"]
     y_test: Float[ndarray, " t"] | Int[ndarray, " t"]
-    own: Prediction
+    own: Predictive
     scores: tuple[str, ...]
     classes: int = 0
     rare: int | None = None
@@ -86,7 +88,7 @@ class Comparison:
     shown: int = 0
     late: Bool[ndarray, " n"] | None = None
     late_test: Bool[ndarray, " t"] | None = None
-    others: Mapping[str, Prediction] = field(default_factory=dict)
+    others: Mapping[str, Predictive] = field(default_factory=dict)
     note: str = ""
     by: str = ""
     blocks: Int[ndarray, " d"] | None = None
@@ -96,19 +98,20 @@ class Comparison:
         """The held-out rows of the run's own split."""
         return np.arange(self.shown or len(self.y_test))
 
-    def trivial(self) -> Prediction:
-        """What is known without any input: mean and variance, or the shares of the classes."""
+    def trivial(self) -> Predictive:
+        """Predictions that ignore the inputs: mean and variance, or frequencies of the classes."""
         if not self.classes:
             mean, variance = float(np.mean(self.y)), max(float(np.var(self.y)), 1e-24)
             if self.late is not None:
                 mean, variance, *_ = censored.uncensored(self.y, self.late)
-            return self.gaussian(*np.broadcast_arrays(mean, variance, self.y_test)[:2])
+            rows = np.ones(len(self.y_test))
+            return MixturePredictive.gaussian(mean * rows, variance * rows)
         share = np.zeros((len(self.y_test), self.classes))
         for part, mine, asked in self.parts():
             del part
             counts = np.bincount(self.y[mine].astype(int), minlength=self.classes)
             share[asked] = counts / counts.sum()
-        return of_classes(self.y_test, share, self.rare)
+        return CategoricalPredictive(share)
 
     @cached_property
     def observation(self) -> tuple[float, Float[ndarray, " t"]]:
@@ -119,15 +122,18 @@ class Comparison:
         horizon, weight = censored.observation(y, late)
         return horizon, weight[len(self.y) :]
 
-    def gaussian(
-        self, mean: Float[ndarray, " t"], variance: Float[ndarray, " t"] | None
-    ) -> Prediction:
-        """A prediction of the held-out rows, by moments."""
-        if self.late_test is None or variance is None:
-            return gaussian(self.y_test, mean, variance)
-        v = np.maximum(variance, 1e-24)
-        density = censored.log_density(self.y_test, mean, v, self.late_test)
-        return Prediction(censored.restricted_mean(mean, v, self.observation[0]), density)
+    @cached_property
+    def own_scores(self) -> RowScores:
+        """Row by row, what is scored of this run."""
+        return self.scored(self.own)
+
+    def scored(self, predictive: Predictive) -> RowScores:
+        """Compare predictions of the held-out rows with their truth."""
+        return row_scores(self.y_test, predictive, self.rare, self.late_test, self._horizon)
+
+    @property
+    def _horizon(self) -> float:
+        return float("inf") if self.late_test is None else self.observation[0]
 
     def parts(self) -> list[tuple[int, Int[ndarray, " m"], Int[ndarray, " q"]]]:
         """Number of each problem, its rows to learn from, its held-out rows."""
@@ -139,52 +145,49 @@ class Comparison:
         ]
 
 
-def gaussian(
-    y: Float[ndarray, " t"], mean: Float[ndarray, " t"], variance: Float[ndarray, " t"] | None
-) -> Prediction:
-    """A prediction of values, with a Gaussian density where it has a variance."""
-    if variance is None:
-        return Prediction(mean)
-    v = np.maximum(variance, 1e-24)
-    one = np.ones((len(y), 1))
-    crps = mixture_scores(one, mean[:, None], v[:, None] ** 0.5, y, positive=False).crps
-    return Prediction(mean, -0.5 * ((y - mean) ** 2 / v + np.log(2 * np.pi * v)), crps=crps)
-
-
-def of_classes(
-    label: Int[ndarray, " t"],
-    p: Float[ndarray, "t c"],
-    rare: int | None,
-    decided: Int[ndarray, " t"] | None = None,
-    certain: bool = False,
-) -> Prediction:
-    """A prediction of classes.
+def row_scores(
+    y: ndarray,
+    predictive: Predictive,
+    rare: int | None = None,
+    late: Bool[ndarray, " t"] | None = None,
+    horizon: float = float("inf"),
+) -> RowScores:
+    """Compare predictions with the truth, row by row.
 
     Args:
-        label: The truth.
-        p: Probabilities.
+        y: The truth; shape (t,).
+        predictive: Of the same rows.
         rare: The class whose probability is kept.
-        decided: The class that is named; None: the most probable one.
-        certain: Whether the method has no probabilities but 0 and 1, which are not scored.
+        late: Rows whose value is only known to be above y.
+        horizon: Beyond which such values count as the horizon.
     """
-    value = p.argmax(1) if decided is None else decided
-    if certain:
-        return Prediction(value)
-    row = np.arange(len(p))
-    truth = np.maximum(p[row, label.astype(int)], SURE)
-    chance = None if rare is None else p[:, rare]
-    return Prediction(value, np.log(truth), chance, p.max(1), p.argmax(1) == label)
+    if isinstance(predictive, CategoricalPredictive):
+        if np.isnan(predictive.probabilities).any():
+            return RowScores(predictive.point)
+        p = predictive.probabilities
+        rare_probability = None if rare is None else p[:, rare]
+        right = predictive.most_probable == y
+        return RowScores(
+            predictive.point, predictive.log_prob(y), rare_probability, predictive.confidence, right
+        )
+    assert isinstance(predictive, ValuePredictive)
+    if np.isnan(predictive.variance).any():
+        return RowScores(predictive.mean)
+    if late is None:
+        return RowScores(predictive.mean, predictive.log_prob(y), crps=predictive.crps(y))
+    assert isinstance(predictive, MixturePredictive), "only mixtures have bounds for a truth"
+    return RowScores(predictive.restricted_mean(horizon), predictive.log_prob(y, late))
 
 
-def _density(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _density(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     return float("nan") if p.log_density is None else float(np.mean(p.log_density[at]))
 
 
-def _crps(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _crps(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     return float("nan") if p.crps is None else float(np.mean(p.crps[at]))
 
 
-def _restricted(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _restricted(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     horizon, weight = c.observation
     y, w = np.minimum(c.y_test, horizon)[at], weight[at]
     if not w.any():
@@ -195,18 +198,18 @@ def _restricted(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
     return float(np.average((y - p.value[at]) ** 2, weights=w) / spread)
 
 
-def _concordance(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _concordance(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     late = np.zeros(len(c.y_test), dtype=bool) if c.late_test is None else c.late_test
     return metrics.concordance(c.y_test[at], ~late[at], p.value[at])
 
 
-def _snlp(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _snlp(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     if p.log_density is None:
         return float("nan")
     return metrics.snlp(c.y_test[at], p.log_density[at], np.asarray(c.y, float))
 
 
-def _f1(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _f1(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     truth, named = c.y_test[at], p.value[at]
     if c.rare is None:
         return float(f1_score(truth, named, average="weighted", zero_division=0.0))
@@ -214,26 +217,26 @@ def _f1(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
     return 2 * hit / max(float((truth == c.rare).sum() + (named == c.rare).sum()), 1.0)
 
 
-def _recall(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _recall(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     if c.rare is None:  # weighted by the classes' rows, recall is accuracy
         return float(np.mean(c.y_test[at] == p.value[at]))
     return float(recall_score(c.y_test[at] == c.rare, p.value[at] == c.rare, zero_division=0.0))
 
 
-def _average_precision(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+def _average_precision(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
     positive = c.y_test[at] == c.rare
-    if p.chance is None or not positive.any():
+    if p.rare_probability is None or not positive.any():
         return float("nan")
-    return float(average_precision_score(positive, p.chance[at]))
+    return float(average_precision_score(positive, p.rare_probability[at]))
 
 
-def _calibration(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
-    if p.sure is None or p.right is None:
+def _calibration(c: Comparison, p: RowScores, at: Int[ndarray, " b"]) -> float:
+    if p.confidence is None or p.correct is None:
         return float("nan")
-    return metrics.expected_calibration_error(p.sure[at], p.right[at].astype(float))
+    return metrics.expected_calibration_error(p.confidence[at], p.correct[at].astype(float))
 
 
-Score = Callable[[Comparison, Prediction, Int[ndarray, " b"]], float]
+Score = Callable[[Comparison, RowScores, Int[ndarray, " b"]], float]
 SCORES: dict[str, Score] = {
     "RMSE": lambda c, p, at: metrics.rmse(c.y_test[at], p.value[at]),
     "NMSE": lambda c, p, at: metrics.nmse(c.y_test[at], p.value[at]),

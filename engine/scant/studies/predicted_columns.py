@@ -18,7 +18,7 @@ from scant.tables.schema import TableSchema
 ALSO = "predicted_"  # before the name of an added column that the table has already
 ROLE = "role"
 AS_GIVEN = "as given"
-_LEVELS = (50, 80, 95)
+INTERVALS = (50, 80, 95)  # per cent, of the central intervals
 _LEARNED = ("y", "target", "y or time")  # units of what is learned, in the studies' catalogs
 
 OUTSIDE = ArraySpec(
@@ -63,7 +63,7 @@ def of_values(unit: str, own: str, new: str = "a new observation") -> tuple[Arra
             f"{end}{level}", "n", unit,
             f"{which} end of the interval that holds {new} with a probability of {level} %",
         )
-        for level in _LEVELS
+        for level in INTERVALS
         for end, which in (("lo", "lower"), ("hi", "upper"))
     ]  # fmt: skip
     return (*array_specs(own.replace("[y]", f"[{unit}]")), *ends, OUTSIDE)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from scant.errors import BadInput
 from scant.studies.omniglot.table import side
-from scant.studies.predicted_columns import added_names
+from scant.studies.predicted_columns import INTERVALS, added_names
 from scant.tables.cells import from_series
 from scant.tables.checks import Diagnostics
 from scant.tables.checks import numbers as check_numbers
@@ -21,6 +21,7 @@ from scant.tables.schema import READING
 
 Rows = TypeVar("Rows")
 Predict = Callable[[Any, pd.DataFrame], pd.DataFrame]
+Quantile = Callable[[Float[np.ndarray, " q"]], Float[np.ndarray, "q n"]]
 Shape = tuple[int, int]  # height and width
 FILE = (
     "file"  # in a frame's `attrs`: the file that it is a part of; its index has the rows' numbers
@@ -33,6 +34,17 @@ class Sized(Protocol):
 
     width: int
     height: int
+
+
+def interval_columns(quantile: Quantile) -> dict[str, Float[np.ndarray, " n"]]:
+    """Ends of the central intervals of a new observation, by the names of their columns.
+
+    Args:
+        quantile: From q probabilities to quantiles of shape (q, n), as `ValuePredictive.quantile`.
+    """
+    names = [f"{end}{level}" for level in INTERVALS for end in ("lo", "hi")]
+    p = np.array([0.5 + side * level / 200 for level in INTERVALS for side in (-1, 1)])
+    return dict(zip(names, quantile(p)))
 
 
 def checked(

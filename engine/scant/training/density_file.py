@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from scant.errors import BadInput
-from scant.studies.densities import MOST, Densities, HasDensities
+from scant.predictive import MixturePredictive
+from scant.studies.densities import MOST, HasDensities
 from scant.studies.predicted_table import with_columns
 from scant.tables.column_matching import is_identifier
 from scant.tables.formats.qp_ensemble import MixtureWriter, identifiers
@@ -66,7 +67,10 @@ def opened(study: object, form: str, path: Path) -> Iterator[Tell]:
 
 
 def add_rows(
-    file: MixtureWriter, told: Densities, table: pd.DataFrame, inputs: Collection[str] = ()
+    file: MixtureWriter,
+    densities: MixturePredictive,
+    table: pd.DataFrame,
+    inputs: Collection[str] = (),
 ) -> None:
     """Write the densities of rows, their mode, mean and median, and what tells them apart.
 
@@ -74,15 +78,15 @@ def add_rows(
 
     Args:
         file: Where to.
-        told: The densities.
+        densities: Of these rows, a few Gaussians each.
         table: The rows as they came.
         inputs: Columns that the study reads: none of these tells rows apart.
     """
     own = next((n for n in table if is_identifier(str(n)) and n not in inputs), None)
     rows = file.rows + np.arange(len(table)) if own is None else identifiers(table[own])
-    point = {"zmode": told.mode(), "zmean": told.mean(), "zmedian": told.median()}
+    point = {"zmode": densities.mode(), "zmean": densities.mean, "zmedian": densities.median()}
     ancil = {name: values.astype(np.float32) for name, values in point.items()}
-    file.add(*told, {"object_id": rows, **ancil})
+    file.add(**densities.parameters(), ancil={"object_id": rows, **ancil})
 
 
 def as_bytes(study: HasDensities, query: pd.DataFrame, table: pd.DataFrame) -> bytes:

@@ -15,7 +15,8 @@ import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from scant.errors import BadInput
-from scant.rivals.comparison import Comparison, Prediction
+from scant.predictive import Predictive
+from scant.rivals.comparison import Comparison
 from scant.studies import Settings
 from scant.studies.protocol import Study
 from scant.studies.split import SPLIT, TEST, TRAIN, VALIDATION, groups
@@ -71,7 +72,7 @@ def pooled(folds: list[Comparison]) -> Comparison:
     first = folds[0]
     alike = [c for c in folds if c.x.shape[1] == first.x.shape[1] and c.classes == first.classes]
     everywhere = [n for n in first.others if all(n in c.others for c in alike)]
-    others = {n: _together([c.others[n] for c in alike]) for n in everywhere}
+    others = {n: _concat([c.others[n] for c in alike]) for n in everywhere}
     part, part_test = (
         np.repeat(np.arange(len(alike)), [len(getattr(c, name)) for c in alike])
         for name in ("y", "y_test")
@@ -82,16 +83,14 @@ def pooled(folds: list[Comparison]) -> Comparison:
     late, late_test = (_joined([getattr(c, n) for c in alike]) for n in ("late", "late_test"))
     return replace(
         first, x=x, y=y, x_test=x_test, y_test=y_test, part=part, part_test=part_test,
-        own=_together([c.own for c in alike]), others=others,
+        own=_concat([c.own for c in alike]), others=others,
         late=late, late_test=late_test, shown=len(first.y_test),
     )  # fmt: skip
 
 
-def _together(folds: Sequence[Prediction]) -> Prediction:
-    """A method's answers in all folds."""
-    value, *rest = (_joined([getattr(p, name) for p in folds]) for name in Prediction._fields)
-    assert value is not None, "every method has a mean, or names a class"
-    return Prediction(value, *rest)
+def _concat(folds: Sequence[Predictive]) -> Predictive:
+    """A method's predictions in all folds."""
+    return type(folds[0]).concat(folds)
 
 
 def _joined(values: Sequence[np.ndarray | None]) -> np.ndarray | None:

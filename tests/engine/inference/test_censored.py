@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from scant.inference import censored
-from scant.rivals.comparison import SCORES, Comparison, gaussian
+from scant.predictive import MixturePredictive
+from scant.rivals.comparison import SCORES, Comparison
 from scant.training.folds import pooled
 
 N = 20_000
@@ -78,19 +79,20 @@ def test_censored_rows_are_compared_fairly(drawn: tuple[np.ndarray, ...]) -> Non
         y = seen[part]
         made = Comparison(
             x=np.zeros((1000, 1)), y=seen[rest], x_test=np.zeros((1000, 1)), y_test=y,
-            own=gaussian(y, y, np.ones(1000)), scores=("restricted NMSE (log time)",),
+            own=MixturePredictive.gaussian(y, np.ones(1000)),
+            scores=("restricted NMSE (log time)",),
             late=late[rest], late_test=late[part],
         )  # fmt: skip
         folds.append(made)
     both, at = pooled(folds), np.arange(2000)
     assert both.observation[0] == pytest.approx(folds[0].observation[0])
     right, short = (
-        both.gaussian(np.full(2000, mean), np.full(2000, 0.64))
+        both.scored(MixturePredictive.gaussian(np.full(2000, mean), np.full(2000, 0.64)))
         for mean in (2.0, seen[~late].mean())
     )
     for score in ("restricted NMSE (log time)", "censored NLPD (log time)"):
         assert SCORES[score](both, right, at) < SCORES[score](both, short, at)
     assert SCORES["restricted NMSE (log time)"](both, right, at) == pytest.approx(1, abs=0.01)
     assert SCORES["concordance"](both, right, at[:200]) == 0.5
-    trivial = both.trivial()
+    trivial = both.scored(both.trivial())
     assert trivial.value == pytest.approx(right.value, abs=0.05)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from scant.inference import mixture_reduction
-from scant.inference.mixture_reduction import reduce_mixtures
 from scant.inference.stacking import best_expected_threshold, sharpened, sharpness, weights
+from scant.predictive import mixture_reduction
+from scant.predictive.mixture_reduction import reduce_mixtures
 
 Mixture = tuple[np.ndarray, np.ndarray, np.ndarray]
 

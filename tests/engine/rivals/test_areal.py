@@ -7,11 +7,12 @@ import pytest
 from scipy.stats import poisson
 
 from scant.events import Finished, Metric, Report, State, decode, encode
+from scant.predictive import MixturePredictive
 from scant.rivals import areal
 from scant.rivals.areal import LogRates, Problem
 from scant.rivals.by_part import bins, everywhere, part
 from scant.rivals.compare import compared
-from scant.rivals.comparison import Comparison, Prediction, gaussian
+from scant.rivals.comparison import Comparison, RowScores, row_scores
 from scant.verdict import NOBODY, OURS, RIVAL, Part, Verdict
 
 LINE = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1  # six units in a row
@@ -112,10 +113,10 @@ RNG = np.random.default_rng(11)
 Y = RNG.uniform(0, 1, 400)
 
 
-def off(y: np.ndarray, error: np.ndarray | float) -> Prediction:
+def off(y: np.ndarray, error: np.ndarray | float) -> RowScores:
     """A prediction of these deviations, which it knows."""
     std = np.broadcast_to(np.asarray(error, float), y.shape)
-    return gaussian(y, y + std * RNG.normal(size=len(y)), std**2)
+    return row_scores(y, MixturePredictive.gaussian(y + std * RNG.normal(size=len(y)), std**2))
 
 
 def test_a_rival_that_is_better_at_low_values_is_ahead_there_only() -> None:
@@ -150,7 +151,7 @@ def test_the_error_of_a_difference_is_that_of_the_bootstrap() -> None:
 def test_few_rows_and_rivals_without_a_density_are_told_as_far_as_they_go() -> None:
     some = slice(0, 29)
     assert part(Part("all"), Y[some], off(Y[some], 0.1), {"r": off(Y[some], 0.1)}) == []
-    found = part(Part("all"), Y, off(Y, 0.1), {"line": Prediction(Y + 0.2)})
+    found = part(Part("all"), Y, off(Y, 0.1), {"line": RowScores(Y + 0.2)})
     assert [p.contest.score for p in found if p.contest] == ["RMSE"]
 
 

@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from scant.errors import BadInput
 from scant.events import Report
+from scant.predictive import MixturePredictive
 from scant.rivals import compare, extras
 from scant.rivals.compare import compared
-from scant.rivals.comparison import Comparison, gaussian
+from scant.rivals.comparison import Comparison
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(160, 3))
@@ -112,7 +113,7 @@ def test_without_weights_or_package_there_is_no_tabpfn(monkeypatch: pytest.Monke
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(BadInput, match="the package is not installed; `pip install tabpfn`"):
         extras.tabpfn_weights("regressor")
-    own = gaussian(Y[100:], Y[100:], np.ones(60))
+    own = MixturePredictive.gaussian(Y[100:], np.ones(60))
     c = Comparison(X[:100], Y[:100], X[100:], Y[100:], own, ("RMSE",))
     monkeypatch.setattr(compare, "rivals", extras.extras)
     told = compared(Report(), c, 1.0, own=True, rivals=True).notes
@@ -136,8 +137,9 @@ def test_what_another_package_raises_is_a_note(monkeypatch: pytest.MonkeyPatch) 
     def ask(*_: Any) -> Any:
         raise CatBoostError("All features are constant.")
 
-    rival = replace(compare._all(Comparison(X, Y, X, Y, gaussian(Y, Y, None), ()))[0], ask=ask)
+    own = MixturePredictive.gaussian(Y, None)
+    rival = replace(compare._all(Comparison(X, Y, X, Y, own, ()))[0], ask=ask)
     monkeypatch.setattr(compare, "rivals", lambda classes: [rival])
-    c = Comparison(X[:100], Y[:100], X[100:], Y[100:], gaussian(Y[100:], Y[100:], None), ("RMSE",))
+    c = Comparison(X[:100], Y[:100], X[100:], Y[100:], own.rows(slice(100, None)), ("RMSE",))
     notes = compared(Report(), c, 1.0, own=True, rivals=True).notes
     assert notes == (f"{rival.name} was not compared: All features are constant.",)

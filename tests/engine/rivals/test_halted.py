@@ -9,8 +9,9 @@ import pytest
 
 import scant
 from scant.events import Checkpoint, Event, Finished, Progress, Report, State
+from scant.predictive import MixturePredictive
 from scant.rivals import compare
-from scant.rivals.comparison import Comparison, gaussian
+from scant.rivals.comparison import Comparison
 from scant.rivals.rival import Rival
 from scant.training.control import Control
 
@@ -34,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, toy: None) -> list[str]:
         return Rival(name, ask, "")
 
     def comparison(study: Study, report: Report) -> Comparison:
-        own = gaussian(Y[30:], Y[30:] + 0.1, np.ones(10))
+        own = MixturePredictive.gaussian(Y[30:] + 0.1, np.ones(10))
         return Comparison(X[:30], Y[:30], X[30:], Y[30:], own, ("RMSE",))
 
     monkeypatch.setattr(Study, "comparison", comparison)

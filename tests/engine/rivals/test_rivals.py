@@ -14,9 +14,10 @@ from sklearn.metrics import f1_score, recall_score
 
 from scant import verdict
 from scant.events import Finished, Metric, Report, State, decode, encode
+from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.rivals import compare
 from scant.rivals.compare import compared, nothing_learned
-from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of_classes
+from scant.rivals.comparison import SCORES, Comparison
 from scant.rivals.deformable import DeformableNeighbor, distances, slopes
 from scant.rivals.methods import forest, rivals
 from scant.rivals.rival import Rival, filled
@@ -31,21 +32,22 @@ Y = 2 * X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * RNG.normal(size=160)
 def regression(noise: float = 1.0, names: tuple[str, ...] = ("RMSE", "NLPD")) -> Comparison:
     """A line and a wave, of which our answer is off by `noise`."""
     y = Y[100:]
-    own = gaussian(y, y + noise * RNG.normal(size=60), np.full(60, max(noise, 0.01) ** 2))
+    variance = np.full(60, max(noise, 0.01) ** 2)
+    own = MixturePredictive.gaussian(y + noise * RNG.normal(size=60), variance)
     return Comparison(X[:100], Y[:100], X[100:], y, own, names)
 
 
 def classification(p: np.ndarray) -> Comparison:
     """Two classes by the sign of the first column; ours gives `p` to the rare one, 0."""
     label = (X[:, 0] < 0.8).astype(int)
-    own = of_classes(label[100:], np.stack([p, 1 - p], 1), 0)
+    own = CategoricalPredictive(np.stack([p, 1 - p], 1))
     names = ("average precision", "F1", "recall", "mean log probability (nats)", "ECE")
     return Comparison(X[:100], label[:100], X[100:], label[100:], own, names, 2, 0)
 
 
 def own_metrics(c: Comparison) -> Report:
     every = np.arange(len(c.y_test))
-    return Report(tuple(Metric("this run", n, SCORES[n](c, c.own, every)) for n in c.scores))
+    return Report(tuple(Metric("this run", n, SCORES[n](c, c.own_scores, every)) for n in c.scores))
 
 
 def test_the_best_rival_is_quoted_and_its_lines_of_code_run() -> None:
@@ -112,7 +114,7 @@ def test_nothing_is_learned_where_the_mean_does_as_well() -> None:
     assert "the same for every row" in nothing_learned(trivial)
     shuffled = Y[:100].mean() + 0.02 * RNG.normal(size=60)
     assert "as well" in nothing_learned(
-        replace(c, own=gaussian(c.y_test, shuffled, np.full(60, Y[:100].var())))
+        replace(c, own=MixturePredictive.gaussian(shuffled, np.full(60, Y[:100].var())))
     )
     assert nothing_learned(c) == ""
     report = compared(own_metrics(trivial), trivial, 1.0, own=False, rivals=False)
@@ -156,38 +158,39 @@ def test_the_forest_s_variance_is_within_leaves_and_between_trees() -> None:
 def test_scores_are_scikit_learn_s() -> None:
     c = classification(RNG.random(60))
     every = np.arange(60)
-    rare, named = c.y_test == 0, c.own.value == 0
-    assert SCORES["F1"](c, c.own, every) == pytest.approx(f1_score(rare, named))
-    assert SCORES["recall"](c, c.own, every) == pytest.approx(recall_score(rare, named))
+    rare, named = c.y_test == 0, c.own.point == 0
+    assert SCORES["F1"](c, c.own_scores, every) == pytest.approx(f1_score(rare, named))
+    assert SCORES["recall"](c, c.own_scores, every) == pytest.approx(recall_score(rare, named))
     weighted = replace(c, rare=None)
-    expected = f1_score(c.y_test, c.own.value, average="weighted")
-    assert SCORES["F1"](weighted, c.own, every) == pytest.approx(expected)
+    expected = f1_score(c.y_test, c.own.point, average="weighted")
+    assert SCORES["F1"](weighted, weighted.own_scores, every) == pytest.approx(expected)
 
 
 def test_classes_that_compete_in_parts_are_learned_part_by_part() -> None:
     part = (X[:, 2] > 0).astype(int)
     label = 2 * part + (X[:, 0] > 0)
+    own = CategoricalPredictive.named(label[100:], 4)
     c = Comparison(
-        X[:100], label[:100], X[100:], label[100:], Prediction(label[100:]), ("F1",), 4,
+        X[:100], label[:100], X[100:], label[100:], own, ("F1",), 4,
         part=part[:100], part_test=part[100:],
     )  # fmt: skip
     share = c.trivial()
-    assert np.all(share.value // 2 == part[100:])
+    assert np.all(share.point // 2 == part[100:])
     answer = compare._answer(next(r for r in rivals(4) if r.name == "random forest"), c)
-    assert np.all(answer.value // 2 == part[100:])
+    assert np.all(answer.point // 2 == part[100:])
 
 
 def test_where_all_outlive_the_horizon_there_is_no_restricted_error() -> None:
     time = np.linspace(1, 4, len(X))
     late = np.ones(len(X), dtype=bool)  # all are lost from sight before they die
     c = Comparison(
-        X, time, X[-5:], time[-5:] + 1, Prediction(time[-5:]), ("F1",),
+        X, time, X[-5:], time[-5:] + 1, MixturePredictive.gaussian(time[-5:], np.ones(5)), ("F1",),
         late=late, late_test=np.zeros(5, dtype=bool),
     )  # fmt: skip
     horizon, weight = c.observation
     assert horizon <= c.y_test.min()
     assert weight.all()
-    assert np.isnan(SCORES["restricted NMSE (log time)"](c, c.own, np.arange(5)))
+    assert np.isnan(SCORES["restricted NMSE (log time)"](c, c.own_scores, np.arange(5)))
 
 
 def test_a_verdict_travels_and_old_reports_have_none() -> None:

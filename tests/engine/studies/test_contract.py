@@ -397,12 +397,12 @@ def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
     end = [event for event in run if isinstance(event, Finished)][-1]
     c = run.study.comparison(end.report)
     assert len(c.x) == len(c.y)
-    assert len(c.x_test) == len(c.y_test) == len(c.own.value)
+    assert len(c.x_test) == len(c.y_test) == len(c.own)
     assert c.x.shape[1] == c.x_test.shape[1]
     every = np.arange(len(c.y_test))
     told = {m.name: m.value for m in end.report.metrics if m.source == "run"}
     shared = [name for name in c.scores if name in told]
     assert len(shared) >= 2, c.scores
     for name in shared:
-        assert SCORES[name](c, c.own, every) == pytest.approx(told[name], rel=1e-6), name
+        assert SCORES[name](c, c.own_scores, every) == pytest.approx(told[name], rel=1e-6), name
     assert end.report.verdict.tested == len(c.y_test)

@@ -10,13 +10,16 @@ from scipy.stats import lognorm, norm, poisson
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from scant.models.mtgpa.likelihoods import Moments, likelihood
-from scant.studies import entry, intervals
-from scant.studies.densities import Densities, column_specs, few_gaussians
+from scant.predictive import MixturePredictive
+from scant.predictive.quantiles import quantiles
+from scant.studies import entry
+from scant.studies.densities import column_specs
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_columns import added_names, data_dictionary
 from scant.studies.predicted_table import place, with_columns
 
-P = torch.tensor(intervals.PROBABILITIES)
+ENDS = np.array([0.25, 0.75, 0.1, 0.9, 0.025, 0.975])
+P = torch.tensor(ENDS)
 
 
 def test_a_mixture_has_the_quantiles_of_its_draws() -> None:
@@ -24,15 +27,13 @@ def test_a_mixture_has_the_quantiles_of_its_draws() -> None:
     weights = np.array([[0.7, 0.3, 0.0], [0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])
     mean, std = rng.normal(0, 3, (3, 3)), rng.uniform(0.1, 2, (3, 3))
     std[0, 2] = mean[0, 2] = 0.0  # what has no weight may be anything
-    ends = intervals.mixture(weights, mean, std)
+    ends = quantiles(weights, mean, std, ENDS)
     for i in range(3):
         which = rng.choice(3, 200_000, p=weights[i])
         draws = rng.normal(mean[i, which], std[i, which])
         share = (draws <= ends[:, i, None]).mean(1)
-        np.testing.assert_allclose(share, intervals.PROBABILITIES, atol=0.005)
-    np.testing.assert_allclose(
-        ends[:, 2], norm.ppf(intervals.PROBABILITIES, mean[2, 0], std[2, 0]), atol=1e-9
-    )
+        np.testing.assert_allclose(share, ENDS, atol=0.005)
+    np.testing.assert_allclose(ends[:, 2], norm.ppf(ENDS, mean[2, 0], std[2, 0]), atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "heteroscedastic", "poisson", "bernoulli"])
@@ -159,26 +160,26 @@ def test_quantiles_of_mixtures_are_roots_of_their_distribution_functions(spread:
     weights[:, 0] += 1e-3
     weights /= weights.sum(1, keepdims=True)
     mean, std = spread * rng.normal(size=(500, 6)), 10 ** rng.uniform(-3, 1, (500, 6))
-    ends = intervals.mixture(weights, mean, std)
+    ends = quantiles(weights, mean, std, ENDS)
 
     def below(y: np.ndarray) -> np.ndarray:
         return (weights * norm.cdf((y[..., None] - mean) / std)).sum(-1)
 
-    p, reach = intervals.PROBABILITIES[:, None], 1e-9 * np.abs(ends) + 1e-12
+    p, reach = ENDS[:, None], 1e-9 * np.abs(ends) + 1e-12
     assert (below(ends - reach) <= p + 1e-11).all()
     assert (below(ends + reach) >= p - 1e-11).all()
 
 
-def some(n: int = 300, k: int = 5) -> Densities:
+def some(n: int = 300, k: int = 5) -> MixturePredictive:
     generator = np.random.default_rng(0)
-    spread = np.sqrt(generator.gamma(1.0, 0.1, (n, k)) + 1e-3)
-    return Densities(generator.dirichlet(np.ones(k), n), generator.normal(size=(n, k)), spread)
+    weights, variances = generator.dirichlet(np.ones(k), n), generator.gamma(1.0, 0.1, (n, k))
+    return MixturePredictive(weights, generator.normal(size=(n, k)), variances + 1e-3)
 
 
 def test_modes_are_the_highest_points_of_a_fine_grid() -> None:
     told = some()
     modes, medians = told.mode(), told.median()
-    for row, (w, m, s) in enumerate(zip(*told, strict=True)):
+    for row, (w, m, s) in enumerate(zip(*told.parameters().values(), strict=True)):
         grid = np.linspace(m.min(), m.max(), 20_001)
         height = (w * norm.pdf(grid[:, None], m, s)).sum(1).max()
         assert (w * norm.pdf(modes[row], m, s)).sum() >= height * (1 - 1e-12)
@@ -186,35 +187,35 @@ def test_modes_are_the_highest_points_of_a_fine_grid() -> None:
 
 
 def test_a_mode_of_one_gaussian_is_its_mean() -> None:
-    told = Densities(*(np.array([row]) for row in ([1.0, 0.0], [0.3, 0.3], [0.1, 0.1])))
+    told = MixturePredictive(*(np.array([row]) for row in ([1.0, 0.0], [0.3, 0.3], [0.01, 0.01])))
     assert told.mode() == pytest.approx([0.3], abs=1e-6)
     assert told.median() == pytest.approx([0.3])
-    assert told.mean() == pytest.approx([0.3])
+    assert told.mean == pytest.approx([0.3])
 
 
 def test_log_normals_keep_the_mean_and_variance_of_the_whole() -> None:
     generator = np.random.default_rng(1)
     w, m = generator.dirichlet(np.ones(9), 50), generator.normal(-0.5, 0.3, (50, 9))
     v = generator.gamma(2.0, 0.005, (50, 9))
-    told = few_gaussians(w, m, v, 4, positive=True)
+    told = MixturePredictive(w, m, v, log=True).reduced(4)
     each = lognorm(s=np.sqrt(v), scale=np.exp(m))
     mean = (w * each.mean()).sum(1)
     square = (w * (each.var() + each.mean() ** 2)).sum(1)
-    np.testing.assert_allclose(told.mean(), mean, rtol=1e-10)
-    own = (told.weights * (told.stds**2 + told.means**2)).sum(1)
+    np.testing.assert_allclose(told.mean, mean, rtol=1e-10)
+    own = (told.weights * (told.variances + told.means**2)).sum(1)
     np.testing.assert_allclose(own - mean**2, square - mean**2, rtol=1e-9)
 
 
 @pytest.mark.parametrize("s", [0.05, 0.1, 0.2])
 def test_a_log_normal_is_as_far_from_its_gaussian_as_the_docstring_says(s: float) -> None:
     one = np.ones((1, 1))
-    told = few_gaussians(one, 0 * one, s**2 * one, 5, positive=True)
+    told = MixturePredictive(one, 0 * one, s**2 * one, log=True).reduced(5)
     z = np.exp(np.linspace(-8 * s, 8 * s, 20_001))
-    apart = lognorm.pdf(z, s) - norm.pdf(z, told.means[0, 0], told.stds[0, 0])
+    apart = lognorm.pdf(z, s) - norm.pdf(z, told.means[0, 0], told.std[0])
     assert 0.5 * np.trapezoid(np.abs(apart), z) == pytest.approx(0.37 * s, rel=0.05)
 
 
 def test_columns_are_those_that_are_explained() -> None:
     told = some(3)
     assert list(told.columns()) == [spec.name for spec in column_specs("target")]
-    np.testing.assert_array_equal(told.columns()["std_2"], told.stds[:, 1])
+    np.testing.assert_array_equal(told.columns()["std_2"], told.variances[:, 1] ** 0.5)

@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from scant.rivals.comparison import Comparison, Prediction
+from scant.rivals.comparison import Comparison
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
+from scant.studies.aggregation.predictive import predictive
 from scant.studies.aggregation.report import held_out
 from scant.studies.aggregation.table import Supports
 
@@ -24,16 +25,13 @@ def comparison(fitted: FittedMTGPA, train: TrainingData) -> Comparison | None:
         return None
     exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
     supports = space.supports_of(observed, test, fitted.device)
-    density = fitted.log_predictive(fitted.data_of(observed, test), number)
+    known = fitted.known(observed, test, number)
     return Comparison(
         x=_columns(observed, mine),
         y=observed.y[mine],
         x_test=_columns(observed, test),
         y_test=y,
-        own=Prediction(
-            fitted.ask(supports, number, exposure)[0],
-            density,
-        ),
+        own=predictive(fitted, supports, number, exposure, known),
         scores=("RMSE", "SMSE", "SNLP"),
     )
 

@@ -14,7 +14,7 @@ from scant.errors import BadInput
 from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
-from scant.studies import intervals
+from scant.predictive.quantiles import quantiles
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.beside import known_of
 from scant.studies.aggregation.population import People
@@ -22,6 +22,7 @@ from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.settings import COUNTED, AggregationSettings
 from scant.studies.aggregation.stack import Stack
 from scant.studies.aggregation.table import Supports
+from scant.studies.predicted_table import interval_columns
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class FittedMTGPA:
         known: Tensor | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
-        stacked = self._stacked(supports, task, exposure, known)
+        stacked = self.stacked(supports, task, exposure, known)
         if stacked is None:
             prediction = self.model.predict(supports, task, exposure, known)
         else:
@@ -124,7 +125,7 @@ class FittedMTGPA:
         )
         return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
 
-    def _stacked(
+    def stacked(
         self,
         supports: Tensor,
         task: int,
@@ -140,24 +141,25 @@ class FittedMTGPA:
 
     def log_predictive(self, data: Data, task: int) -> np.ndarray:
         """Log densities (or probabilities) of observations of a task, in its unit; nats a row."""
-        stacked = self._stacked(data.supports, task, data.exposure, data.known)
+        stacked = self.stacked(data.supports, task, data.exposure, data.known)
         density = self.model.log_predictive(data) if stacked is None else stacked.log_prob(data.y)
         return np.asarray(density.detach().cpu().numpy() - np.log(self.scale[task].factor))
 
-    def ends(
+    def quantiles(
         self,
         supports: Tensor,
         task: int,
+        p: np.ndarray,
         exposure: Tensor | None = None,
         known: Tensor | None = None,
-    ) -> intervals.Ends:
-        """Ends of the intervals of a new observation, in the task's unit."""
-        p = torch.as_tensor(intervals.PROBABILITIES).to(supports)
-        if stacked := self._stacked(supports, task, exposure, known):
+    ) -> np.ndarray:
+        """Quantiles of a new observation, in the task's unit; shape (q, n)."""
+        if stacked := self.stacked(supports, task, exposure, known):
             columns = (stacked.weights, stacked.mean, stacked.std)
-            own = intervals.mixture(*(c.T.cpu().numpy() for c in columns))
+            own = quantiles(*(c.T.cpu().numpy() for c in columns), p)
         else:
-            own = self.model.quantiles(supports, task, p, exposure, known).cpu().numpy()
+            at = torch.as_tensor(p).to(supports)
+            own = self.model.quantiles(supports, task, at, exposure, known).cpu().numpy()
         unit = self.unit(task, exposure)
         factor = unit.cpu().numpy() if isinstance(unit, Tensor) else unit
         return np.asarray(self.scale[task].offset + factor * own)
@@ -165,7 +167,7 @@ class FittedMTGPA:
     def predictions(self, supports: Supports) -> dict[str, np.ndarray]:
         """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
         out = np.full((3, len(supports)), np.nan)
-        ends = np.full((len(intervals.ENDS), len(supports)), np.nan)
+        ends = dict[str, np.ndarray]()
         for t in range(len(self.tasks)):
             mine = supports.task == t
             if mine.any():
@@ -173,12 +175,18 @@ class FittedMTGPA:
                 boxes = space.supports_of(supports, mine, self.device)
                 known = self.known(supports, mine, t)
                 out[:, mine] = np.stack(self.ask(boxes, t, exposure, known))
-                ends[:, mine] = self.ends(boxes, t, exposure, known)
+                own = interval_columns(
+                    lambda p, t=t, boxes=boxes, exposure=exposure, known=known: self.quantiles(
+                        boxes, t, p, exposure, known
+                    )
+                )
+                for name, values in own.items():
+                    ends.setdefault(name, np.full(len(supports), np.nan))[mine] = values
         mean, std, new = out
         return {
             **{"mean": mean, "std": std, "std_y": new, "std_model": std},
             "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
-            **intervals.columns(ends),
+            **ends,
         }
 
     def field(self, task: str) -> dict[str, np.ndarray]:

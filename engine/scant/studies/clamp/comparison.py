@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scant.events import Report
-from scant.rivals.comparison import Comparison, of_classes
+from scant.predictive import CategoricalPredictive
+from scant.rivals.comparison import Comparison
 from scant.studies.clamp.fitted import FittedClamp
 
 
@@ -22,7 +23,7 @@ def comparison(fitted: FittedClamp, report: Report) -> Comparison | None:
         y=y,
         x_test=fitted.data.rows.x[at],
         y_test=label,
-        own=of_classes(label, each, sought, fitted.active.predicted[at]),
+        own=CategoricalPredictive(each, fitted.active.predicted[at]),
         scores=("F1", "recall", "average precision", "mean log probability (nats)"),
         classes=sought + 1,
         rare=sought,

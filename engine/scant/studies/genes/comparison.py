@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from scant.events import Report
-from scant.rivals.comparison import Comparison, Prediction, gaussian
+from scant.predictive import MixturePredictive
+from scant.rivals.comparison import Comparison
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.models import Model
 from scant.studies.genes.table import Replicas
@@ -31,8 +32,8 @@ def comparison(fitted: FittedReplicas, report: Report, members: Mapping[str, Mod
     d, arrays = observed.output[test], report.arrays
     y = (arrays["test_y"] - centre[d]) / width[d]
 
-    def prediction(mean: Values, std: Values) -> Prediction:
-        return gaussian(y, (mean - centre[d]) / width[d], (std / width[d]) ** 2)
+    def prediction(mean: Values, std: Values) -> MixturePredictive:
+        return MixturePredictive.gaussian((mean - centre[d]) / width[d], (std / width[d]) ** 2)
 
     told = {name: replace(fitted, model=m).on_test_rows() for name, m in members.items()}
     return Comparison(

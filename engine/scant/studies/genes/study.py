@@ -18,9 +18,9 @@ from scant.events import Report
 from scant.models.replicated.data import Data, Scale
 from scant.models.replicated.moderation import moderated
 from scant.models.replicated.stack import Stack
+from scant.predictive import MixturePredictive
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
-from scant.studies import intervals
 from scant.studies.genes import models, stacking
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.explore import answer
@@ -30,7 +30,7 @@ from scant.studies.genes.report import write_report
 from scant.studies.genes.settings import MODELS, GenesSettings
 from scant.studies.genes.table import Replicas, of
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.predicted_table import checked, with_columns, words
+from scant.studies.predicted_table import checked, interval_columns, with_columns, words
 from scant.studies.protocol import Tensors, arrays, part, required, roles
 from scant.studies.split import groups
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
@@ -206,12 +206,13 @@ class Study(TrainedStudy):
             **words(table),
         )
         mean, std, std_y = self.posterior.ask(query.output, query.replica, query.x)
+        predictive = MixturePredictive.gaussian(mean, std_y**2)
         return with_columns(
             table,
             {
                 **{"mean": mean, "std": std, "std_y": std_y, "std_model": std},
                 "std_noise": np.sqrt(np.maximum(std_y**2 - std**2, 0)),
-                **intervals.columns(intervals.gaussian(mean, std_y)),
+                **interval_columns(predictive.quantile),
                 "outside": self.region.outside(query.x[:, None]).astype(np.int64),
             },
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from scant.events import Report
-from scant.rivals.comparison import Comparison, of_classes
+from scant.predictive import CategoricalPredictive
+from scant.rivals.comparison import Comparison
 from scant.studies.mitosis.fitted import FittedMitosis
 
 
@@ -18,7 +19,7 @@ def comparison(fitted: FittedMitosis, report: Report) -> Comparison:
         y=data.label[rows],
         x_test=data.seen[data.test],
         y_test=label,
-        own=of_classes(label, p, 0, fitted.chances.decide(p)),
+        own=CategoricalPredictive(p, fitted.chances.decide(p)),
         scores=("F1", "average precision", "recall", "mean log probability (nats)", "ECE"),
         classes=data.n_classes,
         rare=0,

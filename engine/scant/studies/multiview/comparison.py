@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from scant.rivals.comparison import Comparison, Prediction, gaussian, of_classes
+from scant.predictive import MixturePredictive
+from scant.rivals.comparison import Comparison
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.fitted import FittedMultiview
@@ -30,19 +31,8 @@ def comparison(fitted: FittedMultiview) -> Comparison:
     observed, train, test = data.observed, data.train, data.test
     if observed.task == "survival":
         return _of_patients(fitted)
-    mean, variance = fitted.ask(observed.x[test])
-    y = observed.target[test]
-    classes = observed.task == "classification"
-    if classes:
-        p = np.stack([1 - mean, mean], 1)
-        own = of_classes(y.astype(int), p, 1, (mean >= fitted.threshold).astype(int))
-    else:
-        # A density of the logarithm becomes one of y by its slope, 1 / (1 + y).
-        slope = np.log1p(y) if rows.logs(data.settings, observed.task) else np.zeros(len(y))
-        density = gaussian(data.y[test], mean, variance).log_density
-        assert density is not None
-        value = rows.in_table_units(data.settings, observed.task, mean, variance)[0]
-        own = Prediction(value, density - slope)
+    own = fitted.predictive(observed.x[test])
+    y, classes = observed.target[test], observed.task == "classification"
     chances = ("F1", "average precision", "recall", "mean log probability (nats)", "ECE")
     return Comparison(
         x=observed.x[train],
@@ -67,13 +57,12 @@ def _of_patients(fitted: FittedMultiview) -> Comparison:
         y=y,
         x_test=x_test,
         y_test=y_test,
-        own=gaussian(y_test, cohort.mean, cohort.std**2),
+        own=MixturePredictive.gaussian(cohort.mean, cohort.std**2),
         scores=(rows.SCORE["survival"], "NLPD (log time)", "concordance"),
     )
     if not late.any() and not late_test.any():
         return made
-    made = replace(made, scores=RESTRICTED, late=late, late_test=late_test, note=NO_COX)
-    return replace(made, own=made.gaussian(cohort.mean, cohort.std**2))
+    return replace(made, scores=RESTRICTED, late=late, late_test=late_test, note=NO_COX)
 
 
 def _averages(

@@ -10,7 +10,6 @@ import torch
 from scipy.special import ndtr
 
 from scant.errors import BadInput
-from scant.studies import intervals
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
@@ -19,7 +18,14 @@ from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main
 from scant.studies.multiview.scarcity import curve
 from scant.studies.multiview.table import of
-from scant.studies.predicted_table import checked, parts, with_classes, with_columns, words
+from scant.studies.predicted_table import (
+    checked,
+    interval_columns,
+    parts,
+    with_classes,
+    with_columns,
+    words,
+)
 from scant.tables.column_matching import listed
 
 VIEW_STEPS = 60  # of a model that is trained anew on some of the views
@@ -173,8 +179,7 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
         added = dict(
             zip(named, rows.in_table_units(fitted.data.settings, observed.task, mean, variance))
         )
-        ends = fitted.ends(x, mean, np.sqrt(variance))
-        ends = np.expm1(ends) if rows.logs(fitted.data.settings, observed.task) else ends
+        back = np.expm1 if rows.logs(fitted.data.settings, observed.task) else np.asarray
     else:
         count = np.bincount(query.patient)
         share, mean, variance = (
@@ -183,8 +188,10 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
         )
         share = share / variance
         added = _lives(mean, variance)
-        ends = np.exp(fitted.ends(x, mean, np.sqrt(variance)))
-    more = {**parts(added["std"], share), **intervals.columns(ends), "outside": outside}
+        back = np.exp
+    quantile = fitted.quantiles(x, mean, np.sqrt(variance))
+    ends = interval_columns(lambda p: np.asarray(back(quantile(p))))
+    more = {**parts(added["std"], share), **ends, "outside": outside}
     return with_columns(table, {**added, **more})
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import entr, stdtrit
 
-from scant.studies.intervals import PROBABILITIES, Ends, gaussian
+from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.models import Learner
@@ -28,6 +29,16 @@ class FittedMultiview:
         """Mean and variance of the target on the scale on which it is learned."""
         told = self.data.ask(self.learner, self.data.transforms, x)
         return told if self.stack is None else self.stack.mixed(x, told)
+
+    def predictive(self, x: Float[np.ndarray, "n f"]) -> Predictive:
+        """Distributions of the target in the table's unit; of survival, of the log time."""
+        mean, variance = self.ask(x)
+        task = self.data.observed.task
+        if task == "classification":
+            decision = (mean >= self.threshold).astype(int)
+            return CategoricalPredictive(np.stack([1 - mean, mean], 1), decision)
+        log = rows.logs(self.data.settings, task)
+        return MixturePredictive.gaussian(mean, variance, log=log, shift=float(log))
 
     @property
     def threshold(self) -> float:
@@ -57,13 +68,15 @@ class FittedMultiview:
         alone = np.tensordot(self.stack.weights[1:], entr(others) + entr(1 - others), 1)
         return entropy, np.maximum(entropy - own * (whole - part) - alone, 0.0)
 
-    def ends(self, x: Float[np.ndarray, "n f"], mean: np.ndarray, std: np.ndarray) -> Ends:
-        """Ends of the intervals of a new value, on the scale on which it is learned."""
+    def quantiles(
+        self, x: Float[np.ndarray, "n f"], mean: np.ndarray, std: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Quantiles of a new value, on the scale on which it is learned, from probabilities."""
         df = self.learner.tails(self.data.transforms.of(x[:1], self.data.device))
         if np.isinf(df) or self.stack is not None:
-            return gaussian(mean, std)
+            return MixturePredictive.gaussian(mean, std**2).quantile
         scale = std * np.sqrt((df - 2) / df)
-        return np.asarray(mean + stdtrit(df, PROBABILITIES)[:, None] * scale)
+        return lambda p: mean + stdtrit(df, p)[:, None] * scale
 
     def removable(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, " n"]:
         """Share of the variance of a new value that more data would remove."""

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from scant.events import Report
-from scant.rivals.comparison import SURE, Comparison, Prediction
+from scant.predictive import CategoricalPredictive
+from scant.rivals.comparison import Comparison
 from scant.studies.omniglot.prepared import Prepared
 
 MOST_CHANCES = 20_000_000  # probabilities, held-out rows times classes
 
 
-def comparison(data: Prepared, report: Report) -> Comparison | None:
+def comparison(data: Prepared, predictive: CategoricalPredictive) -> Comparison | None:
     """Features to classes, each output by itself; None of too many classes for probabilities."""
     observed, train, test = data.observed, data.train, data.test
     classes = int(data.sizes.sum())
     if too_many(data):
         return None
-    arrays = report.arrays
-    sure = np.log(np.maximum(arrays["test_p"], SURE))
     return Comparison(
         x=observed.x[train],
         y=observed.number[train],
         x_test=observed.x[test],
         y_test=observed.number[test],
-        own=Prediction(
-            arrays["test_predicted"],
-            sure,
-            None,
-            arrays["test_confidence"],
-            arrays["test_right"] > 0,
-        ),
+        own=predictive,
         scores=("F1", "recall", "mean log probability (nats)", "ECE"),
         classes=classes,
         images=True,  # the study compares nearest neighbors itself

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from scant.predictive import CategoricalPredictive
 from scant.studies.omniglot import models
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.stack import Stack
@@ -37,6 +38,13 @@ class FittedOmniglot:
         """Class probabilities of some of the table's rows (`MOGPARPrediction`)."""
         at = torch.as_tensor(which).to(self.data.device)
         return self.of_features(self.data.x[at], self.data.output[at], draws)
+
+    def predictive(self, which: Int[np.ndarray, " n"]) -> CategoricalPredictive:
+        """Classes of some of the table's rows, numbered through all outputs."""
+        prediction = self.ask(which)
+        p, information = _array(prediction.probability), _array(prediction.information)
+        first = self.data.observed.offset[self.data.observed.output[which]]
+        return CategoricalPredictive(p, information=information, first=first)
 
     def of_features(self, x: torch.Tensor, output: torch.Tensor, draws: int | None = None) -> Any:
         """Class probabilities of rows as learned."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -11,6 +9,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from scant import metrics
 from scant.events import Metric, Report
+from scant.predictive import CategoricalPredictive
 from scant.studies.omniglot import baselines
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.fitted import FittedOmniglot
@@ -28,18 +27,23 @@ THEIRS = {
 }
 
 
-def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score: float) -> Report:
+def write_report(
+    fitted: FittedOmniglot,
+    predictive: CategoricalPredictive,
+    snapshot: dict[str, np.ndarray],
+    score: float,
+) -> Report:
     """Metrics of the held-out rows, arrays for the page, and the other classifiers.
 
     Args:
         fitted: The model, its training ended.
+        predictive: Of the held-out rows.
         snapshot: What a page shows of it.
         score: What training came to, in nats a row.
     """
     data = fitted.data
     test = data.test
-    prediction = fitted.ask(test)
-    p = _array(prediction.probability)
+    p = predictive.probabilities
     metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
     others, compared, message = [], [], []
     if data.settings.baselines and len(test):
@@ -53,8 +57,8 @@ def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score:
         **snapshot,
         "accuracy": rows.accuracy(data.observed, test, p),
         **rows_of(data, p),
-        "test_entropy": _array(prediction.entropy),
-        "test_information": _array(prediction.information),
+        "test_entropy": predictive.entropy,
+        "test_information": predictive.information,
         "confusion": confusion(data, p),
         "confusion_across": across(fitted),
         "compare_accuracy": np.array(compared).reshape(len(compared), len(data.sizes)),
@@ -150,7 +154,3 @@ def published(data: Prepared, p: Chances) -> list[Metric]:
         for (alphabet, method), value in THEIRS.items()
     ]
     return [*mine, *theirs]
-
-
-def _array(values: torch.Tensor) -> Any:
-    return values.detach().cpu().numpy()

@@ -190,12 +190,13 @@ class Study(TrainedStudy):
         if self.settings.calibrate:
             self.temperature, message, self.stack = temperature.find(self.data, self.model)
         notes = [message, self.stack.sentence() if self.stack else "", too_many(self.data)]
-        report = write_report(self.present, self.snapshot(), score)
+        self.predictive = self.present.predictive(self.data.test)
+        report = write_report(self.present, self.predictive, self.snapshot(), score)
         return replace(report, notes=(*filter(None, notes), *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""
-        return comparison(self.data, report)
+        return comparison(self.data, self.predictive)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

@@ -11,12 +11,13 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from scant import metrics
-from scant.density_scores import Scores, pit_ks
-from scant.rivals.by_part import everywhere, part, some
-from scant.rivals.comparison import Prediction, gaussian
+from scant.predictive import MixturePredictive
+from scant.predictive.mixture_scores import pit_ks
+from scant.rivals.by_part import everywhere, part
+from scant.rivals.comparison import RowScores, row_scores
 from scant.rivals.knocked_out import NAMES, Blocks, ask, methods, without
 from scant.studies.redshift.capacity import RIVAL_ROWS
-from scant.studies.redshift.fitted import FittedGPz, Judged
+from scant.studies.redshift.fitted import FittedGPz, ScoredPredictive
 from scant.studies.redshift.preprocessing import Features
 from scant.verdict import Part
 
@@ -24,7 +25,7 @@ MISSING_ROWS = 500  # test rows from which bands are removed
 PAIRS = 20_000  # of basis functions, in all models: a pattern of missing bands takes so long
 PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
 Rows = Float[ndarray, " n"]
-Answers = Mapping[str, Prediction]  # by method
+Answers = Mapping[str, RowScores]  # by method
 
 
 class Beside(NamedTuple):
@@ -45,7 +46,7 @@ class Beside(NamedTuple):
     notes: tuple[str, ...]
 
 
-def beside(fitted: FittedGPz, learn: pd.DataFrame, judged: Judged) -> Beside:
+def beside(fitted: FittedGPz, learn: pd.DataFrame, scored: ScoredPredictive) -> Beside:
     """Fit the rivals and score all methods (Figs. 6.17-6.18 of Almosallam 2017).
 
     Bands that a row may lack are removed at random from each, with their errors. Rivals have
@@ -54,7 +55,7 @@ def beside(fitted: FittedGPz, learn: pd.DataFrame, judged: Judged) -> Beside:
     Args:
         fitted: This run's model.
         learn: Training and validation rows, of which rivals learn from the first `RIVAL_ROWS`.
-        judged: What the model says of the held-out rows.
+        scored: The model's predictions of the held-out rows.
     """
     held, bands = fitted.held, fitted.features.optional
     table = held.iloc[:MISSING_ROWS].reset_index(drop=True)
@@ -64,9 +65,9 @@ def beside(fitted: FittedGPz, learn: pd.DataFrame, judged: Judged) -> Beside:
     hidden = [hide(generator, len(table), len(bands), count, patterns) for count in counts]
     blocks, measured = blocks_of(fitted.features), table_of(fitted.features, table)
     queries = [table_of(fitted.features, held), *(without(measured, blocks, h) for h in hidden[1:])]
-    answers, notes = rivals(fitted, learn, blocks, queries, judged.y)
+    answers, notes = rivals(fitted, learn, blocks, queries, scored.y)
     whole = {name: each[0] for name, each in answers.items()}
-    parts = everywhere(judged.y, own_answer(judged), whole, fitted.settings.target)
+    parts = everywhere(scored.y, own_scores(scored), whole, fitted.settings.target)
     results, others = [], []
     for count, off in zip(counts, hidden):
         less = table.copy()
@@ -74,15 +75,15 @@ def beside(fitted: FittedGPz, learn: pd.DataFrame, judged: Judged) -> Beside:
         for band, gone in zip(bands, off.T):
             if f"{band}_lim" in less:  # not observed, not even down to a limit
                 less[f"{band}_lim"] = less[f"{band}_lim"].mask(gone)
-        mine = fitted.judge(less)
-        theirs = {n: some(each[count], slice(len(table))) for n, each in answers.items()}
+        mine = fitted.score(less)
+        theirs = {n: each[count].rows(slice(len(table))) for n, each in answers.items()}
         results.append([count, *row_of(mine, theirs)])
-        error = metrics.normalized_error(mine.y, mine.told.mean.numpy())
+        error = metrics.normalized_error(mine.y, mine.mean)
         point = metrics.sigma_mad(error), metrics.far_share(error, 0.15)
-        others.append([count, *point, *summary(mine.density, mine.pit, mine.scores)])
+        others.append([count, *point, *summary(mine)])
         if count:
             at = Part("missing", start=count, stop=count, rows=len(table))
-            parts += part(at, mine.y, own_answer(mine), theirs)
+            parts += part(at, mine.y, own_scores(mine), theirs)
     return Beside(whole, np.array(results).T, np.array(others).T, tuple(parts), notes)
 
 
@@ -92,7 +93,7 @@ def rivals(
     blocks: Blocks,
     queries: list[Float[ndarray, "_ d"]],
     y: Rows,
-) -> tuple[dict[str, list[Prediction]], tuple[str, ...]]:
+) -> tuple[dict[str, list[RowScores]], tuple[str, ...]]:
     """What each rival says of each table asked, and which could not say anything.
 
     The truth of a table is that of the first held-out rows.
@@ -100,7 +101,7 @@ def rivals(
     learn = learn.iloc[:RIVAL_ROWS]
     x, known = table_of(fitted.features, learn), learn[fitted.settings.target].to_numpy(float)
     ends = np.cumsum([len(q) for q in queries])[:-1]
-    answers, notes = dict[str, list[Prediction]](), list[str]()
+    answers, notes = dict[str, list[RowScores]](), list[str]()
     for name, method in methods():
         try:
             told = ask(method, x, known, blocks, np.concatenate(queries), fitted.settings.seed)
@@ -109,22 +110,25 @@ def rivals(
             notes.append(f"{name} was not compared: {reason[:200]}")
             continue
         each = zip(*(np.split(column, ends) for column in told))
-        answers[name] = [gaussian(y[: len(mean)], mean, variance) for mean, variance in each]
+        answers[name] = [
+            row_scores(y[: len(mean)], MixturePredictive.gaussian(mean, variance))
+            for mean, variance in each
+        ]
     return answers, tuple(notes)
 
 
-def own_answer(judged: Judged) -> Prediction:
-    """What this run says, as rivals are scored."""
-    return Prediction(judged.told.mean.numpy(), judged.density, crps=judged.scores.crps)
+def own_scores(scored: ScoredPredictive) -> RowScores:
+    """This run's predictions, as rivals are scored."""
+    return RowScores(scored.mean, scored.log_density, crps=scored.scores.crps)
 
 
-def row_of(judged: Judged, theirs: Answers) -> list[float]:
+def row_of(scored: ScoredPredictive, theirs: Answers) -> list[float]:
     """RMSE, mean log-likelihood and CRPS: each of this run, then of `NAMES`; NaN of those that are
     not here."""
-    answers = [own_answer(judged), *(theirs.get(name) for name in NAMES)]
+    answers = [own_scores(scored), *(theirs.get(name) for name in NAMES)]
     nan = float("nan")
     return [
-        *(nan if p is None else metrics.rmse(judged.y, p.value) for p in answers),
+        *(nan if p is None else metrics.rmse(scored.y, p.value) for p in answers),
         *(nan if p is None or p.log_density is None else p.log_density.mean() for p in answers),
         *(nan if p is None or p.crps is None else p.crps.mean() for p in answers),
     ]
@@ -162,11 +166,13 @@ def hide(
     return chosen[np.arange(n) % patterns]
 
 
-def summary(density: Rows, pit: Rows, scores: Scores) -> tuple[float, float, float, float]:
+def summary(
+    scored: ScoredPredictive, rows: ndarray | slice = slice(None)
+) -> tuple[float, float, float, float]:
     """Mean log-likelihood, CRPS and CDE loss of some rows, and the PIT's distance from uniform."""
     return (
-        float(density.mean()),
-        float(scores.crps.mean()),
-        float(scores.cde.mean()),
-        pit_ks(pit),
+        float(scored.log_density[rows].mean()),
+        float(scored.scores.crps[rows].mean()),
+        float(scored.scores.cde[rows].mean()),
+        pit_ks(scored.pit[rows]),
     )

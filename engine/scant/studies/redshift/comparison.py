@@ -5,19 +5,19 @@ from __future__ import annotations
 import pandas as pd
 
 from scant.rivals.comparison import Comparison
-from scant.studies.redshift.beside import blocks_of, own_answer, table_of
+from scant.studies.redshift.beside import blocks_of, table_of
 from scant.studies.redshift.fitted import FittedGPz
 
 
 def comparison(fitted: FittedGPz, learn: pd.DataFrame) -> Comparison:
     """Bands and errors to the target, in its unit; `learn` are the rows learned from."""
-    judged = fitted.judge(fitted.held)
+    scored = fitted.score(fitted.held)
     return Comparison(
         x=table_of(fitted.features, learn),
         y=learn[fitted.settings.target].to_numpy(float),
         x_test=table_of(fitted.features, fitted.held),
-        y_test=judged.y,
-        own=own_answer(judged),
+        y_test=scored.y,
+        own=scored.predictive,
         scores=("RMSE", "mean log-likelihood", "CRPS"),
         replaces=True,
         by=fitted.settings.target,

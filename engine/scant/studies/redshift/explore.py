@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 from scant import metrics
 from scant.errors import BadInput
@@ -36,17 +35,17 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
 
 def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
     """Every test row as if the bands in `off` had not been measured (5.22-5.40)."""
-    y, prediction, log_density, *_ = fitted.judge(fitted.shown, off)
-    mean = prediction.mean.numpy()
+    scored = fitted.score(fitted.shown, off)
+    y, mean, predictive = scored.y, scored.mean, scored.predictive
     return {
         "z_mean": mean,
-        "std_model": prediction.model_variance.sqrt().numpy(),
-        "std_noise": prediction.noise_variance.sqrt().numpy(),
-        "std_input": prediction.input_variance.sqrt().numpy(),
+        "std_model": np.sqrt(predictive.model_variance),
+        "std_noise": np.sqrt(predictive.noise_variance),
+        "std_input": np.sqrt(predictive.input_variance),
         "metrics": np.array(
             [
                 metrics.rmse(y, mean),
-                float(log_density.mean()),
+                float(scored.log_density.mean()),
                 metrics.fraction_within(y, mean, 0.15),
                 metrics.fraction_within(y, mean, 0.05),
             ]
@@ -59,20 +58,14 @@ def density(fitted: FittedGPz, row: int, off: list[str]) -> dict[str, np.ndarray
     if not 0 <= row < len(fitted.shown):
         raise BadInput(f"There is no test row {row}; there are {len(fitted.shown)}.")
     table = fitted.shown.iloc[[row]]
-    parts = fitted.components(table, off)
+    predictive = fitted.predict(table, off)
     z = fitted.shown[fitted.settings.target].to_numpy()
     low, high = np.nanmin(z), np.nanmax(z)
     margin = 0.05 * (high - low)
     grid = np.linspace(low - margin, high + margin, GRID)
-    if fitted.target.positive:
+    if predictive.log:
         grid = np.linspace(max(low, high * 1e-4), high + margin, GRID)
-    own = fitted.target.standardize(torch.as_tensor(grid)).numpy()
-    stretch = 1 / fitted.target.scale / (grid if fitted.target.positive else 1.0)
-    weight, mean = parts.weights[0].cpu().numpy(), parts.mean[0].cpu().numpy()
-    spread = (parts.model_variance + parts.noise_variance + parts.input_variance)[0].cpu().numpy()
-    used = weight > 0
-    weight, mean, spread = weight[used], mean[used], spread[used]
-    each = weight[:, None] * np.exp(-0.5 * (own - mean[:, None]) ** 2 / spread[:, None])
-    each *= stretch / np.sqrt(2 * np.pi * spread[:, None])
-    heaviest = np.argsort(-weight)[:DRAWN]
+    each = predictive.component_densities(grid)[0]
+    heaviest = np.argsort(-predictive.weights[0], kind="stable")[:DRAWN]
+    heaviest = heaviest[predictive.weights[0, heaviest] > 0]
     return {"grid": grid, "density": each.sum(0), "components": each[heaviest]}

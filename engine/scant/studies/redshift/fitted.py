@@ -4,45 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
-from scipy.special import logsumexp, ndtr
 from torch import Tensor
 
-from scant import metrics
-from scant.density_scores import Scores, mixture_scores
 from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.prediction import Components, GPzPrediction
-from scant.studies import intervals
+from scant.predictive import MixturePredictive
+from scant.predictive.mixture_scores import Scores
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.gaps import Gaps
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
-from scant.studies.redshift.target import Located, Target
+from scant.studies.redshift.target import Target
 from scant.studies.redshift.undetected import Drawn
 
 
-class Judged(NamedTuple):
-    """Predictions beside the truth.
+@dataclass(frozen=True)
+class ScoredPredictive:
+    """Predictions beside the truth; the scores are those of each row.
 
-    Attributes:
+    Args:
         y: The truth.
-        told: Moments.
-        density: Its log density, nats.
-        pit: Its probability integral transform.
-        scores: CRPS and CDE loss.
+        predictive: Of the same rows.
     """
 
     y: Float[np.ndarray, " n"]
-    told: Located
-    density: Float[np.ndarray, " n"]
-    pit: Float[np.ndarray, " n"]
-    scores: Scores
+    predictive: MixturePredictive
+
+    @cached_property
+    def mean(self) -> Float[np.ndarray, " n"]:
+        return self.predictive.mean
+
+    @cached_property
+    def log_density(self) -> Float[np.ndarray, " n"]:
+        """In nats."""
+        return self.predictive.log_prob(self.y)
+
+    @cached_property
+    def pit(self) -> Float[np.ndarray, " n"]:
+        return self.predictive.pit(self.y)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """CRPS and CDE loss."""
+        return self.predictive.scores(self.y)
 
 
 _Divided = tuple[Bool[np.ndarray, " r"], Members, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
@@ -81,40 +92,34 @@ class FittedGPz:
         """The test rows that the report's arrays and the answers are of."""
         return self.held.iloc[:SHOWN]
 
-    def ask(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Located:
-        """Moments in the target's unit, on the CPU; bands in `off` count as not measured."""
+    def predict(self, table: pd.DataFrame, off: Sequence[str] = ()) -> MixturePredictive:
+        """Predict rows; bands in `off` count as not measured.
+
+        The mixture is that of the averaged models and, where values are missing, of what the
+        missing ones may be.
+        """
         drawn = self._drawn(table, off)
         table = table if drawn is None else drawn.table
-        out = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
+        moments = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
+        parts = list[tuple[Bool[np.ndarray, " n"], Components]]()
         for rows, members, x, noise in self._parts(table, off):
-            told = members.predict(x, noise)
-            out[:, rows] = torch.stack([getattr(told, f.name) for f in fields(told)])
-        told = GPzPrediction(*out)
-        return self.target.restore(told if drawn is None else drawn.moments(told)).cpu()
+            own, components = members.told(x, noise)
+            moments[:, rows] = torch.stack([getattr(own, f.name) for f in fields(own)])
+            parts.append((rows, components))
+        prediction, mixture = GPzPrediction(*moments), _joined(parts, len(table))
+        if drawn is not None:
+            prediction, mixture = drawn.moments(prediction), drawn.components(mixture)
+        return self.target.predictive(prediction, mixture)
 
-    def judge(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Judged:
-        """Rows whose target is known: by the whole mixture where there is a stack, or where the
-        model is of logarithms (3.17), else by its moments, as published."""
-        y, told = table[self.settings.target].to_numpy(float), self.ask(table, off)
-        mean, variance = told.mean.numpy(), told.variance.numpy()
+    def score(self, table: pd.DataFrame, off: Sequence[str] = ()) -> ScoredPredictive:
+        """Predict rows whose target is known.
+
+        GPz alone is scored by the Gaussian of its moments, as published.
+        """
+        predictive = self.predict(table, off)
         if self.members.stack is None and not self.target.positive:
-            density = metrics.log_density(y, mean, variance)
-            one = np.ones((len(y), 1))
-            scores = mixture_scores(one, mean[:, None], variance[:, None] ** 0.5, y, False)
-            return Judged(y, told, density, metrics.pit(y, mean, variance), scores)
-        columns = vars(self.components(table, off)).values()
-        weights, means, *variances = (v.cpu().numpy() for v in columns)
-        used = weights > 0
-        std = np.sqrt(np.where(used, sum(variances), 1.0))
-        z = (self.target.standardize(torch.tensor(y)).numpy()[:, None] - means) / std
-        each = -0.5 * (z**2 + np.log(2 * np.pi)) - np.log(std * self.target.scale)
-        density = logsumexp(each, axis=1, b=weights)
-        if self.target.positive:
-            density = density - np.log(y)
-        scale, centre = self.target.scale, self.target.centre
-        placed = means * scale + centre
-        scores = mixture_scores(weights, placed, std * scale, y, self.target.positive)
-        return Judged(y, told, density, (weights * ndtr(z)).sum(1), scores)
+            predictive = predictive.collapsed()
+        return ScoredPredictive(table[self.settings.target].to_numpy(float), predictive)
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
         """The mixture with the moments of `ask`, on the model's standardized scale."""
@@ -124,42 +129,6 @@ class FittedGPz:
         parts = [(rows, members.components(x, noise)) for rows, members, x, noise in asked]
         told = _joined(parts, len(table))
         return told if drawn is None else drawn.components(told)
-
-    def told(self, table: pd.DataFrame) -> tuple[Located, intervals.Ends, Int[np.ndarray, " n"]]:
-        """What `ask`, `ends` and `outside` say, in one pass over the rows."""
-        x, noise = self._inputs(table, ())
-        drawn = self._drawn(table, ())
-        if drawn is None:
-            every = self._divided(table, x, noise, ())
-        else:
-            table = drawn.table
-            every = self._parts(table, ())
-        out = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
-        ends = np.empty((len(intervals.ENDS), len(x)))
-        kept = list[tuple[Bool[np.ndarray, " n"], Components]]()
-        for rows, members, own, spread in every:
-            told, parts = members.told(own, spread)
-            out[:, rows] = torch.stack([getattr(told, f.name) for f in fields(told)])
-            if drawn is None:
-                ends[:, rows] = self._ends(parts)
-            else:
-                kept.append((rows, parts))
-        moments = GPzPrediction(*out)
-        if drawn is not None:
-            moments = drawn.moments(moments)
-            ends = self._ends(drawn.components(_joined(kept, len(table))))
-        outside = self.region.outside(x.cpu().numpy()).astype(np.int64)
-        return self.target.restore(moments).cpu(), ends, outside
-
-    def ends(self, table: pd.DataFrame) -> intervals.Ends:
-        """Ends of the intervals of the target, in its unit."""
-        return self._ends(self.components(table))
-
-    def _ends(self, parts: Components) -> intervals.Ends:
-        weights, mean, *variances = (v.cpu().numpy() for v in vars(parts).values())
-        own = intervals.mixture(weights, mean, np.sqrt(sum(variances)))
-        own = own * self.target.scale + self.target.centre
-        return np.exp(own) if self.target.positive else own
 
     def outside(self, table: pd.DataFrame) -> Int[np.ndarray, " n"]:
         """1 where the measurements are unlike those of the learned rows (`LearnedRegion`)."""
@@ -175,27 +144,14 @@ class FittedGPz:
 
     def _parts(self, table: pd.DataFrame, off: Sequence[str]) -> Iterator[_Divided]:
         """Rows, the models that answer for them, and what these take: inputs and their noise."""
-        return self._divided(table, *self._inputs(table, off), off)
-
-    def _divided(
-        self,
-        table: pd.DataFrame,
-        x: Float[Tensor, "n d"],
-        noise: Float[Tensor, "n d"] | None,
-        off: Sequence[str],
-    ) -> Iterator[_Divided]:
+        noise = self.features.noise(table)
+        x = self.features.inputs(table, off).to(self.device)
+        noise = None if noise is None else noise.to(self.device)
         for gap, rows in self.gaps.parts(x):
             if gap is None:
                 yield rows, self.members, x[rows], None if noise is None else noise[rows]
             else:
                 yield rows, gap.members, gap.features.inputs(table[rows], off).to(x), None
-
-    def _inputs(
-        self, table: pd.DataFrame, off: Sequence[str]
-    ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"] | None]:
-        noise = self.features.noise(table)
-        x = self.features.inputs(table, off).to(self.device)
-        return x, None if noise is None else noise.to(self.device)
 
 
 def _joined(parts: Sequence[tuple[Bool[np.ndarray, " n"], Components]], rows: int) -> Components:

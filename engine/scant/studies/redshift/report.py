@@ -12,13 +12,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from scant import metrics
-from scant.density_scores import Scores, pit_ks
 from scant.events import Metric, Report
-from scant.models.gpz.prediction import GPzPrediction
-from scant.rivals.comparison import gaussian
+from scant.predictive import MixturePredictive
+from scant.predictive.mixture_scores import pit_ks
+from scant.rivals.comparison import row_scores
 from scant.studies.redshift.beside import MISSING_ROWS, beside, summary, table_of
 from scant.studies.redshift.capacity import RIVAL_ROWS
-from scant.studies.redshift.fitted import SHOWN, FittedGPz, Judged
+from scant.studies.redshift.fitted import SHOWN, FittedGPz, ScoredPredictive
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.verdict import Verdict
@@ -43,19 +43,18 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     Args:
         learn: Training and validation rows, which the baselines learn from too.
     """
-    judged = fitted.judge(fitted.held)
-    y, prediction, density, pit, scores = judged
-    mean, variance = prediction.mean.numpy(), prediction.variance.numpy()
-    covered = metrics.coverage(y, mean, variance)
-    if fitted.members.stack is not None:  # of the mixture: its quantiles as those of a normal one
-        covered = metrics.coverage(ndtri(pit), np.zeros_like(pit), np.ones_like(pit))
-    rivals = beside(fitted, learn, judged)
+    scored = fitted.score(fitted.held)
+    y, mean, predictive = scored.y, scored.mean, scored.predictive
+    # Quantiles of a mixture as those of a Gaussian, which `coverage` takes.
+    covered = metrics.coverage(ndtri(scored.pit), np.zeros(len(y)), np.ones(len(y)))
+    rivals = beside(fitted, learn, scored)
     floor = line(fitted.features, learn, fitted.held, fitted.settings.target)
-    rows = own_metrics(judged, covered, fitted.settings.seed)
-    for name, told in {**rivals.whole, "linear regression": gaussian(y, *floor)}.items():
-        assert told.log_density is not None
-        assert told.crps is not None
-        values = *four(y, told.value, told.log_density), float(told.crps.mean())
+    rows = own_metrics(scored, covered, fitted.settings.seed)
+    line_scores = row_scores(y, MixturePredictive.gaussian(*floor))
+    for name, own in {**rivals.whole, "linear regression": line_scores}.items():
+        assert own.log_density is not None
+        assert own.crps is not None
+        values = *four(y, own.value, own.log_density), float(own.crps.mean())
         rows += [Metric(name, n, v, source="baseline") for n, v in zip((*NAMES, "CRPS"), values)]
     photometry = is_photometry(fitted.features, fitted.settings)
     if photometry:
@@ -68,21 +67,21 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     rows_of = {
         "z_true": y,
         "z_mean": mean,
-        "std_model": prediction.model_variance.sqrt().numpy(),
-        "std_noise": prediction.noise_variance.sqrt().numpy(),
-        "std_input": prediction.input_variance.sqrt().numpy(),
-        "pit": pit,
+        "std_model": np.sqrt(predictive.model_variance),
+        "std_noise": np.sqrt(predictive.noise_variance),
+        "std_input": np.sqrt(predictive.input_variance),
+        "pit": scored.pit,
         "features": fitted.held[list(fitted.features.bands)].to_numpy(float),
     }
     arrays = {
         **{name: of_row[s] for name, of_row in rows_of.items()},
         "coverage": covered,
         "bins": metrics.redshift_bins(y, mean),
-        "bin_scores": by_bins(y, density, pit, scores),
-        "kept": metrics.by_confidence(y, mean, variance, density, SHARES),
+        "bin_scores": by_bins(scored),
+        "kept": metrics.by_confidence(y, mean, predictive.variance, scored.log_density, SHARES),
     }
     arrays["missing"], arrays["missing_scores"] = rivals.missing, rivals.scores
-    notes = notes_of(prediction, arrays["coverage"], len(learn), photometry)
+    notes = notes_of(predictive, arrays["coverage"], len(learn), photometry)
     return Report(tuple(rows), arrays, (*notes, *rivals.notes), Verdict(parts=rivals.parts))
 
 
@@ -98,9 +97,11 @@ def four(
     )
 
 
-def own_metrics(judged: Judged, covered: Float[ndarray, "2 c"], seed: int) -> list[Metric]:
+def own_metrics(
+    scored: ScoredPredictive, covered: Float[ndarray, "2 c"], seed: int
+) -> list[Metric]:
     """This run's metrics; the spread is the standard error over bootstrap samples of test rows."""
-    y, mean, density = judged.y, judged.told.mean.numpy(), judged.density
+    y, mean, density = scored.y, scored.mean, scored.log_density
     generator = np.random.default_rng(seed)
     draws = generator.integers(len(y), size=(BOOTSTRAPS, len(y)))
     spread = np.std([four(y[d], mean[d], density[d]) for d in draws], axis=0)
@@ -116,9 +117,9 @@ def own_metrics(judged: Judged, covered: Float[ndarray, "2 c"], seed: int) -> li
         Metric("this run", "outlier rate", metrics.outlier_rate(error)),
         Metric("this run", "outliers beyond 0.15", metrics.far_share(error, 0.15)),
         Metric("this run", "outliers beyond 3 sigma", metrics.far_share(error)),
-        Metric("this run", "CRPS", float(judged.scores.crps.mean())),
-        Metric("this run", "CDE loss", float(judged.scores.cde.mean())),
-        Metric("this run", "PIT-KS", pit_ks(judged.pit)),
+        Metric("this run", "CRPS", float(scored.scores.crps.mean())),
+        Metric("this run", "CDE loss", float(scored.scores.cde.mean())),
+        Metric("this run", "PIT-KS", pit_ks(scored.pit)),
     ]
     rows += [
         Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
@@ -143,13 +144,11 @@ def line(
     return mean, np.full(len(mean), variance)
 
 
-def by_bins(y: Rows, density: Rows, pit: Rows, scores: Scores) -> Float[ndarray, "6 q"]:
+def by_bins(scored: ScoredPredictive) -> Float[ndarray, "6 q"]:
     """Scores of densities in the bins of `metrics.redshift_bins`: their edges, then `summary`."""
     found = []
-    for low, high in metrics.bins_of(y):
-        rows = (y >= low) & (y < high)
-        some = Scores(scores.crps[rows], scores.cde[rows])
-        found.append([low, high, *summary(density[rows], pit[rows], some)])
+    for low, high in metrics.bins_of(scored.y):
+        found.append([low, high, *summary(scored, (scored.y >= low) & (scored.y < high))])
     return np.array(found).reshape(-1, 6).T
 
 
@@ -159,10 +158,10 @@ def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
 
 
 def notes_of(
-    prediction: GPzPrediction, covered: Float[ndarray, "2 c"], n_train: int, photometry: bool
+    predictive: MixturePredictive, covered: Float[ndarray, "2 c"], n_train: int, photometry: bool
 ) -> tuple[str, ...]:
     """What a person should take home, in words."""
-    model, whole = float(prediction.model_variance.mean()), float(prediction.variance.mean())
+    model, whole = float(predictive.model_variance.mean()), float(predictive.variance.mean())
     level, held = covered[:, -1]
     notes = [
         f"More data like these would remove about {100 * model / whole:.0f}% of the predictive "
@@ -171,10 +170,10 @@ def notes_of(
     ]
     if n_train > RIVAL_ROWS:
         notes.append(f"The baselines were fitted to the first {RIVAL_ROWS:,} rows only.")
-    if len(prediction.variance) > MISSING_ROWS:
+    if len(predictive) > MISSING_ROWS:
         notes.append(
             f"The curves of missing bands are of the first {MISSING_ROWS:,} of "
-            f"{len(prediction.variance):,} test rows; forest and boosting have learned from copies "
+            f"{len(predictive):,} test rows; forest and boosting have learned from copies "
             "of rows with bands removed."
         )
     if photometry:

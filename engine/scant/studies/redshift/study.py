@@ -27,13 +27,13 @@ from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
+from scant.predictive import MixturePredictive
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
-from scant.studies import intervals
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
-from scant.studies.densities import MOST, Densities
+from scant.studies.densities import MOST
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.predicted_table import by_levels, checked, with_columns
+from scant.studies.predicted_table import by_levels, checked, interval_columns, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
 from scant.studies.redshift import components, undetected
 from scant.studies.redshift.bands import by_wavelength
@@ -46,7 +46,6 @@ from scant.studies.redshift.capacity import (
     stacks,
     test_rows,
 )
-from scant.studies.redshift.densities import densities
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
@@ -507,26 +506,27 @@ class Study(TrainedStudy):
                 f"The table has none of the features {', '.join(self.features.bands)}; "
                 "rename its columns to those of the training table."
             )
-        prediction, ends, outside = self.posterior.told(query)
-        told = {
-            "mean": prediction.mean,
-            "std": prediction.variance.sqrt(),
-            "std_model": prediction.model_variance.sqrt(),
-            "std_noise": prediction.noise_variance.sqrt(),
-            "std_input": prediction.input_variance.sqrt(),
+        predictive = self.posterior.predict(query)
+        added = {
+            "mean": predictive.mean,
+            "std": predictive.std,
+            "std_model": np.sqrt(predictive.model_variance),
+            "std_noise": np.sqrt(predictive.noise_variance),
+            "std_input": np.sqrt(predictive.input_variance),
         }
-        return with_columns(
-            table,
-            {
-                **{name: values.numpy() for name, values in told.items()},
-                **intervals.columns(ends),
-                "outside": outside,
-            },
-        )
+        intervals = interval_columns(predictive.quantile)
+        outside = self.posterior.outside(query)
+        return with_columns(table, {**added, **intervals, "outside": outside})
 
-    def densities(self, table: pd.DataFrame, most: int = MOST) -> Densities:
-        """p(z) of each row as at most so many Gaussians, with mean and variance of its mixture."""
-        return densities(self.posterior, table, most)
+    def densities(self, table: pd.DataFrame, most: int = MOST) -> MixturePredictive:
+        """p(z) of each row as at most so many Gaussians, with mean and variance of its mixture.
+
+        Raises:
+            BadInput: A cell is no number that can be computed with.
+        """
+        features = self.features
+        gaps = [*features.bands, *(f"{b}_err" for b in features.errors)]
+        return self.posterior.predict(checked(table, gaps=gaps)).reduced(most)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""

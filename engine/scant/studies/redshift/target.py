@@ -5,24 +5,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from scant.models.gpz.prediction import GPzPrediction
-from scant.models.gpz.weights import positive_moments
-
-
-class Located(GPzPrediction):
-    """A prediction that can be moved to the CPU."""
-
-    def cpu(self) -> Located:
-        """The same numbers, where NumPy can read them."""
-        return Located(
-            self.mean.cpu(),
-            self.model_variance.cpu(),
-            self.noise_variance.cpu(),
-            self.input_variance.cpu(),
-        )
+from scant.models.gpz.prediction import Components, GPzPrediction
+from scant.predictive import MixturePredictive
 
 
 class Target(NamedTuple):
@@ -42,23 +30,18 @@ class Target(NamedTuple):
     def standardize(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return ((z.log() if self.positive else z) - self.centre) / self.scale
 
-    def restore(self, prediction: GPzPrediction) -> Located:
-        """A prediction in the target's unit; log-normal variances keep their parts' proportions."""
-        mean = prediction.mean * self.scale + self.centre
-        parts = [
-            part * self.scale**2
-            for part in (
-                prediction.model_variance,
-                prediction.noise_variance,
-                prediction.input_variance,
-            )
-        ]
-        if self.positive:
-            whole = parts[0] + parts[1] + parts[2]
-            moments = positive_moments(mean, whole)
-            parts = [part * moments.variance / whole for part in parts]
-            mean = moments.mean
-        return Located(mean, *parts)
+    def predictive(self, moments: GPzPrediction, parts: Components) -> MixturePredictive:
+        """Distributions in the target's unit.
+
+        Args:
+            moments: For the sources of the variance, on the scale of the models.
+            parts: The mixture.
+        """
+        weights, means, *variances = (v.cpu().numpy() for v in vars(parts).values())
+        sources = (moments.model_variance, moments.noise_variance, moments.input_variance)
+        made = MixturePredictive(weights, means, np.add.reduce(variances))
+        made = made.with_sources(*(v.cpu().numpy() for v in sources))
+        return made.scaled(self.scale, self.centre, self.positive)
 
     def log_density(self, z: Float[Tensor, " n"], prediction: GPzPrediction) -> Float[Tensor, " n"]:
         """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""

@@ -21,9 +21,9 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 from torch import Tensor
 
-from scant.inference.mixture_reduction import reduce_mixtures
 from scant.models.gpz.input_density import Mixture, spread_mixture
 from scant.models.gpz.prediction import Components, GPzPrediction
+from scant.predictive.mixture_reduction import reduce_mixtures
 from scant.studies.redshift.preprocessing import Features
 
 DRAWS = 16  # of a row that is predicted

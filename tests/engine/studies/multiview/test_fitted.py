@@ -242,11 +242,11 @@ def test_rivals_of_survival_are_scored_by_patient_as_the_run_is(
     assert c.late is not None
     assert c.late_test is not None
     np.testing.assert_array_equal(c.late_test, ~died)
-    density = c.own.log_density
+    density = c.own_scores.log_density
     known = -float(density[died].mean())
     assert known == pytest.approx(value(report, "NLPD (log time)"))
     assert (density[~died] <= 0).all()
-    assert all(np.isfinite(SCORES[name](c, c.own, every)) for name in c.scores)
+    assert all(np.isfinite(SCORES[name](c, c.own_scores, every)) for name in c.scores)
     observed, train = study.data.observed, study.data.train
     mine = train[observed.patient[train] == observed.patient[train[0]]]
     np.testing.assert_allclose(c.x[0], observed.x[mine].mean(0))

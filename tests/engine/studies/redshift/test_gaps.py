@@ -45,9 +45,9 @@ def score(run: Fit, off: list[str]) -> tuple[float, float]:
     """RMSE and mean log-likelihood of the test rows without some bands."""
     held = run.study.held.copy()
     held[off] = np.nan
-    judged = run.study.posterior.judge(held)
-    error = judged.y - judged.told.mean.numpy()
-    return float(np.sqrt(np.mean(error**2))), float(judged.density.mean())
+    scored = run.study.posterior.score(held)
+    error = scored.y - scored.mean
+    return float(np.sqrt(np.mean(error**2))), float(scored.log_density.mean())
 
 
 def test_every_choice_of_bands_has_a_model_that_beats_the_integral() -> None:

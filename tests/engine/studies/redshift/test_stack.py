@@ -57,12 +57,14 @@ def test_parts_of_the_deviation_add_up_and_the_mixture_has_these_moments(
     frame = table(30, seed=1)
     frame.loc[::4, "b"] = np.nan
     posterior = run.study.posterior
-    told, parts = posterior.ask(frame), posterior.components(frame)
-    whole = parts.collapse()
+    predictive = posterior.predict(frame)
+    np.testing.assert_allclose(predictive.weights.sum(1), 1)
+    members, features = posterior.members, posterior.features
+    moments = members.predict(features.inputs(frame), None)
     scale, centre = posterior.target.scale, posterior.target.centre
-    assert torch.allclose(parts.weights.sum(1), torch.ones(30).double())
-    assert torch.allclose(whole.mean * scale + centre, told.mean)
-    assert torch.allclose(whole.variance * scale**2, told.variance)
+    np.testing.assert_allclose(moments.mean * scale + centre, predictive.mean)
+    np.testing.assert_allclose(moments.variance * scale**2, predictive.variance)
+    np.testing.assert_allclose(moments.noise_variance * scale**2, predictive.noise_variance)
     out = run.study.predict(frame)
     each = out["std_model"] ** 2 + out["std_noise"] ** 2 + out["std_input"] ** 2
     assert np.allclose(out["std"] ** 2, each)
@@ -77,21 +79,22 @@ def test_rows_with_missing_values_are_asked_of_gpz_alone(
     run, _ = straight
     frame = table(5, seed=2).assign(b=np.nan)
     posterior = run.study.posterior
-    alone = posterior.target.restore(posterior.members.alone(*posterior._inputs(frame, ())))
-    assert torch.allclose(posterior.ask(frame).variance, alone.variance)
+    alone = posterior.members.alone(posterior.features.inputs(frame), None)
+    variance = alone.variance.numpy() * posterior.target.scale**2
+    np.testing.assert_allclose(posterior.predict(frame).variance, variance)
 
 
 def test_scores_are_of_the_mixture(straight: tuple[Fit, list[object]]) -> None:
     run, events = straight
     posterior = run.study.posterior
-    judged, parts = posterior.judge(run.study.held), posterior.components(run.study.held)
+    scored, parts = posterior.score(run.study.held), posterior.components(run.study.held)
     std = (parts.model_variance + parts.noise_variance + parts.input_variance).sqrt().numpy()
-    y = posterior.target.standardize(torch.tensor(judged.y)).numpy()[:, None]
+    y = posterior.target.standardize(torch.tensor(scored.y)).numpy()[:, None]
     used = parts.weights.numpy() > 0
     std, weights = np.where(used, std, 1.0), parts.weights.numpy()
     density = (weights * norm.pdf(y, parts.mean.numpy(), std)).sum(1) / posterior.target.scale
-    assert np.allclose(np.exp(judged.density), density)
-    assert np.allclose(judged.pit, (weights * norm.cdf(y, parts.mean.numpy(), std)).sum(1))
+    assert np.allclose(np.exp(scored.log_density), density)
+    assert np.allclose(scored.pit, (weights * norm.cdf(y, parts.mean.numpy(), std)).sum(1))
     metrics = {m.name: m.value for m in events[-1].report.metrics if m.method == "this run"}  # type: ignore[attr-defined]
     assert metrics["mean log-likelihood"] == pytest.approx(np.log(density).mean())
 
@@ -144,10 +147,10 @@ def test_logarithms_are_stacked_as_targets_are() -> None:
     frame = table(60).assign(y=lambda t: np.exp(2 * t["y"]))
     run, _ = fitted(frame, log_target="yes", n_basis=5, covariance="GL", max_steps=10)
     posterior = run.study.posterior
-    judged, held = posterior.judge(run.study.held), run.study.held
-    low, high = (posterior.ends(held)[k] for k in (4, 5))
-    inside = (judged.y >= low) & (judged.y <= high)
-    assert np.array_equal(inside, np.abs(judged.pit - 0.5) <= 0.475)
+    scored = posterior.score(run.study.held)
+    low, high = scored.predictive.interval(0.95)
+    inside = (scored.y >= low) & (scored.y <= high)
+    assert np.array_equal(inside, np.abs(scored.pit - 0.5) <= 0.475)
 
 
 @pytest.mark.parametrize("shape", ["rbf", "rough", "linear", "constant"])

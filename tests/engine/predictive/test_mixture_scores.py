@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
-from scant.density_scores import mixture_scores, pit_ks
+from scant.predictive.mixture_scores import mixture_scores, pit_ks
 
 
 def integrals(
@@ -52,7 +52,7 @@ def test_rows_in_blocks_are_as_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     weights, y = generator.dirichlet(np.ones(2), 50), generator.normal(size=50)
     mean, std = generator.normal(size=(50, 2)), generator.uniform(0.5, 1.0, (50, 2))
     whole = mixture_scores(weights, mean, std, y, False)
-    monkeypatch.setattr("scant.density_scores.PAIRS", 20)
+    monkeypatch.setattr("scant.predictive.mixture_scores.PAIRS", 20)
     for a, b in zip(whole, mixture_scores(weights, mean, std, y, False)):
         np.testing.assert_allclose(a, b, rtol=1e-14)
 

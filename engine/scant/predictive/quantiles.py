@@ -1,4 +1,4 @@
-"""Intervals of predictive distributions: quantiles at 50, 80 and 95 %."""
+"""Quantiles of mixtures of Gaussians."""
 
 from __future__ import annotations
 
@@ -6,35 +6,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
-ENDS = ("lo50", "hi50", "lo80", "hi80", "lo95", "hi95")
-PROBABILITIES = np.array([0.25, 0.75, 0.1, 0.9, 0.025, 0.975])  # of the ends
 _MARGIN = 1e-6  # of a deviation
 _CLOSE = 1e-12  # in probability
 _TURNS, _PATIENCE = 150, 8  # of Newton's method, and of them before intervals are halved too
 _AT_ONCE = 1 << 15  # numbers that stay in a processor's cache
-
-Ends = Float[np.ndarray, "6 n"]
-
-
-def gaussian(mean: Float[np.ndarray, " n"], std: Float[np.ndarray, " n"]) -> Ends:
-    """Of Gaussians; of what they are the logarithm of, take `exp` of the result."""
-    ends: Ends = mean + ndtri(PROBABILITIES)[:, None] * std
-    return ends
-
-
-def mixture(
-    weights: Float[np.ndarray, "n k"],
-    mean: Float[np.ndarray, "n k"],
-    std: Float[np.ndarray, "n k"],
-) -> Ends:
-    """Of mixtures of Gaussians, a row each, where the distribution function has them.
-
-    Args:
-        weights: Of the components; a row sums to one, and what has no weight is not looked at.
-        mean: Of each component.
-        std: Likewise, above zero where the weight is.
-    """
-    return quantiles(weights, mean, std, PROBABILITIES)
 
 
 def quantiles(
@@ -97,8 +72,3 @@ def _roots(
             bad |= turn % 2 == 0
         y[left] = np.where(bad, (low[left] + high[left]) / 2, following)
     return y.reshape(len(z), len(mean))
-
-
-def columns(ends: Ends) -> dict[str, Float[np.ndarray, " n"]]:
-    """The ends by the names of their columns."""
-    return dict(zip(ENDS, ends))

@@ -1,0 +1,25 @@
+"""Predictive distributions: what a fitted model says of rows, as plain arrays.
+
+Every model, baseline and general tool gives one of these forms; scores, intervals, tables and
+figures are made from them.
+
+Example:
+    >>> import numpy as np
+    >>> from scant.predictive import MixturePredictive
+    >>> predictive = MixturePredictive.gaussian(np.zeros(3), np.ones(3))
+    >>> low, high = predictive.interval(0.95)
+"""
+
+from scant.predictive.base import Predictive, ValuePredictive
+from scant.predictive.categorical import BernoulliPredictive, CategoricalPredictive
+from scant.predictive.counts import CountsPredictive
+from scant.predictive.mixture import MixturePredictive
+
+__all__ = [
+    "BernoulliPredictive",
+    "CategoricalPredictive",
+    "CountsPredictive",
+    "MixturePredictive",
+    "Predictive",
+    "ValuePredictive",
+]

@@ -1,0 +1,112 @@
+"""The interface of predictive distributions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+
+Rows = Float[ndarray, " n"]
+Labels = Int[ndarray, " n"]
+Index = Int[ndarray, " r"] | Bool[ndarray, " n"] | slice
+
+
+class Predictive(ABC):
+    """Predictive distributions of n rows, in the unit of the table's target.
+
+    Subclasses are frozen dataclasses. Their array fields have one entry (or one row) for each row
+    of the table; the other fields hold for all rows.
+    """
+
+    def __len__(self) -> int:
+        return len(next(iter(self._arrays().values())))
+
+    def rows(self, index: Index) -> Self:
+        """Return the distributions of some of the rows."""
+        return self._with({name: values[index] for name, values in self._arrays().items()})
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """Join the distributions of several blocks of rows, in their order."""
+        columns = [part._arrays() for part in parts]
+        named = {name: [c.get(name) for c in columns] for name in columns[0]}
+        return parts[0]._with(
+            {
+                name: None if any(v is None for v in values) else np.concatenate(values)
+                for name, values in named.items()
+            }
+        )
+
+    @property
+    @abstractmethod
+    def point(self) -> Float[ndarray, " n"] | Int[ndarray, " n"]:
+        """What point scores compare with the truth: the mean, or the predicted class."""
+
+    @abstractmethod
+    def log_prob(self, y: Any) -> Rows:
+        """Log density (or log probability) of observed values, in nats."""
+
+    def _arrays(self) -> dict[str, ndarray]:
+        assert is_dataclass(self)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: v for name, v in values.items() if isinstance(v, ndarray)}
+
+    def _with(self, arrays: dict[str, Any]) -> Self:
+        made: Self = replace(self, **arrays)  # type: ignore[type-var]
+        return made
+
+
+class ValuePredictive(Predictive):
+    """Predictive distributions of numbers.
+
+    Attributes of every subclass: `mean`, `variance` and `std`, each of shape (n,).
+    """
+
+    @property
+    @abstractmethod
+    def mean(self) -> Rows:
+        """Mean of each row."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Rows:
+        """Variance of a new observation of each row."""
+
+    @property
+    def std(self) -> Rows:
+        """Standard deviation of a new observation of each row."""
+        return np.sqrt(self.variance)
+
+    @property
+    def point(self) -> Rows:
+        """The mean."""
+        return self.mean
+
+    @abstractmethod
+    def cdf(self, y: Rows) -> Rows:
+        """Probability of a value of at most y."""
+
+    @abstractmethod
+    def quantile(self, p: Float[ndarray, " q"]) -> Float[ndarray, "q n"]:
+        """Quantiles of each row at these probabilities."""
+
+    @abstractmethod
+    def sample(self, generator: np.random.Generator, count: int) -> Float[ndarray, "s n"]:
+        """Draw `count` independent values of each row."""
+
+    @abstractmethod
+    def crps(self, y: Rows) -> Rows:
+        """Continuous ranked probability score (Gneiting & Raftery 2007, 21), in the unit of y."""
+
+    def pit(self, y: Rows) -> Rows:
+        """Probability integral transform: uniform where the distributions are calibrated."""
+        return self.cdf(y)
+
+    def interval(self, level: float) -> Float[ndarray, "2 n"]:
+        """Lower and upper end of the central interval that holds a value with this probability."""
+        return self.quantile(np.array([0.5 - level / 2, 0.5 + level / 2]))

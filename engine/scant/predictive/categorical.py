@@ -1,0 +1,100 @@
+"""Predictive distributions of classes, and of values that are 0 or 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from scant.predictive.base import Labels, Predictive, Rows, ValuePredictive
+
+LEAST_PROBABILITY = 1e-300  # smaller ones are scored as this, so that logarithms stay finite
+
+
+@dataclass(frozen=True)
+class CategoricalPredictive(Predictive):
+    """Probabilities of c classes for each of n rows.
+
+    Args:
+        probabilities: Shape (n, c); rows sum to one. NaN where a method only names a class.
+        decision: Predicted class, where a threshold chooses it; None: the most probable one.
+        information: Part of the entropy that more data would remove, in nats, where it is known.
+        first: Number of the class of the first column, where the columns are the classes of a group
+            that the row belongs to (an alphabet); None: 0.
+    """
+
+    probabilities: Float[ndarray, "n c"]
+    decision: Int[ndarray, " n"] | None = None
+    information: Rows | None = None
+    first: Int[ndarray, " n"] | None = None
+
+    @classmethod
+    def named(cls, label: Labels, classes: int) -> CategoricalPredictive:
+        """Predictions of a method that names a class and has no probabilities."""
+        return cls(np.full((len(label), classes), np.nan), label)
+
+    @property
+    def point(self) -> Labels:
+        """The predicted class."""
+        return self.most_probable if self.decision is None else self.decision
+
+    @property
+    def most_probable(self) -> Labels:
+        """The class with the highest probability."""
+        best = self.probabilities.argmax(1)
+        return best if self.first is None else best + self.first
+
+    @property
+    def confidence(self) -> Rows:
+        """Probability of the most probable class."""
+        return np.asarray(self.probabilities.max(1))
+
+    @property
+    def entropy(self) -> Rows:
+        """Entropy of the probabilities, in nats."""
+        p = self.probabilities
+        return np.asarray(-(p * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(1))
+
+    def log_prob(self, y: Labels) -> Rows:
+        """Log probability of the true classes, in nats."""
+        column = y.astype(int) if self.first is None else y.astype(int) - self.first
+        p = self.probabilities[np.arange(len(y)), column]
+        return np.log(np.maximum(p, LEAST_PROBABILITY))
+
+
+@dataclass(frozen=True)
+class BernoulliPredictive(ValuePredictive):
+    """Values of 0 or 1, scored as numbers; of two classes see `CategoricalPredictive`.
+
+    Args:
+        probability: Of 1.
+    """
+
+    probability: Rows
+
+    @property
+    def mean(self) -> Rows:
+        return self.probability
+
+    @property
+    def variance(self) -> Rows:
+        return self.probability * (1 - self.probability)
+
+    def log_prob(self, y: Rows) -> Rows:
+        p = np.where(y > 0.5, self.probability, 1 - self.probability)
+        return np.log(np.maximum(p, LEAST_PROBABILITY))
+
+    def cdf(self, y: Rows) -> Rows:
+        return np.where(y < 0, 0.0, np.where(y < 1, 1 - self.probability, 1.0))
+
+    def quantile(self, p: Float[ndarray, " q"]) -> Float[ndarray, "q n"]:
+        return (p[:, None] > 1 - self.probability).astype(float)
+
+    def sample(self, generator: np.random.Generator, count: int) -> Float[ndarray, "s n"]:
+        return (generator.random((count, len(self))) < self.probability).astype(float)
+
+    def crps(self, y: Rows) -> Rows:
+        """Half of the Brier score over both values."""
+        return (self.probability - y) ** 2

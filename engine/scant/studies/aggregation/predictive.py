@@ -1,0 +1,66 @@
+"""Predictive distributions of a task, in its unit, whatever its likelihood."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scant.models.mtgpa.counts import Counts
+from scant.models.mtgpa.likelihoods import Bernoulli, HeteroscedasticGaussian
+from scant.models.mtgpa.mixture import Mixture
+from scant.predictive import (
+    BernoulliPredictive,
+    CountsPredictive,
+    MixturePredictive,
+    ValuePredictive,
+)
+from scant.studies.aggregation.fitted import FittedMTGPA
+
+
+@torch.no_grad()
+def predictive(
+    fitted: FittedMTGPA,
+    supports: Tensor,
+    task: int,
+    exposure: Tensor | None = None,
+    known: Tensor | None = None,
+) -> ValuePredictive:
+    """Predict new observations of a task at supports (arguments as of `TaskGP.predict`)."""
+    model, likelihood = fitted.model, fitted.model.likelihoods[task]
+    given = supports.new_ones(len(supports)) if exposure is None else exposure
+    unit = np.broadcast_to(_array(fitted.unit(task, exposure)), len(supports))
+    stacked = fitted.stacked(supports, task, exposure, known)
+    if stacked is not None or not isinstance(
+        likelihood, Bernoulli | Counts | HeteroscedasticGaussian
+    ):
+        mixture = stacked or model.mixture(supports, task, exposure, known)
+        return _gaussians(mixture).scaled(unit, fitted.scale[task].offset, log=False)
+    if isinstance(likelihood, Bernoulli):
+        return BernoulliPredictive(_array(model.predict(supports, task, exposure).mean))
+    parts = model.log_rates(supports, task)  # of two functions, the first is the mean
+    if isinstance(likelihood, HeteroscedasticGaussian):
+        noise = 0.0 if known is None else known
+        columns = [
+            torch.stack([(w * share).expand_as(mean), mean, variance + noise])
+            for w, q in parts
+            for share, mean, variance in [likelihood.components(q, given)]
+        ]
+        of_nodes = MixturePredictive(*(_array(c.T) for c in torch.cat(columns, dim=1)))
+        return of_nodes.scaled(unit, fitted.scale[task].offset, log=False)
+    weights = np.tile([w for w, _ in parts], (len(supports), 1))
+    means = torch.stack([q.mean[0] + given.log() for _, q in parts], 1)
+    variances = torch.stack([q.covariance[0, 0] for _, q in parts], 1).clamp(min=0)
+    dispersion = getattr(likelihood, "dispersion", lambda: 0.0)
+    return CountsPredictive(weights, _array(means), _array(variances), unit, float(dispersion()))
+
+
+def _gaussians(mixture: Mixture) -> MixturePredictive:
+    columns = (mixture.weights, mixture.mean, mixture.variance + mixture.noise)
+    moments = mixture.moments()
+    made = MixturePredictive(*(_array(c.T) for c in columns))
+    return made.with_sources(_array(moments.variance), _array(moments.noise))
+
+
+def _array(values: Tensor | float) -> np.ndarray:
+    return values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values, float)
