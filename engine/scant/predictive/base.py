@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,6 +13,7 @@ from numpy import ndarray
 
 Rows = Float[ndarray, " n"]
 Labels = Int[ndarray, " n"]
+P = TypeVar("P", bound="Predictive")
 Index = Int[ndarray, " r"] | Bool[ndarray, " n"] | slice
 
 
@@ -26,12 +27,12 @@ class Predictive(ABC):
     def __len__(self) -> int:
         return len(next(iter(self._arrays().values())))
 
-    def rows(self, index: Index) -> Self:
+    def rows(self: P, index: Index) -> P:
         """Return the distributions of some of the rows."""
         return self._with({name: values[index] for name, values in self._arrays().items()})
 
     @classmethod
-    def concat(cls, parts: Sequence[Self]) -> Self:
+    def concat(cls: type[P], parts: Sequence[P]) -> P:
         """Join the distributions of several blocks of rows, in their order."""
         columns = [part._arrays() for part in parts]
         named = {name: [c.get(name) for c in columns] for name in columns[0]}
@@ -56,8 +57,8 @@ class Predictive(ABC):
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if isinstance(v, ndarray)}
 
-    def _with(self, arrays: dict[str, Any]) -> Self:
-        made: Self = replace(self, **arrays)  # type: ignore[type-var]
+    def _with(self: P, arrays: dict[str, Any]) -> P:
+        made: P = replace(self, **arrays)  # type: ignore[type-var]
         return made
 
 

@@ -106,7 +106,7 @@ class CountsPredictive(ValuePredictive):
     def _rate(self) -> Parts:
         return np.exp(self.means + 0.5 * self.variances)
 
-    def _slopes(self, count: Parts, f: Parts) -> tuple[Parts, Parts]:
+    def _slopes(self, count: Float[ndarray, "n 1"], f: Parts) -> tuple[Parts, Parts]:
         """First derivative of the log probability by f, and the second with its sign changed."""
         rate, more = np.exp(f), 1 + self.dispersion * np.exp(f)
         return (count - rate) / more, rate * (1 + self.dispersion * count) / more**2

@@ -93,7 +93,7 @@ class Members:
     def told(
         self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
     ) -> tuple[GPzPrediction, Components]:
-        """`predict` and `components`, in one pass."""
+        """Moments, and the mixture that they are of."""
         results = [model.predict_components(x, noise) for model in self.models]
         told, apart = _averaged([found.collapse() for found in results])
         parts = _joined(results)
@@ -114,16 +114,6 @@ class Members:
     ) -> tuple[GPzPrediction, Float[Tensor, " n"]]:
         """Moments, and the part of the model variance that is the members' disagreement."""
         return _averaged([model.predict(x, noise) for model in self.models])
-
-    def components(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> Components:
-        """All components of all members, their weights shared out equally."""
-        told = _joined([model.predict_components(x, noise) for model in self.models])
-        if self.stack is None:
-            return told
-        alone = self.alone(x, noise)
-        return self.stack.components(
-            self._asked(x), told, alone.noise_variance, lacking=alone.input_variance
-        )
 
     def _asked(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Rows as the models beside GPz are asked.

@@ -121,15 +121,6 @@ class FittedGPz:
             predictive = predictive.collapsed()
         return ScoredPredictive(table[self.settings.target].to_numpy(float), predictive)
 
-    def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
-        """The mixture with the moments of `ask`, on the model's standardized scale."""
-        drawn = self._drawn(table, off)
-        table = table if drawn is None else drawn.table
-        asked = self._parts(table, off)
-        parts = [(rows, members.components(x, noise)) for rows, members, x, noise in asked]
-        told = _joined(parts, len(table))
-        return told if drawn is None else drawn.components(told)
-
     def outside(self, table: pd.DataFrame) -> Int[np.ndarray, " n"]:
         """1 where the measurements are unlike those of the learned rows (`LearnedRegion`)."""
         inside = self.features.inputs(table).numpy()

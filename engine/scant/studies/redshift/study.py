@@ -334,17 +334,17 @@ class Study(TrainedStudy):
             live = self.live_x
             if not self.features.reduced:
                 live = self.live @ torch.linalg.inv(self.T).T
-            prediction = self.target.restore(self.members.predict(live, None))
+            predictive = self.target.predictive(self.members.predict(live, None))
             to_x = torch.eye(self.T.shape[1], dtype=live.dtype, device=self.device)
         else:
             model = (self.growth.folds[0] if self.growth else self.fold).model
             live, to_x = self.live, self.T
-            prediction = self.target.restore(model.predict(live))
+            predictive = self.target.predictive(model.predict(live))
         return {
             "z_true": self.live_z,
-            "z_mean": prediction.mean.cpu().numpy(),
-            "std_model": prediction.model_variance.sqrt().cpu().numpy(),
-            "std_noise": prediction.noise_variance.sqrt().cpu().numpy(),
+            "z_mean": predictive.mean,
+            "std_model": np.sqrt(predictive.model_variance),
+            "std_noise": np.sqrt(predictive.noise_variance),
             "relevance": np.sort(model.relevance().cpu().numpy())[::-1].copy(),
             "feature_relevance": sensitivity(model, live, to_x),
         }

@@ -30,18 +30,22 @@ class Target(NamedTuple):
     def standardize(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return ((z.log() if self.positive else z) - self.centre) / self.scale
 
-    def predictive(self, moments: GPzPrediction, parts: Components) -> MixturePredictive:
-        """Distributions in the target's unit.
+    def predictive(
+        self, moments: GPzPrediction, parts: Components | None = None
+    ) -> MixturePredictive:
+        """Distributions in the target's unit, of predictions on the scale of the models.
 
         Args:
-            moments: For the sources of the variance, on the scale of the models.
-            parts: The mixture.
+            moments: For the sources of the variance.
+            parts: The mixture with these moments; None: one Gaussian (or log-normal) a row.
         """
-        weights, means, *variances = (v.cpu().numpy() for v in vars(parts).values())
-        sources = (moments.model_variance, moments.noise_variance, moments.input_variance)
-        made = MixturePredictive(weights, means, np.add.reduce(variances))
-        made = made.with_sources(*(v.cpu().numpy() for v in sources))
-        return made.scaled(self.scale, self.centre, self.positive)
+        mean, *sources = (v.cpu().numpy() for v in vars(moments).values())
+        if parts is None:
+            made = MixturePredictive.gaussian(mean, np.add.reduce(sources))
+        else:
+            weights, means, *variances = (v.cpu().numpy() for v in vars(parts).values())
+            made = MixturePredictive(weights, means, np.add.reduce(variances))
+        return made.with_sources(*sources).scaled(self.scale, self.centre, self.positive)
 
     def log_density(self, z: Float[Tensor, " n"], prediction: GPzPrediction) -> Float[Tensor, " n"]:
         """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""

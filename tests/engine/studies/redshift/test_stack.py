@@ -87,7 +87,9 @@ def test_rows_with_missing_values_are_asked_of_gpz_alone(
 def test_scores_are_of_the_mixture(straight: tuple[Fit, list[object]]) -> None:
     run, events = straight
     posterior = run.study.posterior
-    scored, parts = posterior.score(run.study.held), posterior.components(run.study.held)
+    scored = posterior.score(run.study.held)
+    x = posterior.features.inputs(run.study.held)
+    parts = posterior.members.told(x, None)[1]
     std = (parts.model_variance + parts.noise_variance + parts.input_variance).sqrt().numpy()
     y = posterior.target.standardize(torch.tensor(scored.y)).numpy()[:, None]
     used = parts.weights.numpy() > 0
@@ -195,7 +197,7 @@ def test_a_shape_changes_deviations_alike_in_moments_and_mixture(
     x[::4, 1] = torch.nan
     stack = replace(run.study.members.stack, shape=(0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
     members = Members(run.study.members.models, stack)
-    told, whole = members.predict(x, None), members.components(x, None).collapse()
+    told, whole = members.predict(x, None), members.told(x, None)[1].collapse()
     assert torch.allclose(told.mean, whole.mean)
     assert torch.allclose(told.variance, whole.variance)
     assert torch.allclose(told.noise_variance, whole.noise_variance)
