@@ -43,7 +43,7 @@ def interval_columns(quantile: Quantile) -> dict[str, Float[np.ndarray, " n"]]:
         quantile: From q probabilities to quantiles of shape (q, n), as `ValuePredictive.quantile`.
     """
     names = [f"{end}{level}" for level in INTERVALS for end in ("lo", "hi")]
-    p = np.array([0.5 + side * level / 200 for level in INTERVALS for side in (-1, 1)])
+    p = np.array([(50 + side * level / 2) / 100 for level in INTERVALS for side in (-1, 1)])
     return dict(zip(names, quantile(p)))
 
 
