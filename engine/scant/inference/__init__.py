@@ -1,1 +1,1 @@
-"""Expectations under Gaussian inputs, and numerical warnings of Cholesky factors."""
+"""Expectations under Gaussians, exact GP algebra, quadrature, censoring and stacking."""

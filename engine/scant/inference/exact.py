@@ -1,4 +1,4 @@
-"""What exact Gaussian processes have in common: log densities, and whitened targets."""
+"""Exact GP algebra: log densities, whitened targets and leave-one-out residuals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def whitened(
     """L with L L' = K, and L^-1 y (Rasmussen and Williams 2006, algorithm 2.1).
 
     Raises:
-        NotPSDError: K has no factor, whatever the jitter.
+        NotPSDError: K is not positive definite, even with the largest jitter.
         NanError: K is not finite.
     """
     lower = psd_safe_cholesky(K)
@@ -26,20 +26,20 @@ def whitened(
 def left_out(
     K: Float[Tensor, "n n"], y: Float[Tensor, " n"]
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """Errors of the prediction of each row by the others, and their variances.
+    """Leave-one-out residuals and variances for y ~ N(0, K), noise included in K.
 
-    Of y ~ N(0, K), noise included (Rasmussen and Williams 2006, 5.12).
+    (Rasmussen and Williams 2006, 5.12: y_i - mu_i = [K^-1 y]_i / [K^-1]_ii, var_i = 1 / [K^-1]_ii.)
     """
-    inverse = torch.cholesky_inverse(psd_safe_cholesky(K))
+    inverse = torch.cholesky_inverse(psd_safe_cholesky(K))  # K^-1
     variance = 1 / inverse.diagonal()
     return (inverse @ y) * variance, variance
 
 
 class LogDensity(torch.autograd.Function):
-    """ln N(y | 0, K), summed over a batch and without its constant, in nats.
+    """ln N(y | 0, K) in nats, summed over a batch, without the constant -n ln(2 pi) / 2.
 
-    The gradient in K is (a a' - K^-1) / 2 with a = K^-1 y, at a third of what it costs to go back
-    through the Cholesky factor.
+    The gradient with respect to K is (a a' - K^-1) / 2 with a = K^-1 y, at a third of the cost of
+    backpropagation through the Cholesky factor.
     """
 
     @staticmethod
@@ -53,5 +53,5 @@ class LogDensity(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         lower, a = ctx.saved_tensors
         (scale,) = gradients
-        to_K = (a * a.mT).sub_(torch.cholesky_inverse(lower)).mul_(scale * 0.5)
-        return to_K, -scale * a.squeeze(-1)
+        dK = (a * a.mT).sub_(torch.cholesky_inverse(lower)).mul_(scale * 0.5)
+        return dK, -scale * a.squeeze(-1)

@@ -1,13 +1,13 @@
 """Expectations of Gaussian-shaped kernels under Gaussian inputs: the psi statistics.
 
-The kernel is k(x, z) = exp(-(x - z)' P (x - z) / 2), of unit height, where the precision P is
+The kernel is k(x, z) = exp(-(x - z)' P (x - z) / 2) with unit variance and a precision P that is
 
 - `"d"`: a diagonal shared by all centres (an EQ kernel with ARD, P = 1 / lengthscale^2),
 - `"m d"`: a diagonal for each centre, or
 - `"m d d"`: a full matrix for each centre (GPz's bespoke covariances),
 
-and the inputs are x ~ N(mean, covariance), with the diagonals (`"n d"`) or the matrices
-(`"n d d"`) of their covariances. Both P and covariance may be singular: nothing here inverts them.
+and the inputs are x ~ N(mean, covariance), with diagonal (`"n d"`) or full (`"n d d"`)
+covariances. P and the covariances may be singular: they are never inverted.
 
 `expected_kernel` is psi1 / variance and `expected_product_sum` psi2 / variance^2 of Titsias and
 Lawrence (2010); Almosallam (2017) has them in 5.8, 5.10 and 5.72. With a shared diagonal P and
@@ -27,15 +27,15 @@ from torch import Tensor
 
 LOG_2PI = 1.8378770664093453
 
-# Elements of the largest temporary that a chunk of rows makes (32 MiB in float64).
+# Elements of the largest temporary array of a chunk of rows (32 MiB in float64).
 CHUNK = 1 << 22
 
 
 class Forms(NamedTuple):
     """k functions exp(-(x' A x - 2 b' x + c) / 2): Gaussians in information form.
 
-    A is `"d"` (shared diagonal), `"k d"` (diagonals) or `"k d d"`. Products of such functions are
-    sums of their parts, and their integrals need no centre, which a singular A would not have.
+    A is `"d"` (shared diagonal), `"k d"` (diagonals) or `"k d d"`. Products of functions are sums
+    of (A, b, c), and integrals need no center A^-1 b, which does not exist for a singular A.
     """
 
     A: Float[Tensor, "*k_d d"]
@@ -43,26 +43,26 @@ class Forms(NamedTuple):
     c: Float[Tensor, " k"]
 
     def full(self) -> Forms:
-        """The same functions with A as matrices."""
+        """Convert A to full matrices."""
         k, d = self.b.shape
         matrices = self.A if self.A.dim() == 3 else torch.diag_embed(self.A.expand(k, d))
         return Forms(matrices, self.b, self.c)
 
     def plus(self, other: Forms) -> Forms:
-        """Products with one other function, or with as many."""
+        """Products with one other function, or elementwise with k functions."""
         return Forms(self.A + other.A, self.b + other.b, self.c + other.c)
 
     def minus(self, other: Forms) -> Forms:
-        """Quotients with one other function."""
+        """Quotients by one other function."""
         return Forms(self.A - other.A, self.b - other.b, self.c - other.c)
 
     def at(self, index: Tensor) -> Forms:
-        """Some of the functions."""
+        """Select functions by index."""
         return Forms(self.A if self.A.dim() == 1 else self.A[index], self.b[index], self.c[index])
 
 
 def kernel_forms(centres: Float[Tensor, "m d"], precision: Float[Tensor, "*m_d d"]) -> Forms:
-    """k(., z_j) for every centre."""
+    """Forms of k(., z_j) for every center z_j."""
     if precision.dim() == 3:
         b = (precision @ centres.unsqueeze(-1)).squeeze(-1)
     else:
@@ -71,7 +71,7 @@ def kernel_forms(centres: Float[Tensor, "m d"], precision: Float[Tensor, "*m_d d
 
 
 def pair_forms(forms: Forms) -> tuple[Forms, Tensor, Tensor]:
-    """Products of all pairs i <= j of k functions, and the two indices of each pair."""
+    """Products of all pairs i <= j of k functions, with the indices i and j."""
     k = len(forms.c)
     i, j = torch.triu_indices(k, k, device=forms.c.device)
     A = 2 * forms.A if forms.A.dim() == 1 else forms.A[i] + forms.A[j]
@@ -79,7 +79,7 @@ def pair_forms(forms: Forms) -> tuple[Forms, Tensor, Tensor]:
 
 
 def pair_blocks(forms: Forms) -> Iterator[tuple[Forms, Tensor, Tensor]]:
-    """`pair_forms`, so many pairs at a time that their forms stay below `CHUNK` numbers."""
+    """`pair_forms` in blocks of pairs whose forms stay below `CHUNK` elements."""
     k, d = forms.b.shape
     i, j = torch.triu_indices(k, k, device=forms.c.device)
     for p in _even_chunks(len(i), d * d if forms.A.dim() == 3 else d):
@@ -89,15 +89,15 @@ def pair_blocks(forms: Forms) -> Iterator[tuple[Forms, Tensor, Tensor]]:
 def quadratics(X: Float[Tensor, "n d"], forms: Forms) -> Float[Tensor, "n k"]:
     """x' A_k x - 2 b_k' x + c_k for every row x and every k, as one matrix product.
 
-    The squares and products of the columns of X are the features of that product, so nothing of
-    size n x k x d is ever made.
+    The factors are the squares and products of columns of X (`features`) and `coefficients`, so no
+    array of size n x k x d is formed.
     """
     products = features(X, forms.A.dim() < 3)
     return torch.addmm(forms.c, products, coefficients(forms).T)
 
 
 def features(X: Float[Tensor, "n d"], diagonal: bool) -> Float[Tensor, "n f"]:
-    """What quadratic forms are linear in: squares (and products) of the columns, and these."""
+    """Monomials of quadratic forms: squares (and products) of the columns, then the columns."""
     d = X.shape[1]
     if diagonal:
         return torch.cat([X * X, X], dim=1)
@@ -106,7 +106,7 @@ def features(X: Float[Tensor, "n d"], diagonal: bool) -> Float[Tensor, "n f"]:
 
 
 def coefficients(forms: Forms) -> Float[Tensor, "k f"]:
-    """How each form depends on `features`, but for its constant."""
+    """Coefficients of `features` in each quadratic form, without the constant c."""
     if forms.A.dim() < 3:
         weights = forms.A.expand_as(forms.b)
     else:
@@ -116,9 +116,9 @@ def coefficients(forms: Forms) -> Float[Tensor, "k f"]:
 
 
 def exp_(x: Tensor) -> Tensor:
-    """The exponential, in place of its argument; no gradients.
+    """In-place exponential without gradients.
 
-    On processors with AVX-512 NumPy takes half the time of PyTorch.
+    With AVX-512, NumPy takes half the time of PyTorch.
     """
     if x.device.type != "cpu" or torch.backends.cpu.get_cpu_capability() != "AVX512":
         return x.exp_()
@@ -129,29 +129,29 @@ def exp_(x: Tensor) -> Tensor:
 def log_kernel(
     X: Float[Tensor, "n d"], centres: Float[Tensor, "m d"], precision: Float[Tensor, "*m_d d"]
 ) -> Float[Tensor, "n m"]:
-    """ln k(x, z) for inputs that are known exactly."""
-    # Rounding can lift a distance of zero below it: a kernel is at most one.
+    """ln k(x, z) for deterministic inputs."""
+    # Rounding can make a squared distance slightly negative.
     return (-0.5 * quadratics(X, kernel_forms(centres, precision))).clamp(max=0)
 
 
 def marginal_forms(forms: Forms, observed: Bool[Tensor, " d"]) -> Forms:
-    """Integrals over the coordinates that are not observed, as functions of those that are.
+    """Integrals over the unobserved coordinates u, as functions of the observed coordinates o.
 
-    A needs to be positive definite there.
+    A_uu must be positive definite.
     """
     A, b, c = forms.full()
     o, u = observed.nonzero().squeeze(1), (~observed).nonzero().squeeze(1)
     if not len(u):
         return Forms(A, b, c)
-    lower = torch.linalg.cholesky(A[:, u[:, None], u])
-    sides = torch.cat([A[:, u[:, None], o], b[:, u, None]], dim=2)
-    half = torch.linalg.solve_triangular(lower, sides, upper=False)
-    across, along = half[..., :-1], half[..., -1:]
-    log_det = 2 * lower.diagonal(dim1=1, dim2=2).log().sum(1) - len(u) * LOG_2PI
+    L = torch.linalg.cholesky(A[:, u[:, None], u])
+    rhs = torch.cat([A[:, u[:, None], o], b[:, u, None]], dim=2)
+    whitened = torch.linalg.solve_triangular(L, rhs, upper=False)
+    A_uo, b_u = whitened[..., :-1], whitened[..., -1:]  # L^-1 A_uo, L^-1 b_u
+    log_det = 2 * L.diagonal(dim1=1, dim2=2).log().sum(1) - len(u) * LOG_2PI
     return Forms(
-        A[:, o[:, None], o] - across.mT @ across,
-        b[:, o] - (across.mT @ along).squeeze(-1),
-        c - along.square().sum((1, 2)) + log_det,
+        A[:, o[:, None], o] - A_uo.mT @ A_uo,  # A_oo - A_ou A_uu^-1 A_uo
+        b[:, o] - (A_uo.mT @ b_u).squeeze(-1),
+        c - b_u.square().sum((1, 2)) + log_det,
     )
 
 
@@ -160,8 +160,8 @@ def log_expected(
 ) -> Float[Tensor, "n k"]:
     """ln E[exp(-(x' A x - 2 b' x + c) / 2)] for every x ~ N(mean, covariance) and every function.
 
-    With a shared diagonal A and diagonal covariances one matrix product; with diagonals on both
-    sides n x k x d numbers, else n x k small matrices: chunk the rows (`row_chunks`).
+    With a shared diagonal A and diagonal covariances this is one matrix product. Otherwise it needs
+    n x k x d elements (all diagonal) or n x k matrices of d x d: chunk the rows (`row_chunks`).
     """
     if covariance.dim() == 3 or forms.A.dim() == 3:
         log_det, gain = _full_gain(forms, mean, covariance)[:2]
@@ -169,11 +169,11 @@ def log_expected(
     if forms.A.dim() == 1:
         rows, functions = linear_exponents(forms, mean, covariance)
         return rows @ functions.T
-    wide = 1 + forms.A * covariance.unsqueeze(1)
+    scale = 1 + forms.A * covariance.unsqueeze(1)  # diagonal of I + A S
     mean = mean.unsqueeze(1)
-    inside = forms.A * mean.square() - 2 * forms.b * mean
-    inside = (inside - covariance.unsqueeze(1) * forms.b.square()) / wide + wide.log()
-    return -0.5 * (inside.sum(-1) + forms.c)
+    exponent = forms.A * mean.square() - 2 * forms.b * mean
+    exponent = (exponent - covariance.unsqueeze(1) * forms.b.square()) / scale + scale.log()
+    return -0.5 * (exponent.sum(-1) + forms.c)
 
 
 def linear_exponents(
@@ -181,28 +181,30 @@ def linear_exponents(
 ) -> tuple[Float[Tensor, "n p"], Float[Tensor, "k p"]]:
     """`log_expected` for a shared diagonal A as a product F H' of p = 2 d + 2 columns."""
     shrink = 1 / (1 + forms.A * covariance)
-    own = (forms.A * mean.square() * shrink - shrink.log()).sum(1, keepdim=True)
-    rows = torch.cat([mean * shrink, covariance * shrink, own, torch.ones_like(own)], dim=1)
+    row_term = (forms.A * mean.square() * shrink - shrink.log()).sum(1, keepdim=True)
+    rows = torch.cat(
+        [mean * shrink, covariance * shrink, row_term, torch.ones_like(row_term)], dim=1
+    )
     parts = [-2 * forms.b, -forms.b.square(), torch.ones_like(forms.b[:, :1]), forms.c[:, None]]
     return rows, -0.5 * torch.cat(parts, dim=1)
 
 
 class _ExponentialSums(torch.autograd.Function):
-    """sum_n weight_nw exp(F_n . H_k), whose gradients are matrix products with the same numbers.
+    """sum_n weight_nw exp(F_n . H_k), with gradients as matrix products.
 
-    What autograd would keep of n x k numbers, and pass over several times, is made once where it
-    fits one chunk, and once more in the backward pass where it does not.
+    The n x k exponentials are saved if they fit one chunk, else recomputed in the backward pass;
+    autograd would store several arrays of that size.
     """
 
     @staticmethod
     def forward(ctx: Any, F: Tensor, H: Tensor, weights: Tensor) -> Tensor:
         ctx.save_for_backward(F, H, weights)
-        ctx.kept = None
+        ctx.saved_E = None
         total = F.new_zeros(weights.shape[1], len(H))
         for r in _even_chunks(len(F), len(H)):
             E = (F[r] @ H.T).exp_()
             total.addmm_(weights[r].T, E)
-            ctx.kept = E if len(E) == len(F) and any(ctx.needs_input_grad) else None
+            ctx.saved_E = E if len(E) == len(F) and any(ctx.needs_input_grad) else None
         return total
 
     @staticmethod
@@ -213,10 +215,10 @@ class _ExponentialSums(torch.autograd.Function):
         dH = torch.zeros_like(H)
         dweights = torch.empty_like(weights) if ctx.needs_input_grad[2] else None
         for r in _even_chunks(len(F), len(H)):
-            E = (F[r] @ H.T).exp_() if ctx.kept is None else ctx.kept
+            E = (F[r] @ H.T).exp_() if ctx.saved_E is None else ctx.saved_E
             if dweights is not None:
                 dweights[r] = E @ G.T
-            if len(G) == 1:  # scale the thin matrices and not the wide one
+            if len(G) == 1:  # scale the thin matrices F and H instead of E
                 if dF is not None:
                     dF[r] = weights[r] * (E @ (G.T * H))
                 dH.addmm_(E.T, weights[r] * F[r])
@@ -236,7 +238,7 @@ def exponential_sums(
 
 
 def _even_chunks(n: int, k: int) -> Iterator[slice]:
-    """Slices of n rows, with k numbers to a row, of at most `CHUNK` numbers."""
+    """Slices of n rows with k elements each, of at most `CHUNK` elements."""
     step = max(1, CHUNK // max(k, 1))
     for start in range(0, n, step):
         yield slice(start, start + step)
@@ -248,21 +250,21 @@ def tilted_mean(
     """E[x g_k(x)] / E[g_k(x)] for every function g_k: the mean of N(mean, covariance) times g_k."""
     if covariance.dim() == 3 or forms.A.dim() == 3:
         return mean.unsqueeze(1) - _full_gain(forms, mean, covariance)[2]
-    wide = 1 + forms.A * covariance.unsqueeze(1)
-    return (mean.unsqueeze(1) + covariance.unsqueeze(1) * forms.b) / wide
+    scale = 1 + forms.A * covariance.unsqueeze(1)
+    return (mean.unsqueeze(1) + covariance.unsqueeze(1) * forms.b) / scale
 
 
 def _full_gain(forms: Forms, mean: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """ln|I + A S|, g' S (I + A S)^-1 g and S (I + A S)^-1 g, where g = A mean - b."""
     A, b, _ = forms.full()
     S = (covariance if covariance.dim() == 3 else torch.diag_embed(covariance)).unsqueeze(1)
-    slope = torch.einsum("kij,nj->nki", A, mean) - b
-    bracket = A @ S
-    bracket.diagonal(dim1=-2, dim2=-1).add_(1.0)
-    factors, pivots = torch.linalg.lu_factor(bracket)
-    log_det = factors.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1)
-    pulled = (S @ torch.linalg.lu_solve(factors, pivots, slope.unsqueeze(-1))).squeeze(-1)
-    return log_det, (slope * pulled).sum(-1), pulled
+    g = torch.einsum("kij,nj->nki", A, mean) - b
+    I_AS = A @ S
+    I_AS.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    LU, pivots = torch.linalg.lu_factor(I_AS)
+    log_det = LU.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1)
+    solved = (S @ torch.linalg.lu_solve(LU, pivots, g.unsqueeze(-1))).squeeze(-1)
+    return log_det, (g * solved).sum(-1), solved
 
 
 def expected_kernel(
@@ -283,13 +285,13 @@ def expected_product(
     centres: Float[Tensor, "m d"],
     precision: Float[Tensor, "*m_d d"],
 ) -> Float[Tensor, "n m m"]:
-    """E[k(x, z) k(x, z')] for each Gaussian x (5.10). Keeps n x m x m numbers."""
+    """E[k(x, z) k(x, z')] for each Gaussian x (5.10); returns n x m x m elements."""
     forms, i, j = pair_forms(kernel_forms(centres, precision))
     parts = [log_expected(forms, mean[r], covariance[r]) for r in row_chunks(forms, covariance)]
     m = len(centres)
-    where = torch.empty(m, m, dtype=torch.long, device=mean.device)
-    where[i, j] = where[j, i] = torch.arange(len(i), device=mean.device)
-    return torch.cat(parts).exp()[:, where.flatten()].unflatten(1, (m, m))
+    pair_index = torch.empty(m, m, dtype=torch.long, device=mean.device)
+    pair_index[i, j] = pair_index[j, i] = torch.arange(len(i), device=mean.device)
+    return torch.cat(parts).exp()[:, pair_index.flatten()].unflatten(1, (m, m))
 
 
 def expected_product_sum(
@@ -299,9 +301,9 @@ def expected_product_sum(
     precision: Float[Tensor, "*m_d d"],
     weights: Float[Tensor, "n *w"] | None = None,
 ) -> Float[Tensor, "*w m m"]:
-    """Sum over the inputs of weight E[k(x, z) k(x, z')]: psi2 for a kernel of unit variance.
+    """sum_n weight_n E[k(x_n, z) k(x_n, z')]: psi2 for a kernel of unit variance.
 
-    Several columns of weights, each with a sum of its own, cost little more than one.
+    Each column of weights gives one matrix; several columns cost little more than one.
     """
     forms, i, j = pair_forms(kernel_forms(centres, precision))
     weights = torch.ones_like(mean[:, 0]) if weights is None else weights
@@ -325,16 +327,16 @@ def expected_product_dot(
     precision: Float[Tensor, " d"],
     matrix: Float[Tensor, "m m"],
 ) -> Float[Tensor, " n"]:
-    """sum_zz' matrix_zz' E[k(x, z) k(x, z')] of each input: no n x m x m numbers are kept."""
+    """sum_zz' M_zz' E[k(x, z) k(x, z')] of each input, without n x m x m elements."""
     forms, i, j = pair_forms(kernel_forms(centres, precision))
-    both = torch.where(i == j, matrix[i, j], matrix[i, j] + matrix[j, i])
+    symmetric = torch.where(i == j, matrix[i, j], matrix[i, j] + matrix[j, i])
     rows, functions = linear_exponents(forms, mean, covariance)
-    return exponential_sums(functions, rows, both.unsqueeze(1))[0]
+    return exponential_sums(functions, rows, symmetric.unsqueeze(1))[0]
 
 
 def row_chunks(forms: Forms, covariance: Tensor) -> Iterator[slice]:
-    """Slices of rows that keep the temporaries of `log_expected` below `CHUNK` numbers."""
+    """Slices of rows that keep temporary arrays of `log_expected` below `CHUNK` elements."""
     k, d = forms.b.shape
-    wide = d * d if covariance.dim() == 3 or forms.A.dim() == 3 else d
-    size = k if forms.A.dim() == 1 and covariance.dim() == 2 else k * wide
+    per_function = d * d if covariance.dim() == 3 or forms.A.dim() == 3 else d
+    size = k if forms.A.dim() == 1 and covariance.dim() == 2 else k * per_function
     return _even_chunks(len(covariance), size)

@@ -1,4 +1,4 @@
-"""GPyTorch's warnings of added jitter, collected as notes of a run."""
+"""Collection of GPyTorch's numerical warnings (added jitter) as notes of a run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from linear_operator.utils.warnings import NumericalWarning
 
 @contextmanager
 def collect_numerical_warnings(notes: list[str]) -> Iterator[None]:
-    """Add what is said inside to `notes`, each sentence once; other warnings are passed on."""
-    with warnings.catch_warnings(record=True) as said:
+    """Append each numerical warning raised in the block to `notes` once; re-emit others."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericalWarning)
         yield
-    for warning in said:
+    for warning in caught:
         text = str(warning.message)
         if not issubclass(warning.category, NumericalWarning):
             warnings.warn_explicit(text, warning.category, warning.filename, warning.lineno)

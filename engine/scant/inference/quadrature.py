@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-_rule = cache(np.polynomial.hermite_e.hermegauss)  # found as eigenvalues: once for each count
+_rule = cache(np.polynomial.hermite_e.hermegauss)  # computed once per count
 
 
 def gauss_hermite(count: int, like: Tensor) -> tuple[Float[Tensor, " s"], Float[Tensor, " s"]]:
@@ -19,8 +19,8 @@ def gauss_hermite(count: int, like: Tensor) -> tuple[Float[Tensor, " s"], Float[
     return torch.as_tensor(nodes).to(like), torch.as_tensor(weights / weights.sum()).to(like)
 
 
-STEPS = 30  # of Newton's method; five suffice but where prior and observation are far apart
-MOST_STEP = 2.0  # of one of them
+NEWTON_STEPS = 30  # five suffice unless prior and observation are far apart
+MAX_STEP = 2.0  # largest change of f in one Newton step
 
 
 def log_expected(
@@ -31,24 +31,25 @@ def log_expected(
     start: Float[Tensor, " n"],
     count: int = 32,
 ) -> Float[Tensor, " n"]:
-    """ln E[p(f)], f ~ N(mean, variance), of a log-concave p that may be far narrower than that.
+    """ln E[p(f)] for f ~ N(mean, variance) and a log-concave p, by adaptive quadrature.
 
-    Nodes lie about the mode of the product and are as wide as its curvature tells (Liu and Pierce
-    1994): about the mean, they would miss a p that is narrower than their spacing, such as the
+    Nodes are centered at the mode of the product p(f) N(f), scaled by its curvature (Liu and Pierce
+    1994). Nodes around the mean would miss a p that is narrower than their spacing, such as the
     likelihood of a thousand cases.
 
     Args:
-        log_prob: ln p at f.
-        slopes: Its derivative at f, and the second one with its sign changed, above zero.
-        start: Where the search for the mode begins.
-        count: Of nodes.
+        log_prob: Function f -> ln p(f).
+        slopes: Function f -> (d ln p / df, -d^2 ln p / df^2); the latter is positive.
+        mean, variance: Moments of f.
+        start: Initial f of the search for the mode.
+        count: Number of nodes.
     """
     variance = variance.clamp(min=1e-12)
     mode = start
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         slope, curvature = slopes(mode)
         step = (slope - (mode - mean) / variance) / (curvature + 1 / variance)
-        mode = mode + step.clamp(-MOST_STEP, MOST_STEP)
+        mode = mode + step.clamp(-MAX_STEP, MAX_STEP)
     width = (slopes(mode)[1] + 1 / variance).rsqrt()
     z, weights = gauss_hermite(count, mean)
     z, weights = z.unsqueeze(1), weights.unsqueeze(1)

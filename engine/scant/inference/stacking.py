@@ -1,7 +1,7 @@
-"""Weights of an average of predictive distributions, by rows that none of them was trained on.
+"""Stacking of predictive distributions: mixture weights fitted to left-out rows.
 
 Yao, Vehtari, Simpson and Gelman (2018), Using stacking to average Bayesian predictive
-distributions: the weights under which the left-out rows are most probable.
+distributions: the weights maximize the density of rows that no method was trained on.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 STEPS = 200
-PRIOR = 1.0  # rows for which each method counts as the best from the start
+PRIOR = 1.0  # prior count per method (Dirichlet), in rows
 TINY = 1e-300
-LEAST = 0.01  # weight below which a method is left out
-DOUBT = 0.5  # standard errors that are taken off a gain
-WIDE = 0.5  # deviation of the logarithm of a sharpness, before anything is known of it
+MIN_WEIGHT = 0.01  # methods below this weight are dropped
+DOUBT = 0.5  # standard errors subtracted from a gain
+LOG_SHARPNESS_STD = 0.5  # prior standard deviation of the log sharpness
 
 
 @dataclass(frozen=True)
 class Average:
-    """An average of the methods that a subclass names.
+    """Weighted average of predictive methods; a subclass lists their names.
 
     Attributes:
-        weights: In the order of `names`.
+        weights: Weight of each method, in the order of `names`.
     """
 
     names: ClassVar[tuple[str, ...]]
@@ -36,7 +36,7 @@ class Average:
     weights: tuple[float, ...]
 
     def sentence(self) -> str:
-        """What was averaged."""
+        """Sentence that lists the averaged methods with their weights."""
         parts = [f"{name} {w:.2f}" for name, w in zip(self.names, self.weights) if w]
         return (
             f"{self.of} are an average ({', '.join(parts)}), its weights by training rows that "
@@ -48,65 +48,66 @@ def weights(
     log_density: Float[np.ndarray, "n k"],
     trivial: int | None = None,
     prior: float | Float[np.ndarray, " k"] = PRIOR,
-    least: float = LEAST,
+    least: float = MIN_WEIGHT,
 ) -> Float[np.ndarray, " k"]:
-    """Weights of k methods that add up to one, by expectation maximization of the mixture.
+    """Mixture weights of k methods, summing to one, by expectation maximization.
 
     Args:
-        log_density: Of each left-out row under each method, in nats.
-        trivial: A method that knows no inputs. The weights of few rows are mostly noise: it takes
-            a part of them that is the larger the less the mixture gains on it, in standard errors
-            of that gain.
-        prior: Rows for which each method, or one by one, counts as the best from the start.
-        least: Weight below which a method is left out.
+        log_density: Log density of each left-out row under each method, in nats.
+        trivial: Index of a method that ignores the inputs. Weights from few rows are noisy, so the
+            result is shrunk to this method unless the mixture's gain over it is significant.
+        prior: Prior count of each method, in rows; a number or one per method.
+        least: Methods below this weight are dropped.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
     prior = np.broadcast_to(prior, k)
     result = np.full(k, 1 / k)
     for _ in range(STEPS):
-        share = density * result
-        share /= share.sum(1, keepdims=True)
-        result = (share.sum(0) + prior) / (n + prior.sum())
+        responsibility = density * result
+        responsibility /= responsibility.sum(1, keepdims=True)
+        result = (responsibility.sum(0) + prior) / (n + prior.sum())
     result = _used(result, least)
     if trivial is not None:
         gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))
-        sure = ndtr(gain.mean() / max(gain.std() / n**0.5, TINY) - DOUBT)
-        result = _used(sure * result + (1 - sure) * np.eye(k)[trivial], least)
+        confidence = ndtr(gain.mean() / max(gain.std() / n**0.5, TINY) - DOUBT)
+        result = _used(confidence * result + (1 - confidence) * np.eye(k)[trivial], least)
     return result
 
 
 def _used(w: Float[np.ndarray, " k"], least: float) -> Float[np.ndarray, " k"]:
-    """Weights without those that are too small to be worth a method's work."""
-    kept = np.where(w < least, 0.0, w)
-    return np.asarray(kept / kept.sum())
+    """Set weights below `least` to zero and renormalize."""
+    used = np.where(w < least, 0.0, w)
+    return np.asarray(used / used.sum())
 
 
 def sharpened(p: Float[np.ndarray, "n c"], sharpness: float) -> Float[np.ndarray, "n c"]:
-    """Probabilities of classes to a power, adding up to one again.
+    """Class probabilities raised to a power and renormalized.
 
-    An average of methods that are calibrated each is less sure than it could be.
+    An average of calibrated methods is underconfident; a power above one corrects it.
     """
     powers = p**sharpness
     return np.asarray(powers / powers.sum(1, keepdims=True))
 
 
 def sharpness(p: Float[np.ndarray, "n c"], label: Int[np.ndarray, " n"]) -> float:
-    """The power under which the classes of left-out rows are most probable."""
+    """Power for `sharpened` that maximizes the posterior density of left-out labels."""
     rows = np.arange(len(label))
 
     def cost(log: float) -> float:
-        own = sharpened(p, float(np.exp(log)))[rows, label]
-        return float(log**2 / (2 * WIDE**2) - np.log(np.maximum(own, 1e-300)).sum())
+        likelihood = sharpened(p, float(np.exp(log)))[rows, label]
+        return float(
+            log**2 / (2 * LOG_SHARPNESS_STD**2) - np.log(np.maximum(likelihood, 1e-300)).sum()
+        )
 
     return float(np.exp(minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x))
 
 
 def best_expected_threshold(p: Float[np.ndarray, " n"]) -> float:
-    """Of the rare class's probability: where the F1 that the probabilities expect is best.
+    """Threshold on the rare class's probability that maximizes the expected F1.
 
-    It is half of that F1 (Lipton, Elkan and Naryanaswamy 2014). What the rows are does not matter,
-    so that a few rare ones among them do not decide.
+    The threshold is half of the best expected F1 (Lipton, Elkan and Naryanaswamy 2014). Only the
+    probabilities enter, not the labels, so a few rare rows do not decide.
     """
     q = np.sort(p)[::-1]
     f1 = 2 * np.cumsum(q) / (np.arange(1, len(q) + 1) + q.sum())

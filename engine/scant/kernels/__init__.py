@@ -1,1 +1,1 @@
-"""Covariance functions that GPyTorch lacks, a file each."""
+"""Covariance functions that GPyTorch lacks, one per file."""

@@ -1,4 +1,4 @@
-"""The constraint of positive parameters that are held as logarithms."""
+"""Constraint for positive parameters stored as logarithms."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from gpytorch.constraints import Positive
 
 
 class LogPositive(Positive):
-    """A positive number whose logarithm is the parameter: `x = exp(log_x)`.
+    """Positive value `x = exp(log_x)` with `log_x` as the raw parameter.
 
-    Its bounds never change, so that a model's state holds what is learned and nothing else.
+    The bounds are not part of the state dict: they never change.
     """
 
     def __init__(self) -> None:

@@ -1,14 +1,14 @@
-"""Hierarchical kernels: a function for each group and level, and their sums.
+"""Hierarchical kernels: sums over levels of a kernel shared within groups.
 
-A row is an input x and the labels of the groups that it lies in, from the widest to the narrowest:
-(x, replica) in two levels, (x, output, replica) in three. Level l is a function of its own for
-every group, so that two rows share it where their first l labels agree:
+A row is an input x followed by group labels, from the widest group to the narrowest: (x, replica)
+for two levels, (x, output, replica) for three. Level l has an independent function for each group,
+shared by the rows whose first l labels agree:
 
     k(p, p') = k_0(x, x') + [output = output'] k_1(x, x') + [... and replica = replica'] k_2(x, x')
 
-(Hensman, Lawrence and Rattray 2013; Ma 2023, 5.12 and, in three levels, 5.39-5.42). Each level may
-be any GPyTorch kernel of x. Labels are whole numbers, kept as floats beside x; rows with the same
-label lie in the same group, whatever the number, so that a group never seen takes an unused one.
+(Hensman, Lawrence and Rattray 2013; Ma 2023, 5.12 and, for three levels, 5.39-5.42). Each level may
+be any GPyTorch kernel of x. Labels are integers stored as floats beside x; only equality matters,
+so a new group takes any unused number.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SHAPES = (*SMOOTHNESS, "rbf")
 
 
 class ReplicaKernel(Kernel):
-    """Sum of a kernel for each level of a hierarchy of groups; see the module.
+    """Sum of one kernel per level of a hierarchy of groups (see the module docstring).
 
     Args:
-        levels: Kernels of x alone, the one that all rows share first. L levels take L - 1 label
-            columns after those of x. A batch of hierarchies is a batch in every level.
+        levels: Kernels of x, starting with the level that all rows share. L levels take L - 1
+            label columns after those of x. A batch of hierarchies is a batch in every level.
 
     Raises:
         BadInput: Fewer than one level.
@@ -48,12 +48,12 @@ class ReplicaKernel(Kernel):
 
     @property
     def batch_shape(self) -> torch.Size:
-        """Of the levels together: broadcast, as their matrices are."""
+        """Broadcast batch shape of the levels."""
         return torch.broadcast_shapes(*(level.batch_shape for level in self.levels))
 
     @batch_shape.setter
     def batch_shape(self, shape: torch.Size) -> None:
-        """GPyTorch's constructor sets one; that of the levels holds."""
+        """Ignore the value set by GPyTorch's constructor; the levels determine the shape."""
 
     @property
     def is_stationary(self) -> bool:
@@ -66,7 +66,7 @@ class ReplicaKernel(Kernel):
         diag: bool = False,
         **params: Any,
     ) -> Float[Tensor, "*b n m"] | Float[Tensor, "*b n"]:
-        """Covariances of all pairs of rows, or of each with its like (`diag`)."""
+        """Covariances of all pairs of rows, or row by row (`diag`)."""
         inputs = x1.shape[-1] - len(self.levels) + 1
         (a, first), (b, second) = (x.tensor_split((inputs,), dim=-1) for x in (x1, x2))
         total: Any = 0.0
@@ -80,7 +80,7 @@ class ReplicaKernel(Kernel):
 def same_group(
     first: Float[Tensor, "*b n l"], second: Float[Tensor, "*b m l"], diag: bool = False
 ) -> Bool[Tensor, "*b n m"] | Bool[Tensor, "*b n"]:
-    """Whether all labels agree, for every pair of rows, or of each row with its like (`diag`)."""
+    """Return True where all labels agree, for all pairs of rows or row by row (`diag`)."""
     if diag:
         return (first == second).all(-1)
     return (first.unsqueeze(-2) == second.unsqueeze(-3)).all(-1)
@@ -92,14 +92,13 @@ def level(
     lengthscale: float | Float[Tensor, " b"] = 1.0,
     batch: int | None = None,
 ) -> Kernel:
-    """A kernel for one level: variance times a stationary kernel of one lengthscale, in float64.
+    """Kernel of one level: a scaled stationary kernel with one lengthscale, in float64.
 
     Args:
-        shape: One of `SHAPES`; or a kernel of x, which is copied and starts as it is.
-        variance: To start from, one for all or one each.
-        lengthscale: To start from, in the unit of x, likewise.
-        batch: That many kernels at once, each with parameters of its own. A kernel without a batch
-            is the same in all.
+        shape: One of `SHAPES`; or a kernel of x, which is copied with its current parameters.
+        variance: Initial variance, one for all or one per batch element.
+        lengthscale: Initial lengthscale in the unit of x, likewise.
+        batch: Number of kernels with separate parameters; None shares one kernel.
 
     Raises:
         BadInput: An unknown shape.
@@ -113,18 +112,18 @@ def level(
         base: Kernel = RBFKernel(batch_shape=size)
     else:
         base = MaternKernel(nu=SMOOTHNESS[shape], batch_shape=size)
-    made = ScaleKernel(base, batch_shape=size).double()
-    # As tensors: GPyTorch would take a plain number for one of single precision.
-    made.outputscale = torch.as_tensor(variance, dtype=torch.float64)
-    each = torch.as_tensor(lengthscale, dtype=torch.float64).expand(size)
-    base.lengthscale = each.reshape(*size, 1, 1)
-    return made
+    kernel = ScaleKernel(base, batch_shape=size).double()
+    # GPyTorch would convert a Python float to single precision.
+    kernel.outputscale = torch.as_tensor(variance, dtype=torch.float64)
+    initial = torch.as_tensor(lengthscale, dtype=torch.float64).expand(size)
+    base.lengthscale = initial.reshape(*size, 1, 1)
+    return kernel
 
 
 def prior_variance(kernel: Kernel) -> Float[Tensor, " b"]:
-    """Of the function of a level, at x = 0 where it depends on x; one for each of a batch."""
+    """Prior variance of a level's function, at x = 0 if not stationary; one per batch element."""
     if isinstance(kernel, ScaleKernel):
         return kernel.outputscale.reshape(-1)
     like = next(kernel.parameters(), torch.zeros(1, dtype=torch.float64))
-    found: Tensor = kernel(like.new_zeros(1, 1), diag=True)
-    return found.reshape(-1)
+    variance: Tensor = kernel(like.new_zeros(1, 1), diag=True)
+    return variance.reshape(-1)

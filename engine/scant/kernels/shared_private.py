@@ -1,15 +1,14 @@
-"""The kernel of SCLVM: dimensions that all classes share and dimensions private to each class.
+"""The kernel of SCLVM: latent dimensions shared by all classes and private to each class.
 
 Yousefi (2021), 3.23-3.24, over rows (x, c) of a latent position and a class:
 
     k((x, c), (x', c')) = k_s(x_s, x'_s) + [c = c'] k_p(x_p, x'_p)
 
-with EQ kernels that have a lengthscale for each dimension. The psi statistics under Gaussian
-positions with diagonal covariances are 3.27-3.29 and B.6-B.8. Without private dimensions it is an
-EQ kernel that is blind to classes.
+with EQ-ARD kernels. The psi statistics under Gaussian positions with diagonal covariances are
+3.27-3.29 and B.6-B.8. Without private dimensions it is an EQ kernel that ignores the classes.
 
-Both are kernels of GPyTorch. A model takes `covariance` and the psi statistics, which keep
-positions and classes apart and make no lazy tensors.
+`EQ` and `ClassPrivateKernel` are GPyTorch kernels. Models call `covariance` and the psi statistics,
+which take positions and classes separately and return plain tensors.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from scant.inference.expectations import (
 from scant.inference.psi import eq_matrices
 from scant.kernels.constraints import LogPositive
 
-FLAT = 16.0  # of |ln lengthscale|: where a function is flat along a dimension to all of 16 digits
-NOTHING = 40.0  # of |ln variance|, likewise; an optimizer that goes on there would overflow
+FLAT = 16.0  # bound on |ln lengthscale|: beyond it functions are constant in double precision
+NOTHING = 40.0  # bound on |ln variance|, against overflow during optimization
 
 
 class EQ(Kernel):
@@ -41,10 +40,12 @@ class EQ(Kernel):
 
     def __init__(self, n_dims: int, variance: float = 1.0) -> None:
         super().__init__(ard_num_dims=n_dims)
-        # Positions have a standard normal prior: with more of them, rows are further apart.
-        start = 0.5 * torch.full((n_dims,), float(max(n_dims, 1)), dtype=torch.float64).log()
-        height = torch.tensor(variance, dtype=torch.float64).log()
-        for name, value in (("log_lengthscale", start), ("log_variance", height)):
+        # Distances under the standard normal prior grow with the number of dimensions.
+        log_lengthscale = (
+            0.5 * torch.full((n_dims,), float(max(n_dims, 1)), dtype=torch.float64).log()
+        )
+        log_variance = torch.tensor(variance, dtype=torch.float64).log()
+        for name, value in (("log_lengthscale", log_lengthscale), ("log_variance", log_variance)):
             self.register_parameter(name, nn.Parameter(value))
             self.register_constraint(name, LogPositive())
 
@@ -71,19 +72,19 @@ class EQ(Kernel):
     def forward(
         self, x1: Float[Tensor, "n q"], x2: Float[Tensor, "m q"], diag: bool = False, **_: Any
     ) -> Float[Tensor, "n m"] | Float[Tensor, " n"]:
-        """Of all pairs, or of each row of one with that of the other (`diag`)."""
+        """Covariances of all pairs of rows, or row by row (`diag`)."""
         if diag:
             return self.variance * (-0.5 * self.precision * (x1 - x2).square()).sum(-1).exp()
         return self.variance * log_kernel(x1, x2, self.precision).exp()
 
 
 class ClassPrivateKernel(Kernel):
-    """See the module; as a kernel of GPyTorch its last column is the class.
+    """Sum of a shared and a class-private EQ kernel (3.23-3.24); the last column is the class.
 
     Args:
-        shared: Dimensions of the space of all classes; the first columns of a position.
-        private: Dimensions of the space of each class; the columns after.
-        n_classes: Classes are 0 ... n_classes - 1.
+        shared: Number of shared latent dimensions, the first columns of a position.
+        private: Number of private latent dimensions, the columns after those.
+        n_classes: Number of classes, labeled 0 ... n_classes - 1.
 
     Raises:
         BadInput: There is no dimension, or a number is negative.
@@ -105,7 +106,7 @@ class ClassPrivateKernel(Kernel):
     def forward(
         self, x1: Float[Tensor, "n p"], x2: Float[Tensor, "m p"], diag: bool = False, **_: Any
     ) -> Float[Tensor, "n m"] | Float[Tensor, " n"]:
-        """k of all pairs (3.23), or of each row with its like (`diag`)."""
+        """Covariances of all pairs of rows (3.23), or row by row (`diag`)."""
         (a, a_class), (b, b_class) = ((x[:, :-1], x[:, -1].round().long()) for x in (x1, x2))
         if not diag:
             return self.covariance(a, a_class, b, b_class)
@@ -124,7 +125,7 @@ class ClassPrivateKernel(Kernel):
         b: Float[Tensor, "m q"],
         b_class: Int[Tensor, " m"],
     ) -> Float[Tensor, "n m"]:
-        """k of all pairs (3.23)."""
+        """Covariances of all pairs of rows (3.23)."""
         shared, private = self.parts(a, a_class, b, b_class)
         return shared + private  # (3.23)
 
@@ -135,7 +136,7 @@ class ClassPrivateKernel(Kernel):
         b: Float[Tensor, "m q"],
         b_class: Int[Tensor, " m"],
     ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
-        """The shared and the private part of k, zero where there is no such space."""
+        """Shared and private terms of the covariance; zero for a space without dimensions."""
         zero = a.new_zeros(len(a), len(b))
         (a_s, a_p), (b_s, b_p) = a.split(self.split, 1), b.split(self.split, 1)
         same = a_class.unsqueeze(1) == b_class
@@ -144,12 +145,12 @@ class ClassPrivateKernel(Kernel):
         return shared, private
 
     def psi0(self) -> Float[Tensor, ""]:
-        """k of any row with itself: a term of 3.27."""
+        """Prior variance of a row, k_s + k_p: a term of 3.27."""
         both = [part.variance for part in (self.shared, self.private) if part is not None]
         return sum(both[1:], start=both[0])  # (B.6), of one row
 
     def relevance(self) -> Float[Tensor, " q"]:
-        """1 / lengthscale^2 of every dimension: about zero where none is needed."""
+        """1 / lengthscale^2 of each dimension; near zero for dimensions that are not used."""
         both = [part.precision for part in (self.shared, self.private) if part is not None]
         return torch.cat(both)
 
@@ -188,9 +189,9 @@ class ClassPrivateKernel(Kernel):
         weights: Float[Tensor, "n w"],
         jitter: float = 0.0,
     ) -> tuple[Float[Tensor, "m m"], Float[Tensor, "n m"], Float[Tensor, "w m m"]]:
-        """k among the centres, `psi1` and `psi2`, at once: what a bound needs of all rows.
+        """K_zz among the centers, `psi1` and `psi2`, computed together.
 
-        Of k the diagonal is greater by that share, `jitter`.
+        The diagonal of K_zz is multiplied by 1 + `jitter`.
         """
         both = self.shared is not None and self.private is not None
         m, v, z = (t.split(self.split, 1) if both else (t, t) for t in (mean, variance, Z))
@@ -207,9 +208,9 @@ class ClassPrivateKernel(Kernel):
             k, one, two = (mean.new_zeros(*s) for s in ((c, c), (n, c), (weights.shape[1], c, c)))
             for rows, centres in self._classes(label, Z_class, every=True):
                 at = centres.unsqueeze(1), centres
-                own = m[1][rows], v[1][rows], z[1][centres]
-                found = eq_matrices(*own, *parameters, weights[rows], jitter)
-                k[at], one[rows.unsqueeze(1), centres], two[:, *at] = found
+                arguments = m[1][rows], v[1][rows], z[1][centres]
+                blocks = eq_matrices(*arguments, *parameters, weights[rows], jitter)
+                k[at], one[rows.unsqueeze(1), centres], two[:, *at] = blocks
             parts.append((k, one, two))
         if len(parts) == 1:
             return parts[0]
@@ -226,7 +227,7 @@ class ClassPrivateKernel(Kernel):
         Z: Float[Tensor, "m q"],
         Z_class: Int[Tensor, " m"],
     ) -> Float[Tensor, "n q m"]:
-        """Derivatives of psi1 by the means."""
+        """Derivatives of psi1 with respect to the means."""
         values = self._psi1_parts(mean, variance, label, Z, Z_class)
         steep = self.relevance() / (1 + self.relevance() * variance)
         slope = steep.unsqueeze(2) * (Z.T - mean.unsqueeze(2))
@@ -242,7 +243,7 @@ class ClassPrivateKernel(Kernel):
         Z_class: Int[Tensor, " m"],
         weights: Float[Tensor, "n w"],
     ) -> Float[Tensor, "w m m"]:
-        """Sum over the rows of weight E[k((x, c), z) k((x, c), z')] (3.29), for each column.
+        """sum_n weight_nw E[k((x_n, c_n), z) k((x_n, c_n), z')] for each column w (3.29).
 
         The two spaces are independent under q(X), so their cross terms are products of psi1. The
         private term is computed class by class, with the inducing inputs of that class.
@@ -277,7 +278,7 @@ class ClassPrivateKernel(Kernel):
         Z_class: Int[Tensor, " m"],
         matrix: Float[Tensor, "m m"],
     ) -> Float[Tensor, " n"]:
-        """sum_zz' matrix_zz' E[k((x, c), z) k((x, c), z')] of each row, for symmetric matrices."""
+        """sum_zz' M_zz' E[k((x, c), z) k((x, c), z')] of each row, for a symmetric matrix M."""
         m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
         total = mean.new_zeros(len(mean))
         if self.shared is not None:
@@ -301,7 +302,7 @@ class ClassPrivateKernel(Kernel):
     def _classes(
         self, label: Tensor, Z_class: Tensor, every: bool = False
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Rows and inducing inputs of each class that has both, or of `every` that has these."""
+        """Rows and inducing inputs of each class that has both (`every`: that has the latter)."""
         for c in range(self.n_classes):
             rows, centres = ((t == c).nonzero().squeeze(1) for t in (label, Z_class))
             if len(centres) and (every or len(rows)):

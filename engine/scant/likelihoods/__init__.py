@@ -1,1 +1,1 @@
-"""Likelihoods that GPyTorch lacks: augment and reduce for a softmax over many classes."""
+"""Likelihoods that GPyTorch lacks: augment-and-reduce softmax, censored Gaussian, probit."""

@@ -1,8 +1,8 @@
-"""Gaussian noise about f, of which some rows are only known to lie above a value (censored times).
+"""Gaussian likelihoods with right-censored targets, or with the noise parameter of a model.
 
 likelihood = CensoredGaussianLikelihood()
 objective = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(y))
-objective(model(x), y, censored=late).backward()
+objective(model(x), y, censored=is_bound).backward()
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from scant.likelihoods.probit import expected_log_ndtr
 
 
 class GivenNoise(Noise):
-    """A variance of noise that belongs to another module: no parameter here.
+    """Noise variance that is a parameter of another module.
 
     Args:
-        noise: One for all rows, or one of each output that rows name in `column` of what a
-            likelihood is called with after the distribution: `likelihood(model(x), x)`.
-        column: Where rows say their output; None: `noise` is of all rows, or has one of each.
+        noise: One variance for all rows, one per row, or (with `column`) one per output.
+        column: Column of x that holds each row's output, for `likelihood(model(x), x)`.
     """
 
     def __init__(self, noise: Float[Tensor, "*d"], column: int | None = None) -> None:
@@ -37,7 +36,7 @@ class GivenNoise(Noise):
     def forward(
         self, *params: Any, shape: torch.Size | None = None, **kwargs: Any
     ) -> LinearOperator:
-        """The noise's covariance, of rows in that shape."""
+        """Diagonal noise covariance, expanded to `shape`."""
         noise = self.noise
         if self.column is not None:
             rows: Tensor = params[0][0] if isinstance(params[0], (tuple, list)) else params[0]
@@ -46,18 +45,18 @@ class GivenNoise(Noise):
 
 
 def given_noise(noise: Float[Tensor, "*d"], column: int | None = None) -> GaussianLikelihood:
-    """GPyTorch's Gaussian likelihood with the noise of a model that has it among its parameters."""
+    """GPyTorch's Gaussian likelihood with a noise variance that belongs to the model."""
     likelihood = GaussianLikelihood()
     likelihood.noise_covar = GivenNoise(noise, column)
     return likelihood
 
 
 class CensoredGaussianLikelihood(GaussianLikelihood):
-    """GPyTorch's Gaussian likelihood, some of whose targets are only known to lie above y.
+    """Gaussian likelihood with right-censored targets, known only to lie above y.
 
     Args:
-        noise: Of a model that has it among its parameters; by default the likelihood's own, which
-            is learned (`noise_prior`, `noise_constraint` and so on are GPyTorch's).
+        noise: Noise variance that belongs to a model; by default the likelihood learns its own
+            (with GPyTorch's `noise_prior`, `noise_constraint` and so on).
     """
 
     def __init__(self, noise: Float[Tensor, ""] | None = None, **kwargs: Any) -> None:
@@ -73,7 +72,7 @@ class CensoredGaussianLikelihood(GaussianLikelihood):
         censored: Bool[Tensor, "*b n"] | None = None,
         **kwargs: Any,
     ) -> Float[Tensor, "*b n"]:
-        """E[ln p(y|f)] of each row; of censored rows, of the probability to lie above y."""
+        """E[ln p(y | f)] of each row in nats; for censored rows E[ln p(above y | f)]."""
         args = target, input.mean, input.variance, self.noise
         value = gaussian_expectation(*args)
         if censored is None:
@@ -88,12 +87,12 @@ class CensoredGaussianLikelihood(GaussianLikelihood):
         censored: Bool[Tensor, "*b n"] | None = None,
         **kwargs: Any,
     ) -> Float[Tensor, "*b n"]:
-        """ln p(y) of each row; of censored rows, that y is above."""
+        """ln p(y) of each row in nats; for censored rows the log probability above y."""
         value = super().log_marginal(observations, function_dist, *params, **kwargs)
         if censored is None:
             return value
-        wide = (function_dist.variance + self.noise).sqrt()
-        above = torch.special.log_ndtr((function_dist.mean - observations) / wide)
+        std = (function_dist.variance + self.noise).sqrt()
+        above = torch.special.log_ndtr((function_dist.mean - observations) / std)
         return torch.where(censored, above, value)
 
 
@@ -103,7 +102,7 @@ def gaussian_expectation(
     variance: Float[Tensor, "*b n"],
     noise: Float[Tensor, "*1"],
 ) -> Float[Tensor, "*b n"]:
-    """E[ln N(y | f, noise)] of each row, f ~ N(mean, variance)."""
+    """E[ln N(y | f, noise)] of each row for f ~ N(mean, variance)."""
     return -0.5 * (((y - mean).square() + variance) / noise + (2 * math.pi * noise).log())
 
 
@@ -113,5 +112,5 @@ def censored_expectation(
     variance: Float[Tensor, "*b n"],
     noise: Float[Tensor, "*1"],
 ) -> Float[Tensor, "*b n"]:
-    """E[ln of the probability that N(f, noise) is above y] of each row, by quadrature."""
+    """E[ln Phi((f - y) / sqrt(noise))] of each row for f ~ N(mean, variance), by quadrature."""
     return expected_log_ndtr((mean - y) / noise.sqrt(), variance / noise)

@@ -1,13 +1,13 @@
 """Class probabilities of MOGPs-AR (Ma 2023, 3.35), and the reducible part of their entropy.
 
-With covariances kept, the softmax is averaged over draws of the latent functions, of which there
-are few: points of a randomized Sobol sequence, in repeats whose spread tells the error. With
-covariances dropped the classes' functions are independent, and with Gumbel noise
-h_c = f_c + e_c their maximum needs one-dimensional quadrature alone,
+With covariances kept, the softmax is averaged over quasi-random draws of the few latent functions;
+independent repeats of the Sobol sequence give a standard error. With covariances dropped, the
+classes' functions are independent, and with Gumbel noise h_c = f_c + e_c the probability that c is
+the maximum needs only one-dimensional quadrature,
 
     P(c) = int p_c(t) prod over c' != c of F_c'(t) dt,
 
-p_c and F_c being density and distribution of h_c.
+with the density p_c and distribution function F_c of h_c.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from torch import Tensor
 
 DRAWS = 256
 REPEATS = 8  # independent randomizations of the sequence
-CELLS = 2_000_000  # numbers held at once
-TAIL = 20.0  # quadrature goes this far beyond where the last class may win: e^-20 is left out
-STEP = 0.5  # of the quadrature over t, in units of the Gumbel noise
-DEVIATIONS = 7.0  # of a Gaussian that quadrature goes to
+CELLS = 2_000_000  # elements of the largest temporary array
+TAIL = 20.0  # margin of the quadrature's upper limit: a tail of e^-20 is neglected
+STEP = 0.5  # step of the quadrature over t, in units of the Gumbel noise
+DEVIATIONS = 7.0  # integration range of a Gaussian, in standard deviations
 
 
 class MOGPARPrediction(NamedTuple):
-    """Of n rows and c classes of each row's output.
+    """Class probabilities of n rows, with at most c classes per output.
 
     Attributes:
-        probability: 0 beyond the number of classes.
-        error: Its standard error, of draws; 0 where it is by quadrature.
-        entropy: Of the probabilities, in nats.
-        information: Between class and functions, in nats: the part of the entropy that more data
-            would remove.
+        probability: Class probabilities; 0 beyond the number of the output's classes.
+        error: Monte Carlo standard error of the probabilities; 0 with quadrature.
+        entropy: Entropy of the probabilities, in nats.
+        information: Mutual information between class and functions, in nats: the part of the
+            entropy that more data would remove.
     """
 
     probability: Float[Tensor, "n c"]
@@ -45,12 +45,12 @@ class MOGPARPrediction(NamedTuple):
     information: Float[Tensor, " n"]
 
 
-How = Callable[[Tensor, Tensor, Tensor, int, int], MOGPARPrediction]
+AveragingMethod = Callable[[Tensor, Tensor, Tensor, int, int], MOGPARPrediction]
 
 
 @torch.no_grad()
-def of_outputs(
-    how: How,
+def average_by_output(
+    method: AveragingMethod,
     table: Float[Tensor, "classes l"],
     moments: tuple[Float[Tensor, "n l"], Float[Tensor, "n l"]],
     output: Int[Tensor, " n"],
@@ -58,28 +58,28 @@ def of_outputs(
     draws: int,
     seed: int,
 ) -> MOGPARPrediction:
-    """Rows of several outputs, whose classes lie in the table one after another."""
+    """Predictions for rows of several outputs; `table` lists the classes output by output."""
     mean, variance = moments
     parts = []
     for d, classes in enumerate(table.split(list(sizes))):
         rows = (output == d).nonzero().squeeze(1)
         if len(rows):
-            parts.append((rows, how(classes, mean[rows], variance[rows], draws, seed)))
-    return scattered(parts, len(mean), max(sizes), mean)
+            parts.append((rows, method(classes, mean[rows], variance[rows], draws, seed)))
+    return scatter_rows(parts, len(mean), max(sizes), mean)
 
 
-def scattered(
+def scatter_rows(
     parts: Iterable[tuple[Int[Tensor, " _"], MOGPARPrediction]], n: int, width: int, like: Tensor
 ) -> MOGPARPrediction:
-    """Predictions of some rows each, put in these rows' places among n, and of `width` classes."""
-    whole = [like.new_zeros(n, width) for _ in range(2)] + [like.new_zeros(n) for _ in range(2)]
+    """Combine predictions of subsets of rows into one of n rows and `width` classes."""
+    combined = [like.new_zeros(n, width) for _ in range(2)] + [like.new_zeros(n) for _ in range(2)]
     for rows, part in parts:
-        for everything, own in zip(whole, part):
-            if own.dim() == 2:
-                everything[rows, : own.shape[1]] = own
+        for target, values in zip(combined, part):
+            if values.dim() == 2:
+                target[rows, : values.shape[1]] = values
             else:
-                everything[rows] = own
-    return MOGPARPrediction(*whole)
+                target[rows] = values
+    return MOGPARPrediction(*combined)
 
 
 @torch.no_grad()
@@ -90,7 +90,7 @@ def by_draws(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> MOGPARPrediction:
-    """Covariances kept: f = A u, averaged over the same draws of u at all rows."""
+    """Average with covariances kept: f = A u, over common draws of u at all rows."""
     normal = _sobol(mean.shape[1], draws, seed).to(mean)  # [repeats, draws / repeats, l]
     parts = []
     for rows in _chunks(len(mean), normal[..., 0].numel() * (len(mixing) + mean.shape[1])):
@@ -107,15 +107,15 @@ def by_quadrature(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> MOGPARPrediction:
-    """Covariances dropped: by the maximum of independent h_c; the information by draws."""
+    """Average with covariances dropped: probabilities by quadrature, information by draws."""
     m, s = mean @ mixing.T, (variance @ mixing.square().T).sqrt()
     normal = _sobol(len(mixing), draws, seed).to(mean)
     parts = []
     for rows in _chunks(len(m), normal.numel()):
-        by_draws = _averaged((m[rows, None, None] + s[rows, None, None] * normal).softmax(-1))
+        sampled = _averaged((m[rows, None, None] + s[rows, None, None] * normal).softmax(-1))
         p = _maximum(m[rows], s[rows])
         entropy = torch.special.entr(p).sum(-1)
-        remaining = by_draws.entropy - by_draws.information
+        remaining = sampled.entropy - sampled.information
         information = (entropy - remaining).clamp(min=0)
         parts.append(MOGPARPrediction(p, torch.zeros_like(p), entropy, information))
     return _joined(parts, len(mixing), mean)
@@ -131,7 +131,7 @@ def _averaged(p: Float[Tensor, "n repeats k c"]) -> MOGPARPrediction:
 
 
 def _maximum(m: Float[Tensor, "n c"], s: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
-    """P(h_c is the largest) for Gaussian f_c, each rows' t on a grid of its own."""
+    """P(h_c is the largest) for independent Gaussian f_c, with a grid over t for each row."""
     widest = max(s.max().item(), 0.1)
     nodes = max(25, math.ceil(3 * DEVIATIONS * widest))
     z = torch.linspace(-DEVIATIONS, DEVIATIONS, nodes, dtype=m.dtype, device=m.device)
@@ -149,12 +149,14 @@ def _maximum(m: Float[Tensor, "n c"], s: Float[Tensor, "n c"]) -> Float[Tensor, 
         log_pdf = (log_cdf + lag).logsumexp(-1)
         log_cdf = log_cdf.logsumexp(-1)
         others = log_cdf.sum(-1, keepdim=True) - log_cdf
-        parts.append((log_pdf + others).logsumexp(1).softmax(-1))  # they sum to 1 but for the tails
+        parts.append(
+            (log_pdf + others).logsumexp(1).softmax(-1)
+        )  # renormalizes the neglected tails
     return torch.cat(parts)
 
 
 def _sobol(dimensions: int, draws: int, seed: int) -> Float[Tensor, "repeats k l"]:
-    """Standard Gaussian numbers from Sobol sequences with independent scramblings."""
+    """Standard normal draws from independently scrambled Sobol sequences."""
     count = max(1, draws // REPEATS)
     points = [
         torch.quasirandom.SobolEngine(dimensions, True, seed * REPEATS + i).draw(

@@ -1,1 +1,1 @@
-"""The models: one a file, named as its paper names it."""
+"""GP models, one module or package each, named as in their publications."""

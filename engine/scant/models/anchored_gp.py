@@ -1,9 +1,12 @@
-"""GP regression with a lengthscale of each input, through some of its rows.
+"""Sparse GP regression with ARD lengthscales, whose inducing inputs are training rows.
 
-scikit-learn finds the hyperparameters of a kernel by the evidence of a few hundred rows. All rows
-are then conditioned on through `MOST_ANCHORS` of them (Titsias 2009, equation 6): up to so many
-rows the posterior is exact, and beyond it costs no more to ask. The noise of each row may be told
-by another model; the kernel then has only what that does not explain.
+scikit-learn fits the hyperparameters to the evidence of a few hundred rows. The posterior given all
+rows goes through at most `MAX_ANCHORS` of them (Titsias 2009, equation 6): it is exact for fewer
+rows, and the cost of a prediction is bounded for more. Each row may have a fixed noise variance,
+predicted by another model, in addition to the learned one.
+
+    model = AnchoredGP.fit("rbf", x, y)
+    mean, variance = model.predict(x_new)
 """
 
 from __future__ import annotations
@@ -20,24 +23,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
-MOST_ANCHORS = 500
-AT_ONCE = 2000  # rows asked, whose covariances with the anchors a cache still holds
-SEARCH_ROWS = 300  # that choose the hyperparameters
-ARD = 20  # inputs up to which each has its own lengthscale
-BOUNDS = (1e-2, 1e4)  # of lengthscales, in standard deviations of an input
-NOISES = (1e-6, 1e1)  # bounds of the noise, in variances of the target
-JITTER = 1e-9  # of the mean variance, so that anchors that lie close together do no harm
+MAX_ANCHORS = 500  # inducing inputs
+BLOCK_ROWS = 2000  # query rows whose covariances with the anchors fit a cache
+SEARCH_ROWS = 300  # rows used to fit the hyperparameters
+ARD = 20  # most inputs with separate lengthscales
+BOUNDS = (1e-2, 1e4)  # lengthscale bounds, in standard deviations of an input
+NOISES = (1e-6, 1e1)  # noise variance bounds, in variances of the target
+JITTER = 1e-9  # in mean prior variances, for anchors that lie close together
 
 X = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
 
 
 def kernel_of(shape: str, inputs: int) -> Any:
-    """A kernel with noise, at its start.
+    """scikit-learn kernel with white noise and initial hyperparameters.
 
     Args:
         shape: "rbf", "rough" (Matern 3/2), "linear" or "constant".
-        inputs: d.
+        inputs: Number of inputs d.
     """
     widths = np.full(inputs if inputs <= ARD else 1, max(inputs, 1) ** 0.5)
     signal = ConstantKernel(1.0, (1e-6, 1e4))
@@ -49,14 +52,14 @@ def kernel_of(shape: str, inputs: int) -> Any:
 
 
 class AnchoredGP:
-    """What it knows after rows with these targets; inputs and targets have unit deviation.
+    """Posterior of a sparse GP; inputs and targets have unit standard deviation.
 
     Args:
-        shape: See `kernel_of`.
-        theta: Logarithms of the hyperparameters, as scikit-learn numbers them.
-        anchors: Rows, or other inputs, that the posterior goes through.
-        factor: Cholesky factor of 1 + V V', where V are the rows seen from the anchors.
-        whitened: The targets, seen likewise.
+        shape: Kernel (see `kernel_of`).
+        theta: Log hyperparameters, in scikit-learn's order.
+        anchors: Inducing inputs Z.
+        factor: Cholesky factor of B = I + V V' with V = L^-1 k(Z, x) / noise_std, L L' = k(Z, Z).
+        whitened: factor^-1 V y / noise_std.
     """
 
     def __init__(
@@ -73,42 +76,42 @@ class AnchoredGP:
         self.signal, self.noise = kernel.k1, float(kernel.k2.noise_level)
 
     @classmethod
-    def of(
+    def fit(
         cls,
         shape: str,
         x: X,
         y: Values,
-        told: Values | None = None,
+        fixed_noise: Values | None = None,
         theta: Float[np.ndarray, " p"] | None = None,
     ) -> AnchoredGP:
-        """Of some rows.
+        """Fit the hyperparameters and the posterior.
 
         Args:
-            shape: See `kernel_of`.
+            shape: Kernel (see `kernel_of`).
             x: Inputs.
             y: Targets.
-            told: Of each row, the variance of the noise that is known beforehand.
-            theta: Hyperparameters; None: they are found.
+            fixed_noise: Fixed noise variance of each row, added to the learned one.
+            theta: Log hyperparameters; None fits them.
         """
         order = np.random.default_rng(0).permutation(len(y))
-        told = np.zeros(len(y)) if told is None else told
+        fixed_noise = np.zeros(len(y)) if fixed_noise is None else fixed_noise
         if theta is None:
-            few = order[:SEARCH_ROWS]
+            subset = order[:SEARCH_ROWS]
             search = GaussianProcessRegressor(
-                kernel_of(shape, x.shape[1]), alpha=told[few] + 1e-10, random_state=0
+                kernel_of(shape, x.shape[1]), alpha=fixed_noise[subset] + 1e-10, random_state=0
             )
             with warnings.catch_warnings():  # a lengthscale at its bound is an input of no use
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                theta = search.fit(x[few], y[few]).kernel_.theta
-        anchors = x[order[: 1 if shape == "constant" else MOST_ANCHORS]]
-        if shape == "linear" and x.shape[1] < len(anchors):  # the origin and a unit along each
-            anchors = np.eye(x.shape[1] + 1, x.shape[1], -1)  # input tell all of a line
-        made = cls(shape, theta, anchors)
-        spread = np.sqrt(made.noise + told)
-        seen = solve_triangular(made._lower, made.signal(made.anchors, x), lower=True) / spread
-        made.factor = cholesky(seen @ seen.T + np.eye(len(seen)), lower=True)
-        made.whitened = solve_triangular(made.factor, seen @ (y / spread), lower=True)
-        return made
+                theta = search.fit(x[subset], y[subset]).kernel_.theta
+        anchors = x[order[: 1 if shape == "constant" else MAX_ANCHORS]]
+        if shape == "linear" and x.shape[1] < len(anchors):  # the origin and the unit vectors
+            anchors = np.eye(x.shape[1] + 1, x.shape[1], -1)  # determine a linear function
+        model = cls(shape, theta, anchors)
+        noise_std = np.sqrt(model.noise + fixed_noise)
+        V = solve_triangular(model._lower, model.signal(model.anchors, x), lower=True) / noise_std
+        model.factor = cholesky(V @ V.T + np.eye(len(V)), lower=True)  # of B = I + V V'
+        model.whitened = solve_triangular(model.factor, V @ (y / noise_std), lower=True)
+        return model
 
     @cached_property
     def _lower(self) -> Float[np.ndarray, "m m"]:
@@ -116,23 +119,23 @@ class AnchoredGP:
         K[np.diag_indices_from(K)] += JITTER * K.diagonal().mean()
         return np.asarray(cholesky(K, lower=True))
 
-    def ask(self, x: X) -> tuple[Values, Values]:
-        """Means of rows asked, and variances without noise."""
-        if len(x) > AT_ONCE:
-            blocks = (self.ask(x[i : i + AT_ONCE]) for i in range(0, len(x), AT_ONCE))
+    def predict(self, x: X) -> tuple[Values, Values]:
+        """Means, and variances without noise, of f at the rows x."""
+        if len(x) > BLOCK_ROWS:
+            blocks = (self.predict(x[i : i + BLOCK_ROWS]) for i in range(0, len(x), BLOCK_ROWS))
             means, variances = zip(*blocks)
             return np.concatenate(means), np.concatenate(variances)
-        near = solve_triangular(self._lower, self.signal(self.anchors, x), lower=True)
-        far = solve_triangular(self.factor, near, lower=True)
-        variance = self.signal.diag(x) - (near**2).sum(0) + (far**2).sum(0)
-        return far.T @ self.whitened, np.maximum(variance, 0.0)
+        whitened = solve_triangular(self._lower, self.signal(self.anchors, x), lower=True)
+        B_whitened = solve_triangular(self.factor, whitened, lower=True)
+        variance = self.signal.diag(x) - (whitened**2).sum(0) + (B_whitened**2).sum(0)
+        return B_whitened.T @ self.whitened, np.maximum(variance, 0.0)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Everything that `read` needs, but for the shape."""
+        """Arrays for `from_tensors`, all but the kernel's name."""
         names = ("theta", "anchors", "factor", "whitened")
         return {name: torch.tensor(getattr(self, name)) for name in names}
 
     @classmethod
-    def read(cls, shape: str, tensors: dict[str, torch.Tensor]) -> AnchoredGP:
-        """The inverse of `tensors`."""
+    def from_tensors(cls, shape: str, tensors: dict[str, torch.Tensor]) -> AnchoredGP:
+        """Restore a model from `tensors`."""
         return cls(shape, **{name: value.cpu().numpy() for name, value in tensors.items()})

@@ -1,9 +1,13 @@
-"""An average of softmax GPs of which each sees columns of its own, such as pixels and features.
+"""Stacked average of softmax GPs over groups of columns, such as pixels and network features.
 
-Kernels of all columns together weigh the sights by their numbers; each by itself is right on other
-rows. Rows left out weigh them (`scant.inference.stacking`): of pixels and a network's last layer,
-which know as much, the average is better than either; of pixels and its early layers, it is nearly
-the latter's (mitoses, 33 of 1,033, ten seeds: average precision .62 and .86 alone, .86 together).
+One kernel over all columns would weight the groups by their sizes. Here each group has its own
+mixture, and left-out rows determine the weights of the average (`scant.inference.stacking`). For
+pixels and a network's last layer, which are equally informative, the average beats both; for pixels
+and early layers it nearly equals the latter (mitoses, 33 of 1,033, ten seeds: average precision .62
+and .86 alone, .86 together).
+
+    model = AveragedSoftmax.fit(x, (n_pixels, n_features), label, classes)
+    model.probability(x_new)
 """
 
 from __future__ import annotations
@@ -15,29 +19,29 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from scant.inference import stacking
-from scant.models.softmax_gp import SURE, SoftmaxMixture
+from scant.models.softmax_gp import MIN_PROBABILITY, SoftmaxMixture
 
 Rows = Float[np.ndarray, "n d"]
-Chances = Float[np.ndarray, "n c"]
+Probabilities = Float[np.ndarray, "n c"]
 
 
 @dataclass(frozen=True)
 class AveragedSoftmax:
-    """One mixture for each group of neighboring columns.
+    """Weighted average of one `SoftmaxMixture` per group of adjacent columns.
 
     Attributes:
-        parts: The mixtures.
-        widths: Columns that each is given.
-        power: By which the average is sharpened.
-        shares: Of the mixtures in the average.
-        held: Its probabilities of rows that were left out.
+        parts: Mixture of each group.
+        widths: Number of columns of each group.
+        power: Exponent applied to the averaged probabilities.
+        shares: Weight of each mixture in the average.
+        held: Probabilities of the left-out rows.
     """
 
     parts: tuple[SoftmaxMixture, ...]
     widths: tuple[int, ...]
     power: float
     shares: Float[np.ndarray, " k"]
-    held: Chances
+    held: Probabilities
 
     @classmethod
     def fit(
@@ -49,39 +53,46 @@ class AveragedSoftmax:
         seed: int = 0,
         group: Int[np.ndarray, " n"] | None = None,
     ) -> AveragedSoftmax:
-        """As `SoftmaxMixture.fit`; the groups of columns have these widths, in their order."""
+        """Fit one mixture per group of columns; see `SoftmaxMixture.fit` for the arguments."""
         parts = tuple(
-            SoftmaxMixture.fit(own, label, classes, seed, group) for own in _apart(x, widths)
+            SoftmaxMixture.fit(columns, label, classes, seed, group)
+            for columns in _split(x, widths)
         )
-        rows = parts[0].rows  # the same seed has left out the same ones
+        rows = parts[0].rows  # the same seed leaves out the same rows
         assert all(np.array_equal(part.rows, rows) for part in parts)
         held = np.stack([part.held for part in parts])
-        right = held[:, np.arange(len(rows)), label[rows]]
-        shares = stacking.weights(np.log(np.maximum(right, SURE)).T)
+        likelihood = held[:, np.arange(len(rows)), label[rows]]
+        shares = stacking.weights(np.log(np.maximum(likelihood, MIN_PROBABILITY)).T)
         mean = np.tensordot(shares, held, 1)
         power = stacking.sharpness(mean, label[rows])
         return cls(parts, tuple(widths), power, shares, stacking.sharpened(mean, power))
 
     @property
     def rows(self) -> Int[np.ndarray, " m"]:
-        """Rows that were left out in turn."""
+        """Rows that were left out by cross-validation."""
         return self.parts[0].rows
 
-    def probability(self, x: Rows) -> Chances:
-        """p(c | x) of rows, with the shares of the classes learned from."""
-        each = [part.probability(own) for part, own in zip(self.parts, _apart(x, self.widths))]
+    def probability(self, x: Rows) -> Probabilities:
+        """p(c | x) of rows, with the training rows' class frequencies."""
+        each = [
+            part.probability(columns) for part, columns in zip(self.parts, _split(x, self.widths))
+        ]
         return stacking.sharpened(np.tensordot(self.shares, np.stack(each), 1), self.power)
 
-    def again(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> AveragedSoftmax:
-        """The same kernels, learned from other rows."""
-        own = zip(self.parts, _apart(x, self.widths))
-        return replace(self, parts=tuple(part.again(seen, label, seed) for part, seen in own))
+    def refit(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> AveragedSoftmax:
+        """Refit to other rows with the same kernels."""
+        groups = zip(self.parts, _split(x, self.widths))
+        return replace(
+            self, parts=tuple(part.refit(columns, label, seed) for part, columns in groups)
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What `of_arrays` makes it of, bit by bit."""
-        own = {f"{i}.{k}": v for i, part in enumerate(self.parts) for k, v in part.arrays().items()}
+        """Arrays for `from_arrays`, which restores the model exactly."""
+        arrays = {
+            f"{i}.{k}": v for i, part in enumerate(self.parts) for k, v in part.arrays().items()
+        }
         return {
-            **own,
+            **arrays,
             "widths": np.array(self.widths),
             "power": np.array(self.power),
             "shares": self.shares,
@@ -89,16 +100,16 @@ class AveragedSoftmax:
         }
 
     @classmethod
-    def of_arrays(cls, kept: dict[str, np.ndarray]) -> AveragedSoftmax:
-        """The inverse of `arrays`."""
-        widths = tuple(kept["widths"].tolist())
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AveragedSoftmax:
+        """Restore a model from `arrays`."""
+        widths = tuple(arrays["widths"].tolist())
         parts = []
         for i in range(len(widths)):
-            own = {k.removeprefix(f"{i}."): v for k, v in kept.items() if k.startswith(f"{i}.")}
-            parts.append(SoftmaxMixture.of_arrays(own))
-        shares = kept.get("shares", np.full(len(widths), 1 / len(widths)))
-        return cls(tuple(parts), widths, float(kept["power"]), shares, kept["held"])
+            part = {k.removeprefix(f"{i}."): v for k, v in arrays.items() if k.startswith(f"{i}.")}
+            parts.append(SoftmaxMixture.from_arrays(part))
+        shares = arrays.get("shares", np.full(len(widths), 1 / len(widths)))
+        return cls(tuple(parts), widths, float(arrays["power"]), shares, arrays["held"])
 
 
-def _apart(x: Rows, widths: Sequence[int]) -> Iterator[Rows]:
+def _split(x: Rows, widths: Sequence[int]) -> Iterator[Rows]:
     yield from np.split(x, np.cumsum(widths)[:-1], axis=1)

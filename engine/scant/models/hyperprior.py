@@ -1,4 +1,4 @@
-"""Priors on parameters, as GPyTorch's `register_prior` puts them on any module of a model."""
+"""Log density of priors added with GPyTorch's `register_prior`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def log_hyperprior(model: gpytorch.Module) -> Tensor | float:
-    """The sum of ln p over all priors of a model and its parts, in nats; 0 where there are none.
+    """Sum of ln p over all priors registered on a model and its submodules, in nats; 0 if none.
 
-    Every family's objective has it, as GPyTorch's own have: `elbo`, and `LogEvidence` of GPz.
+    It is part of every objective: `elbo` of the models, and `LogEvidence` of GPz.
     """
     return sum(
         (prior.log_prob(value(part)).sum() for _, part, prior, value, _ in model.named_priors()),

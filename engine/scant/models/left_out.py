@@ -1,12 +1,15 @@
-"""Exact GP regression of values, or of indicators of classes, its kernel chosen by leaving one out.
+"""Exact GP regression, or classification by regression, with leave-one-out kernel selection.
 
-One eigendecomposition of a kernel matrix gives what every row left out would be predicted as, for
-each noise (Rasmussen and Williams 2006, 5.4.2), so that a list of kernels takes a second where
-gradients take minutes. Of classes the indicators are regressed on (ibid., 6.5); a softmax, at the
-temperature under which the left-out rows are most probable, makes probabilities of them.
+One eigendecomposition of a kernel matrix gives the leave-one-out predictions for every noise level
+(Rasmussen and Williams 2006, 5.4.2), so a grid of kernels takes a second where gradients take
+minutes. Classes are predicted by regression on their indicators (ibid., 6.5) and a softmax whose
+temperature maximizes the leave-one-out likelihood.
 
-Inputs come in views, each a matrix of as many rows: an isotropic kernel of all columns, in which
-each view has the same share of the distance, or the mean of a kernel of each view.
+Inputs are views, matrices with the same rows. The kernel is isotropic over all columns, scaled so
+that each view contributes equally to the distance, or the mean of one kernel per view.
+
+    gp = ExactGP(select_kernel([(views, y)]), views, y)
+    mean, variance = gp.predict(new_views)
 """
 
 from __future__ import annotations
@@ -25,47 +28,47 @@ from scipy.special import log_softmax
 
 Views = Sequence[Float[np.ndarray, "n _"]]
 Others = Sequence[Float[np.ndarray, "m _"]]
-WIDTHS = (0.15, 0.3, 0.6, 1.2)  # lengthscales, in typical distances of two rows
-LINEAR = (0.0, 0.3)  # share of straight lines beside the functions of distance
-NOISES = tuple(10.0 ** np.arange(-4.0, 2.6, 0.5))  # variance, of the kernel's as a unit
-SEARCH_ROWS = 500  # that choose the kernel
-COLDEST, HOTTEST = 1.0, 400.0  # by what scores are multiplied before the softmax
+WIDTHS = (0.15, 0.3, 0.6, 1.2)  # lengthscales, in typical distances between rows
+LINEAR = (0.0, 0.3)  # weights of an added linear kernel
+NOISES = tuple(10.0 ** np.arange(-4.0, 2.6, 0.5))  # noise variances, in kernel variances
+SEARCH_ROWS = 500  # rows used to select the kernel
+MIN_SHARPNESS, MAX_SHARPNESS = 1.0, 400.0  # factor of the scores in the softmax
 FLOOR = 1e-9
 
 
 class Form(NamedTuple):
-    """A kernel and its noise.
+    """Kernel and noise variance.
 
     Attributes:
         shape: "linear", "rbf" or "matern" (5/2).
-        width: Lengthscale, in typical distances of two rows.
-        line: Weight of a linear kernel beside it.
-        apart: Whether each view has a kernel of its own, which are averaged.
-        noise: Variance.
+        width: Lengthscale, in typical distances between rows.
+        line: Weight of an added linear kernel.
+        per_view: True to average one kernel per view instead of one over all columns.
+        noise: Noise variance, in units of the kernel's variance.
     """
 
     shape: str
     width: float
     line: float
-    apart: bool
+    per_view: bool
     noise: float
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """Kernel matrices of rows in views, scaled to the rows that are learned from."""
+    """Kernel matrices of rows in views, scaled by the training rows."""
 
     centres: list[Float[np.ndarray, " _"]]
-    units: list[float]  # half the mean squared distance of two rows, by view
+    units: list[float]  # half the mean squared distance between rows, per view
 
     @classmethod
-    def of(cls, views: Views) -> Similarity:
-        """Scaled to these rows."""
+    def from_views(cls, views: Views) -> Similarity:
+        """Center and scale by these rows."""
         units = [max(float(v.var(0).sum()), FLOOR) for v in views]
         return cls([v.mean(0) for v in views], units)
 
     def parts(self, a: Views, b: Others) -> tuple[np.ndarray, np.ndarray]:
-        """Squared distances and products of rows, by view, `"v n m"` each."""
+        """Squared distances and inner products between rows of a and b, `"v n m"` each."""
         distances, products = [], []
         for left, right, centre, unit in zip(a, b, self.centres, self.units):
             left, right = (left - centre) / unit**0.5, (right - centre) / unit**0.5
@@ -77,66 +80,67 @@ class Similarity:
 
     @staticmethod
     def matrix(form: Form, parts: tuple[np.ndarray, np.ndarray]) -> Float[np.ndarray, "n m"]:
-        """The kernel matrix from what `parts` gives."""
+        """Kernel matrix from the output of `parts`."""
         squares, products = parts
-        line = products.mean(0)
+        linear = products.mean(0)
         if form.shape == "linear":
-            return np.asarray(line)
-        squares = (squares if form.apart else squares.mean(0, keepdims=True)) / form.width**2
+            return np.asarray(linear)
+        squares = (squares if form.per_view else squares.mean(0, keepdims=True)) / form.width**2
         if form.shape == "rbf":
             kernels = np.exp(-squares / 2)
         else:
-            root = np.sqrt(5 * squares)
-            kernels = (1 + root + 5 * squares / 3) * np.exp(-root)
-        return np.asarray(kernels.mean(0) + form.line * line)
+            r = np.sqrt(5 * squares)
+            kernels = (1 + r + 5 * squares / 3) * np.exp(-r)
+        return np.asarray(kernels.mean(0) + form.line * linear)
 
 
-def chosen(
+def select_kernel(
     problems: Sequence[tuple[Sequence[np.ndarray], np.ndarray]], linear: bool = False
 ) -> Form:
-    """The kernel whose left-out errors are the least, over all problems together.
+    """Kernel with the smallest leave-one-out error, summed over all problems.
 
     Args:
-        problems: Views of rows, and their targets, `"n c"`; n and c differ from one to the next,
-            so that no shape holds for all.
-        linear: Of the straight lines alone.
+        problems: Pairs of views and targets `"n c"`; n and c may differ between problems.
+        linear: Consider only the linear kernel.
     """
-    several = len(problems[0][0]) > 1
+    multiview = len(problems[0][0]) > 1
     forms = [Form("linear", 1.0, 0.0, False, 0.0)]
     if not linear:
-        shapes = product(("rbf", "matern"), WIDTHS, LINEAR, (False, True) if several else (False,))
-        forms = [Form(*of, 0.0) for of in shapes]
+        shapes = product(
+            ("rbf", "matern"), WIDTHS, LINEAR, (False, True) if multiview else (False,)
+        )
+        forms = [Form(*choice, 0.0) for choice in shapes]
     errors = np.zeros((len(forms), len(NOISES)))
     for views, y in problems:
-        some = _some(len(y))
-        views, y = [v[some] for v in views], y[some]
-        parts = Similarity.of(views).parts(views, views)
+        subset = _some(len(y))
+        views, y = [v[subset] for v in views], y[subset]
+        parts = Similarity.from_views(views).parts(views, views)
         scale = max(float(y.var(0).sum()), FLOOR) / len(y)
         for i, form in enumerate(forms):
             values, vectors = np.linalg.eigh(Similarity.matrix(form, parts))
-            turned = vectors.T @ (y - y.mean(0))
+            rotated = vectors.T @ (y - y.mean(0))
             for j, noise in enumerate(NOISES):
-                damped = 1 / (np.maximum(values, 0.0) + noise)
-                weights = vectors @ (damped[:, None] * turned)
-                error = weights / (vectors**2 @ damped)[:, None]
+                shrinkage = 1 / (np.maximum(values, 0.0) + noise)
+                weights = vectors @ (shrinkage[:, None] * rotated)
+                error = weights / (vectors**2 @ shrinkage)[:, None]
                 errors[i, j] += (error**2).mean() / scale
-    best, least = divmod(int(errors.argmin()), len(NOISES))
-    return forms[best]._replace(noise=float(NOISES[least]))
+    best, noise_index = divmod(int(errors.argmin()), len(NOISES))
+    return forms[best]._replace(noise=float(NOISES[noise_index]))
 
 
 def _some(n: int) -> Int[np.ndarray, " m"]:
-    """At most `SEARCH_ROWS` of n rows, always the same."""
+    """A fixed random subset of at most `SEARCH_ROWS` of n rows."""
     return np.sort(np.random.default_rng(0).permutation(n)[:SEARCH_ROWS])
 
 
 @dataclass(frozen=True)
 class ExactGP:
-    """GP regression of some targets with one kernel.
+    """Exact GP regression of c targets with one kernel.
 
     Attributes:
-        form: The kernel.
-        views: Rows learned from.
-        y: Their targets.
+        form: Kernel and noise.
+        views: Training rows.
+        y: Training targets.
     """
 
     form: Form
@@ -145,7 +149,7 @@ class ExactGP:
 
     @cached_property
     def similarity(self) -> Similarity:
-        return Similarity.of(self.views)
+        return Similarity.from_views(self.views)
 
     @cached_property
     def _factor(self) -> tuple[np.ndarray, bool]:
@@ -161,70 +165,72 @@ class ExactGP:
 
     @cached_property
     def left_out(self) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, " n"]]:
-        """What each row would be predicted as without it: means, and variances of unit height."""
+        """Leave-one-out means and variances, in units of `height`."""
         diagonal = cho_solve(self._factor, np.eye(len(self.y))).diagonal()
         return self.y - self.weights / diagonal[:, None], 1 / diagonal
 
     @cached_property
     def height(self) -> float:
-        """What variances are multiplied by, so that left-out errors are as large as they say."""
+        """Factor of the variances that calibrates them to the leave-one-out errors."""
         mean, variance = self.left_out
         return max(float(((self.y - mean) ** 2 / variance[:, None]).mean()), FLOOR**2)
 
-    def ask(self, views: Views) -> tuple[Float[np.ndarray, "t c"], Float[np.ndarray, " t"]]:
-        """Means of rows asked, and variances, noise included."""
+    def predict(self, views: Views) -> tuple[Float[np.ndarray, "t c"], Float[np.ndarray, " t"]]:
+        """Means, and variances with noise, of the targets at other rows."""
         means, variances = [self.y[:0]], [np.empty(0)]
         for begin in range(0, len(views[0]), SEARCH_ROWS):  # bounds the memory
-            some = [v[begin : begin + SEARCH_ROWS] for v in views]
-            across = Similarity.matrix(self.form, self.similarity.parts(some, self.views))
-            means.append(across @ self.weights + self.y.mean(0))
-            solved = cho_solve(self._factor, across.T)
-            variances.append(self._own(some) - (across * solved.T).sum(1))
+            block = [v[begin : begin + SEARCH_ROWS] for v in views]
+            cross = Similarity.matrix(self.form, self.similarity.parts(block, self.views))
+            means.append(cross @ self.weights + self.y.mean(0))
+            solved = cho_solve(self._factor, cross.T)
+            variances.append(self._prior_variance(block) - (cross * solved.T).sum(1))
         variance = np.maximum(np.concatenate(variances), 0.0) + self.form.noise
         return np.concatenate(means), self.height * variance
 
-    def _own(self, views: Views) -> Float[np.ndarray, " t"]:
-        """Prior variances of unit height."""
+    def _prior_variance(self, views: Views) -> Float[np.ndarray, " t"]:
+        """Prior variances, in units of `height`."""
         pieces = zip(views, self.similarity.centres, self.similarity.units)
-        line = np.mean([((v - centre) ** 2).sum(1) / unit for v, centre, unit in pieces], axis=0)
-        return np.asarray(line if self.form.shape == "linear" else 1 + self.form.line * line)
+        linear = np.mean([((v - centre) ** 2).sum(1) / unit for v, centre, unit in pieces], axis=0)
+        return np.asarray(linear if self.form.shape == "linear" else 1 + self.form.line * linear)
 
 
 @dataclass(frozen=True)
 class Indicators:
-    """Probabilities of classes, from GP regression of their indicators."""
+    """Class probabilities from GP regression on class indicators."""
 
     gp: ExactGP
     label: Int[np.ndarray, " n"]
 
     @classmethod
-    def of(cls, form: Form, views: Views, label: Int[np.ndarray, " n"], classes: int) -> Indicators:
-        """Of rows and their classes, numbered from 0."""
+    def from_labels(
+        cls, form: Form, views: Views, label: Int[np.ndarray, " n"], classes: int
+    ) -> Indicators:
+        """Regress on the indicators of labels 0 ... classes - 1."""
         return cls(ExactGP(form, views, np.eye(classes)[label]), label)
 
     @cached_property
     def sharpness(self) -> float:
-        """By what scores are multiplied before the softmax."""
+        """Factor of the scores in the softmax that maximizes the leave-one-out likelihood."""
         scores, _ = self.gp.left_out
 
         def cost(log: float) -> float:
-            return -float(np.log(self._softmax(scores, np.exp(log))[self._own]).mean())
+            return -float(np.log(self._softmax(scores, np.exp(log))[self._observed]).mean())
 
-        bounds = (np.log(COLDEST), np.log(HOTTEST))
+        bounds = (np.log(MIN_SHARPNESS), np.log(MAX_SHARPNESS))
         return float(np.exp(minimize_scalar(cost, bounds=bounds, method="bounded").x))
 
     @property
-    def _own(self) -> tuple[np.ndarray, np.ndarray]:
+    def _observed(self) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(len(self.label)), self.label
 
     def _softmax(
         self, scores: Float[np.ndarray, "t c"], sharpness: float
     ) -> Float[np.ndarray, "t c"]:
-        # As many rows as there are say nothing of what is rarer than one of them.
-        chance = 1 / (len(self.label) + 1)
+        # n rows give no evidence for probabilities below 1 / (n + 1).
+        floor = 1 / (len(self.label) + 1)
         p = np.exp(log_softmax(sharpness * scores, axis=1))
-        return np.asarray((1 - chance) * p + chance / scores.shape[1])
+        return np.asarray((1 - floor) * p + floor / scores.shape[1])
 
-    def ask(self, views: Views) -> Float[np.ndarray, "t c"]:
-        """Probabilities of the classes of rows asked."""
-        return self._softmax(self.gp.ask(views)[0], self.sharpness)
+    def predict(self, views: Views) -> Float[np.ndarray, "t c"]:
+        """Class probabilities of other rows."""
+        return self._softmax(self.gp.predict(views)[0], self.sharpness)

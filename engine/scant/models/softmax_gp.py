@@ -1,17 +1,17 @@
-"""Gaussian process classification with a softmax, and a mixture of such models of several kernels.
+"""Softmax GP classification at the posterior mode, and a stacked mixture over several kernels.
 
     p(c | x) = softmax(f(x))_c,    f_c ~ GP(0, C k) for each class
 
-f is at the mode of its posterior (Rasmussen and Williams 2006, GPML, section 3.5), among functions
-of the landmarks' kernels (the subset of regressors, GPML 8.3.1); a constant is free. Kernels, their
-lengthscales and amplitudes C are compared by the log probability of rows left out, and what comes
-of each kernel is mixed by it (`scant.inference.stacking`). In these tables neither kernel is best:
-squared exponential ones are for smooth classes, the exponential one of ranks is for what trees
-are good at, linear ones for few rows.
+f is the mode of its posterior (Rasmussen and Williams 2006, GPML, section 3.5) in the span of the
+landmarks' kernel functions (subset of regressors, GPML 8.3.1), plus a free constant. Lengthscales
+and amplitudes C of each kernel are selected by cross-validated log probability, and the kernels'
+models are stacked (`scant.inference.stacking`). No kernel is best on all tables: squared
+exponential kernels suit smooth classes, the exponential kernel of ranks suits tables on which trees
+do well, and linear kernels suit few rows.
 
-    model = SoftmaxMixture.fit(x, label, classes)    # x may have gaps (NaN)
+    model = SoftmaxMixture.fit(x, label, classes)    # x may have missing values (NaN)
     model.probability(x_new)
-    model.held                                       # the same of rows, by models without them
+    model.held                                       # probabilities of left-out rows
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ from scant.inference import stacking
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 
 LANDMARKS = 300
-SEARCHED = 1000  # rows by which kernels are compared; all are learned from afterwards
+SEARCHED = 1000  # rows used to compare kernels; the final fit uses all rows
 FOLDS = 5
-LENGTHS = (0.5, 1.0, 2.0, 4.0)  # in units of the distance of two rows
-AMPLITUDES = (10.0, 1.0, 100.0)  # C; the first with every lengthscale, others with the best
+LENGTHS = (0.5, 1.0, 2.0, 4.0)  # lengthscales, in typical distances between rows
+AMPLITUDES = (10.0, 1.0, 100.0)  # C; the first with all lengthscales, others with the best
 STRENGTHS = (0.3, 0.03, 3.0, 30.0)  # C of linear kernels
-RELEVANT = 40  # columns up to which each has a lengthscale of its own
+RELEVANT = 40  # most columns with separate lengthscales
 RELEVANCE_ROWS, RELEVANCE_STEPS, RELEVANCE_CLASSES = 150, 20, 3
 QUANTILES = 101
-FARTHEST = 5.0  # deviations at which a value is cut
-STEPS = 100  # of L-BFGS, to a mode
-SURE = 1e-12
+MAX_DEVIATIONS = 5.0  # standardized values are clipped to this
+STEPS = 100  # L-BFGS steps to the mode
+MIN_PROBABILITY = 1e-12
 
 Rows = Float[np.ndarray, "n d"]
-Chances = Float[np.ndarray, "n c"]
+Probabilities = Float[np.ndarray, "n c"]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """From columns with gaps to standardized ones, or to ranks of unit variance.
+    """Preprocessing of columns with missing values: standardization, or ranks of unit variance.
 
     Attributes:
-        median: Of each column, in place of what is missing.
-        center: Its mean.
-        scale: Its deviation.
-        quantiles: Its distribution, by which ranks are given.
-        gaps: Columns beside which another one says whether a value is missing.
+        median: Median of each column, which replaces missing values.
+        center: Mean of each column.
+        scale: Standard deviation of each column.
+        quantiles: Quantiles of each column, for the ranks.
+        gaps: Columns that get an additional indicator of missing values.
         used: Columns that vary.
     """
 
@@ -70,43 +70,45 @@ class Inputs:
     used: Bool[np.ndarray, " d"]
 
     @classmethod
-    def of(cls, x: Rows) -> Inputs:
-        """Those of some rows; a column without a value is left out."""
-        gaps = np.isnan(x).any(0)
+    def fit(cls, x: Rows) -> Inputs:
+        """Fit the preprocessing to rows; columns without any value are dropped."""
+        has_missing = np.isnan(x).any(0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a value
+            warnings.simplefilter("ignore", RuntimeWarning)  # for columns without a value
             median = np.nan_to_num(np.nanmedian(x, axis=0))
         filled = np.where(np.isnan(x), median, x)
         scale = filled.std(0)
-        at = np.linspace(0, 1, min(len(x), QUANTILES))
+        levels = np.linspace(0, 1, min(len(x), QUANTILES))
         used = scale > 1e-9 * np.maximum(1.0, np.abs(median))
         return cls(
             median, filled.mean(0), np.where(used, scale, 1.0),
-            np.quantile(filled, at, axis=0), gaps, used,
+            np.quantile(filled, levels, axis=0), has_missing, used,
         )  # fmt: skip
 
-    def of_kind(self, x: Rows, ranks: bool) -> Float[np.ndarray, "n e"]:
-        """Standardized values or ranks, and what is missing."""
+    def transform(self, x: Rows, ranks: bool) -> Float[np.ndarray, "n e"]:
+        """Standardized values or ranks, followed by indicators of missing values."""
         filled = np.where(np.isnan(x), self.median, x)
         if ranks:
-            made = np.column_stack([_rank(filled[:, j], q) for j, q in enumerate(self.quantiles.T)])
+            columns = np.column_stack(
+                [_rank(filled[:, j], q) for j, q in enumerate(self.quantiles.T)]
+            )
         else:
-            made = np.clip((filled - self.center) / self.scale, -FARTHEST, FARTHEST)
-        return np.hstack([made[:, self.used], np.isnan(x[:, self.gaps]).astype(float)])
+            columns = np.clip((filled - self.center) / self.scale, -MAX_DEVIATIONS, MAX_DEVIATIONS)
+        return np.hstack([columns[:, self.used], np.isnan(x[:, self.gaps]).astype(float)])
 
 
 def _rank(x: Float[np.ndarray, " n"], quantiles: Float[np.ndarray, " q"]) -> Any:
-    """Where values lie among quantiles, ties in their middle; mean 0 and variance 1."""
-    at = np.linspace(0, 1, len(quantiles))
-    both = np.interp(x, quantiles, at) - np.interp(-x, -quantiles[::-1], -at[::-1])
-    return (both / 2 - 0.5) * 12**0.5
+    """Ranks of values among quantiles, ties averaged, with mean 0 and variance 1."""
+    levels = np.linspace(0, 1, len(quantiles))
+    total = np.interp(x, quantiles, levels) - np.interp(-x, -quantiles[::-1], -levels[::-1])
+    return (total / 2 - 0.5) * 12**0.5
 
 
 class Kernel(NamedTuple):
-    """A kernel of the columns, with its amplitude.
+    """Kernel over preprocessed columns, with its amplitude C.
 
-    `length` is in units of the distance of two rows: gamma is 1 / (2 d length^2) or 1 / (d length)
-    in d columns.
+    `length` is in units of the typical distance between rows: in d columns gamma is
+    1 / (2 d length^2) for "rbf" and 1 / (d length) for "laplacian".
     """
 
     form: str  # linear, rbf, laplacian
@@ -134,14 +136,14 @@ KERNELS = (
 
 @dataclass(frozen=True)
 class SoftmaxGP:
-    """One kernel's model.
+    """Softmax model with one kernel.
 
     Attributes:
-        kernel: Of it.
-        scale: Of the columns, before the kernel.
-        landmarks: Rows, scaled; none of a linear kernel.
-        coefficients: Of their kernels, or of the columns.
-        constant: Of each class.
+        kernel: The kernel.
+        scale: Factor of each column before the kernel.
+        landmarks: Scaled landmark rows; empty for a linear kernel.
+        coefficients: Coefficients of the landmarks' kernel functions, or of the columns.
+        constant: Constant of each class.
     """
 
     kernel: Kernel
@@ -150,18 +152,18 @@ class SoftmaxGP:
     coefficients: Float[np.ndarray, "e c"]
     constant: Float[np.ndarray, " c"]
 
-    def probability(self, x: Rows) -> Chances:
-        """p(c | x), at the mode."""
-        seen = x * self.scale
+    def probability(self, x: Rows) -> Probabilities:
+        """p(c | x) at the mode."""
+        features = x * self.scale
         if len(self.landmarks):
-            seen = self.kernel(seen, self.landmarks)
-        f = seen @ self.coefficients + self.constant
+            features = self.kernel(features, self.landmarks)
+        f = features @ self.coefficients + self.constant
         p = np.exp(f - f.max(1, keepdims=True))
         return np.asarray(p / p.sum(1, keepdims=True))
 
 
 class Problem(NamedTuple):
-    """Rows to learn from, the landmarks among them, and the scale of their columns."""
+    """Training rows, indices of the landmarks, and the scale of the columns."""
 
     x: Rows
     label: Int[np.ndarray, " n"]
@@ -170,42 +172,44 @@ class Problem(NamedTuple):
     scale: Float[np.ndarray, " d"]
 
     def design(self, kernel: Kernel) -> tuple[Rows, Float[np.ndarray, "m m"] | None]:
-        """Columns whose inner products are the kernel, and the landmarks' factor behind them."""
+        """Features whose inner products are the kernel, and the landmarks' Cholesky factor."""
         scaled = self.x * self.scale
         if kernel.form == "linear":
             return scaled, None
-        near = scaled[self.landmarks]
-        inner = kernel(near, near)
-        factor = cholesky(inner + 1e-6 * np.eye(len(inner)), lower=True)
-        made = solve_triangular(factor, kernel(scaled, near).T, lower=True).T
-        return np.asarray(made), np.asarray(factor)
+        landmarks = scaled[self.landmarks]
+        K = kernel(landmarks, landmarks)
+        factor = cholesky(K + 1e-6 * np.eye(len(K)), lower=True)
+        features = solve_triangular(factor, kernel(scaled, landmarks).T, lower=True).T
+        return np.asarray(features), np.asarray(factor)
 
-    def learned(
-        self, kernel: Kernel, made: Rows, rows: Int[np.ndarray, " k"]
+    def fit_mode(
+        self, kernel: Kernel, features: Rows, rows: Int[np.ndarray, " k"]
     ) -> tuple[Float[np.ndarray, "e c"], Float[np.ndarray, " c"]]:
-        """Coefficients and constants of the mode, of some rows."""
-        machine = LogisticRegression(C=kernel.amplitude, tol=1e-3, max_iter=STEPS)
+        """Coefficients and constants at the posterior mode given some rows."""
+        regression = LogisticRegression(C=kernel.amplitude, tol=1e-3, max_iter=STEPS)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough by then
-            machine.fit(made[rows], self.label[rows])
-        at, two = machine.classes_, len(machine.classes_) == 2
-        weights = np.zeros((made.shape[1], self.classes))
-        constant = np.full(self.classes, -30.0)  # of a class without a row
-        weights[:, at] = (
-            np.stack([0 * machine.coef_[0], machine.coef_[0]], 1) if two else (machine.coef_.T)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # close enough after STEPS
+            regression.fit(features[rows], self.label[rows])
+        classes, binary = regression.classes_, len(regression.classes_) == 2
+        weights = np.zeros((features.shape[1], self.classes))
+        constant = np.full(self.classes, -30.0)  # for classes without rows
+        weights[:, classes] = (
+            np.stack([0 * regression.coef_[0], regression.coef_[0]], 1)
+            if binary
+            else (regression.coef_.T)
         )
-        constant[at] = [0.0, machine.intercept_[0]] if two else machine.intercept_
+        constant[classes] = [0.0, regression.intercept_[0]] if binary else regression.intercept_
         return weights, constant
 
     def model(self, kernel: Kernel) -> SoftmaxGP:
-        """Learned from all rows."""
-        made, factor = self.design(kernel)
-        weights, constant = self.learned(kernel, made, np.arange(len(made)))
+        """Fit the model to all rows."""
+        features, factor = self.design(kernel)
+        weights, constant = self.fit_mode(kernel, features, np.arange(len(features)))
         if factor is None:
             return SoftmaxGP(kernel, self.scale, self.x[:0], weights, constant)
         weights = np.asarray(solve_triangular(factor, weights, lower=True, trans="T"))
-        near = self.x[self.landmarks] * self.scale
-        return SoftmaxGP(kernel, self.scale, near, weights, constant)
+        landmarks = self.x[self.landmarks] * self.scale
+        return SoftmaxGP(kernel, self.scale, landmarks, weights, constant)
 
 
 Folds = list[tuple[Int[np.ndarray, " _"], Int[np.ndarray, " _"]]]
@@ -213,15 +217,15 @@ Folds = list[tuple[Int[np.ndarray, " _"], Int[np.ndarray, " _"]]]
 
 @dataclass(frozen=True)
 class SoftmaxMixture:
-    """See the module; made by `fit`.
+    """Stacked mixture of softmax GPs with different kernels; made by `fit`.
 
     Attributes:
-        inputs: How columns are taken.
-        models: One for each of `KERNELS` that was tried.
-        shares: Of them in the mixture.
-        power: To which averaged probabilities are raised.
-        rows: By which kernels were compared, of those learned from.
-        held: Probabilities of these rows by models that had not seen them.
+        inputs: Preprocessing of the columns.
+        models: One model for each of `KERNELS` that was fitted.
+        shares: Weight of each model.
+        power: Exponent applied to the averaged probabilities.
+        rows: Training rows used for cross-validation.
+        held: Cross-validated probabilities of these rows.
     """
 
     inputs: Inputs
@@ -240,100 +244,104 @@ class SoftmaxMixture:
         seed: int = 0,
         group: Int[np.ndarray, " n"] | None = None,
     ) -> SoftmaxMixture:
-        """Learned from rows.
+        """Select kernels by cross-validation and fit them to all rows.
 
         Args:
-            x: Columns, best of like scale; NaN where missing.
-            label: Classes of the rows, 0 ... classes - 1; each has two rows at least.
-            classes: How many.
-            seed: Of folds, landmarks, and the rows by which kernels are compared.
-            group: Rows of one number are left out together.
+            x: Columns of similar scale; NaN where missing.
+            label: Class of each row, 0 ... classes - 1; at least two rows per class.
+            classes: Number of classes.
+            seed: Seed for the folds, the landmarks and the cross-validated rows.
+            group: Group of each row; groups are left out together.
         """
         rng = np.random.default_rng([seed, 44])
-        inputs = Inputs.of(x)
-        rows = _drawn(rng, label, SEARCHED)
-        near = np.flatnonzero(np.isin(rows, rows[_drawn(rng, label[rows], LANDMARKS)]))
+        inputs = Inputs.fit(x)
+        rows = _stratified_sample(rng, label, SEARCHED)
+        landmarks = np.flatnonzero(
+            np.isin(rows, rows[_stratified_sample(rng, label[rows], LANDMARKS)])
+        )
         folds = _folds(label[rows], seed, None if group is None else group[rows])
         models, held = [], []
         for start in KERNELS:
-            made = inputs.of_kind(x, start.ranks)
-            if start.ard and not 1 < made.shape[1] <= RELEVANT:
+            columns = inputs.transform(x, start.ranks)
+            if start.ard and not 1 < columns.shape[1] <= RELEVANT:
                 continue
-            some = Problem(made[rows], label[rows], classes, near, np.ones(made.shape[1]))
-            scales = [some.scale] * len(folds)
+            subset = Problem(
+                columns[rows], label[rows], classes, landmarks, np.ones(columns.shape[1])
+            )
+            scales = [subset.scale] * len(folds)
             if start.ard:
-                scales = [relevance(some, seen, rng) for seen, _ in folds]
-            kernel, p = _best(some, start, folds, scales)
+                scales = [relevance(subset, training, rng) for training, _ in folds]
+            kernel, p = _best(subset, start, folds, scales)
             scale = np.exp(np.mean(np.log(scales), axis=0))
-            whole = Problem(made, label, classes, rows[near], scale)
-            models.append(whole.model(kernel))
+            problem = Problem(columns, label, classes, rows[landmarks], scale)
+            models.append(problem.model(kernel))
             held.append(p)
         truth = label[rows]
-        right = np.stack([p[np.arange(len(p)), truth] for p in held], 1)
-        shares = stacking.weights(np.log(np.maximum(right, SURE)))
+        likelihood = np.stack([p[np.arange(len(p)), truth] for p in held], 1)
+        shares = stacking.weights(np.log(np.maximum(likelihood, MIN_PROBABILITY)))
         mixed = np.tensordot(shares, np.stack(held), 1)
         power = stacking.sharpness(mixed, truth)
         held_out = stacking.sharpened(mixed, power)
         return cls(inputs, tuple(models), shares, power, rows, held_out)
 
-    def probability(self, x: Rows) -> Chances:
-        """p(c | x) of rows, with the shares of the classes learned from."""
-        kinds = {ranks: self.inputs.of_kind(x, ranks) for ranks in (False, True)}
-        each = [model.probability(kinds[model.kernel.ranks]) for model in self.models]
+    def probability(self, x: Rows) -> Probabilities:
+        """p(c | x) of rows, with the training rows' class frequencies."""
+        columns = {ranks: self.inputs.transform(x, ranks) for ranks in (False, True)}
+        each = [model.probability(columns[model.kernel.ranks]) for model in self.models]
         return stacking.sharpened(np.tensordot(self.shares, np.stack(each), 1), self.power)
 
-    def again(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> SoftmaxMixture:
-        """The same kernels, shares and temperature, learned from other rows."""
+    def refit(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> SoftmaxMixture:
+        """Refit to other rows with the same kernels, weights and power."""
         rng = np.random.default_rng([seed, 44])
-        inputs, near = Inputs.of(x), _drawn(rng, label, LANDMARKS)
+        inputs, landmarks = Inputs.fit(x), _stratified_sample(rng, label, LANDMARKS)
         models = []
         for old in self.models:
-            made = inputs.of_kind(x, old.kernel.ranks)
-            scale = old.scale if made.shape[1] == len(old.scale) else np.ones(made.shape[1])
-            problem = Problem(made, label, self.held.shape[1], near, scale)
+            columns = inputs.transform(x, old.kernel.ranks)
+            scale = old.scale if columns.shape[1] == len(old.scale) else np.ones(columns.shape[1])
+            problem = Problem(columns, label, self.held.shape[1], landmarks, scale)
             models.append(problem.model(old.kernel))
         return replace(self, inputs=inputs, models=tuple(models))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What `of_arrays` makes it of, bit by bit."""
-        own = {f"inputs.{k}": v for k, v in vars(self.inputs).items()}
-        own |= {"shares": self.shares, "power": np.array(self.power)}
-        own |= {"rows": self.rows, "held": self.held}
+        """Arrays for `from_arrays`, which restores the model exactly."""
+        arrays = {f"inputs.{k}": v for k, v in vars(self.inputs).items()}
+        arrays |= {"shares": self.shares, "power": np.array(self.power)}
+        arrays |= {"rows": self.rows, "held": self.held}
         for i, model in enumerate(self.models):
             kernel = [["linear", "rbf", "laplacian"].index(model.kernel.form), *model.kernel[1:]]
-            own[f"{i}.kernel"] = np.array(kernel, dtype=float)
-            own |= {f"{i}.{k}": v for k, v in vars(model).items() if k != "kernel"}
-        return own
+            arrays[f"{i}.kernel"] = np.array(kernel, dtype=float)
+            arrays |= {f"{i}.{k}": v for k, v in vars(model).items() if k != "kernel"}
+        return arrays
 
     @classmethod
-    def of_arrays(cls, kept: dict[str, np.ndarray]) -> SoftmaxMixture:
-        """The inverse of `arrays`."""
-        inputs = Inputs(**{k: kept[f"inputs.{k}"] for k in Inputs.__dataclass_fields__})
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> SoftmaxMixture:
+        """Restore a model from `arrays`."""
+        inputs = Inputs(**{k: arrays[f"inputs.{k}"] for k in Inputs.__dataclass_fields__})
         models = []
-        for i in range(len(kept["shares"])):
-            form, ranks, ard, length, amplitude = kept[f"{i}.kernel"].tolist()
+        for i in range(len(arrays["shares"])):
+            form, ranks, ard, length, amplitude = arrays[f"{i}.kernel"].tolist()
             name = ("linear", "rbf", "laplacian")[int(form)]
             parts = ("scale", "landmarks", "coefficients", "constant")
             models.append(
                 SoftmaxGP(
                     Kernel(name, bool(ranks), bool(ard), length, amplitude),
-                    *(kept[f"{i}.{part}"] for part in parts),
+                    *(arrays[f"{i}.{part}"] for part in parts),
                 )
             )
-        power = float(kept["power"])
-        return cls(inputs, tuple(models), kept["shares"], power, kept["rows"], kept["held"])
+        power = float(arrays["power"])
+        return cls(inputs, tuple(models), arrays["shares"], power, arrays["rows"], arrays["held"])
 
 
 def relevance(
-    problem: Problem, seen: Int[np.ndarray, " a"], rng: np.random.Generator
+    problem: Problem, training: Int[np.ndarray, " a"], rng: np.random.Generator
 ) -> Float[np.ndarray, " d"]:
-    """What to scale columns by, mean square 1: their inverse lengthscales, by the evidence.
+    """Column scales with mean square 1: inverse ARD lengthscales that maximize the evidence.
 
-    A binary GP by Laplace's approximation has a lengthscale for each column (`LaplaceGPC`); of more
-    classes some are each set against the rest.
+    They are averaged over binary GPs with Laplace's approximation (`LaplaceGPC`), one class against
+    the rest for the largest classes.
     """
-    some = seen[_drawn(rng, problem.label[seen], RELEVANCE_ROWS)]
-    x, label = torch.tensor(problem.x[some]), problem.label[some]
+    subset = training[_stratified_sample(rng, problem.label[training], RELEVANCE_ROWS)]
+    x, label = torch.tensor(problem.x[subset]), problem.label[subset]
     count = np.bincount(label, minlength=problem.classes)
     largest = np.argsort(-count, kind="stable")[: 1 if problem.classes == 2 else RELEVANCE_CLASSES]
     total = np.zeros(problem.x.shape[1])
@@ -346,57 +354,63 @@ def relevance(
 
 def _best(
     problem: Problem, start: Kernel, folds: Folds, scales: list[np.ndarray]
-) -> tuple[Kernel, Chances]:
-    """The kernel by which rows left out are likeliest, and their probabilities.
+) -> tuple[Kernel, Probabilities]:
+    """Kernel with the best cross-validated log probability, and its probabilities.
 
-    Lengthscales are compared first, then amplitudes with the best of them.
+    Lengthscales are compared first, then amplitudes with the best lengthscale.
     """
     truth = np.arange(len(problem.x)), problem.label
     if start.form == "linear":
-        tried = [start._replace(amplitude=c) for c in STRENGTHS]
+        candidates = [start._replace(amplitude=c) for c in STRENGTHS]
     else:
-        tried = [start._replace(length=s, amplitude=AMPLITUDES[0]) for s in LENGTHS]
-    score, best, chances = -np.inf, start, np.empty(0)
-    while tried:
-        first = tried[0].form != "linear" and tried[0].amplitude == AMPLITUDES[0]
-        for kernel in tried:
+        candidates = [start._replace(length=s, amplitude=AMPLITUDES[0]) for s in LENGTHS]
+    score, best, probabilities = -np.inf, start, np.empty(0)
+    while candidates:
+        compare_amplitudes = (
+            candidates[0].form != "linear" and candidates[0].amplitude == AMPLITUDES[0]
+        )
+        for kernel in candidates:
             p = _left_out(problem, kernel, folds, scales)
-            value = float(np.log(np.maximum(p[truth], SURE)).mean())
+            value = float(np.log(np.maximum(p[truth], MIN_PROBABILITY)).mean())
             if value > score:
-                score, best, chances = value, kernel, p
-        tried = [best._replace(amplitude=c) for c in AMPLITUDES[1:]] if first else []
-    return best, chances
+                score, best, probabilities = value, kernel, p
+        candidates = (
+            [best._replace(amplitude=c) for c in AMPLITUDES[1:]] if compare_amplitudes else []
+        )
+    return best, probabilities
 
 
-def _left_out(problem: Problem, kernel: Kernel, folds: Folds, scales: list[np.ndarray]) -> Chances:
-    """Probabilities of rows by models that have not seen them."""
+def _left_out(
+    problem: Problem, kernel: Kernel, folds: Folds, scales: list[np.ndarray]
+) -> Probabilities:
+    """Cross-validated class probabilities of all rows."""
     p = np.empty((len(problem.x), problem.classes))
-    made: Rows | None = None
-    for i, (seen, left) in enumerate(folds):
-        if made is None or scales[i] is not scales[i - 1]:
-            made, _ = problem._replace(scale=scales[i]).design(kernel)
-        weights, constant = problem.learned(kernel, made, seen)
-        f = made[left] @ weights + constant
-        p[left] = np.exp(f - f.max(1, keepdims=True))
+    features: Rows | None = None
+    for i, (training, held_out) in enumerate(folds):
+        if features is None or scales[i] is not scales[i - 1]:
+            features, _ = problem._replace(scale=scales[i]).design(kernel)
+        weights, constant = problem.fit_mode(kernel, features, training)
+        f = features[held_out] @ weights + constant
+        p[held_out] = np.exp(f - f.max(1, keepdims=True))
     return np.asarray(p / p.sum(1, keepdims=True))
 
 
-def _drawn(
-    rng: np.random.Generator, label: Int[np.ndarray, " n"], most: int
+def _stratified_sample(
+    rng: np.random.Generator, label: Int[np.ndarray, " n"], size: int
 ) -> Int[np.ndarray, " m"]:
-    """About so many rows, in order: of each class its share, and two at least."""
-    if len(label) <= most:
+    """Sorted stratified sample of about `size` rows, with at least two per class."""
+    if len(label) <= size:
         return np.arange(len(label))
-    own = (rng.permutation(np.flatnonzero(label == c)) for c in np.unique(label))
-    kept = [rows[: max(2, round(most * len(rows) / len(label)))] for rows in own]
-    return np.sort(np.concatenate(kept))
+    by_class = (rng.permutation(np.flatnonzero(label == c)) for c in np.unique(label))
+    sample = [rows[: max(2, round(size * len(rows) / len(label)))] for rows in by_class]
+    return np.sort(np.concatenate(sample))
 
 
 def _folds(label: Int[np.ndarray, " n"], seed: int, group: Int[np.ndarray, " n"] | None) -> Folds:
-    """Parts of rows to learn from and to leave out, with classes alike, groups whole."""
+    """Stratified cross-validation folds that keep groups together."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
+        warnings.simplefilter("ignore", UserWarning)  # for classes with fewer rows than folds
         if group is None or len(np.unique(group)) < FOLDS:
             return list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(label, label))
-        cut = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-        return list(cut.split(label, label, group))
+        splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+        return list(splitter.split(label, label, group))

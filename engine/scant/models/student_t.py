@@ -2,14 +2,14 @@
 
 Shah, Wilson and Ghahramani (2014), with the covariance integrated out: the targets of n rows are
 multivariate t with nu > 2 degrees of freedom and covariance K = variance k(X, X) + noise I. The
-mean of a prediction is the GP's; its variance grows with the misfit of what was learned from. Of
-the two limits one is the GP itself (nu to infinity), the other has the heaviest tails (nu to 2).
+predictive mean is the GP's; the variance grows with the misfit y' K^-1 y of the training rows. The
+limits are the GP (nu to infinity) and the heaviest tails (nu to 2).
 
     model = StudentT.build(X, y, df=5)
     model.fit(steps=100)
     mean, variance, df = model.predict(X_new)
 
-Exact: a step costs the cube of the rows.
+Inference is exact: a step is cubic in the number of rows.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from scant.models.dfgp.hidden import ViewStack
 from scant.models.hyperprior import log_hyperprior
 from scant.optim.adam_lbfgs import AdamLBFGS
 
-LEAST_NOISE = 1e-6  # of the target's variance
+MIN_NOISE = 1e-6  # in variances of the target
 START_NOISE = 0.5
 START_DF = 5.0
 
 
 class TProcessLikelihood(GaussianLikelihood):
-    """Of a Student-t process: marginals are t distributions.
+    """Likelihood of a Student-t process, whose marginals are t distributions.
 
-    Given f alone, noise is taken as Gaussian with the variance that it is predicted to have.
+    Given f, the noise is taken to be Gaussian with its predictive variance.
 
     Args:
-        noise: That variance.
+        noise: Predictive noise variance.
         df: Degrees of freedom of predictions.
     """
 
@@ -58,7 +58,7 @@ class TProcessLikelihood(GaussianLikelihood):
     def marginal(
         self, function_dist: MultivariateNormal, *args: Any, **kwargs: Any
     ) -> StudentTDistribution:
-        """Of y, of each row, from mean and variance of f."""
+        """t distribution of y at each row, from mean and variance of f."""
         variance = function_dist.variance + self.noise
         scale = (variance * (self.df - 2) / self.df).sqrt()
         return StudentTDistribution(self.df, function_dist.mean, scale)
@@ -70,22 +70,22 @@ class TProcessLikelihood(GaussianLikelihood):
         *args: Any,
         **kwargs: Any,
     ) -> Float[Tensor, "*b n"]:
-        """ln p(y) of each row."""
-        found: Tensor = self.marginal(function_dist).log_prob(observations)
-        return found
+        """ln p(y) of each row, in nats."""
+        value: Tensor = self.marginal(function_dist).log_prob(observations)
+        return value
 
 
 class StudentT(GP):
-    """See the module; `build` makes one.
+    """Student-t process regression; construct it with `build`.
 
     Args:
-        views: Centres and scales of the inputs' columns.
+        views: Standardization of the input columns.
         x: Standardized inputs.
         y: Targets.
-        df: nu to start from, or to keep.
-        learn_df: Whether nu is learned.
-        ard: Whether each column has a lengthscale of its own.
-        kernel: Of the standardized columns, variance and all, in place of the EQ kernel.
+        df: Initial nu.
+        learn_df: True to learn nu.
+        ard: True for a lengthscale per column.
+        kernel: Kernel over standardized columns, including its variance; default EQ.
     """
 
     x: Float[Tensor, "n d"]
@@ -131,15 +131,15 @@ class StudentT(GP):
         ard: bool = True,
         kernel: Kernel | None = None,
     ) -> StudentT:
-        """A process over standardized inputs and targets.
+        """Build a process over standardized inputs and targets.
 
         Args:
             X: Inputs.
             y: Targets.
-            df: nu, which is kept; the publication of DFGP takes the number of its hidden neurons.
-                None: learned, from five.
-            ard: Whether each column has a lengthscale of its own.
-            kernel: Any of GPyTorch's, in place of the EQ kernel.
+            df: Fixed nu (the DFGP publication uses the number of hidden neurons); None learns it
+                from an initial value of five.
+            ard: True for a lengthscale per column.
+            kernel: Any GPyTorch kernel; default EQ.
 
         Raises:
             BadInput: Two or fewer degrees of freedom, values that are not finite, a target that
@@ -158,24 +158,24 @@ class StudentT(GP):
 
     @property
     def df(self) -> Float[Tensor, ""]:
-        """nu."""
+        """Degrees of freedom nu."""
         return 2 + self.log_df.exp()
 
     @property
     def noise(self) -> Float[Tensor, ""]:
-        """Variance, where the targets' is one."""
-        return self.log_noise.exp() + LEAST_NOISE
+        """Noise variance, in variances of the targets."""
+        return self.log_noise.exp() + MIN_NOISE
 
     @noise.setter
     def noise(self, value: Tensor | float) -> None:
-        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE).log())
+        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - MIN_NOISE).log())
 
     @property
     def lengthscale(self) -> Float[Tensor, "*_"]:
-        """In deviations of the columns."""
+        """Lengthscales, in standard deviations of the columns."""
         if self.kernel is not None:
-            found: Tensor = self.kernel.lengthscale
-            return found
+            lengthscale: Tensor = self.kernel.lengthscale
+            return lengthscale
         return self.log_lengthscale.exp()
 
     @lengthscale.setter
@@ -184,41 +184,43 @@ class StudentT(GP):
 
     @property
     def likelihood(self) -> TProcessLikelihood:
-        """Of the targets, in their unit; made from the rows learned from, at their cube's cost."""
+        """Likelihood of targets in their unit; computing it is cubic in the training rows."""
         factor, df = self._misfit(self._solved()[1])
         return TProcessLikelihood(self.noise * factor * self.scale.square(), df)
 
-    def _misfit(self, along: Float[Tensor, " n"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """How much wider than the GP's a prediction is, and its degrees of freedom (eq. 6)."""
+    def _misfit(self, whitened: Float[Tensor, " n"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Variance factor over the GP's prediction, and its degrees of freedom (eq. 6)."""
         n, df = len(self.y), self.df
-        return (df + along.square().sum() - 2) / (df + n - 2), df + n
+        return (df + whitened.square().sum() - 2) / (df + n - 2), df + n
 
     def _kernel(self, a: Tensor, b: Tensor) -> Tensor:
         if self.kernel is not None:
-            found: Tensor = self.kernel(a, b).to_dense()
-            return found
-        wide = self.log_lengthscale.exp()
-        return self.log_variance.exp() * eq(a / wide, b / wide)
+            K: Tensor = self.kernel(a, b).to_dense()
+            return K
+        lengthscale = self.log_lengthscale.exp()
+        return self.log_variance.exp() * eq(a / lengthscale, b / lengthscale)
 
     def _solved(self) -> tuple[Float[Tensor, "n n"], Float[Tensor, " n"]]:
-        """L with L L' = K, and L^-1 y."""
+        """Cholesky factor L of K, and L^-1 y."""
         K = self._kernel(self.x, self.x) + self.noise * torch.eye(len(self.x)).to(self.x)
         with collect_numerical_warnings(self.notes):
-            lower, along = whitened(K, self.y.unsqueeze(1))
-        return lower, along.squeeze(1)
+            lower, whitened_y = whitened(K, self.y.unsqueeze(1))
+        return lower, whitened_y.squeeze(1)
 
     def log_density(self) -> Float[Tensor, ""]:
-        """ln p(y) (Shah et al. 2014, eq. 2), in nats of the targets as given."""
-        lower, along = self._solved()
-        value = log_density(along.square().sum(), lower.diagonal().log().sum(), len(along), self.df)
-        return value - len(along) * self.scale.log()
+        """ln p(y) in nats, y in its own unit (Shah et al. 2014, eq. 2)."""
+        lower, whitened_y = self._solved()
+        value = log_density(
+            whitened_y.square().sum(), lower.diagonal().log().sum(), len(whitened_y), self.df
+        )
+        return value - len(whitened_y) * self.scale.log()
 
     def elbo(self) -> Float[Tensor, ""]:
-        """`log_density` and registered priors."""
+        """`log_density` plus the log density of registered priors."""
         return self.log_density() + log_hyperprior(self)
 
     def fit(self, steps: int = 100) -> list[float]:
-        """Steps of L-BFGS until none goes higher; the log density after each."""
+        """Run L-BFGS until it converges; return the objective after each step."""
         trainer = StudentTTrainer(self)
         values: list[float] = []
         while len(values) < steps and not trainer.stalled:
@@ -229,39 +231,41 @@ class StudentT(GP):
     def predict(
         self, X: Float[Tensor, "k d"]
     ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"], float]:
-        """Mean and variance of y, noise included, and degrees of freedom of its t distribution.
+        """Mean, variance (with noise) and degrees of freedom of the t distribution of y.
 
-        Shah et al. (2014), eq. 6. The scale of that distribution is sqrt(variance (df - 2) / df).
+        Shah et al. (2014), eq. 6. The scale of the distribution is sqrt(variance (df - 2) / df).
         """
-        lower, along = self._solved()
+        lower, whitened_y = self._solved()
         x = self.views([X])[0]
         cross = torch.linalg.solve_triangular(lower, self._kernel(self.x, x), upper=False)
-        height = self.log_variance.exp() if self.kernel is None else self.kernel(x, diag=True)
-        variance = (height - cross.square().sum(0)).clamp(min=0) + self.noise
-        factor, df = self._misfit(along)
-        mean = (along @ cross) * self.scale + self.centre
+        prior_variance = (
+            self.log_variance.exp() if self.kernel is None else self.kernel(x, diag=True)
+        )
+        variance = (prior_variance - cross.square().sum(0)).clamp(min=0) + self.noise
+        factor, df = self._misfit(whitened_y)
+        mean = (whitened_y @ cross) * self.scale + self.centre
         return mean, variance * factor * self.scale.square(), float(df)
 
     @property
     def noise_variance(self) -> Float[Tensor, ""]:
-        """The part of the variance of `predict` that is noise, in the square of the unit of y."""
+        """Noise part of the variance of `predict`, in squared units of y."""
         return self.noise * self._misfit(self._solved()[1])[0] * self.scale.square()
 
     def forward(self, X: Float[Tensor, "k d"]) -> MultivariateNormal:
-        """Mean and covariance of f, which is multivariate t, in the unit of the targets.
+        """Mean and covariance of f (a multivariate t) in the unit of the targets.
 
-        `likelihood(model(X))` has the t distributions of `predict`.
+        `likelihood(model(X))` gives the t distributions of `predict`.
         """
-        lower, along = self._solved()
+        lower, whitened_y = self._solved()
         x = self.views([X])[0]
         cross = torch.linalg.solve_triangular(lower, self._kernel(self.x, x), upper=False)
-        width = self._misfit(along)[0] * self.scale.square()
-        mean = (along @ cross) * self.scale + self.centre
-        return MultivariateNormal(mean, (self._kernel(x, x) - cross.T @ cross) * width)
+        factor = self._misfit(whitened_y)[0] * self.scale.square()
+        mean = (whitened_y @ cross) * self.scale + self.centre
+        return MultivariateNormal(mean, (self._kernel(x, x) - cross.T @ cross) * factor)
 
 
 class StudentTTrainer(AdamLBFGS):
-    """Steps of L-BFGS on `StudentT.elbo`."""
+    """L-BFGS on `StudentT.elbo`."""
 
     def __init__(self, model: StudentT) -> None:
         super().__init__(model, model.elbo, len(model.y), adam=0)
@@ -270,7 +274,7 @@ class StudentTTrainer(AdamLBFGS):
 def log_density(
     square: Float[Tensor, ""], half_log_det: Float[Tensor, ""], n: int, df: Float[Tensor, ""]
 ) -> Float[Tensor, ""]:
-    """Of a multivariate t with covariance K, from y' K^-1 y and ln|K| / 2."""
+    """Log density of a multivariate t with covariance K, from y' K^-1 y and ln|K| / 2."""
     constant = torch.lgamma((df + n) / 2) - torch.lgamma(df / 2)
     constant = constant - n / 2 * ((df - 2) * math.pi).log()
     return constant - half_log_det - (df + n) / 2 * torch.log1p(square / (df - 2))

@@ -1,7 +1,7 @@
-"""The sparse variational GP of GPyTorch, a baseline (Hensman, Fusi and Lawrence 2013; SGP).
+"""GPyTorch's sparse variational GP as a baseline (Hensman, Fusi and Lawrence 2013; SGP).
 
-Full batches, k-means inducing inputs that are learned, a Gaussian likelihood or, for two classes,
-a Bernoulli one with a probit link.
+Full batches, learned inducing inputs initialized by k-means, and a Gaussian likelihood or, for two
+classes, a Bernoulli likelihood with a probit link.
 
     model = SVGP.build(X, y, inducing=10, generator=generator)
     model.fit(steps=300)
@@ -32,19 +32,19 @@ from scant.optim.adam_lbfgs import RATE, AdamLBFGS
 
 
 class SVGP(gpytorch.models.ApproximateGP):
-    """See the module; `build` makes one.
+    """Sparse variational GP; construct it with `build`.
+
+    Calling the model takes standardized inputs (`views([X])[0]`) and returns f on the standardized
+    target's scale, as `likelihood` expects; `predict` uses the original units.
 
     Args:
-        views: Centres and scales of the inputs' columns.
+        views: Standardization of the input columns.
         x: Standardized inputs.
         y: Targets, or classes 0 and 1.
-        classes: Whether the likelihood is Bernoulli.
-        inducing: Inducing inputs to start from.
-        ard: Whether each column has a lengthscale of its own.
-        kernel: Of standardized inputs, variance and all, in place of the EQ kernel.
-
-    Called, it takes standardized inputs (`views([X])[0]`) and gives f of the standardized target,
-    as `likelihood` takes it; `predict` speaks in the units of both.
+        classes: True for a Bernoulli likelihood.
+        inducing: Initial inducing inputs.
+        ard: True for a lengthscale per column.
+        kernel: Kernel over standardized inputs, including its variance; default EQ.
     """
 
     x: Float[Tensor, "n d"]
@@ -91,16 +91,16 @@ class SVGP(gpytorch.models.ApproximateGP):
         ard: bool = True,
         kernel: Kernel | None = None,
     ) -> SVGP:
-        """A model over standardized inputs, from k-means inducing inputs.
+        """Build a model over standardized inputs, with inducing inputs from k-means.
 
         Args:
             X: Inputs.
             y: Targets; classes as 0 and 1.
             likelihood: `"gaussian"`, or `"bernoulli"` for two classes.
-            inducing: Inducing inputs.
-            generator: A CPU generator, for k-means; seeded with 0 without.
-            ard: Whether each column has a lengthscale of its own.
-            kernel: Any of GPyTorch's, in place of the EQ kernel.
+            inducing: Number of inducing inputs.
+            generator: A CPU generator for k-means; by default one with seed 0.
+            ard: True for a lengthscale per column.
+            kernel: Any GPyTorch kernel; default EQ.
 
         Raises:
             BadInput: Values that are not finite, or a target that does not vary.
@@ -115,11 +115,11 @@ class SVGP(gpytorch.models.ApproximateGP):
         return cls(views, x, y, likelihood == "bernoulli", Z, ard, kernel)
 
     def forward(self, x: Float[Tensor, "*b n d"]) -> MultivariateNormal:
-        """The prior."""
+        """Prior of f at standardized inputs."""
         return MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
     def row_elbo(self) -> Float[Tensor, ""]:
-        """The bound of a row, on the standardized target's scale; NaN without a factor."""
+        """ELBO per row on the standardized target's scale; NaN if the factorization fails."""
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
         try:
             with collect_numerical_warnings(self.notes):
@@ -129,7 +129,7 @@ class SVGP(gpytorch.models.ApproximateGP):
             return self.centre * torch.nan
 
     def fit(self, steps: int = 300, rate: float = RATE) -> list[float]:
-        """Steps of Adam; the bound before each, in nats. Stops where it is not finite."""
+        """Run Adam; return the ELBO before each step, in nats. Stop if it is not finite."""
         trainer = SVGPTrainer(self, rate)
         values: list[float] = []
         for _ in range(steps):
@@ -141,27 +141,27 @@ class SVGP(gpytorch.models.ApproximateGP):
 
     @torch.no_grad()
     def predict(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
-        """Mean and variance of y, noise included; of classes, those of 0 and 1."""
+        """Mean and variance of y, with noise; for classes those of the 0/1 label."""
         self.eval()
-        found = self.likelihood(self(self.views([X])[0]))
-        return found.mean * self.scale + self.centre, found.variance * self.scale.square()
+        prediction = self.likelihood(self(self.views([X])[0]))
+        return prediction.mean * self.scale + self.centre, prediction.variance * self.scale.square()
 
 
 class SVGPTrainer(AdamLBFGS):
-    """Steps of Adam on GPyTorch's bound.
+    """Adam on GPyTorch's `VariationalELBO`.
 
     Args:
-        model: Trained in place.
-        rate: Of Adam.
-        horizon: Steps in which it falls to a hundredth; None keeps it.
+        model: The model, trained in place.
+        rate: Learning rate.
+        horizon: Number of steps over which the rate decays to a hundredth; None keeps it constant.
     """
 
     def __init__(self, model: SVGP, rate: float = RATE, horizon: int | None = None) -> None:
-        # GPyTorch's bound is of a row already.
+        # GPyTorch's bound is per row already.
         super().__init__(model, model.row_elbo, 1, None, rate, horizon)
 
     def step(self) -> float:
-        """One step, and the bound in nats of the targets as given (see `AdamLBFGS.step`)."""
+        """Take one step and return the ELBO in nats, y in its own unit (see `AdamLBFGS.step`)."""
         model: SVGP = self.model
         model.train()
         return len(model.y) * (super().step() - math.log(model.scale.item()))

@@ -200,7 +200,7 @@ def _case(n=6, m=4, q=3):
 @pytest.mark.parametrize("columns", [1, 3])
 @pytest.mark.parametrize("kept", [0, 1 << 22])
 def test_matrices_and_their_gradients(columns, kept, monkeypatch):
-    monkeypatch.setattr(psi, "KEPT", kept)
+    monkeypatch.setattr(psi, "MAX_SAVED", kept)
     monkeypatch.setattr(psi, "BLOCK", 20)  # two rows
     leaves, weights = _case()
     weights = weights[:, :columns]
@@ -246,7 +246,7 @@ def test_right_deviations_are_kept(rows):
 
 
 def test_few_rows_tell_nothing(rows):
-    level, x, z = (v[: spread.LEAST_ROWS - 1] for v in rows)
+    level, x, z = (v[: spread.MIN_ROWS - 1] for v in rows)
     found, factor = _fitted(9 * z, level, x)
     assert not found.any()
     assert (factor == 1).all()
@@ -254,5 +254,5 @@ def test_few_rows_tell_nothing(rows):
 
 def test_a_slope_goes_no_further_than_the_rows(rows):
     found = np.array([0.0, 1.0, 0.0])
-    far = spread.features(np.array([spread.FURTHEST, 50.0]), np.zeros((2, 1)))
+    far = spread.features(np.array([spread.MAX_DEVIATIONS, 50.0]), np.zeros((2, 1)))
     assert np.ptp(spread.factor(found, far)) == 0

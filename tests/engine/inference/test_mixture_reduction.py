@@ -98,7 +98,7 @@ def test_rows_do_not_depend_on_those_beside_them(monkeypatch: pytest.MonkeyPatch
     w[::3, 4:] = 0.0
     w /= w.sum(1, keepdims=True)
     whole = reduce_mixtures(w, m, v, 5)
-    monkeypatch.setattr(mixture_reduction, "_NUMBERS", 1)
+    monkeypatch.setattr(mixture_reduction, "_BLOCK", 1)
     for one, other in zip(whole, reduce_mixtures(w, m, v, 5), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 

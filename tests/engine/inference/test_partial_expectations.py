@@ -36,7 +36,7 @@ def _functions(shape: str) -> tuple:
 def test_equal_the_expectations_over_all_inputs(shape: str) -> None:
     z, P, mean, root, weights, _ = _functions(shape)
     covariance = (root @ root.T).expand(N, D, D)
-    partial = Partial.of(kernel_forms(z, P), mean, root)
+    partial = Partial.from_forms(kernel_forms(z, P), mean, root)
     phi, pulled = partial.singles()
     torch.testing.assert_close(phi, expected_kernel(mean, covariance, z, P))
     products = expected_product(mean, covariance, z, P)
@@ -50,7 +50,7 @@ def test_equal_the_expectations_over_all_inputs(shape: str) -> None:
 def test_agree_with_monte_carlo(shape: str) -> None:
     z, P, mean, root, weights, g = _functions(shape)
     e = torch.randn(SAMPLES, R, generator=g, dtype=torch.float64)
-    partial = Partial.of(kernel_forms(z, P), mean, root)
+    partial = Partial.from_forms(kernel_forms(z, P), mean, root)
     for row in range(N):
         k = log_kernel(mean[row] + e @ root.T, z, P).exp()
         squares = torch.einsum("ni,sij,nj->ns", k, weights, k)
@@ -65,7 +65,7 @@ def test_agree_with_monte_carlo(shape: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_blocks_do_not_change_the_sums(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     z, P, mean, root, weights, _ = _functions(shape)
-    partial = Partial.of(kernel_forms(z, P), mean, root)
+    partial = Partial.from_forms(kernel_forms(z, P), mean, root)
     whole = partial.squares(weights)
     for block, rows in ((1, 1), (200, 3)):
         monkeypatch.setattr(partial_expectations, "BLOCK", block)

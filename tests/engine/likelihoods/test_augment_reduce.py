@@ -71,7 +71,7 @@ def test_drawn_classes_have_the_exponents_that_they_have_among_all(covariance):
     )[0]
     drawn = torch.tensor([[1, 2], [5, 0], [3, 4], [2, 2]])
     rows = mixing[torch.cat([label.unsqueeze(1), drawn], 1)]
-    found = augment_reduce.exponents_of_drawn(rows, mean, variance, covariance)
+    found = augment_reduce.sampled_exponents(rows, mean, variance, covariance)
     torch.testing.assert_close(found, among_all.gather(1, drawn))
 
 

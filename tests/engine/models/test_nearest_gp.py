@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from scant.models import nearest_gp
-from scant.models.left_out import ExactGP, Form, Indicators, Similarity, chosen
+from scant.models.left_out import ExactGP, Form, Indicators, Similarity, select_kernel
 from scant.models.marginal_gp import JITTER, NOISE, SIGNAL, SLOPE, WIDTH, MarginalGP
 from scant.models.nearest_gp import QUICK, NearestGP
 from scant.models.softmax_gp import (
@@ -35,16 +35,16 @@ def test_with_all_rows_as_neighbors_it_is_the_exact_gp(monkeypatch: pytest.Monke
     asked = np.random.default_rng(1).normal(size=(7, 2))
     theta = torch.tensor([0.8, 1.5, 1.3, 0.02, 0.5], dtype=torch.float64).log()
     told = np.linspace(0.01, 0.05, 60)
-    model = NearestGP.of(x, y, told, theta)
+    model = NearestGP.fit(x, y, told, theta)
     near = model.tree.query((torch.from_numpy(asked) / model.widths).numpy(), 60)[1]
-    mean, variance = (v.detach() for v in model._given(near, torch.from_numpy(asked)))
+    mean, variance = (v.detach() for v in model._condition(near, torch.from_numpy(asked)))
     kernel = ConstantKernel(1.3) * Matern([0.8, 1.5], nu=1.5)
-    spread = 0.02 + nearest_gp.LEAST + 0.5 * told
+    spread = 0.02 + nearest_gp.MIN_NOISE + 0.5 * told
     exact = GaussianProcessRegressor(kernel, alpha=spread, optimizer=None).fit(x, y)
     expected, deviation = exact.predict(asked, return_std=True)
     np.testing.assert_allclose(mean, expected, atol=1e-9)
     np.testing.assert_allclose(variance, deviation**2, rtol=1e-6)
-    means, variances, noise = model.ask(asked, np.full(7, 0.1))
+    means, variances, noise = model.predict(asked, np.full(7, 0.1))
     assert means.shape == (7, nearest_gp.PARTS)
     known = np.broadcast_to((model.noise + 0.05) / deviation[:, None] ** 2, noise.shape)
     np.testing.assert_allclose(noise / variances, known, rtol=1e-6)  # each part by its own share
@@ -55,8 +55,8 @@ def test_a_density_has_two_peaks_where_rows_that_look_alike_went_two_ways() -> N
     generator = np.random.default_rng(2)
     x, side = generator.normal(size=(1200, 2)), generator.choice([-1.0, 1.0], 1200)
     y = np.where(x[:, 0] > 0, side, 0.0) + 0.05 * generator.normal(size=1200)
-    model = NearestGP.of(x[:1000], y[:1000], search=QUICK)
-    means, *variances = model.ask(x[1000:])
+    model = NearestGP.fit(x[:1000], y[:1000], search=QUICK)
+    means, *variances = model.predict(x[1000:])
     std = np.sqrt(variances[0] + variances[1])
     unseen = y[1000:, None]
     several = np.log(norm.pdf(unseen, means, std).mean(1))
@@ -72,8 +72,8 @@ def test_a_density_has_two_peaks_where_rows_that_look_alike_went_two_ways() -> N
 def test_rows_without_themselves_are_the_others() -> None:
     x, y = rows(50)
     x[10:14] = x[10]  # alike, so that none need be its own nearest one
-    model = NearestGP.of(x, y, theta=torch.zeros(5, dtype=torch.float64))
-    near = nearest_gp._others(model.tree, torch.arange(50), 8)
+    model = NearestGP.fit(x, y, theta=torch.zeros(5, dtype=torch.float64))
+    near = nearest_gp._neighbors(model.tree, torch.arange(50), 8)
     assert near.shape == (50, 8)
     assert not (near == torch.arange(50).unsqueeze(1)).any()
 
@@ -81,9 +81,9 @@ def test_rows_without_themselves_are_the_others() -> None:
 @pytest.mark.slow
 def test_it_finds_the_input_of_no_use_and_the_noise() -> None:
     x, y = rows(600)
-    model = NearestGP.of(x[:500], y[:500], search=QUICK)
+    model = NearestGP.fit(x[:500], y[:500], search=QUICK)
     assert model.widths[1] > 3 * model.widths[0]
-    mean, variance, noise = model.ask(x[500:])
+    mean, variance, noise = model.predict(x[500:])
     whole = mean.mean(1)
     z = (y[500:] - whole) / (mean.var(1) + (variance + noise).mean(1)) ** 0.5
     assert np.sqrt(np.mean((y[500:] - whole) ** 2)) < 0.15
@@ -92,12 +92,12 @@ def test_it_finds_the_input_of_no_use_and_the_noise() -> None:
 
 def test_it_comes_back_as_it_was_put_down() -> None:
     x, y = rows(80)
-    model = NearestGP.of(x, y, theta=torch.zeros(5, dtype=torch.float64))
-    again = NearestGP.read(model.tensors())
-    for a, b in zip(model.ask(x[:9]), again.ask(x[:9])):
+    model = NearestGP.fit(x, y, theta=torch.zeros(5, dtype=torch.float64))
+    again = NearestGP.from_tensors(model.tensors())
+    for a, b in zip(model.predict(x[:9]), again.predict(x[:9])):
         np.testing.assert_array_equal(a, b)
     earlier = {k: v for k, v in model.tensors().items() if k != "error"} | {"surprise": model.y}
-    torch.testing.assert_close(NearestGP.read(earlier).error, model.error)
+    torch.testing.assert_close(NearestGP.from_tensors(earlier).error, model.error)
 
 
 def rings(n: int, seed: int, noise: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -122,13 +122,13 @@ def test_the_mode_is_that_of_the_posterior() -> None:
 @pytest.mark.parametrize("ranks", [False, True])
 def test_inputs_fill_gaps_and_say_so(ranks: bool) -> None:
     x = np.array([[1.0, 5.0, 7.0], [2.0, np.nan, 7.0], [3.0, 9.0, 7.0], [1000.0, 7.0, 7.0]])
-    made = Inputs.of(x).of_kind(x, ranks)
+    made = Inputs.fit(x).transform(x, ranks)
     assert made.shape == (4, 3)  # two that vary, and a gap
     assert made[:, 2].tolist() == [0, 1, 0, 0]
     assert np.isfinite(made).all()
     if ranks:
         assert made[:, 0] == pytest.approx(12**0.5 * (np.arange(4) / 3 - 0.5))
-        new = Inputs.of(x).of_kind(np.array([[1e9, 7.0, 0.0]]), True)
+        new = Inputs.fit(x).transform(np.array([[1e9, 7.0, 0.0]]), True)
         assert new[0, 0] == made[3, 0]
 
 
@@ -143,9 +143,9 @@ def test_a_mixture_tells_classes_and_keeps() -> None:
     assert model.shares.sum() == pytest.approx(1)
     assert np.log(p[np.arange(300), truth]).mean() > -0.65
     assert (p.argmax(1) == truth).mean() > 0.75
-    back = SoftmaxMixture.of_arrays({k: v.copy() for k, v in model.arrays().items()})
+    back = SoftmaxMixture.from_arrays({k: v.copy() for k, v in model.arrays().items()})
     assert np.array_equal(back.probability(new), p)
-    other = model.again(x[:60], label[:60])
+    other = model.refit(x[:60], label[:60])
     assert (other.probability(new).argmax(1) == truth).mean() > 0.65
 
 
@@ -218,7 +218,7 @@ def test_moments_are_those_of_the_posterior_of_the_hyperparameters() -> None:
     mean = weight @ np.array(means)
     variance = weight @ np.array(squares) - mean**2
 
-    found, spread = MarginalGP.of(x, y).ask(asked[:, None])
+    found, spread = MarginalGP.fit(x, y).predict(asked[:, None])
 
     assert np.abs(found - mean) == pytest.approx(0, abs=0.1)
     assert spread**0.5 == pytest.approx(variance**0.5, rel=0.25)
@@ -226,11 +226,11 @@ def test_moments_are_those_of_the_posterior_of_the_hyperparameters() -> None:
 
 def test_the_same_rows_give_the_same_bits_and_what_is_stored_is_read() -> None:
     x, y = _wave(12)
-    first, again = MarginalGP.of(x, y), MarginalGP.of(x, y)
-    read = MarginalGP.read(first.tensors())
+    first, again = MarginalGP.fit(x, y), MarginalGP.fit(x, y)
+    read = MarginalGP.from_tensors(first.tensors())
     for other in (again, read):
         assert torch.equal(first.theta, other.theta)
-        for one, two in zip(first.ask(x), other.ask(x)):
+        for one, two in zip(first.predict(x), other.predict(x)):
             assert np.array_equal(one, two)
 
 
@@ -238,11 +238,11 @@ def test_many_inputs_share_a_lengthscale_and_a_line_is_found() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 25))
     y = x[:, 0] + 0.05 * rng.normal(size=40)
-    model = MarginalGP.of(x, y / y.std())
+    model = MarginalGP.fit(x, y / y.std())
     assert model.theta.shape[1] == 4
     far = np.zeros((2, 25))
     far[:, 0] = -3, 3
-    low, high = model.ask(far)[0]
+    low, high = model.predict(far)[0]
     assert high - low > 2, "a line goes on outside the rows"
 
 
@@ -277,7 +277,7 @@ def test_predictions_are_those_of_dense_algebra(form: Form) -> None:
     A = Similarity.matrix(form, gp.similarity.parts(VIEWS, VIEWS)) + form.noise * np.eye(30)
     k = Similarity.matrix(form, gp.similarity.parts(new, VIEWS))
     prior = Similarity.matrix(form, gp.similarity.parts(new, new)).diagonal()
-    mean, variance = gp.ask(new)
+    mean, variance = gp.predict(new)
     np.testing.assert_allclose(mean, k @ np.linalg.solve(A, Y - Y.mean(0)) + Y.mean(0))
     by_hand = prior - (k * np.linalg.solve(A, k.T).T).sum(1) + form.noise
     np.testing.assert_allclose(variance, gp.height * by_hand, rtol=1e-8)
@@ -287,18 +287,18 @@ def test_the_kernel_that_fits_is_chosen() -> None:
     x = np.random.default_rng(1).normal(size=(80, 2))
     bent = np.sin(3 * x[:, :1])
     straight = x @ np.array([[1.0], [2.0]])
-    assert chosen([([x], bent)]).shape != "linear"
-    assert chosen([([x], straight)], linear=True).shape == "linear"
-    line = ExactGP(chosen([([x], straight)], linear=True), [x], straight)
-    np.testing.assert_allclose(line.ask([x + 1])[0], (x + 1) @ [[1.0], [2.0]], atol=0.01)
+    assert select_kernel([([x], bent)]).shape != "linear"
+    assert select_kernel([([x], straight)], linear=True).shape == "linear"
+    line = ExactGP(select_kernel([([x], straight)], linear=True), [x], straight)
+    np.testing.assert_allclose(line.predict([x + 1])[0], (x + 1) @ [[1.0], [2.0]], atol=0.01)
 
 
 def test_classes_that_a_circle_parts_are_told_apart_with_probabilities() -> None:
     rng = np.random.default_rng(2)
     x = rng.normal(size=(300, 2))
     label = ((x**2).sum(1) + 0.3 * rng.normal(size=300) > 1.4).astype(int)
-    form = chosen([([x[:200]], np.eye(2)[label[:200]])])
-    p = Indicators.of(form, [x[:200]], label[:200], 2).ask([x[200:]])
+    form = select_kernel([([x[:200]], np.eye(2)[label[:200]])])
+    p = Indicators.from_labels(form, [x[:200]], label[:200], 2).predict([x[200:]])
     np.testing.assert_allclose(p.sum(1), 1)
     assert (p.argmax(1) == label[200:]).mean() > 0.85
     assert np.log(p[np.arange(100), label[200:]]).mean() > -0.4

@@ -1,8 +1,8 @@
-"""Kernels averaged over supports, and any kernel over points made one of them by quadrature.
+"""Kernels averaged over supports, and quadrature that averages any kernel over points.
 
     k(v, v') = 1 / (|v| |v'|) integral over z in v, z' in v' of k(z, z')
 
-(Yousefi 2021, 5.7). Where the integrals have no closed form, each box is replaced by a grid of
+(Yousefi 2021, 5.7). If the integrals have no closed form, each box is replaced by a grid of
 Gauss-Legendre nodes, so that the kernel is exactly that of a weighted set of points, and positive
 semi-definite.
 """
@@ -18,20 +18,20 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from scant.kernels.box_average.support import Pieces, alike, pieces
+from scant.kernels.box_average.support import Pieces, pieces, same_form
 
-Corners = tuple[Tensor, Tensor]  # lower and upper ones; of points the same
+Corners = tuple[Tensor, Tensor]  # lower and upper corners, "n d" each; equal for points
 
 
 class SupportKernel(Kernel):
-    """Covariance of averages of a function; inputs are rows of `support`.
+    """Covariance of averages of a function over supports; inputs are rows of `support`.
 
-    A subclass knows the kernel between pieces: `_all` pairs of them, or `_each` with its like.
+    A subclass implements the kernel between pieces: `_all` for all pairs, `_each` row by row.
 
     Args:
-        dimensions: d of the space that the supports lie in.
-        nodes: Gauss-Legendre nodes a dimension within a box; None where `_all` and `_each` take
-            boxes as they are.
+        dimensions: Dimension d of the input space.
+        nodes: Gauss-Legendre nodes per dimension of a box; None if `_all` and `_each` integrate
+            over boxes themselves.
     """
 
     def __init__(self, dimensions: int, nodes: int | None, **kwargs: Any) -> None:
@@ -39,9 +39,9 @@ class SupportKernel(Kernel):
         self.dimensions, self.nodes = dimensions, nodes
 
     def __call__(self, x1: Tensor, x2: Tensor | None = None, *args: Any, **params: Any) -> Any:
-        """As of any kernel of GPyTorch; x1 and x2 may be written in different forms."""
+        """Evaluate lazily, as GPyTorch does; x1 and x2 may differ in their form of support."""
         if x2 is not None:
-            x1, x2 = alike([x1, x2], self.dimensions)
+            x1, x2 = same_form([x1, x2], self.dimensions)
         return super().__call__(x1, x2, *args, **params)
 
     def forward(
@@ -51,7 +51,7 @@ class SupportKernel(Kernel):
         diag: bool = False,
         **params: Any,
     ) -> Float[Tensor, "*b n m"] | Float[Tensor, "*b n"]:
-        """Covariances of all pairs of supports, or of one with its like (`diag`)."""
+        """Covariances of all pairs of supports, or row by row (`diag`)."""
         if x1.dim() > 2:
             repeated = x1.stride(0) == x2.stride(0) == 0  # a batch made by `expand`
             batch = zip(x1[:1], x2[:1]) if repeated else zip(x1, x2)
@@ -71,11 +71,11 @@ class SupportKernel(Kernel):
         return K
 
     def _pieces(self, x: Tensor) -> Pieces:
-        found = pieces(x, self.dimensions)
-        return found if self.nodes is None else grid(found, self.nodes)
+        parts = pieces(x, self.dimensions)
+        return parts if self.nodes is None else grid(parts, self.nodes)
 
     def _pairs(self, first: Pieces, second: Pieces, same: bool) -> Float[Tensor, " n"]:
-        """Sums over every piece of a support with every piece of its like."""
+        """Covariance of each row of `first` with the same row of `second`, summed over pieces."""
         n, k, d = first.lower.shape
         m = second.lower.shape[1]
         x = [c.unsqueeze(2).expand(n, k, m, d).reshape(-1, d) for c in first[:2]]
@@ -91,14 +91,14 @@ class SupportKernel(Kernel):
         raise NotImplementedError
 
     def _of_points(self, x: Tensor, y: Tensor) -> Float[Tensor, "n m"]:
-        """Of many points, those of weighted sets; a subclass may know a faster way than `_all`."""
+        """`_all` for points; a subclass may override it with a faster method."""
         return self._all((x, x), (y, y))
 
     def _each(self, x: Corners, y: Corners) -> Float[Tensor, " n"]:
         raise NotImplementedError
 
     def within(self, points: Float[Tensor, "n k d"]) -> Float[Tensor, "n k k"]:
-        """Covariances of the k points of each of n sets with each other."""
+        """Covariance matrices among the k points of each of n sets."""
         n, k, d = points.shape
         x = points.unsqueeze(2).expand(n, k, k, d).reshape(-1, d)
         y = points.unsqueeze(1).expand(n, k, k, d).reshape(-1, d)
@@ -108,15 +108,14 @@ class SupportKernel(Kernel):
 class AveragedKernel(SupportKernel):
     """Any kernel over points, stationary or not, averaged over supports by quadrature.
 
-    A box becomes `nodes` ** d points, so that covariances of many boxes with each other take time
-    and room: those of 200 boxes of a plane are of 12,800 points. MTGPA's with few inducing points
-    do not.
+    A box becomes `nodes` ** d points, so covariances among many boxes are expensive: 200 boxes in
+    the plane become 12,800 points. Covariances with a few inducing points (MTGPA) are cheap.
 
     Args:
-        base_kernel: Of points in d dimensions. Its error falls with the number of nodes a
-            lengthscale; a box should not be much longer than `nodes` lengthscales.
+        base_kernel: Kernel over points in d dimensions. The error falls with the number of nodes
+            per lengthscale; a box should not be much longer than `nodes` lengthscales.
 
-    All else as for `SupportKernel`.
+    The other arguments are those of `SupportKernel`.
     """
 
     def __init__(self, base_kernel: Kernel, dimensions: int, nodes: int = 8) -> None:
@@ -125,37 +124,41 @@ class AveragedKernel(SupportKernel):
 
     @property
     def lengthscale(self) -> Float[Tensor, "1 d"]:
-        """Of the first part of the kernel that has one for all dimensions; NaN where none has."""
+        """Lengthscales of the first component that has 1 or d of them; NaN if none has."""
         parts = [k for k in self.base_kernel.modules() if isinstance(k, Kernel)]
-        found = [k.lengthscale.reshape(1, -1) for k in parts if k.has_lengthscale]
-        fitting = [own for own in found if own.shape[1] in (1, self.dimensions)]
+        lengthscales = [k.lengthscale.reshape(1, -1) for k in parts if k.has_lengthscale]
+        fitting = [ls for ls in lengthscales if ls.shape[1] in (1, self.dimensions)]
         return (fitting or [torch.full((1, 1), torch.nan)])[0].expand(1, self.dimensions)
 
     def _all(self, x: Corners, y: Corners) -> Float[Tensor, "n m"]:
-        found: Tensor = self.base_kernel(x[0], y[0]).to_dense()
-        return found
+        K: Tensor = self.base_kernel(x[0], y[0]).to_dense()
+        return K
 
     def _each(self, x: Corners, y: Corners) -> Float[Tensor, " n"]:
-        found: Tensor = self.base_kernel(x[0], y[0], diag=True)
-        return found
+        K: Tensor = self.base_kernel(x[0], y[0], diag=True)
+        return K
 
 
 def grid(boxes: Pieces, nodes: int) -> Pieces:
-    """Every box as a grid of weighted points, in the dimensions in which any has an extent."""
+    """Boxes as grids of weighted points, along the dimensions in which any box has an extent."""
     lower, upper, weight = boxes
-    wide = extended(boxes)
-    if not wide:
+    extents = extended(boxes)
+    if not extents:
         return boxes
-    places, shares = np.polynomial.legendre.leggauss(nodes)
-    inside = lower.new_full((nodes ** len(wide), lower.shape[-1]), 0.5)
-    inside[:, wide] = lower.new_tensor(list(product(0.5 + 0.5 * places, repeat=len(wide))))
-    share = lower.new_tensor(list(product(0.5 * shares, repeat=len(wide)))).prod(1)
-    points = torch.lerp(lower.unsqueeze(2), upper.unsqueeze(2), inside).flatten(1, 2)
+    abscissae, quadrature_weights = np.polynomial.legendre.leggauss(nodes)
+    relative = lower.new_full((nodes ** len(extents), lower.shape[-1]), 0.5)
+    relative[:, extents] = lower.new_tensor(
+        list(product(0.5 + 0.5 * abscissae, repeat=len(extents)))
+    )
+    node_weight = lower.new_tensor(
+        list(product(0.5 * quadrature_weights, repeat=len(extents)))
+    ).prod(1)
+    points = torch.lerp(lower.unsqueeze(2), upper.unsqueeze(2), relative).flatten(1, 2)
     weight = lower.new_ones(lower.shape[:2]) if weight is None else weight
-    return Pieces(points, points, (weight.unsqueeze(2) * share).flatten(1))
+    return Pieces(points, points, (weight.unsqueeze(2) * node_weight).flatten(1))
 
 
 def extended(boxes: Pieces) -> list[int]:
-    """The dimensions in which any of the boxes is more than a point."""
-    found: list[int] = (boxes.lower != boxes.upper).any(0).any(0).nonzero().squeeze(1).tolist()
-    return found
+    """Dimensions in which at least one box has a positive width."""
+    dimensions: list[int] = (boxes.lower != boxes.upper).any(0).any(0).nonzero().squeeze(1).tolist()
+    return dimensions

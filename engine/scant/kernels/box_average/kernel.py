@@ -4,8 +4,8 @@
 
 (Yousefi 2021, 5.7). The EQ kernel exp(-|z - z'|^2 / (2 l^2)) factorizes over the dimensions of
 boxes, and each factor has a closed form (`interval_rbf`, C.18 and C.20). The Matern kernels do
-not factorize: each box is replaced by a grid of nodes (`averaged`), so that its values near the
-origin carry an error that falls with the square of the number of nodes a lengthscale.
+not factorize: each box is replaced by a grid of nodes (`averaged`), with an error that falls with
+the square of the number of nodes per lengthscale.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from scant.kernels.box_average.interval_rbf import (
 from scant.kernels.box_average.support import Pieces
 
 SHAPES = ("eq", "matern12", "matern32", "matern52")
-KEPT = 3  # supports whose intervals are known: of the data, of inducing points, of what is asked
+MAX_CACHED = 3  # sets of supports with cached intervals: data, inducing points, query
 
 
 class IntervalKernel(SupportKernel):
     """Covariance of averages of a function with unit variance; inputs are rows of `support`.
 
-    Wrap it in a `ScaleKernel`, or leave the variance to the coregionalisation matrices, as MTGPA
-    does. One lengthscale a dimension, in the units of the inputs.
+    Wrap it in a `ScaleKernel`, or use coregionalization matrices for the variance (MTGPA). There
+    is one lengthscale per dimension, in the units of the inputs.
 
     Args:
-        dimensions: d of the space that the supports lie in.
+        dimensions: Dimension d of the input space.
         shape: `"eq"`, or a Matern kernel: `"matern12"`, `"matern32"`, `"matern52"`.
-        nodes: Gauss-Legendre nodes a dimension within a box, for the Matern kernels. A box should
+        nodes: Gauss-Legendre nodes per dimension of a box, for the Matern kernels. A box should
             not be much longer than `nodes` lengthscales.
-        alike: The number of first dimensions that share one lengthscale, such as both of a map.
+        n_isotropic: Number of leading dimensions that share one lengthscale, e.g. 2 on a map.
 
     Raises:
         BadInput: An unknown shape.
@@ -52,33 +52,41 @@ class IntervalKernel(SupportKernel):
     has_lengthscale = True
 
     def __init__(
-        self, dimensions: int, shape: str = "eq", nodes: int = 8, alike: int = 1, **kwargs: Any
+        self,
+        dimensions: int,
+        shape: str = "eq",
+        nodes: int = 8,
+        n_isotropic: int = 1,
+        **kwargs: Any,
     ) -> None:
-        closed, own = shape == "eq", dimensions - alike + 1
-        super().__init__(dimensions, None if closed else nodes, ard_num_dims=own, **kwargs)
-        self.alike = alike
+        closed_form, n_lengthscales = shape == "eq", dimensions - n_isotropic + 1
+        super().__init__(
+            dimensions, None if closed_form else nodes, ard_num_dims=n_lengthscales, **kwargs
+        )
+        self.n_isotropic = n_isotropic
         if shape not in SHAPES:
             raise BadInput(f"Kernel {shape!r} is unknown; use one of {SHAPES}.")
         # GPyTorch would compare it with the number of columns; a box has two per dimension.
         self.ard_num_dims = None
         self.shape = shape
-        self._known: list[tuple[Corners, list[ByWidth]]] = []
+        self._cache: list[tuple[Corners, list[ByWidth]]] = []
 
     @property
     def lengthscale(self) -> Float[Tensor, "1 d"]:
-        """Of each dimension; setting it gives dimensions that share one their geometric mean."""
-        own: Tensor = super().lengthscale
-        if self.alike == 1:
-            return own
-        return torch.cat([own[:, :1].expand(1, self.alike), own[:, 1:]], dim=1)
+        """One lengthscale per dimension; the setter takes the geometric mean of tied ones."""
+        distinct: Tensor = super().lengthscale
+        if self.n_isotropic == 1:
+            return distinct
+        return torch.cat([distinct[:, :1].expand(1, self.n_isotropic), distinct[:, 1:]], dim=1)
 
     @lengthscale.setter
     def lengthscale(self, value: Tensor | float) -> None:
-        wide = torch.as_tensor(value).to(self.raw_lengthscale).expand(1, self.dimensions)
-        shared = wide[:, : self.alike].log().mean(1, keepdim=True).exp()
-        own = wide if self.alike == 1 else torch.cat([shared, wide[:, self.alike :]], dim=1)
-        bare = self.raw_lengthscale_constraint.inverse_transform(own)  # as GPyTorch sets it
-        self.initialize(raw_lengthscale=bare)
+        full = torch.as_tensor(value).to(self.raw_lengthscale).expand(1, self.dimensions)
+        if self.n_isotropic > 1:
+            tied = full[:, : self.n_isotropic].log().mean(1, keepdim=True).exp()
+            full = torch.cat([tied, full[:, self.n_isotropic :]], dim=1)
+        raw = self.raw_lengthscale_constraint.inverse_transform(full)
+        self.initialize(raw_lengthscale=raw)
 
     def _pairs(self, first: Pieces, second: Pieces, same: bool) -> Float[Tensor, " n"]:
         if same and self.shape == "eq" and first.weight is None:
@@ -89,12 +97,12 @@ class IntervalKernel(SupportKernel):
 
     def _all(self, x: Corners, y: Corners) -> Float[Tensor, "n m"]:
         if self.shape != "eq":
-            # Distances by the product formula would cost half the digits near the diagonal.
+            # |x|^2 + |y|^2 - 2 x'y would lose half the digits near the diagonal.
             mode = "donot_use_mm_for_euclid_dist"
             scaled_x, scaled_y = x[0] / self.lengthscale, y[0] / self.lengthscale
             return self._matern(torch.cdist(scaled_x, scaled_y, compute_mode=mode))
-        each = zip(self._intervals(x), self._intervals(y), self.lengthscale[0])
-        factors = [eq_average(*of_dimension) for of_dimension in each]
+        dimensions = zip(self._intervals(x), self._intervals(y), self.lengthscale[0])
+        factors = [eq_average(*arguments) for arguments in dimensions]
         return math.prod(factors[1:], start=factors[0])
 
     def _of_points(self, x: Tensor, y: Tensor) -> Float[Tensor, "n m"]:
@@ -104,29 +112,32 @@ class IntervalKernel(SupportKernel):
         return cast(Tensor, EQOfPoints.apply(x - middle, y - middle, self.lengthscale[0]))
 
     def _selves(self, x: Corners) -> Float[Tensor, " n"]:
-        """Of each support with itself."""
-        each = zip(self._intervals(x), self.lengthscale[0])
-        factors = [eq_average_selves(*of_dimension) for of_dimension in each]
+        """Covariance of each support with itself."""
+        dimensions = zip(self._intervals(x), self.lengthscale[0])
+        factors = [eq_average_selves(*arguments) for arguments in dimensions]
         return math.prod(factors[1:], start=factors[0])
 
     def _intervals(self, x: Corners) -> list[ByWidth]:
-        """Of each dimension; looked up where these supports have been met before.
+        """Sorted intervals of each dimension, cached for the last `MAX_CACHED` sets of supports.
 
-        A fit meets the same ones at every step. They are compared by value, which costs little.
+        A fit evaluates the same supports at every step; they are compared by value.
         """
-        for i, (corners, known) in enumerate(self._known):
+        for i, (corners, intervals) in enumerate(self._cache):
             if all(_same(a, b) for a, b in zip(corners, x)):
-                self._known.insert(0, self._known.pop(i))
-                return known
-        known = [Interval(x[0][:, i], x[1][:, i]).by_width() for i in range(self.dimensions)]
+                self._cache.insert(0, self._cache.pop(i))
+                return intervals
+        intervals = [Interval(x[0][:, i], x[1][:, i]).by_width() for i in range(self.dimensions)]
         if not (x[0].requires_grad or x[1].requires_grad):
-            self._known = [((x[0].clone(), x[1].clone()), known), *self._known[: KEPT - 1]]
-        return known
+            self._cache = [
+                ((x[0].clone(), x[1].clone()), intervals),
+                *self._cache[: MAX_CACHED - 1],
+            ]
+        return intervals
 
     def _each(self, x: Corners, y: Corners) -> Float[Tensor, " n"]:
         if self.shape != "eq":
             squares = ((x[0] - y[0]) / self.lengthscale).square().sum(1)
-            # Away from zero by 1e-15: the root's own slope there is infinite.
+            # The gradient of the square root is infinite at zero.
             return self._matern((squares + 1e-30).sqrt())
         lengthscale = self.lengthscale[0]
         factors = [
@@ -153,11 +164,11 @@ class IntervalKernel(SupportKernel):
 
 
 class EQOfPoints(torch.autograd.Function):
-    """exp(-|(x - y) / l|^2 / 2) of all pairs of points, with a gradient for the lengthscales alone.
+    """exp(-|(x - y) / l|^2 / 2) of all pairs of points, differentiable in the lengthscales only.
 
-    Polygons are thousands of points, whose covariances are looked at in every step: distances and
-    gradient are matrix products here, and K is all that is kept. Where points are 1,000
-    lengthscales from their mean, distances lose ten digits of sixteen.
+    Polygons consist of thousands of points, so distances and gradient are matrix products, and
+    only K is saved for the backward pass. Distances lose ten of sixteen digits if points lie 1,000
+    lengthscales from their mean.
     """
 
     @staticmethod

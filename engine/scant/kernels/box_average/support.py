@@ -1,15 +1,14 @@
 """Supports as rows of a matrix: points, boxes, and weighted sets of either.
 
-GPyTorch hands a kernel matrices with one row an input, so a support in d dimensions is written as
+GPyTorch kernels take matrices with one row per input, so a support in d dimensions is encoded as
 
 - `d` columns: a point,
-- `2 d` columns: a box, its lower corner and then its upper one (equal where it has no extent),
+- `2 d` columns: a box, its lower corner and then its upper one (equal along flat dimensions),
 - `k (2 d + 1)` columns: k pieces, each a box (or a point) and its weight; pieces of weight 0 are
-  padding. Weights of one support usually sum to one, for an average; a difference of two supports
-  has weights that sum to zero.
+  padding. The weights of an average sum to one, those of a difference of two supports to zero.
 
-The number of columns tells which of the three it is. With the third, polygons, unions of boxes and
-bags of inputs are all supports (Yousefi 2021, section 5.2, the finite sum in place of 5.9).
+The number of columns distinguishes the three forms. The third represents polygons, unions of boxes
+and bags of inputs (Yousefi 2021, section 5.2, the finite sum in place of 5.9).
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from scant.errors import BadInput
 
 
 class Pieces(NamedTuple):
-    """What supports are made of: k boxes each. Equal corners are a point."""
+    """Supports as k weighted boxes each; a box with equal corners is a point."""
 
     lower: Float[Tensor, "n k d"]
     upper: Float[Tensor, "n k d"]
-    weight: Float[Tensor, "n k"] | None  # None: one piece each, of weight one
+    weight: Float[Tensor, "n k"] | None  # None: k = 1 and all weights are one
 
     def rows(self) -> tuple[Float[Tensor, "nk d"], Float[Tensor, "nk d"]]:
-        """Corners of all pieces, those of one support beside each other."""
+        """Lower and upper corners of all pieces, grouped by support."""
         return self.lower.flatten(0, 1), self.upper.flatten(0, 1)
 
 
@@ -57,8 +56,8 @@ def weighted_points(
     """Rows of weighted sets of points; without weights each set is averaged.
 
     Args:
-        points: k points each; pad with any finite point of weight 0.
-        weight: Of each point; sums to one for an average.
+        points: k points per set; pad with any finite point of weight 0.
+        weight: Weight of each point; sums to one over a set for an average.
 
     Raises:
         BadInput: A coordinate or a weight is not a finite number.
@@ -71,7 +70,7 @@ def weighted_points(
 
 
 def pieces(supports: Float[Tensor, "n c"], d: int) -> Pieces:
-    """The boxes that supports in d dimensions are made of.
+    """Decode rows of supports in d dimensions into weighted boxes.
 
     Raises:
         BadInput: The number of columns fits none of the three forms.
@@ -88,14 +87,14 @@ def pieces(supports: Float[Tensor, "n c"], d: int) -> Pieces:
             f"of {2 * d + 1} (weighted pieces); got {c}."
         )
     parts = supports.unflatten(1, (-1, 2 * d + 1))
-    # What is padding in every row is left out; a point among polygons stays one piece.
+    # Drop pieces that are padding in every row.
     used = (parts[..., 2 * d] != 0).any(0).nonzero()
     parts = parts[:, : int(used.max()) + 1 if len(used) else 1]
     return Pieces(parts[..., :d], parts[..., d : 2 * d], parts[..., 2 * d])
 
 
 def widen(supports: Float[Tensor, "n c"], d: int, columns: int) -> Float[Tensor, "n columns"]:
-    """The same supports, written with as many columns as others have."""
+    """Supports rewritten in the form that has this number of columns."""
     if supports.shape[-1] == columns:
         return supports
     lower, upper, weight = pieces(supports, d)
@@ -109,13 +108,13 @@ def widen(supports: Float[Tensor, "n c"], d: int, columns: int) -> Float[Tensor,
         raise BadInput(
             f"Supports of {supports.shape[-1]} columns cannot be written with {columns}."
         )
-    # Padding repeats the first piece with weight zero: it lies where the data lie.
+    # Padding repeats the first piece with weight zero, so that it lies within the data's range.
     spare = torch.cat([rows[:, :1, :-1], torch.zeros_like(rows[:, :1, -1:])], dim=2)
     return torch.cat([rows, spare.expand(n, missing, -1)], dim=1).flatten(1)
 
 
-def alike(parts: list[Float[Tensor, "... _ _"]], d: int) -> list[Float[Tensor, "... _ _"]]:
-    """Supports of several forms, all in the narrowest form that fits each."""
+def same_form(parts: list[Float[Tensor, "... _ _"]], d: int) -> list[Float[Tensor, "... _ _"]]:
+    """Supports of several forms, rewritten in the narrowest common form."""
     columns = max(part.shape[-1] for part in parts)
     if any(part.shape[-1] > 2 * d for part in parts):
         columns = max(part.shape[-1] // (2 * d + 1) for part in parts) * (2 * d + 1)
@@ -123,12 +122,12 @@ def alike(parts: list[Float[Tensor, "... _ _"]], d: int) -> list[Float[Tensor, "
 
 
 def join(parts: list[Float[Tensor, "_ _"]], d: int) -> Float[Tensor, "n c"]:
-    """Supports of several forms below each other."""
-    return torch.cat(alike(parts, d))
+    """Supports of several forms concatenated along the rows."""
+    return torch.cat(same_form(parts, d))
 
 
 def centroids(supports: Float[Tensor, "n c"], d: int) -> Float[Tensor, "n d"]:
-    """Centres of gravity of the supports."""
+    """Centroid of each support, in the units of the inputs."""
     lower, upper, weight = pieces(supports, d)
     middle = 0.5 * (lower + upper)
     if weight is None:

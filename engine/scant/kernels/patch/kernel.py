@@ -1,4 +1,4 @@
-"""Weighted convolutional kernel: a function of images that sums a response to each of its patches.
+"""Weighted convolutional kernel: a function of images that sums responses to their patches.
 
     u_q(x) = sum_p w_{q,p} g_q(x^[p]),   g_q ~ GP(0, k_q),   k_q(z, z') = exp(-|(z - z')/l_q|^2/2)
 
@@ -7,9 +7,9 @@
     cov(u_q(x), u_q(x')) = sum_pp' w_{q,p} w_{q,p'} k_q(x^[p], x'^[p'])
     cov(u_q(x), g_q(z))  = sum_p w_{q,p} k_q(x^[p], z)
 
-with inducing patches z. The variance of k_q is one: weights and mixing matrix carry it. Images are
-cut once (`patch_rows`); distinct patches stand for all that are equal to them, whose weights are
-added up; sums over pairs are `patch_pairs`. Memory is bounded, whatever the number of images.
+with inducing patches z. The variance of k_q is one: the weights and the mixing matrix scale it.
+Images are cut into patches once (`rows`); equal patches are stored once and their weights added up;
+`pairs` sums over pairs of patches. Memory is bounded for any number of images.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ from scant.kernels.patch.pairs import PairSum, binary, dictionary
 from scant.kernels.patch.rows import CHUNK, PatchRows, cut
 from scant.kernels.rbf import eq
 
-BLOCK = 2**19  # numbers in an array that a processor works through at once: 4 MB
-SCALE = 500  # images from which the scale of the weights is set
-FLOOR = 1e-6  # on their variance before that: blank images have none
-CANDIDATES = 100_000  # distinct patches among which inducing ones are drawn
-SHARED = 512  # distinct patches up to which all images are sums over the same list
+BLOCK = 2**19  # elements of a block that fits a CPU's cache: 4 MB
+SCALE = 500  # images used to set the scale of the weights
+FLOOR = 1e-6  # lower bound on their variance: that of blank images is zero
+CANDIDATES = 100_000  # distinct patches from which inducing patches are sampled
+SHARED = 512  # most distinct patches for which all images are sums over one list
 
 
 class PatchKernel(Kernel):
-    """Q convolutional kernels of images, each with lengthscales and patch weights of its own.
+    """Batch of Q convolutional kernels of images, each with its own lengthscales and weights.
 
-    As a kernel of GPyTorch it takes rows of pixels and gives "q n m". A sparse model uses `prepare`
-    once and then `start`, `covariances` and `diagonal`, which never make a P x P matrix.
+    Called as a GPyTorch kernel it takes rows of pixels and returns "q n m". A sparse model calls
+    `prepare` once and then `start`, `covariances` and `diagonal`, which form no P x P matrix.
 
     Args:
-        width: Of the images, in pixels.
-        height: Of the images.
-        patch: Side of the square patches.
-        channels: Colors of a pixel; columns are pixels row by row, one channel after the other.
-        n_latent: Q.
-        own_weights: Patch weights for each latent function; else one set for all, as published.
+        width: Image width in pixels.
+        height: Image height in pixels.
+        patch: Side of the square patches in pixels.
+        channels: Color channels; columns are pixels row by row, one channel after the other.
+        n_latent: Number Q of latent functions.
+        own_weights: Separate patch weights for each latent function; False shares one set, as
+            published.
 
     Raises:
-        BadInput: A patch that is larger than the images.
+        BadInput: The patch is larger than the images.
     """
 
     has_lengthscale = True
@@ -74,13 +75,15 @@ class PatchKernel(Kernel):
             )
         pixels = channels * patch**2
         super().__init__(ard_num_dims=pixels, batch_shape=torch.Size([n_latent]))
-        # GPyTorch would compare it with the number of columns, which is that of whole images.
+        # GPyTorch would compare it with the number of columns, the pixels of a whole image.
         self.ard_num_dims = None
         self.width, self.height, self.patch, self.channels = width, height, patch, channels
         self.map_shape = (height - patch + 1, width - patch + 1)
-        places = math.prod(self.map_shape)
-        self.raw_weights = nn.Parameter(torch.ones(n_latent if own_weights else 1, places))
-        self.register_buffer("unit", torch.full((n_latent if own_weights else 1, 1), 1 / places))
+        n_positions = math.prod(self.map_shape)
+        self.raw_weights = nn.Parameter(torch.ones(n_latent if own_weights else 1, n_positions))
+        self.register_buffer(
+            "unit", torch.full((n_latent if own_weights else 1, 1), 1 / n_positions)
+        )
         self.double()
         self.lengthscale = torch.full((n_latent, 1, pixels), 1.0, dtype=torch.float64)
 
@@ -90,90 +93,94 @@ class PatchKernel(Kernel):
 
     @property
     def scales(self) -> Float[Tensor, "q e"]:
-        """Lengthscales, in the unit of pixels."""
+        """Lengthscale of each pixel of a patch, in units of pixel values."""
         return self.lengthscale.squeeze(1)
 
     @property
     def weights(self) -> Float[Tensor, "q p"]:
-        """w_q of each place, or one row for all; learned as multiples of a unit set by `start`."""
+        """w_{q,p} of each patch position (one row if shared), in multiples of `unit`."""
         return self.raw_weights * self.unit
 
     def prepare(self, x: Float[Tensor, "n v"]) -> PatchRows:
-        """Cut images to patches; once for a data set.
+        """Cut images into patches; call it once per data set.
 
         Raises:
-            BadInput: The columns are no such image, or a pixel is not a finite number.
+            BadInput: The number of columns does not match, or a pixel is not finite.
         """
         return cut(x, self.width, self.height, self.patch, self.channels)
 
     def start(self, rows: PatchRows, m: int, generator: torch.Generator) -> Float[Tensor, "q m e"]:
-        """Inducing patches to begin with; sets the weights, too (see `_start_weights`).
+        """Initialize the weights and return m initial inducing patches per latent function.
 
-        They are of the data, the frequent ones likelier than the rare. Where the data have fewer
-        than m, the rest are others moved a little.
+        Patches are sampled from the data with probability proportional to the square root of
+        their frequency; if there are fewer than m, perturbed copies fill the rest.
         """
         self._start_weights(rows, generator)
-        found, times = rows.places.long().unique(return_counts=True)
-        some = torch.randperm(len(found), generator=generator)[:CANDIDATES].to(found.device)
-        found, times = found[some], times[some]
-        chosen = []
+        distinct, count = rows.places.long().unique(return_counts=True)
+        candidates = torch.randperm(len(distinct), generator=generator)[:CANDIDATES].to(
+            distinct.device
+        )
+        distinct, count = distinct[candidates], count[candidates]
+        inducing = []
         for _ in range(len(self.scales)):
-            share = times.double().sqrt().cpu()
-            first = torch.multinomial(share, min(m, len(found)), generator=generator)
-            spare = torch.randint(len(found), (max(0, m - len(found)),), generator=generator)
-            z = rows.patches[found[torch.cat([first, spare]).to(found.device)]]
+            probability = count.double().sqrt().cpu()
+            first = torch.multinomial(probability, min(m, len(distinct)), generator=generator)
+            repeats = torch.randint(
+                len(distinct), (max(0, m - len(distinct)),), generator=generator
+            )
+            z = rows.patches[distinct[torch.cat([first, repeats]).to(distinct.device)]]
             noise = torch.randn(z.shape, generator=generator, dtype=z.dtype).to(z.device)
             noise[: len(first)] = 0
-            chosen.append(z + 0.1 * noise)
-        return torch.stack(chosen)
+            inducing.append(z + 0.1 * noise)
+        return torch.stack(inducing)
 
     @torch.no_grad()
     def _start_weights(self, rows: PatchRows, generator: torch.Generator) -> None:
-        """Weights that vary smoothly over the places, so that images have a variance of one.
+        """Set random weights that vary smoothly over positions, scaled to unit image variance.
 
-        Equal weights count patches wherever they are, all functions the same ones, and blank paper
-        above all: training then rests on a plateau for hundreds of steps.
+        With equal weights all functions would respond alike, mostly to blank paper, and training
+        would spend hundreds of steps on a plateau.
         """
-        white = torch.randn(len(self.raw_weights), *self.map_shape, generator=generator)
+        noise = torch.randn(len(self.raw_weights), *self.map_shape, generator=generator)
         down, across = (_smoothing(n, self.raw_weights) for n in self.map_shape)
-        smooth = (down @ white.to(down) @ across.mT).flatten(1)
+        smooth = (down @ noise.to(down) @ across.mT).flatten(1)
         if smooth.shape[1] > 1:
             smooth = smooth - smooth.mean(1, keepdim=True)
         self.raw_weights.copy_(
             smooth / smooth.square().mean(1, keepdim=True).sqrt().clamp(min=FLOOR)
         )
         self.unit.fill_(1.0)
-        some = torch.randperm(len(rows), generator=generator)[:SCALE].to(rows.places.device)
-        variance = self.diagonal(rows[some]).mean(1, keepdim=True)
+        sample = torch.randperm(len(rows), generator=generator)[:SCALE].to(rows.places.device)
+        variance = self.diagonal(rows[sample]).mean(1, keepdim=True)
         variance = variance if len(self.unit) > 1 else variance.mean(0, keepdim=True)
         self.unit.copy_(variance.clamp(min=FLOOR).rsqrt())
 
     def inducing(self, z: Float[Tensor, "q m e"]) -> Float[Tensor, "q m m"]:
-        """Covariance of the responses to inducing patches."""
+        """Covariance K_zz among inducing patches."""
         z = z / self.lengthscale
         return eq(z, z)
 
     def cross(self, z: Float[Tensor, "q m e"], rows: PatchRows) -> Float[Tensor, "q m b"]:
-        """Covariance of the responses to inducing patches with the images."""
+        """Covariance of inducing patches with images: sum_p w_p k(z, x^[p])."""
         z = z / self.lengthscale
         if self._shares(rows):
             K = eq(z, rows.patches / self.lengthscale)
             return _chunks(
                 lambda part: K @ self._over_list(part).mT, rows, len(z) * len(rows.patches)
             )
-        each, part = len(z) * z.shape[1], partial(self._cross_own, z)
-        if each * int(rows.distinct.sum()) > CHUNK:
-            part = partial(_again, part)
-        return self._by_size(part, rows, each, 1)
+        per_patch, part = len(z) * z.shape[1], partial(self._cross_own, z)
+        if per_patch * int(rows.distinct.sum()) > CHUNK:
+            part = partial(_checkpointed, part)
+        return self._by_size(part, rows, per_patch, 1)
 
     def covariances(
         self, z: Float[Tensor, "q m e"], rows: PatchRows
     ) -> tuple[Float[Tensor, "q m m"], Float[Tensor, "q m b"]]:
-        """`inducing` and `cross`."""
+        """Return `inducing(z)` and `cross(z, rows)`."""
         return self.inducing(z), self.cross(z, rows)
 
     def diagonal(self, rows: PatchRows) -> Float[Tensor, "q b"]:
-        """Variance of each image."""
+        """Prior variance of each image."""
         q, u = len(self.scales), len(rows.patches)
         if rows.levels is not None:
             step = rows.levels[1] - rows.levels[0]
@@ -188,22 +195,22 @@ class PatchKernel(Kernel):
     def responses(
         self, z: Float[Tensor, "q m e"], solved: Float[Tensor, "q m r"], rows: PatchRows
     ) -> Float[Tensor, "q r b h w"]:
-        """Weighted mean response w_p E[g(x^[p])] at each place, the map that sums to E[u(x)].
+        """Weighted mean response w_p E[g(x^[p])] at each position; each map sums to E[u(x)].
 
         Args:
             z: Inducing patches.
-            solved: K_zz^-1 E[g(z)], of r functions with each kernel.
-            rows: Images; a few, for each map is as large as they are.
+            solved: K_zz^-1 E[g(z)] of r functions per kernel.
+            rows: Images; keep them few, since each map is as large as an image.
         """
-        seen, places = rows.places.long().unique(return_inverse=True)
-        K = eq(rows.patches[seen] / self.lengthscale, z / self.lengthscale)
-        maps = (K @ solved).mT[:, :, places]  # q r b p
+        distinct, slot = rows.places.long().unique(return_inverse=True)
+        K = eq(rows.patches[distinct] / self.lengthscale, z / self.lengthscale)
+        maps = (K @ solved).mT[:, :, slot]  # q r b p
         return (maps * self.weights[:, None, None]).unflatten(-1, self.map_shape)
 
     def forward(
         self, x1: Float[Tensor, "*_ n v"], x2: Float[Tensor, "*_ m v"], diag: bool = False, **_: Any
     ) -> Float[Tensor, "q n m"] | Float[Tensor, "q n"]:
-        """Covariance of all pairs of images (2.18), or of each with itself (`diag`)."""
+        """Covariances of all pairs of images (2.18), or variances (`diag`)."""
         first = self.prepare(x1.reshape(-1, x1.shape[-1])[: x1.shape[-2]])
         if diag:
             return self.diagonal(first)
@@ -212,20 +219,20 @@ class PatchKernel(Kernel):
         return self._over_list(first) @ K @ self._over_list(second).mT
 
     def _shares(self, rows: PatchRows) -> bool:
-        """Whether all images are best written over one list of patches."""
+        """Return True if all images are best represented over one list of patches."""
         return rows.levels is not None or len(rows.patches) <= SHARED
 
     def _over_list(self, rows: PatchRows) -> Float[Tensor, "q b u"]:
         return self._gathered(rows.places.long(), len(rows.patches))
 
     def _gathered(self, slot: Tensor, width: int) -> Float[Tensor, "q b width"]:
-        """Of each image, the sum of the weights of the places with the same patch."""
+        """For each image, sums of the weights over positions with the same patch."""
         q, b = len(self.scales), len(slot)
         weights = self.weights.expand(q, -1).unsqueeze(1).expand(-1, b, -1)
         return weights.new_zeros(q, b, width).scatter_add(2, slot.expand(q, -1, -1), weights)
 
     def _cross_own(self, z: Tensor, rows: PatchRows) -> Float[Tensor, "q m b"]:
-        """`cross` of images over patches of their own; z is scaled."""
+        """`cross`, each image over its own distinct patches; z is divided by the lengthscales."""
         own, slot = rows.slots()
         b, width = own.shape
         x = rows.patches[own].flatten(0, 1) / self.lengthscale
@@ -234,7 +241,7 @@ class PatchKernel(Kernel):
         return (c @ K).squeeze(2).mT
 
     def _diagonal_own(self, rows: PatchRows) -> Float[Tensor, "q b"]:
-        """`diagonal` of images over patches of their own."""
+        """`diagonal`, each image over its own distinct patches."""
         own, slot = rows.slots()
         c = self._gathered(slot, own.shape[1])
         return PairSum.apply(c, rows.patches[own], self.scales.pow(-2))
@@ -242,42 +249,45 @@ class PatchKernel(Kernel):
     def _by_size(
         self, part: Callable[[PatchRows], Tensor], rows: PatchRows, each: int, power: int
     ) -> Tensor:
-        """`part` of images with alike numbers L of distinct patches: `each` L^power numbers."""
+        """Apply `part` to blocks of images with similar counts L of distinct patches.
+
+        An image takes `each` L^power elements.
+        """
         order = rows.distinct.argsort(descending=True)
         widths, start = rows.distinct[order].tolist(), 0
-        made: list[Tensor] = []
-        while start < len(rows) or not made:
+        values: list[Tensor] = []
+        while start < len(rows) or not values:
             stop = start + max(1, _block(rows) // (each * widths[start] ** power)) if widths else 0
-            made.append(part(rows[order[start:stop]]))
+            values.append(part(rows[order[start:stop]]))
             start = stop
-        return torch.cat(made, dim=-1)[..., order.argsort()]
+        return torch.cat(values, dim=-1)[..., order.argsort()]
 
 
 def _smoothing(n: int, like: Tensor) -> Float[Tensor, "n n"]:
-    """Averages over a sixth of n places, by a bell."""
-    place = torch.arange(n, dtype=like.dtype, device=like.device)
-    bell = torch.exp(-((place - place.unsqueeze(1)) / (n / 6)).square())
-    return bell / bell.sum(1, keepdim=True)
+    """Row-normalized Gaussian smoothing over n positions, with a width of n / 6."""
+    position = torch.arange(n, dtype=like.dtype, device=like.device)
+    weights = torch.exp(-((position - position.unsqueeze(1)) / (n / 6)).square())
+    return weights / weights.sum(1, keepdim=True)
 
 
 def _chunks(part: Callable[[PatchRows], Tensor], rows: PatchRows, each: int) -> Tensor:
-    """`part` of some images after the other, `each` numbers an image; the last axis is theirs."""
+    """Apply `part` to blocks of images, `each` elements per image, and join the last axis."""
     step = max(1, _block(rows) // each)
     if len(rows) <= step:
         return part(rows)
     if len(rows) * each > CHUNK:
-        part = partial(_again, part)
+        part = partial(_checkpointed, part)
     return torch.cat([part(rows[i : i + step]) for i in range(0, len(rows), step)], dim=-1)
 
 
 def _block(rows: PatchRows) -> int:
-    """Numbers that fit a processor's cache, or that keep a GPU busy."""
+    """Elements per block: fits a CPU's cache, or keeps a GPU busy."""
     return CHUNK if rows.places.is_cuda else BLOCK
 
 
-def _again(part: Callable[[PatchRows], Tensor], rows: PatchRows) -> Tensor:
-    """`part` with checkpointing: the backward pass recomputes its values."""
+def _checkpointed(part: Callable[[PatchRows], Tensor], rows: PatchRows) -> Tensor:
+    """Evaluate `part` with checkpointing: the backward pass recomputes its values."""
     if not torch.is_grad_enabled():
         return part(rows)
-    made: Tensor = checkpoint(part, rows, use_reentrant=False, preserve_rng_state=False)
-    return made
+    value: Tensor = checkpoint(part, rows, use_reentrant=False, preserve_rng_state=False)
+    return value

@@ -1,13 +1,13 @@
-"""Sums over all pairs of an image's patches, sum_pp' w_p w_p' k(x^[p], x^[p']), at no P x P cost.
+"""Sums over all pairs of an image's patches, sum_pp' w_p w_p' k(x^[p], x^[p']), without P x P cost.
 
-With c_d the sum of the weights of the places where distinct patch d is seen, that is c^T K c, where
-K is over distinct patches. Two shortcuts, both exact:
+With c_d the sum of the weights over the positions of distinct patch d, the sum is c^T K c, where K
+is the kernel matrix of the distinct patches. Two exact shortcuts:
 
 - `binary`: over all 2^E patches of two levels, the EQ-ARD kernel is a Kronecker product of E 2 x 2
   matrices, [[1, r], [r, 1]], whose eigenvectors are those of the Walsh-Hadamard transform H, so
   c^T K c = sum_s lambda_s (H c)_s^2 without one entry of K.
-- `PairSum`: where patches are many, an image's own are taken block by block, and the derivatives
-  are had from the same entries as the sum: nothing is kept for the way back but their totals.
+- `PairSum`: if distinct patches are many, each image's own are processed block by block; the
+  gradient uses the same entries of K as the sum, so only their totals are saved.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def binary(
     """c^T K c over all u = 2^e patches of two levels, numbered as in `PatchRows`.
 
     Args:
-        step: Between the levels, in the unit of the lengthscales.
+        step: Difference of the levels, in the unit of the lengthscales.
     """
     pixels = lengthscale.shape[1]
-    apart = torch.exp(-0.5 * (step / lengthscale).square())
-    # Of each factor, eigenvalues 1 + r and 1 - r over 2, the norm of the transform.
-    factors = torch.stack([1 + apart, 1 - apart], dim=-1) / 2
+    r = torch.exp(-0.5 * (step / lengthscale).square())
+    # Eigenvalues 1 + r and 1 - r of each factor, over 2 for the norm of the transform.
+    factors = torch.stack([1 + r, 1 - r], dim=-1) / 2
     spectrum = factors[:, 0]
     for pixel in range(1, pixels):
         spectrum = (spectrum.unsqueeze(2) * factors[:, pixel].unsqueeze(1)).flatten(1)
-    # H = H_1 x H_2, each applied to the last axis by one product of all images' rows.
+    # H = H_1 x H_2 (Kronecker), each applied to the last axis by one matrix product.
     first, second = (_hadamard(k, c) for k in (pixels - pixels // 2, pixels // 2))
-    half = (c.reshape(-1, len(second)) @ second).unflatten(0, (-1, len(first)))
-    transform = (half.mT.reshape(-1, len(first)) @ first).view(c.shape)
+    partial_transform = (c.reshape(-1, len(second)) @ second).unflatten(0, (-1, len(first)))
+    transform = (partial_transform.mT.reshape(-1, len(first)) @ first).view(c.shape)
     spectrum = spectrum.unflatten(1, (len(first), len(second))).mT.flatten(1)
     return (transform.square() @ spectrum.unsqueeze(2)).squeeze(2)
 
@@ -53,10 +53,10 @@ def _hadamard(k: int, like: Tensor) -> Float[Tensor, "s s"]:
 
 
 class PairSum(torch.autograd.Function):
-    """c^T K c of each image over patches of its own, K the EQ-ARD kernel; see the module.
+    """c^T K c of each image over its own distinct patches, with K the EQ-ARD kernel.
 
-    Arguments c, "q b l"; x, "b l e" (no gradient: patches of data); rate, "q e": one over the
-    squared lengthscales. The value is "q b". Once differentiable.
+    Arguments: c, "q b l"; x, "b l e" (patches of data, no gradient); rate, "q e", one over the
+    squared lengthscales. The value is "q b", differentiable once.
     """
 
     @staticmethod
@@ -81,5 +81,5 @@ class PairSum(torch.autograd.Function):
 
 
 def dictionary(c: Float[Tensor, "q b u"], K: Float[Tensor, "q u u"]) -> Float[Tensor, "q b"]:
-    """c^T K c of each image over patches that all images share."""
+    """c^T K c of each image over one list of patches shared by all images."""
     return ((c @ K) * c).sum(-1)

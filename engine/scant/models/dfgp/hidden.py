@@ -1,8 +1,8 @@
-"""The hidden layer of DFGP: a sparse GP a neuron, all at once (Kandemir and Hamprecht 2015, 4.1).
+"""The hidden layer of DFGP: one sparse GP per neuron (Kandemir and Hamprecht 2015, 4.1).
 
-Neuron r sees one view of the rows through an EQ kernel of unit variance and inducing inputs that
-are a random subset of the training rows. Of its inducing outputs a_r = L_r v_r (L_r the Cholesky
-factor of their covariance) q(v_r) is Gaussian, or a spike at its mean as in the publication.
+Neuron r is a GP over one view, with an EQ kernel of unit variance and a random subset of the
+training rows as inducing inputs. The inducing outputs are whitened, a_r = L_r v_r with the Cholesky
+factor L_r of their covariance; q(v_r) is Gaussian, or a point mass as in the publication.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from scant.kernels.constraints import LogPositive
 from scant.kernels.rbf import eq
 
 JITTER = 1e-6
-START_STD = 0.3  # of q(v_r)
-START_WIDTH = 1.0  # lengthscales, in deviations of the view's rows
+START_STD = 0.3  # initial standard deviation of q(v_r)
+START_WIDTH = 1.0  # initial lengthscales, in standard deviations of the view's rows
 
 
 class ViewStack(nn.Module):
-    """Centres and scales of the columns of every view, which are then put side by side.
+    """Standardization of the columns of each view, stacked into one tensor.
 
     Args:
-        views: Rows of each view, as they are.
+        views: Rows of each view, in their own units.
 
     Raises:
         BadInput: No view, views of different length, or values that are not finite.
@@ -43,21 +43,21 @@ class ViewStack(nn.Module):
         super().__init__()
         self.sizes = [view.shape[1] for view in views]
         _check(views)
-        wide = _stacked(views)
-        scale = wide.std(1)
-        self.register_buffer("centre", wide.mean(1))
+        stacked = _stacked(views)
+        scale = stacked.std(1)
+        self.register_buffer("centre", stacked.mean(1))
         self.register_buffer("scale", torch.where(scale > 1e-9, scale, torch.ones_like(scale)))
 
     def __call__(self, views: list[Tensor]) -> Float[Tensor, "v n d"]:
-        """Standardized columns; a narrow view has columns of zeros at its end."""
+        """Standardized views, padded with zero columns to equal width."""
         _check(views)
         if [view.shape[1] for view in views] != self.sizes:
             raise BadInput(
                 f"Rows must have views of {self.sizes} columns as those learned from,"
                 f" got {[view.shape[1] for view in views]}."
             )
-        wide = _stacked(views).to(self.centre)
-        return (wide - self.centre.unsqueeze(1)) / self.scale.unsqueeze(1)
+        stacked = _stacked(views).to(self.centre)
+        return (stacked - self.centre.unsqueeze(1)) / self.scale.unsqueeze(1)
 
 
 def _check(views: list[Tensor]) -> None:
@@ -79,23 +79,22 @@ def _stacked(views: list[Tensor]) -> Float[Tensor, "v n d"]:
 
 
 class HiddenLayer(Module):
-    """See the module.
+    """Batch of sparse GPs, one per hidden neuron (see the module docstring).
 
     Args:
-        x: Standardized views of the rows learned from.
-        sizes: Columns of each view.
-        view: Which of them each neuron sees.
-        inducing: M, inducing inputs of each neuron.
-        spike: Whether q(v) has no spread.
-        ard: Whether each column has a lengthscale of its own.
-        move: Whether inducing inputs are learned.
-        generator: Draws the subsets.
-        width: Lengthscales to start from: 1 is about the distance between rows of a view. Wide ones
-            leave less of a neuron unknown between its inducing inputs, and what is unknown is noise
-            to the output.
-        kernel: Of the standardized columns of a view, for all neurons or a batch of one each, in
-            place of the EQ kernel; `ard` and `width` are then the kernel's own. With GPyTorch's RBF
-            kernel the step of a whole model of 500 rows takes 1.2 times as long.
+        x: Standardized views of the training rows.
+        sizes: Number of columns of each view.
+        view: Index of the view of each neuron.
+        inducing: Number M of inducing inputs per neuron.
+        spike: True for a point mass q(v).
+        ard: True for a lengthscale per column.
+        move: True to learn the inducing inputs.
+        generator: Generator for the subsets of rows.
+        width: Initial lengthscales; 1 is about the distance between rows of a view. Longer ones
+            leave less variance between inducing inputs, which acts as noise on the output.
+        kernel: Kernel over standardized columns (shared, or a batch with one per neuron) in place
+            of EQ; `ard` and `width` are then ignored. With GPyTorch's RBF kernel, a step of a model
+            with 500 rows takes 1.2 times as long.
     """
 
     view: Int[Tensor, " r"]
@@ -140,10 +139,10 @@ class HiddenLayer(Module):
 
     @property
     def lengthscale(self) -> Float[Tensor, "r _"]:
-        """Of each neuron, and of each of its view's columns where these have their own."""
+        """Lengthscales per neuron, and per column of its view with ARD."""
         if self.kernel is not None:
-            found: Tensor = self.kernel.lengthscale
-            return found.flatten(0, -2)
+            lengthscale: Tensor = self.kernel.lengthscale
+            return lengthscale.flatten(0, -2)
         return self.log_lengthscale.exp()
 
     @lengthscale.setter
@@ -151,13 +150,13 @@ class HiddenLayer(Module):
         self.initialize(log_lengthscale=torch.as_tensor(value).to(self.log_lengthscale).log())
 
     def root(self) -> Float[Tensor, "r m m"] | None:
-        """Lower factors of the covariances of q(v)."""
+        """Lower triangular factors of the covariances of q(v); None for a point mass."""
         if self.log_std is None or self.tilt is None:
             return None
         return self.tilt.tril(-1) + torch.diag_embed(self.log_std.exp())
 
     def projected(self, x: Float[Tensor, "v n d"]) -> Float[Tensor, "r m n"]:
-        """L_r^-1 k(X_r, x): v_r is mapped to the neurons' values by its transpose."""
+        """P_r = L_r^-1 k(Z_r, x), so that E[b_r(x)] = P_r' E[v_r]."""
         z = self.inducing
         if self.kernel is not None:
             K, cross = self.kernel(z).to_dense(), self.kernel(z, x[self.view]).to_dense()
@@ -171,10 +170,10 @@ class HiddenLayer(Module):
         return torch.linalg.solve_triangular(lower, eye, upper=False) @ cross
 
     def _kernel(self, x: Tensor, precision: Tensor) -> Float[Tensor, "r m n"]:
-        """k(X_r, x): exponents are one product of matrices, whose wide factor has no gradient."""
+        """k(Z_r, x), with all exponents as one matrix product whose right factor is constant."""
         z = self.inducing
-        ends = (z.square() * precision).sum(-1, keepdim=True)
-        left = torch.cat([precision.expand_as(z), -2 * precision * z, ends], dim=2)
+        constant = (z.square() * precision).sum(-1, keepdim=True)
+        left = torch.cat([precision.expand_as(z), -2 * precision * z, constant], dim=2)
         right = torch.cat([x * x, x, torch.ones_like(x[..., :1])], dim=2)
         if len(x) == 1:
             product = (left.flatten(0, 1) @ right[0].T).unflatten(0, z.shape[:2])
@@ -185,18 +184,18 @@ class HiddenLayer(Module):
     def moments(
         self, x: Float[Tensor, "v n d"]
     ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
-        """Mean and variance of the neurons at each row under q: what the output layer sees."""
+        """Mean and variance of the neurons at each row under q."""
         P = self.projected(x)
         mean = (self.mean.unsqueeze(1) @ P).squeeze(1)
-        height = 1 if self.kernel is None else self.kernel(x[self.view], diag=True)
-        variance = (height + JITTER - (P * P).sum(1)).clamp(min=JITTER)
+        prior_variance = 1 if self.kernel is None else self.kernel(x[self.view], diag=True)
+        variance = (prior_variance + JITTER - (P * P).sum(1)).clamp(min=JITTER)
         root = self.root()
         if root is not None:
             variance = variance + (root.mT @ P).square().sum(1)
         return mean.T, variance.T
 
     def divergence(self) -> Float[Tensor, ""]:
-        """Sum of KL(q(a_r) || p(a_r)); of a spike what depends on its place, as is published."""
+        """Sum of KL(q(a_r) || p(a_r)); for a point mass without its entropy, as published."""
         squares = 0.5 * self.mean.square().sum()
         root = self.root()
         if root is None:
@@ -206,7 +205,7 @@ class HiddenLayer(Module):
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "v n d"], y: Float[Tensor, " n"], noise: float = 0.5) -> None:
-        """Means from which every neuron alone predicts y best, by regularized least squares."""
+        """Initialize each neuron's mean by regularized least squares on y."""
         P = self.projected(x)
-        inside = P @ P.mT + noise * torch.eye(P.shape[1]).to(P)
-        self.mean.copy_(torch.linalg.solve(inside, P @ y))
+        gram = P @ P.mT + noise * torch.eye(P.shape[1]).to(P)
+        self.mean.copy_(torch.linalg.solve(gram, P @ y))

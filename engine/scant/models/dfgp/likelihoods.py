@@ -1,4 +1,4 @@
-"""Expected log likelihoods E[ln p(y|f)] of each row, f ~ N(mean, variance)."""
+"""Checks of targets, and expected log likelihoods E[ln p(y | f)], f ~ N(mean, variance)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Likelihood = Literal["gaussian", "bernoulli"]
 
 
 def check(rows: int, y: Float[Tensor, " n"], likelihood: Likelihood) -> None:
-    """Say what is wrong with targets, if anything is.
+    """Validate targets.
 
     Raises:
-        BadInput: Not one a row, too few, not finite, without variation, or no two classes.
+        BadInput: Not one target per row, fewer than two, not finite, constant, or not two classes.
     """
     if rows < 2 or rows != len(y):
         raise BadInput(f"Two rows at least, with a target each; got {rows} and {len(y)}.")
@@ -39,7 +39,7 @@ def expected_likelihood(
     variance: Float[Tensor, " n"],
     noise: Float[Tensor, ""],
 ) -> Float[Tensor, " n"]:
-    """Of classes -1 and 1, or of targets, possibly censored."""
+    """E[ln p(y | f)] of each row in nats; y is a class -1 or 1, or a possibly censored target."""
     if likelihood == "bernoulli":
         return probit_expectation(y, mean, variance)
     value = gaussian_expectation(y, mean, variance, noise)

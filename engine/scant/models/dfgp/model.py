@@ -2,32 +2,31 @@
 
 Kandemir and Hamprecht (2015). Hidden neurons b_r ~ GP(0, k_r(x, x')), an output f ~ GP(0, k(b, b'))
 (eqs. 4-6) and a likelihood: Gaussian, or Bernoulli with a probit link for two classes. Each neuron
-may see its own view of a row: multiple kernel learning. A linear output kernel makes it DFGP-WP
+may use its own view of the inputs (multiple kernel learning). A linear output kernel gives DFGP-WP
 (Theorem 1).
 
     generator = torch.Generator().manual_seed(seed)
     model = DFGP.build([view, other_view], y, "bernoulli", generator=generator)
     trainer = DFGPTrainer(model)                # scant.models.dfgp.training
-    elbo = trainer.step()                         # as often as wanted
+    elbo = trainer.step()                         # repeat
     model.probability([new_view, other_new_view])
 
-Three bounds. Rows enter the expectations of section 4.1 one at a time, so that q(a_r) may be
-Gaussian at the price of one small product of matrices:
+There are three bounds. Rows enter the expectations of section 4.1 one at a time, so a Gaussian
+q(a_r) costs only one small matrix product:
 
-- `"published"`: q(a_r) a spike at its mean, whose entropy is left out, as printed. No bound on the
-  evidence: the best inducing outputs count as if they were known.
-- `"closed"`: the same with a Gaussian q(a_r): a bound on the evidence, in closed form.
-- `"stochastic"`: hidden values sampled (Salimbeni and Deisenroth 2017), for batches of rows. Also
-  for censored times.
+- `"published"`: q(a_r) is a point mass without its entropy, as printed. It does not bound the
+  evidence, since inducing outputs are optimized as parameters.
+- `"closed"`: Gaussian q(a_r), a closed-form bound on the evidence.
+- `"stochastic"`: hidden values are sampled (Salimbeni and Deisenroth 2017), for minibatches and
+  censored targets.
 
-The printed L_c of the appendix has t_n and indicators where the integral over y has none; it is
+The printed L_c of the appendix has t_n and indicators that the integral over y does not have; it is
 
     sum_n ln Phi(t_n F_n / sqrt(1 + 1/beta)) - beta/2 var(f_n)  - KL(q(u)||p(u)) - KL(q(a)||p(a))
 
-with classes t_n of -1 and 1, F_n = E[f_n] and moments under q. q(u) is optimal in closed form, but
-for E[u] of classes. The printed L_r lacks N/2 ln(2 pi) and -1/2 ln|K| of the hidden layer; with
-a_r = L_r v_r as here, the latter is not wanted. On a CPU the same seed gives the same run, bit by
-bit.
+with classes t_n in {-1, 1}, F_n = E[f_n] and moments under q. q(u) is optimal in closed form,
+except E[u] for classes. The printed L_r lacks N/2 ln(2 pi) and -1/2 ln|K| of the hidden layer; the
+latter cancels with a_r = L_r v_r. On a CPU, equal seeds give bitwise equal runs.
 """
 
 from __future__ import annotations
@@ -54,26 +53,26 @@ from scant.models.dfgp.output import Expected, LinearOutput, Output, RBFOutput
 from scant.models.hyperprior import log_hyperprior
 
 Bound = Literal["published", "closed", "stochastic"]
-LEAST_NOISE = 1e-6  # of the target's variance
-START_NOISE = 0.5  # of a standardized target
-START_CLASS_NOISE = 4.0  # large, since L_c else starts where the best is to learn nothing
+MIN_NOISE = 1e-6  # in variances of the target
+START_NOISE = 0.5  # for a standardized target
+START_CLASS_NOISE = 4.0  # smaller values start L_c near the optimum that ignores the inputs
 SINGLE_VIEW_NEURONS = 3
 
 
 class DFGP(GP):
-    """See the module; `build` makes one.
+    """Deep feed-forward GP for regression or two classes; construct it with `build`.
 
     Args:
-        views: Centres and scales of the views' columns.
+        views: Standardization of the views' columns.
         hidden: The hidden layer.
-        x: Standardized views of the rows learned from.
-        y: Their targets, or their classes, 0 and 1.
-        censored: Rows whose target is only known to lie above y.
-        likelihood, bound: See the module.
+        x: Standardized views of the training rows.
+        y: Targets, or classes 0 and 1.
+        censored: True for rows whose target is a lower bound.
+        likelihood, bound: See the module docstring.
         output: Kernel of the output neuron.
-        inducing: P, inducing inputs of the output neuron.
+        inducing: Number P of inducing inputs of the output neuron.
         generator: A CPU generator.
-        output_ard: Whether the RBF output kernel has a lengthscale of every neuron.
+        output_ard: True for one lengthscale per neuron in the RBF output kernel.
     """
 
     x: Float[Tensor, "v n d"]
@@ -107,9 +106,9 @@ class DFGP(GP):
         hidden.start(x, self.y)
         with torch.no_grad():
             mean, _ = hidden.moments(x)
-        wide = output == "rbf"
+        use_rbf = output == "rbf"
         self.output = (
-            RBFOutput(mean, inducing, generator, output_ard) if wide else LinearOutput(mean)
+            RBFOutput(mean, inducing, generator, output_ard) if use_rbf else LinearOutput(mean)
         )
         noise = START_CLASS_NOISE if classes and bound != "stochastic" else START_NOISE
         self.log_noise = nn.Parameter(y.new_tensor(noise).log())
@@ -120,14 +119,14 @@ class DFGP(GP):
             self._start()
 
     def _start(self) -> None:
-        """E[w] and, where it is sampled, the factor of cov(w), by least squares to the targets."""
+        """Initialize E[w] and, for the stochastic bound, the factor of cov(w) by least squares."""
         with torch.no_grad():
             scale = (self.log_noise.exp() / START_NOISE).sqrt()
             noise = torch.full_like(scale, START_NOISE)
             mean, covariance = optimal(self._expected(), self.y * scale, noise)
         self.mean = nn.Parameter(mean)
         if self.kind == "stochastic":
-            # Row by row, as it comes back from a checkpoint: sums then agree to the last bit.
+            # Row-major like a restored checkpoint, so that sums agree to the last bit.
             self.root = nn.Parameter(torch.linalg.cholesky(covariance).contiguous())
             if self._likelihood == "bernoulli":
                 self.log_noise.requires_grad_(False)
@@ -151,37 +150,37 @@ class DFGP(GP):
         censored: Bool[Tensor, " n"] | None = None,
         kernel: Kernel | None = None,
     ) -> DFGP:
-        """A model that starts as the publication's: every neuron a regression of its own on y.
+        """Build a model whose neurons start as separate regressions on y, as published.
 
         Args:
-            views: Rows `"n d"` of each view, of different widths.
+            views: Rows `"n d"` of each view; widths may differ.
             y: Targets; classes as 0 and 1.
             likelihood: `"gaussian"`, or `"bernoulli"` for two classes.
             output: `"rbf"`, or `"linear"` for DFGP-WP.
-            inducing: Inducing inputs of every neuron.
-            generator: A CPU generator; seeded with 0 without.
-            neurons: In the hidden layer; they take the views in turn. 0: one a view, or three of
-                a single one.
-            bound: See the module.
-            ard: Whether each column has a lengthscale of its own.
-            output_ard: Whether each neuron has one in the RBF kernel of the output; where none
-                has, as in Corollary 1, no neuron is left out for one that says much the same.
-            move: Whether the inducing inputs of hidden neurons are learned; as published they are
-                not, so that neurons differ.
-            width: Lengthscales that hidden neurons start from (see `HiddenLayer`).
-            censored: Rows whose target is only known to be above y (a time of survival); with the
-                stochastic bound.
-            kernel: Any of GPyTorch's, of the hidden neurons, in place of the EQ kernel (see
-                `HiddenLayer`). That of the output has expectations in closed form.
+            inducing: Number of inducing inputs of every neuron.
+            generator: A CPU generator; by default one with seed 0.
+            neurons: Number of hidden neurons, assigned to the views in turn. 0 uses one per view,
+                or three for a single view.
+            bound: See the module docstring.
+            ard: True for a lengthscale per column.
+            output_ard: True for a lengthscale per neuron in the RBF output kernel; False
+                (Corollary 1) keeps redundant neurons from being switched off.
+            move: True to learn the hidden neurons' inducing inputs; fixed as published, they make
+                neurons differ.
+            width: Initial lengthscales of hidden neurons (see `HiddenLayer`).
+            censored: True for rows whose target is a lower bound, such as a survival time; needs
+                the stochastic bound.
+            kernel: Any GPyTorch kernel for the hidden neurons in place of EQ (see `HiddenLayer`).
+                The output kernel must have closed-form expectations.
 
         Raises:
-            BadInput: Views without columns or rows, values that are not finite, a target that does
-                not vary, a single class, a number below one, or censored rows in a closed bound.
+            BadInput: Views without columns or rows, values that are not finite, a constant target,
+                a single class, a number below one, or censored rows with a closed bound.
         """
         generator = torch.Generator().manual_seed(0) if generator is None else generator
         y = y.double()
-        learned = ViewStack(views)
-        x = learned(views)
+        standardization = ViewStack(views)
+        x = standardization(views)
         censored = torch.zeros_like(y, dtype=torch.bool) if censored is None else censored
         check(x.shape[1], y, likelihood)
         count = neurons or (len(views) if len(views) > 1 else SINGLE_VIEW_NEURONS)
@@ -191,39 +190,50 @@ class DFGP(GP):
             raise BadInput("Censored rows need a Gaussian likelihood and the stochastic bound.")
         view = torch.arange(count).to(x.device) % len(views)
         spike = bound == "published"
-        given = x, learned.sizes, view, inducing, spike, ard, move, generator, width, kernel
-        hidden = HiddenLayer(*given)
-        rest = likelihood, bound, output, min(inducing, len(y)), generator, output_ard
-        return cls(learned, hidden, x, y, censored, *rest)
+        hidden_arguments = (
+            x,
+            standardization.sizes,
+            view,
+            inducing,
+            spike,
+            ard,
+            move,
+            generator,
+            width,
+            kernel,
+        )
+        hidden = HiddenLayer(*hidden_arguments)
+        arguments = likelihood, bound, output, min(inducing, len(y)), generator, output_ard
+        return cls(standardization, hidden, x, y, censored, *arguments)
 
     @property
     def noise(self) -> Float[Tensor, ""]:
-        """1/beta, of the standardized target; of classes, what is added to the probit's own 1."""
+        """Noise variance 1/beta on the standardized target's scale, or added to the probit's 1."""
         if self.kind == "stochastic" and self._likelihood == "bernoulli":
             return torch.zeros_like(self.log_noise)
-        return self.log_noise.exp() + LEAST_NOISE
+        return self.log_noise.exp() + MIN_NOISE
 
     @noise.setter
     def noise(self, value: Tensor | float) -> None:
-        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE).log())
+        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - MIN_NOISE).log())
 
     @property
     def likelihood(self) -> CensoredGaussianLikelihood | ProbitLikelihood:
-        """GPyTorch's likelihood of targets, in their unit, or of classes 0 and 1, with `noise`."""
+        """Likelihood of targets in their unit, or of classes 0 and 1, with the current `noise`."""
         if self._likelihood == "bernoulli":
             return ProbitLikelihood(self.noise)
         return CensoredGaussianLikelihood(self.noise * self.scale.square())
 
     @property
     def notes(self) -> list[str]:
-        """What was said of matrices that needed more jitter."""
+        """Warnings about matrices that needed additional jitter."""
         return self.hidden_layer.notes + self.output.notes
 
     def _expected(self) -> Expected:
         return self.output.expected(*self.hidden_layer.moments(self.x))
 
     def weights(self) -> tuple[Float[Tensor, " m"], Float[Tensor, "m m"]]:
-        """Mean and covariance of q(w), w = L^-1 u."""
+        """Mean and covariance of q(w), where w = L^-1 u."""
         if self.root is not None and self.mean is not None:
             root = self.root.tril()
             return self.mean, root @ root.T
@@ -231,9 +241,9 @@ class DFGP(GP):
         return (mean if self.mean is None else self.mean), covariance
 
     def bound(self) -> Float[Tensor, ""]:
-        """L_r or L_c of all rows, in nats of the targets as given.
+        """L_r or L_c of all rows in nats, with targets in their own unit.
 
-        Of a model of the stochastic bound, an estimate of it with fixed random numbers.
+        For the stochastic bound, an estimate with a fixed seed.
         """
         if self.kind == "stochastic":
             return self.stochastic_bound(torch.Generator().manual_seed(0))
@@ -247,11 +257,11 @@ class DFGP(GP):
     def stochastic_bound(
         self, generator: torch.Generator, batch: int | None = None
     ) -> Float[Tensor, ""]:
-        """An unbiased estimate of E_q[ln p(y|f)] - KL(q(u)||p(u)) - KL(q(a)||p(a)), in nats.
+        """Unbiased estimate of E_q[ln p(y|f)] - KL(q(u)||p(u)) - KL(q(a)||p(a)), in nats.
 
         Args:
-            generator: A CPU generator that draws rows and hidden values.
-            batch: Rows of the estimate, without replacement; None takes all.
+            generator: A CPU generator for the rows and the hidden values.
+            batch: Number of rows of the minibatch; None uses all.
 
         Raises:
             BadInput: The model was built for a closed bound.
@@ -263,14 +273,14 @@ class DFGP(GP):
         if batch is not None and batch < n:
             rows = torch.randperm(n, generator=generator)[:batch].to(self.y.device)
         x, y = (self.x, self.y) if rows is None else (self.x[:, rows], self.y[rows])
-        late = self.censored if rows is None else self.censored[rows]
+        censored = self.censored if rows is None else self.censored[rows]
         mean, variance = self.hidden_layer.moments(x)
-        drawn = torch.randn(mean.shape, generator=generator, dtype=mean.dtype).to(mean)
-        phi, height = self.output.features(mean + variance.sqrt() * drawn)
+        epsilon = torch.randn(mean.shape, generator=generator, dtype=mean.dtype).to(mean)
+        phi, prior_variance = self.output.features(mean + variance.sqrt() * epsilon)
         w, root = cast(Tensor, self.mean), cast(Tensor, self.root).tril()
         f = phi @ w
-        spread = height - phi.square().sum(1) + (phi @ root).square().sum(1)
-        args = y, late, f, spread.clamp(min=0), self.noise
+        f_variance = prior_variance - phi.square().sum(1) + (phi @ root).square().sum(1)
+        args = y, censored, f, f_variance.clamp(min=0), self.noise
         total = expected_likelihood(self._likelihood, *args).sum() * (n / len(y))
         if self._likelihood == "gaussian":
             total = total - (~self.censored).sum() * self.scale.log()
@@ -279,9 +289,9 @@ class DFGP(GP):
     def elbo(
         self, generator: torch.Generator | None = None, batch: int | None = None
     ) -> Float[Tensor, ""]:
-        """`bound`, or a draw of the stochastic one, and registered priors.
+        """`bound` (or a draw of the stochastic bound) plus the log density of registered priors.
 
-        NaN where kernel matrices have no factor.
+        NaN if the factorization of a kernel matrix fails.
         """
         try:
             if self.kind == "stochastic" and generator is not None:
@@ -294,14 +304,14 @@ class DFGP(GP):
 
     @torch.no_grad()
     def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
-        """Mean and variance of the hidden neurons at other rows."""
+        """Mean and variance of the hidden neurons at new rows."""
         return self.hidden_layer.moments(self.views(views))
 
     def forward(self, *views: Float[Tensor, "n _"]) -> MultivariateNormal:
-        """Mean and variance of f at other rows, a tensor each view, in the unit of the target.
+        """Mean and variance of f at new rows (one tensor per view), in the unit of the target.
 
-        q(f) is not Gaussian; what rows have in common is not in it. `likelihood(model(*views))` has
-        the moments of `predict`.
+        q(f) is not Gaussian, and covariances between rows are omitted. `likelihood(model(*views))`
+        has the moments of `predict`.
         """
         mean, variance = self._moments(list(views))
         if self._likelihood == "gaussian":
@@ -310,19 +320,19 @@ class DFGP(GP):
 
     @torch.no_grad()
     def latent(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Mean and variance of f at other rows, on the standardized target's scale."""
+        """Mean and variance of f at new rows, on the standardized target's scale."""
         return self._moments(views)
 
     def _moments(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         w, covariance = self.weights()
-        seen = self.hidden_layer.moments(self.views(views))
-        mean = self.output.first(*seen) @ w
+        hidden = self.hidden_layer.moments(self.views(views))
+        mean = self.output.first(*hidden) @ w
         eye = torch.eye(len(w)).to(w)
-        square = self.output.square(*seen, covariance + torch.outer(w, w) - eye)
+        square = self.output.square(*hidden, covariance + torch.outer(w, w) - eye)
         return mean, (square - mean.square()).clamp(min=0)
 
     def predict(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Mean and variance of y, noise included, at other rows; of classes, those of 0 and 1."""
+        """Mean and variance of y, with noise, at new rows; for classes those of the 0/1 label."""
         if self._likelihood == "bernoulli":
             p = self.probability(views)
             return p, p * (1 - p)
@@ -331,7 +341,7 @@ class DFGP(GP):
         return mean * self.scale + self.centre, (variance + noise) * self.scale.square()
 
     def probability(self, views: list[Tensor]) -> Float[Tensor, " n"]:
-        """Of class 1, with f taken as Gaussian with its mean and variance."""
+        """Probability of class 1, with q(f) approximated by a Gaussian."""
         if self._likelihood != "bernoulli":
             raise BadInput("Only a model of two classes has probabilities of a class.")
         mean, variance = self.latent(views)
@@ -339,9 +349,9 @@ class DFGP(GP):
 
     @torch.no_grad()
     def relevance(self) -> Float[Tensor, " r"]:
-        """Of each neuron: its variance over the rows, in squared lengthscales of the output.
+        """Variance of each neuron over the rows, in squared lengthscales of the output kernel.
 
-        With the linear kernel, the variance that it gives the output.
+        With the linear kernel, its contribution to the variance of the output.
         """
         mean, _ = self.hidden_layer.moments(self.x)
         return mean.var(0) * self.output.precision

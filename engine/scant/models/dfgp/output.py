@@ -1,9 +1,9 @@
-"""The output neuron of DFGP: its kernel over the hidden values, and expectations under q(B).
+"""The output neuron of DFGP: kernels over the hidden values, and expectations under q(B).
 
-In whitened features phi(b), so that f(b) = phi(b)' w + rest with w ~ N(0, I). With the
-EQ kernel phi(b) = L^-1 k(Z, b), L L' = k(Z, Z) (Titsias and Lawrence 2010; Kandemir and Hamprecht
-2015, 4.1). The linear kernel, whose GP has a Wishart process as the prior of its covariance
-(Theorem 1), has as many features as there are neurons, and needs no inducing inputs.
+In whitened features phi(b), f(b) = phi(b)' w + residual with w ~ N(0, I). With the EQ kernel,
+phi(b) = L^-1 k(Z, b), L L' = k(Z, Z) (Titsias and Lawrence 2010; Kandemir and Hamprecht 2015, 4.1).
+The linear kernel, which corresponds to a Wishart process prior (Theorem 1), has one feature per
+neuron and needs no inducing inputs.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.constraints import LogPositive
 
 JITTER = 1e-6
-START_WIDTH = 2.0  # lengthscales, in deviations of the hidden values
+START_WIDTH = 2.0  # initial lengthscales, in standard deviations of the hidden values
 Output = Literal["rbf", "linear"]
 
 
 class Expected(NamedTuple):
-    """Sums over the rows are what the bound needs."""
+    """Expectations of features under q(B), summed over rows where the bound needs only sums."""
 
     features: Float[Tensor, "n m"]  # E[phi(b_n)]
     products: Float[Tensor, "m m"]  # sum of E[phi(b_n) phi(b_n)']
@@ -40,13 +40,13 @@ class Expected(NamedTuple):
 
 
 class RBFOutput(Module):
-    """EQ kernel with a lengthscale a neuron, or with one for all (Corollary 1 there).
+    """Output with an EQ kernel: one lengthscale per neuron, or a shared one (Corollary 1).
 
     Args:
-        mean: Hidden values to start from, among which the inducing inputs are k-means centres.
-        inducing: P, their number.
-        generator: Draws the rows from which k-means starts.
-        ard: Whether each neuron has a lengthscale of its own, and so can be left out of account.
+        mean: Initial hidden values, whose k-means centers are the initial inducing inputs.
+        inducing: Number P of inducing inputs.
+        generator: Generator for k-means.
+        ard: True for a lengthscale per neuron, which can switch neurons off.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class RBFOutput(Module):
     ) -> None:
         super().__init__()
         self.inducing = nn.Parameter(kmeans_centres(mean, inducing, generator))
-        # So wide that the output starts near a plane: neurons are regressions on y already.
+        # Wide, so that the output is nearly linear at first: neurons start as regressions on y.
         spread = START_WIDTH * mean.std(0).clamp(min=1e-3)
         width = (spread * mean.shape[1] ** 0.5).log()
         self.n_neurons = len(width)
@@ -74,7 +74,7 @@ class RBFOutput(Module):
 
     @property
     def lengthscale(self) -> Float[Tensor, " _"]:
-        """Of each neuron, or of all."""
+        """Lengthscale of each neuron, or the shared one."""
         return self.log_lengthscale.exp()
 
     @lengthscale.setter
@@ -96,7 +96,7 @@ class RBFOutput(Module):
         return (-2 * self.log_lengthscale).exp().expand(self.n_neurons)
 
     def whiten(self) -> Float[Tensor, "m m"]:
-        """L^-1, with L the Cholesky factor of k(Z, Z)."""
+        """L^-1, where L is the Cholesky factor of k(Z, Z)."""
         K = log_kernel(self.inducing, self.inducing, self.precision).exp()
         eye = torch.eye(len(K)).to(K)
         with collect_numerical_warnings(self.notes):
@@ -105,19 +105,22 @@ class RBFOutput(Module):
         return inverse * (-0.5 * self.log_variance).exp()
 
     def expected(self, mean: Float[Tensor, "n r"], variance: Float[Tensor, "n r"]) -> Expected:
-        """Under b_n ~ N(mean_n, diag(variance_n))."""
+        """Expected features under b_n ~ N(mean_n, diag(variance_n))."""
         args = mean, variance, self.inducing, self.precision
-        white, height = self.whiten(), self.log_variance.exp()
+        L_inverse, outputscale = self.whiten(), self.log_variance.exp()
         # The appendix's E[K_Zb] and E[K_ZB K_ZB']
-        psi1, psi2 = height * expected_kernel(*args), height.square() * expected_product_sum(*args)
-        return Expected(psi1 @ white.T, white @ psi2 @ white.T, height * len(mean))
+        psi1, psi2 = (
+            outputscale * expected_kernel(*args),
+            outputscale.square() * expected_product_sum(*args),
+        )
+        return Expected(psi1 @ L_inverse.T, L_inverse @ psi2 @ L_inverse.T, outputscale * len(mean))
 
     def first(
         self, mean: Float[Tensor, "n r"], variance: Float[Tensor, "n r"]
     ) -> Float[Tensor, "n m"]:
         """E[phi(b)] of each row."""
-        height = self.log_variance.exp()
-        psi1 = height * expected_kernel(mean, variance, self.inducing, self.precision)
+        outputscale = self.log_variance.exp()
+        psi1 = outputscale * expected_kernel(mean, variance, self.inducing, self.precision)
         return psi1 @ self.whiten().T
 
     def square(
@@ -127,20 +130,20 @@ class RBFOutput(Module):
         matrix: Float[Tensor, "m m"],
     ) -> Float[Tensor, " n"]:
         """E[k(b, b) + phi(b)' matrix phi(b)] of each row."""
-        white, height = self.whiten(), self.log_variance.exp()
-        A = (white.T @ matrix @ white) * height.square()
+        L_inverse, outputscale = self.whiten(), self.log_variance.exp()
+        A = (L_inverse.T @ matrix @ L_inverse) * outputscale.square()
         args = mean, variance, self.inducing, self.precision
-        return height + expected_product_dot(*args, A)
+        return outputscale + expected_product_dot(*args, A)
 
     def features(self, b: Float[Tensor, "n r"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, " n"]]:
-        """phi(b) and k(b, b) where hidden values are known."""
-        height = self.log_variance.exp()
-        k = height * log_kernel(b, self.inducing, self.precision).exp()
-        return k @ self.whiten().T, height.expand(len(b))
+        """phi(b) and k(b, b) at given hidden values."""
+        outputscale = self.log_variance.exp()
+        k = outputscale * log_kernel(b, self.inducing, self.precision).exp()
+        return k @ self.whiten().T, outputscale.expand(len(b))
 
 
 class LinearOutput(Module):
-    """k(b, b') = sum_r weight_r b_r b'_r: DFGP-WP."""
+    """Output with the linear kernel k(b, b') = sum_r weight_r b_r b'_r (DFGP-WP)."""
 
     def __init__(self, mean: Float[Tensor, "n r"]) -> None:
         super().__init__()
@@ -158,10 +161,10 @@ class LinearOutput(Module):
         return self.log_weight.exp()
 
     def expected(self, mean: Float[Tensor, "n r"], variance: Float[Tensor, "n r"]) -> Expected:
-        """Under b_n ~ N(mean_n, diag(variance_n))."""
+        """Expected features under b_n ~ N(mean_n, diag(variance_n))."""
         features = mean * (0.5 * self.log_weight).exp()
-        more = torch.diag(variance.sum(0) * self.log_weight.exp())
-        products = features.T @ features + more
+        variances = torch.diag(variance.sum(0) * self.log_weight.exp())
+        products = features.T @ features + variances
         return Expected(features, products, products.trace())
 
     def first(
@@ -182,6 +185,6 @@ class LinearOutput(Module):
         return ((phi @ matrix) * phi).sum(1) + variance @ (self.precision * matrix.diagonal())
 
     def features(self, b: Float[Tensor, "n r"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, " n"]]:
-        """phi(b) and k(b, b) where hidden values are known."""
+        """phi(b) and k(b, b) at given hidden values."""
         phi = b * (0.5 * self.log_weight).exp()
         return phi, phi.square().sum(1)

@@ -1,8 +1,8 @@
-"""Training of DFGP: Adam, then L-BFGS to the end; of the stochastic bound Adam alone.
+"""Training of DFGP: Adam, then L-BFGS until convergence; Adam only for the stochastic bound.
 
-The published bound has no maximum to be found: a spike's entropy is left out, so that hidden values
-shrink, and the output's lengthscales with them, as long as one lets them. Steps that come to rest
-end it where the publication's hundred do.
+The published bound has no maximum: without the entropy of the point mass, hidden values and output
+lengthscales shrink without limit. Training stops when steps stall, about where the publication's
+hundred steps end.
 """
 
 from __future__ import annotations
@@ -16,24 +16,22 @@ from scant.optim.adam_lbfgs import RATE, AdamLBFGS
 
 
 class DFGPTrainer(AdamLBFGS):
-    """Steps on a model and the rows it was built on.
+    """Optimizer of a `DFGP` on its training rows.
 
         trainer = DFGPTrainer(model)
         while not trainer.stalled:
             elbo = trainer.step()       # in nats
 
     Args:
-        model: Trained in place.
-        adam: Steps of Adam, an evaluation each, before those of L-BFGS; of the stochastic bound
-            all steps are Adam's.
-        rate: Adam's.
-        batch: Rows of a step with the stochastic bound; None takes all.
-        generator: A CPU generator that draws what the stochastic bound needs; seeded with 0
-            without.
-        horizon: Steps in which Adam's rate falls to a hundredth; None keeps it.
+        model: The model, trained in place.
+        adam: Number of Adam steps before L-BFGS; the stochastic bound uses Adam throughout.
+        rate: Learning rate of Adam.
+        batch: Minibatch size for the stochastic bound; None uses all rows.
+        generator: A CPU generator for the stochastic bound; by default one with seed 0.
+        horizon: Number of steps over which Adam's rate decays to a hundredth; None keeps it.
 
     Raises:
-        BadInput: A batch below one, or one with a closed bound.
+        BadInput: A batch size below one, or a batch size with a closed bound.
     """
 
     def __init__(
@@ -45,24 +43,24 @@ class DFGPTrainer(AdamLBFGS):
         generator: torch.Generator | None = None,
         horizon: int | None = None,
     ) -> None:
-        drawn = model.kind == "stochastic"
-        if batch is not None and (batch < 1 or not drawn):
+        stochastic = model.kind == "stochastic"
+        if batch is not None and (batch < 1 or not stochastic):
             raise BadInput(f"Batches are of a row at least, with the stochastic bound: {batch}.")
         self.generator = torch.Generator().manual_seed(0) if generator is None else generator
         super().__init__(
             model,
             lambda: model.elbo(self.generator, batch),
             len(model.y),
-            None if drawn else adam,
+            None if stochastic else adam,
             rate,
             horizon,
         )
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All that the next step depends on besides the model's state, as tensors."""
+        """Optimizer and generator state as tensors, without the model's state."""
         return {**super().state_dict(), "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take up another run; load the model's state besides."""
+        """Restore the state of `state_dict`; load the model's state separately."""
         super().load_state_dict(state)
         self.generator.set_state(state["generator"].cpu())

@@ -1,20 +1,20 @@
 """BGPLVM: the Bayesian GP latent variable model, with the optimal q(U) in closed form.
 
 Titsias and Lawrence (2010); Yousefi (2021), 3.12-3.21. Outputs y_d(x) = f_d(x) + noise with
-f_d ~ GP(0, k), positions x ~ N(0, I) that are not known, q(X) Gaussian with diagonal covariances,
-and inducing inputs Z. SCLVM (`sclvm`) is the same with a kernel over (x, class).
+f_d ~ GP(0, k), latent positions x ~ N(0, I), Gaussian q(X) with diagonal covariances, and inducing
+inputs Z. SCLVM (`sclvm`) is the same model with a kernel over (x, class).
 
     generator = torch.Generator().manual_seed(seed)
     model = BGPLVM.build(Y, 5, 50, generator)
     trainer = GPLVMTrainer(model)              # scant.models.gplvm.training
-    elbo = trainer.step()                        # as often as wanted
+    elbo = trainer.step()                        # repeat
     model.infer(Y_new).mean
 
-It is a model of GPyTorch: `model(x)` is the posterior of the outputs' functions at known positions.
-Any kernel with the psi statistics of `ClassPrivateKernel` can take its place.
+It is a GPyTorch model: `model(x)` is the posterior of the output functions at given positions. Any
+kernel with the psi statistics of `ClassPrivateKernel` may be used.
 
-The cost of a step does not depend on the number of outputs where they have no missing values
-(`collapsed_bound`). On a CPU the same seed gives the same run, bit by bit.
+Without missing values the cost of a step does not depend on the number of outputs
+(`collapsed_bound`). On a CPU, equal seeds give bitwise equal runs.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from scant.models.gplvm.collapsed_bound import (
     collapsed,
 )
 from scant.models.gplvm.collapsed_bound import posterior as optimal_posterior
-from scant.models.gplvm.latent_inference import LatentPosterior, place
+from scant.models.gplvm.latent_inference import LatentPosterior, infer_latent
 from scant.models.hyperprior import log_hyperprior
 
-JITTER = 1e-6  # of the kernel's variance
+JITTER = 1e-6  # in units of the kernel's variance
 START_STD = 0.3
-ROWS, CERTAIN_ROWS = 16, 4096  # decoded at once, and where their positions are certain
+ROWS, CERTAIN_ROWS = 16, 4096  # rows decoded per block: with uncertain, with fixed positions
 
 
 class BGPLVM(TargetModel):
-    """See the module.
+    """Bayesian GPLVM; construct it with `build`.
 
     Args:
-        targets: The outputs.
-        kernel: Over (position, class).
-        mean: Means of q(X) to start from.
+        targets: Standardized outputs.
+        kernel: Kernel over (position, class).
+        mean: Initial means of q(X).
         label: Class of each row.
-        inducing: Z.
-        inducing_label: Class of each.
-        noise: Variance to start from, on the outputs' scale.
+        inducing: Initial inducing inputs Z.
+        inducing_label: Class of each inducing input.
+        noise: Initial noise variance, on the standardized outputs' scale.
     """
 
     label: Tensor
@@ -84,7 +84,7 @@ class BGPLVM(TargetModel):
         self.register_parameter("inducing", nn.Parameter(inducing.clone()))
         self.register_log("log_noise", torch.tensor(noise).to(mean).log())
         self.notes: list[str] = []
-        self._known: tuple[Tensor, Posterior] | None = None
+        self._cached_posterior: tuple[Tensor, Posterior] | None = None
 
     @classmethod
     def build(
@@ -95,20 +95,20 @@ class BGPLVM(TargetModel):
         generator: torch.Generator,
         rank: int | None = None,
     ) -> BGPLVM:
-        """A model that starts from the principal components of the outputs.
+        """Build a model initialized with the principal components of the outputs.
 
         Args:
             Y: Outputs, NaN where missing.
-            n_latent: Q; the relevance of those that are not needed falls to zero.
-            inducing: M.
-            generator: A CPU generator, for k-means among the positions.
-            rank: See `Targets.of`.
+            n_latent: Number Q of latent dimensions; ARD switches off those that are not needed.
+            inducing: Number M of inducing inputs.
+            generator: A CPU generator for k-means over the positions.
+            rank: See `Targets.from_outputs`.
 
         Raises:
             BadInput: A number below one, or outputs without values.
         """
         check(Y, {"latent dimension": n_latent, "inducing input": inducing})
-        targets = Targets.of(Y.double(), rank)
+        targets = Targets.from_outputs(Y.double(), rank)
         mean, noise = principal(targets.y, n_latent, targets.squares)
         Z = kmeans_centres(mean, inducing, generator)
         kernel = ClassPrivateKernel(n_latent, 0, 1)
@@ -125,20 +125,19 @@ class BGPLVM(TargetModel):
         self.initialize(log_std=torch.as_tensor(value).to(self.log_std).log())
 
     def forward(self, x: Float[Tensor, "k q"], label: int = 0) -> MultitaskMultivariateNormal:
-        """The posterior of all outputs' functions at positions of a class.
+        """Posterior of all output functions at latent positions of a class.
 
-        Nothing of k x k is made before it is asked for. q(U) is that of the present parameters,
-        and no gradient goes to them.
+        The k x k covariances are lazy. q(U) is that of the current parameters, without gradients.
         """
         W, spread = self.posterior()
         labels = torch.full((len(x),), label).to(self.label)
         cross = self.kernel.covariance(x, labels, self.inducing, self.inducing_label).detach()
-        own = self.kernel(torch.cat([x, labels.unsqueeze(1).to(x)], 1))
-        learned = [own - MatmulLinearOperator(cross @ part, cross.T) for part in spread]
-        return self.outputs(cross @ W, learned)
+        prior = self.kernel(torch.cat([x, labels.unsqueeze(1).to(x)], 1))
+        covariances = [prior - MatmulLinearOperator(cross @ part, cross.T) for part in spread]
+        return self.outputs(cross @ W, covariances)
 
     def statistics(self, variance: Float[Tensor, "n q"] | None = None) -> Statistics:
-        """What the bound needs of all rows; `variance` is that of q(X), where it is at hand."""
+        """Statistics of all rows for the bound; `variance` is that of q(X), if already computed."""
         targets, variance = self.targets, self._variance() if variance is None else variance
         psi0 = self.kernel.psi0()  # of one row (3.18)
         args = self.mean, variance, self.label, self.inducing, self.inducing_label
@@ -149,7 +148,7 @@ class BGPLVM(TargetModel):
         return Statistics(K, lower, psi0, psi1.T @ targets.y, psi2, self.noise)
 
     def bound(self) -> Float[Tensor, ""]:
-        """The bound on ln p(Y) (3.25), in nats of Y as given."""
+        """Lower bound on ln p(Y) (3.25) in nats, with Y in its own unit."""
         variance = self._variance()
         # KL(q(X) || p(X))
         squares = (self.mean.square() + variance).sum() - variance.numel()
@@ -161,7 +160,7 @@ class BGPLVM(TargetModel):
         return (2 * self.log_std).exp()
 
     def elbo(self) -> Float[Tensor, ""]:
-        """`bound` and registered priors; NaN where kernel matrices have no factor."""
+        """`bound` plus the log density of registered priors; NaN if a factorization fails."""
         try:
             return self.bound() + log_hyperprior(self)
         except (NanError, NotPSDError):
@@ -177,10 +176,10 @@ class BGPLVM(TargetModel):
 
     @torch.no_grad()
     def covariance(self, rows: Int[Tensor, " k"] | None = None) -> Float[Tensor, "k k"]:
-        """k between rows at the means of q(X).
+        """Kernel matrix of rows at the means of q(X).
 
         Args:
-            rows: Which, all by default (n^2 numbers).
+            rows: Row indices; default all (n^2 elements).
         """
         rows = torch.arange(len(self.label)) if rows is None else rows
         at = self.mean[rows], self.label[rows]
@@ -188,30 +187,30 @@ class BGPLVM(TargetModel):
 
     @torch.no_grad()
     def posterior(self) -> Posterior:
-        """q(U) at the present parameters, worked out once for each."""
+        """q(U) at the current parameters, cached until they change."""
         here = torch.cat([p.detach().flatten() for p in self.parameters()])
-        if self._known is None or not torch.equal(self._known[0], here):
-            self._known = here, optimal_posterior(self.statistics(), self.targets)
-        return self._known[1]
+        if self._cached_posterior is None or not torch.equal(self._cached_posterior[0], here):
+            self._cached_posterior = here, optimal_posterior(self.statistics(), self.targets)
+        return self._cached_posterior[1]
 
     @torch.no_grad()
     def infer(
         self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 50, label: int = 0
     ) -> LatentPosterior:
-        """q(x*) of new rows, and the bound on ln p(y*) of each.
+        """Infer q(x*) of new rows, with the bound on ln p(y*) of each.
 
         Args:
             Y: Outputs, NaN where missing.
-            restarts: Nearest training rows to start from.
-            steps: At most; rows leave when they gain no more.
-            label: Class under which to place them.
+            restarts: Number of nearest training rows to start from.
+            steps: Maximum number of steps; converged rows stop earlier.
+            label: Class of the new rows.
 
         Raises:
-            BadInput: Another number of outputs than was learned from, or an unknown class.
+            BadInput: The number of outputs differs from training, or the class is unknown.
         """
         if not bool((self.label == label).any()):
             raise BadInput(f"No row of class {label} was learned from.")
-        return place(self, Y.to(self.mean.dtype), label, max(restarts, 1), steps)
+        return infer_latent(self, Y.to(self.mean.dtype), label, max(restarts, 1), steps)
 
     @torch.no_grad()
     def decode(
@@ -220,12 +219,12 @@ class BGPLVM(TargetModel):
         std: Float[Tensor, "k q"] | None = None,
         label: int = 0,
     ) -> tuple[Float[Tensor, "k d"], Float[Tensor, "k d"]]:
-        """Mean and variance, noise included, of the outputs at latent positions.
+        """Mean and variance (with noise) of the outputs at latent positions.
 
         Args:
             mean: Positions, or the means of q(x).
-            std: Standard deviations of q(x); without, positions are known exactly.
-            label: Their class.
+            std: Standard deviations of q(x); None for fixed positions.
+            label: Class of the positions.
         """
         certain = std is None
         std = torch.zeros_like(mean) if std is None else std
@@ -239,7 +238,7 @@ class BGPLVM(TargetModel):
         return y * targets.scale + targets.centre, variance * targets.scale.square()
 
     def _decode(self, mean: Tensor, variance: Tensor, label: int, certain: bool) -> Any:
-        """Moments of a few rows (Titsias and Lawrence 2010, 28-29)."""
+        """Moments of one block of rows (Titsias and Lawrence 2010, 28-29)."""
         W, spread = self.posterior()
         labels = torch.full((len(mean),), label).to(self.label)
         args = (mean, variance, labels, self.inducing, self.inducing_label)
@@ -247,25 +246,25 @@ class BGPLVM(TargetModel):
         y = psi1 @ W
         if certain:
             explained = torch.einsum("ki,pij,kj->kp", psi1, spread, psi1)
-            more = torch.zeros_like(y)
+            mean_variance = torch.zeros_like(y)
         else:
             psi2 = self.kernel.psi2(*args, torch.eye(len(mean)).to(mean))
             explained = torch.einsum("kij,pij->kp", psi2, spread)
-            more = ((psi2 @ W) * W).sum(1) - y.square()
-        least = (self.kernel.psi0() - explained).clamp(min=0)[:, self.targets.pattern]
-        return y, least + more.clamp(min=0) + self.noise
+            mean_variance = ((psi2 @ W) * W).sum(1) - y.square()
+        function_variance = (self.kernel.psi0() - explained).clamp(min=0)[:, self.targets.pattern]
+        return y, function_variance + mean_variance.clamp(min=0) + self.noise
 
 
 def principal(
     y: Float[Tensor, "n r"], n_latent: int, squares: Float[Tensor, ""]
 ) -> tuple[Float[Tensor, "n q"], float]:
-    """Leading principal components of unit variance, and what they leave of the variance."""
+    """Leading principal components with unit variance, and the unexplained variance share."""
     left, values, _ = torch.linalg.svd(y, full_matrices=False)
-    kept = min(n_latent, len(values))
+    components = min(n_latent, len(values))
     scores = left.new_zeros(len(y), n_latent)
-    scores[:, :kept] = left[:, :kept] * len(y) ** 0.5
-    share = float(1 - values[:kept].square().sum() / squares)
-    return scores, min(max(share, 0.01), 0.99)
+    scores[:, :components] = left[:, :components] * len(y) ** 0.5
+    unexplained = float(1 - values[:components].square().sum() / squares)
+    return scores, min(max(unexplained, 0.01), 0.99)
 
 
 def check(Y: Tensor, counts: dict[str, int]) -> None:

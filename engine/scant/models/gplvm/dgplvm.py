@@ -1,16 +1,16 @@
 """DGPLVM: a GP latent variable model with a prior that separates the classes.
 
-Urtasun and Darrell (2007); Yousefi (2021), B.9-B.12. Positions X are points, f is integrated out,
-and ln p(X) = -1 / (scale J) with J = tr(S_w^-1 S_b), the criterion of discriminant analysis: the
-scatter between classes against that within. The print of B.10-B.11 has the names of the two the
-other way round, which would reward mixing; here they are as in Urtasun and Darrell. The cost is
-cubic in the rows. It has no posterior over classes: classify its positions by another model.
-`model(x)` is GPyTorch's posterior at positions.
+Urtasun and Darrell (2007); Yousefi (2021), B.9-B.12. Positions X are point estimates, f is
+integrated out, and ln p(X) = -1 / (scale J) with the criterion of discriminant analysis
+J = tr(S_w^-1 S_b), the scatter between classes relative to that within. B.10-B.11 print the two
+matrices with their names swapped, which would reward mixing; here they are as in Urtasun and
+Darrell. The cost is cubic in the rows. The model has no posterior over classes: classify its
+positions with another model. `model(x)` is GPyTorch's posterior at latent positions.
 
     model = DGPLVM.build(Y, label, 5, scale=1e-3)
     trainer = GPLVMTrainer(model, adam=0)                    # scant.models.gplvm.training
-    model.infer(Y_new)                                       # positions of new rows
-    model.decode(model.latent()[0])                          # what is expected there
+    model.infer(Y_new)                                       # latent positions of new rows
+    model.decode(model.latent()[0])                          # mean and variance of outputs
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from scant.models.gplvm.collapsed_bound import TargetModel, Targets
 from scant.models.gplvm.latent_inference import Gradients, maximize
 from scant.models.hyperprior import log_hyperprior
 
-MOST_ROWS = 1000
-ROWS = 256  # placed at once
-FREE = 1e300  # a variance that puts no bound on a step
-SPARE_START = 0.1  # spread of a dimension for which the outputs have no component
+MAX_ROWS = 1000
+ROWS = 256  # starts optimized per block
+FREE = 1e300  # variance that does not limit a step
+SPARE_START = 0.1  # initial std of dimensions beyond the outputs' principal components
 
 
 class DGPLVM(TargetModel):
-    """See the module; made by `build`.
+    """Discriminative GPLVM; construct it with `build`.
 
     Args:
-        targets: The outputs, none missing.
+        targets: Standardized outputs, without missing values.
         label: Class of each row.
-        position: X to start from.
-        scale: sigma^2 of B.12: the smaller, the further apart are the classes.
-        noise: Variance to start from, on the outputs' scale.
-        kernel: Of GPyTorch, over positions; by default EQ with a lengthscale a dimension.
+        position: Initial positions X.
+        scale: sigma^2 of B.12; smaller values separate the classes more.
+        noise: Initial noise variance, on the standardized outputs' scale.
+        kernel: GPyTorch kernel over positions; default EQ-ARD.
     """
 
     label: Tensor
@@ -82,15 +82,15 @@ class DGPLVM(TargetModel):
         scale: float = 1e-3,
         kernel: Kernel | None = None,
     ) -> DGPLVM:
-        """A model that starts from the principal components of the outputs.
+        """Build a model initialized with the principal components of the outputs.
 
         Raises:
             BadInput: Too many rows, missing values, one class, or a scale that is not positive.
         """
         check(Y, {"latent dimension": n_latent})
-        if len(Y) > MOST_ROWS:
+        if len(Y) > MAX_ROWS:
             raise BadInput(
-                f"DGPLVM takes at most {MOST_ROWS} rows, for its cost is cubic in them, got"
+                f"DGPLVM takes at most {MAX_ROWS} rows, for its cost is cubic in them, got"
                 f" {len(Y)}; take fewer."
             )
         if not bool(torch.isfinite(Y).all()):
@@ -99,9 +99,9 @@ class DGPLVM(TargetModel):
             raise BadInput("DGPLVM needs rows of two classes at least, got one class.")
         if not scale > 0:
             raise BadInput(f"The scale of the prior must be positive, got {scale}.")
-        targets = Targets.of(Y.double())
+        targets = Targets.from_outputs(Y.double())
         position, noise = principal(targets.y, n_latent, targets.squares)
-        # Where outputs have fewer components than that, a dimension of zeros has no within-class
+        # If the outputs have fewer components, a dimension of zeros has no within-class
         # scatter to invert (B.9).
         spare = position.square().sum(0) == 0
         noisy = torch.Generator().manual_seed(0)
@@ -110,68 +110,68 @@ class DGPLVM(TargetModel):
         return cls(targets, label.clone(), position, scale, noise, kernel)
 
     def forward(self, x: Float[Tensor, "k q"]) -> MultitaskMultivariateNormal:
-        """The posterior of all outputs' functions at positions (GPML 2.25-2.26)."""
+        """Posterior of all output functions at latent positions (GPML 2.25-2.26)."""
         lower = self._factor()
         cross = self.kernel(x, self.position).to_dense()
-        half = torch.linalg.solve_triangular(lower, cross.T, upper=False)
-        whitened = torch.linalg.solve_triangular(lower, self.targets.y, upper=False)
+        whitened_cross = torch.linalg.solve_triangular(lower, cross.T, upper=False)
+        whitened_y = torch.linalg.solve_triangular(lower, self.targets.y, upper=False)
         return self.outputs(
-            half.T @ whitened @ self.targets.rotation.T,
-            [self.kernel(x) - RootLinearOperator(half.T)],
+            whitened_cross.T @ whitened_y @ self.targets.rotation.T,
+            [self.kernel(x) - RootLinearOperator(whitened_cross.T)],
         )
 
     def _factor(self) -> Float[Tensor, "n n"]:
-        """Of K + noise."""
+        """Cholesky factor of K + noise I."""
         K = self.kernel(self.position).to_dense()
         with collect_numerical_warnings(self.notes):
             return psd_safe_cholesky(K + self.noise * torch.eye(len(K)).to(K))
 
     def log_likelihood(self) -> Float[Tensor, ""]:
-        """ln p(Y | X), in nats of Y as given."""
+        """ln p(Y | X) in nats, with Y in its own unit."""
         targets, lower = self.targets, self._factor()
         whitened = torch.linalg.solve_triangular(lower, targets.y, upper=False)
-        each = 2 * lower.diagonal().log().sum() + len(lower) * math.log(2 * math.pi)
-        each = each + 2 * len(lower) * targets.scale.log()
-        return -0.5 * (targets.columns.sum() * each + whitened.square().sum())
+        per_output = 2 * lower.diagonal().log().sum() + len(lower) * math.log(2 * math.pi)
+        per_output = per_output + 2 * len(lower) * targets.scale.log()
+        return -0.5 * (targets.columns.sum() * per_output + whitened.square().sum())
 
     def log_prior(self) -> Float[Tensor, ""]:
-        """ln p(X) (B.12), but for its constant."""
+        """ln p(X) (B.12) without its constant."""
         return -1 / (self.scale * discrimination(self.position, self.label))  # (B.12)
 
     def elbo(self) -> Float[Tensor, ""]:
-        """ln p(Y | X) p(X), the log posterior; NaN where a matrix has no factor or no inverse."""
+        """ln p(Y | X) p(X), the log posterior; NaN if a factorization or inverse fails."""
         try:
             return self.log_likelihood() + self.log_prior() + log_hyperprior(self)
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 
     def latent(self) -> tuple[Float[Tensor, "n q"], Float[Tensor, "n q"]]:
-        """X and its standard deviations, which are zero: positions are points."""
+        """Positions X and their standard deviations, which are zero."""
         return self.position.detach().clone(), torch.zeros_like(self.position.detach())
 
     def relevance(self) -> Float[Tensor, " q"]:
         """1 / lengthscale^2 of each dimension."""
         kernel = self.kernel
-        found: Tensor = (
+        precision: Tensor = (
             kernel.precision if isinstance(kernel, EQ) else kernel.lengthscale[0].pow(-2)
         )
-        return found.detach()
+        return precision.detach()
 
     @torch.no_grad()
     def covariance(self, rows: Int[Tensor, " k"] | None = None) -> Float[Tensor, "k k"]:
-        """k between rows at their positions.
+        """Kernel matrix of rows at their positions.
 
         Args:
-            rows: Which, all by default (n^2 numbers).
+            rows: Row indices; default all (n^2 elements).
         """
         x = self.position if rows is None else self.position[rows]
         return self.kernel(x).to_dense()
 
     @torch.no_grad()
     def decode(self, x: Float[Tensor, "k q"]) -> tuple[Float[Tensor, "k d"], Float[Tensor, "k d"]]:
-        """Mean and variance, noise included, of the outputs at latent positions.
+        """Mean and variance (with noise) of the outputs at latent positions.
 
-        The GP's prediction given X (Rasmussen and Williams 2006, 2.25-2.26), which no class enters.
+        The GP's prediction given X (Rasmussen and Williams 2006, 2.25-2.26), regardless of class.
 
         Args:
             x: Positions.
@@ -181,42 +181,43 @@ class DGPLVM(TargetModel):
         y = cross @ torch.cholesky_solve(targets.y, lower) @ targets.rotation.T  # GPML 2.25
         whitened = torch.linalg.solve_triangular(lower, cross.T, upper=False)
         # GPML 2.26
-        own = (self.kernel(x, diag=True) - whitened.square().sum(0)).clamp(min=0) + self.noise
-        variance = own.unsqueeze(1) * targets.scale.square()
+        row_variance = (self.kernel(x, diag=True) - whitened.square().sum(0)).clamp(
+            min=0
+        ) + self.noise
+        variance = row_variance.unsqueeze(1) * targets.scale.square()
         return y * targets.scale + targets.centre, variance.expand_as(y)
 
     @torch.no_grad()
     def infer(
         self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 50
     ) -> Float[Tensor, "k q"]:
-        """Positions at which new rows are likeliest, found from their nearest rows.
+        """Maximum likelihood positions of new rows, starting from their nearest training rows.
 
         Args:
             Y: Outputs.
-            restarts: Nearest rows to start from.
-            steps: At most; rows leave when they gain no more.
+            restarts: Number of nearest training rows to start from.
+            steps: Maximum number of steps; converged rows stop earlier.
 
         Raises:
-            BadInput: Another number of outputs, or missing ones.
+            BadInput: The number of outputs differs from training, or values are missing.
         """
         targets, density = self.targets, _RowDensity(self, self._factor())
-        y, seen = targets.place(Y.double())
-        if not bool(seen.all()):
+        y, observed = targets.standardize(Y.double())
+        if not bool(observed.all()):
             raise BadInput("DGPLVM takes no missing values; fill them in, or use SCLVM.")
         restarts = max(1, min(restarts, len(self.position)))
-        near = torch.cdist(y @ targets.rotation, targets.y).topk(restarts, largest=False).indices
-        start = self.position[near.flatten()]
+        nearest = torch.cdist(y @ targets.rotation, targets.y).topk(restarts, largest=False).indices
+        start = self.position[nearest.flatten()]
         y = y.repeat_interleave(restarts, 0)
         parts = zip(y.split(ROWS), start.split(ROWS))
-        found = [maximize(density, a, x, torch.full_like(x, FREE), steps) for a, x in parts]
-        x, value = (torch.cat([part[k] for part in found]) for k in (0, 2))
+        optima = [maximize(density, a, x, torch.full_like(x, FREE), steps) for a, x in parts]
+        x, value = (torch.cat([part[k] for part in optima]) for k in (0, 2))
         best = value.view(-1, restarts).argmax(1)
         return x[torch.arange(len(best), device=y.device) * restarts + best]
 
 
 class _RowDensity:
-    """ln p(y* | x*) of new rows, as `maximize` asks for it: positions are points, variances
-    idle."""
+    """ln p(y* | x*) of new rows as a `RowObjective`; variances of positions are ignored."""
 
     def __init__(self, model: DGPLVM, lower: Float[Tensor, "n n"]) -> None:
         self.targets, self.noise = model.targets, model.noise.detach()
@@ -227,12 +228,12 @@ class _RowDensity:
         self.weights = self.whiten @ (self.whiten.T @ self.targets.y)
 
     def fixed(self, y: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, "k r"]]:
-        """What the density needs of outputs: their squares outside the components, and these."""
+        """Squared residual outside the principal components, and the components, of outputs."""
         z = y @ self.targets.rotation
         return y.square().sum(1) - z.square().sum(1), z
 
     def slopes(self, fixed: tuple[Tensor, Tensor], mean: Tensor, variance: Tensor) -> Gradients:
-        """ln p(y* | x*) at the means, but for its constant."""
+        """ln p(y* | x*) without its constant, gradient and curvature at the means."""
         x = mean.detach().requires_grad_()
         with torch.enable_grad():
             cross = self.kernel(x, self.position).to_dense()
@@ -241,34 +242,34 @@ class _RowDensity:
             error = (fixed[1] - cross @ self.weights).square().sum(1) + fixed[0]
             value = -0.5 * (len(self.targets.centre) * v.log() + error / v)
             J = self._slope(x, cross)
-            (along,) = torch.autograd.grad(value.sum(), x)
+            (gradient,) = torch.autograd.grad(value.sum(), x)
         curvature = J @ J.mT / v.detach()[:, None, None] + torch.eye(mean.shape[1]).to(mean)
-        return Gradients(value.detach(), along, torch.zeros_like(mean), curvature)
+        return Gradients(value.detach(), gradient, torch.zeros_like(mean), curvature)
 
     def _slope(
         self, x: Float[Tensor, "k q"], cross: Float[Tensor, "k n"]
     ) -> Float[Tensor, "k q r"]:
-        """Derivatives of the components' means by the positions, of EQ in closed form."""
+        """Derivatives of the components' means by the positions; closed form for EQ."""
         if isinstance(self.kernel, EQ):
-            away = self.kernel.precision * (self.position - x.detach().unsqueeze(1))
-            return (away * cross.detach().unsqueeze(2)).mT @ self.weights
-        each = torch.eye(self.weights.shape[1]).to(cross).unsqueeze(1)
-        (found,) = torch.autograd.grad(
-            cross @ self.weights, x, each.expand(-1, len(x), -1), True, is_grads_batched=True
+            log_slope = self.kernel.precision * (self.position - x.detach().unsqueeze(1))
+            return (log_slope * cross.detach().unsqueeze(2)).mT @ self.weights
+        basis = torch.eye(self.weights.shape[1]).to(cross).unsqueeze(1)
+        (slope,) = torch.autograd.grad(
+            cross @ self.weights, x, basis.expand(-1, len(x), -1), True, is_grads_batched=True
         )
-        return found.permute(1, 2, 0)
+        return slope.permute(1, 2, 0)
 
 
 def discrimination(X: Float[Tensor, "n q"], label: Int[Tensor, " n"]) -> Float[Tensor, ""]:
-    """J = tr(S_w^-1 S_b) (B.9), with classes weighed by their shares of the rows.
+    """J = tr(S_w^-1 S_b) (B.9), with classes weighted by their shares of the rows.
 
-    No linear map of the positions changes it.
+    J is invariant under invertible linear maps of the positions.
     """
     classes, index = label.unique(return_inverse=True)
-    member = torch.nn.functional.one_hot(index, len(classes)).to(X)
-    share = member.mean(0)
-    means = (member.T @ X) / member.sum(0).unsqueeze(1)
-    from_mean, apart = X - means[index], means - X.mean(0)
-    within = from_mean.T @ from_mean / len(X)  # S_w, printed as B.11
-    between = (share.unsqueeze(1) * apart).T @ apart  # S_b, printed as B.10
+    one_hot = torch.nn.functional.one_hot(index, len(classes)).to(X)
+    share = one_hot.mean(0)
+    means = (one_hot.T @ X) / one_hot.sum(0).unsqueeze(1)
+    within_means, between_means = X - means[index], means - X.mean(0)
+    within = within_means.T @ within_means / len(X)  # S_w, printed as B.11
+    between = (share.unsqueeze(1) * between_means).T @ between_means  # S_b, printed as B.10
     return torch.linalg.solve(within, between).trace()  # (B.9)

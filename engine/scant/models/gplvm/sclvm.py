@@ -1,21 +1,20 @@
-"""SCLVM: a latent space that classes share, and one that each has to itself.
+"""SCLVM: a GP latent variable model with shared and class-private latent dimensions.
 
 The structure consolidation latent variable model of Yousefi (2021), section 3.2: a Bayesian GPLVM
-(`bgplvm`) whose kernel (`scant.kernels.shared_private`) is over (position, class), with inducing
-inputs that belong to classes. However few its rows, a class keeps its private space and its
-inducing inputs; what it has in common with others it learns from theirs. Of any number of classes.
+(`bgplvm`) with a kernel over (position, class) (`scant.kernels.shared_private`) and inducing inputs
+for each class. A class with few rows keeps its private space and inducing inputs, and shares the
+common structure with the other classes.
 
     model = SCLVM.build(Y, label, 2, generator=generator)
     trainer = GPLVMTrainer(model)              # scant.models.gplvm.training
-    elbo = trainer.step()                        # as often as wanted
+    elbo = trainer.step()                        # repeat
     model.probabilities(Y_new)
 
-The posterior of a class follows from Bayes' rule over the bounds of a new row under each class
-(`infer`). They are sums over all outputs, which the model takes to be independent given the
-position; where they are not (pixels), the probabilities are too sure of themselves, and
-`calibrate` finds on rows not learned from by how much to temper them. Better still are few outputs:
-give images as their leading principal components, not whitened. What is left out of an image tells
-no class, but a class of few rows is less sure of it, and a sum over pixels is mostly that.
+Class probabilities follow from Bayes' rule over the bounds of a new row under each class (`infer`).
+The bounds sum over all outputs, assumed independent given the position. For dependent outputs
+(pixels) the probabilities are overconfident, and `calibrate` fits a temperature on held-out rows.
+Better still, represent images by few leading principal components, not whitened: the residual of an
+image carries no information on the class, but dominates the sum over pixels.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ TEMPERATURES = torch.logspace(-1, 4, 501, dtype=torch.float64)
 
 
 class SCLVM(BGPLVM):
-    """See the module; made by `build`."""
+    """Structure consolidation latent variable model; construct it with `build`."""
 
     temperature: Tensor
 
@@ -50,17 +49,17 @@ class SCLVM(BGPLVM):
         generator: torch.Generator | None = None,
         rank: int | None = None,
     ) -> SCLVM:
-        """A model that starts from principal components: of all rows, and of what they leave.
+        """Build a model initialized with principal components of all rows and of the residuals.
 
         Args:
             Y: Outputs, NaN where missing.
             label: Class of each row, 0 ... n_classes - 1; every class has a row.
-            n_classes: How many.
-            shared: Dimensions of the space of all classes.
-            private: Dimensions of the space of each.
-            inducing: Inducing inputs of each class, by k-means among its rows.
-            generator: A CPU generator; by default one of seed 0.
-            rank: See `Targets.of`.
+            n_classes: Number of classes.
+            shared: Number of shared latent dimensions.
+            private: Number of private latent dimensions of each class.
+            inducing: Number of inducing inputs of each class, initialized by k-means.
+            generator: A CPU generator; by default one with seed 0.
+            rank: See `Targets.from_outputs`.
 
         Raises:
             BadInput: A class without rows, labels outside, a number below one.
@@ -69,23 +68,23 @@ class SCLVM(BGPLVM):
         _check_labels(label, n_classes, len(Y))
         generator = generator or torch.Generator().manual_seed(0)
         kernel = ClassPrivateKernel(shared, private, n_classes)
-        targets = Targets.of(Y.double(), rank)
+        targets = Targets.from_outputs(Y.double(), rank)
         mean, noise = start(targets, label, kernel)
         Z = [kmeans_centres(mean[label == c], inducing, generator) for c in range(n_classes)]
-        of_class = torch.arange(n_classes).repeat_interleave(inducing)
-        model = cls(targets, kernel, mean, label.clone(), torch.cat(Z), of_class, noise)
+        inducing_label = torch.arange(n_classes).repeat_interleave(inducing)
+        model = cls(targets, kernel, mean, label.clone(), torch.cat(Z), inducing_label, noise)
         model.register_buffer("temperature", torch.ones((), dtype=torch.float64))
         return model
 
     def class_log_evidence(
         self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 50
     ) -> Float[Tensor, "k c"]:
-        """The bound on ln p(y* | c) of each row under each class; see `BGPLVM.infer`."""
+        """Lower bound on ln p(y* | c) of each row and class, in nats (see `BGPLVM.infer`)."""
         classes = range(self.kernel.n_classes)
         return torch.stack([self.infer(Y, restarts, steps, c).bound for c in classes], dim=1)
 
     def prior(self) -> Float[Tensor, " c"]:
-        """Shares of the classes among the rows learned from."""
+        """Class frequencies of the training rows."""
         return torch.bincount(self.label, minlength=self.kernel.n_classes) / float(len(self.label))
 
     def probabilities(
@@ -95,17 +94,17 @@ class SCLVM(BGPLVM):
 
         Args:
             Y: Outputs, NaN where missing.
-            prior: Of the classes; by default their shares among the rows learned from.
+            prior: Class probabilities; by default the training frequencies.
         """
         return self.class_posterior(self.class_log_evidence(Y), prior)
 
     def class_posterior(
         self, evidence: Float[Tensor, "k c"], prior: Float[Tensor, " c"] | None = None
     ) -> Float[Tensor, "k c"]:
-        """Bayes' rule over what `class_log_evidence` found, tempered as `calibrate` found best.
+        """p(c | y*) by Bayes' rule from `class_log_evidence`, with the calibrated temperature.
 
         Raises:
-            BadInput: A prior of another length, or that is no prior.
+            BadInput: The prior has the wrong length, negative entries or a zero sum.
         """
         prior = self.prior() if prior is None else prior.double()
         if prior.shape != (evidence.shape[1],) or bool((prior < 0).any()) or not prior.sum() > 0:
@@ -113,42 +112,44 @@ class SCLVM(BGPLVM):
                 f"The prior must have a share, zero or more, for each of {evidence.shape[1]}"
                 f" classes, got {prior.tolist()}."
             )
-        odds = evidence / self.temperature + (prior / prior.sum()).log().to(evidence)
-        return odds.softmax(1)
+        logits = evidence / self.temperature + (prior / prior.sum()).log().to(evidence)
+        return logits.softmax(1)
 
     @torch.no_grad()
     def calibrate(
         self, evidence: Float[Tensor, "k c"], label: Int[Tensor, " k"]
     ) -> Float[Tensor, ""]:
-        """Take the temperature under which these classes are likeliest, and return it.
+        """Set and return the temperature that maximizes the likelihood of held-out classes.
 
         Args:
-            evidence: `class_log_evidence` of rows that were not learned from.
-            label: Their classes.
+            evidence: `class_log_evidence` of held-out rows.
+            label: Classes of these rows.
         """
         _check_labels(label, evidence.shape[1], len(evidence), every=False)
         prior = torch.bincount(label, minlength=evidence.shape[1]).clamp(min=1).double()
         tempered = evidence / TEMPERATURES.to(evidence)[:, None, None] + prior.log().to(evidence)
-        right = tempered.log_softmax(2)[:, torch.arange(len(label)), label].sum(1)
-        self.temperature.copy_(TEMPERATURES[int(right.argmax())])
+        log_likelihood = tempered.log_softmax(2)[:, torch.arange(len(label)), label].sum(1)
+        self.temperature.copy_(TEMPERATURES[int(log_likelihood.argmax())])
         return self.temperature.clone()
 
     @torch.no_grad()
     def generate(self, label: int, k: int, generator: torch.Generator) -> Float[Tensor, "k d"]:
-        """New rows of a class: decoded draws from where its rows lie.
+        """Generate new rows of a class by decoding latent positions sampled from its rows.
 
-        The spaces are independent a priori, so that the shared position is that of one row of the
-        class and the private one that of another, both drawn from q(X).
+        The spaces are independent a priori: the shared position is sampled from q(X) of one row of
+        the class, the private position from that of another.
 
         Raises:
-            BadInput: A class without rows.
+            BadInput: The class has no rows.
         """
-        own = (self.label == label).nonzero().squeeze(1)
-        if not len(own):
+        same_class = (self.label == label).nonzero().squeeze(1)
+        if not len(same_class):
             raise BadInput(f"No row of class {label} was learned from.")
-        pick = torch.randint(len(own), (2, k), generator=generator).to(own.device)
+        pick = torch.randint(len(same_class), (2, k), generator=generator).to(same_class.device)
         noise = torch.randn(k, self.mean.shape[1], generator=generator, dtype=torch.float64)
-        draws = self.mean[own[pick]] + self.log_std[own[pick]].exp() * noise.to(self.mean)
+        draws = self.mean[same_class[pick]] + self.log_std[same_class[pick]].exp() * noise.to(
+            self.mean
+        )
         shared = self.kernel.split[0]
         return self.decode(torch.cat([draws[0, :, :shared], draws[1, :, shared:]], 1), None, label)[
             0
@@ -158,10 +159,12 @@ class SCLVM(BGPLVM):
     def covariances(
         self, rows: Int[Tensor, " k"] | None = None
     ) -> tuple[Float[Tensor, "k k"], Float[Tensor, "k k"], Float[Tensor, "k k"]]:
-        """The shared and private parts of k at the means of q(X), and their sum (Fig. 3.4).
+        """Shared and private parts of the kernel matrix at the means of q(X), and their sum.
+
+        See Fig. 3.4.
 
         Args:
-            rows: Which, all by default (n^2 numbers each).
+            rows: Row indices; default all (n^2 elements each).
         """
         rows = torch.arange(len(self.label)) if rows is None else rows
         at = self.mean[rows], self.label[rows]
@@ -172,19 +175,19 @@ class SCLVM(BGPLVM):
 def start(
     targets: Targets, label: Int[Tensor, " n"], kernel: ClassPrivateKernel
 ) -> tuple[Float[Tensor, "n q"], float]:
-    """Positions to start from, and the share of variance that they do not explain."""
+    """Initial positions, and the unexplained share of the variance."""
     shared, private = kernel.split
     y = targets.y
-    common, _ = principal(y, shared, targets.squares)
-    left = y - common @ (common.T @ y) / len(y)
-    own = y.new_zeros(len(y), private)
-    explained = (y.square().sum() - left.square().sum()) / targets.squares
+    shared_scores, _ = principal(y, shared, targets.squares)
+    residual = y - shared_scores @ (shared_scores.T @ y) / len(y)
+    private_scores = y.new_zeros(len(y), private)
+    explained = (y.square().sum() - residual.square().sum()) / targets.squares
     for c in range(kernel.n_classes if private else 0):
         rows = label == c
-        own[rows], _ = principal(left[rows], private, targets.squares)
-        fitted = own[rows] @ (own[rows].T @ left[rows]) / rows.sum()
+        private_scores[rows], _ = principal(residual[rows], private, targets.squares)
+        fitted = private_scores[rows] @ (private_scores[rows].T @ residual[rows]) / rows.sum()
         explained = explained + fitted.square().sum() / targets.squares
-    return torch.cat([common, own], 1), min(max(1 - float(explained), 0.01), 0.99)
+    return torch.cat([shared_scores, private_scores], 1), min(max(1 - float(explained), 0.01), 0.99)
 
 
 def _check_labels(label: Tensor, n_classes: int, rows: int, every: bool = True) -> None:

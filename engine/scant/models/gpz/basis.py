@@ -1,4 +1,4 @@
-"""The basis functions of GPz: six covariance structures (Almosallam 2017, 4.38) and their start."""
+"""Basis functions of GPz: six covariance structures (Almosallam 2017, 4.38), initialization."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def gamma_shape(covariance: Covariance, n_basis: int, n_features: int) -> tuple[
 def precision_of(
     gamma: Tensor, covariance: Covariance, centres: Float[Tensor, "m d"]
 ) -> Float[Tensor, "m d"] | Float[Tensor, "m d d"]:
-    """Sigma_j^-1 = Gamma_j' Gamma_j of every basis function; diagonals where it is diagonal."""
+    """Sigma_j^-1 = Gamma_j' Gamma_j of each basis function, or its diagonal for L and D."""
     m, d = centres.shape
     if covariance[1] == "C":
         return (gamma.transpose(-1, -2) @ gamma).expand(m, d, d)  # (5.6)
@@ -37,7 +37,7 @@ def precision_of(
 def full_precision(
     precision: Float[Tensor, "m d"] | Float[Tensor, "m d d"],
 ) -> Float[Tensor, "m d d"]:
-    """The same precisions as matrices."""
+    """Precisions as full matrices."""
     return torch.diag_embed(precision) if precision.dim() == 2 else precision
 
 
@@ -49,10 +49,9 @@ def expected_basis(
 ) -> Float[Tensor, "n m"]:
     """Expected basis functions of noisy (5.72) and partly missing (5.86) inputs.
 
-    A missing value is integrated out under the basis function's own Gaussian, which leaves the
-    basis function of the observed values times 2^(-missing / 2). The precision of the observed
-    block is the Schur complement of 5.90, whose middle inverse is of G[u, u] (the print has
-    G[o, u]); by autograd its derivatives are 5.91-5.93.
+    Missing values are integrated out under the basis function's Gaussian, which leaves the basis
+    function of the observed values times 2^(-missing / 2). The precision of the observed block is
+    the Schur complement 5.90, with the inverse of G[u, u] (the print has G[o, u]).
     """
     n, m = len(X), len(centres)
     phi = X.new_zeros(n, m)
@@ -70,7 +69,7 @@ def expected_basis(
 
 
 def _expected(x: Tensor, noise: Tensor, centres: Tensor, precision: Tensor) -> Tensor:
-    """E[phi] in chunks of rows; each is computed again for its gradient, to save memory."""
+    """E[phi] in chunks of rows, with gradient checkpointing to save memory."""
 
     def chunk(x: Tensor, noise: Tensor, centres: Tensor, precision: Tensor) -> Tensor:
         return log_expected(kernel_forms(centres, precision), x, noise).exp()
@@ -86,7 +85,7 @@ def _expected(x: Tensor, noise: Tensor, centres: Tensor, precision: Tensor) -> T
 
 
 def _block(noise: Tensor, observed: Tensor) -> Tensor:
-    """The noise of the observed columns."""
+    """Noise of the observed columns."""
     return noise[:, observed] if noise.dim() == 2 else noise[:, observed][:, :, observed]
 
 
@@ -105,10 +104,10 @@ def observed_precision(precision: Tensor, observed: Tensor) -> Tensor:
 def start_gamma(
     X: Float[Tensor, "n d"], centres: Float[Tensor, "m d"], covariance: Covariance
 ) -> Tensor:
-    """Gamma from the density of the data around each centre, as the published code starts it.
+    """Initial Gamma from the spread of the data around each center, as in the published code.
 
-    gamma_j^2 = m^(1/d) / (mean squared distance of the samples from centre j): the more basis
-    functions share the space, the narrower each.
+    gamma_j^2 = m^(1/d) / (mean squared distance of the samples from center j): more basis functions
+    are narrower.
     """
     m, d = centres.shape
     spread = square_distances(X, centres).mean(dim=0).clamp(min=1e-6)

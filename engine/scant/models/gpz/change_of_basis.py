@@ -1,8 +1,8 @@
-"""A fitted GPz in other coordinates of its inputs.
+"""Change of input coordinates of a fitted GPz.
 
-A study may train on linear combinations of the measurements (colors, for magnitudes), because
-L-BFGS converges faster there. A missing measurement is missing in the original coordinates, so
-predictions use the same function in those.
+Training on linear combinations of the measurements (colors instead of magnitudes) converges faster
+with L-BFGS. Values are missing in the original coordinates, so the fitted function is transformed
+back for predictions.
 """
 
 from __future__ import annotations
@@ -12,59 +12,58 @@ from jaxtyping import Float
 from torch import Tensor
 
 from scant.models.gpz.basis import Covariance
-from scant.models.gpz.completion import WIDE
+from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.model import GPz
 
 
 @torch.no_grad()
 def in_coordinates(model: GPz, T: Float[Tensor, "q d"]) -> GPz:
-    """The same fitted function of x, where `model` is a function of z = T x.
+    """Express a fitted function of z = T x as a function of x.
 
-    Basis functions exp(-|Gamma (T x - mu)|^2 / 2) have centres T^-1 mu and metric Gamma T: in
-    general a full covariance each, so the result is of structure VC. The posterior of the linear
-    mean a' T x moves to T' a. Where T is a projection, or there are too many inputs for a matrix
-    of each basis function, the result keeps its coordinates and T. The density of the inputs is
-    not carried over.
+    Basis functions exp(-|Gamma (T x - mu)|^2 / 2) have centers T^-1 mu and metric Gamma T, in
+    general a full covariance each, so the result has structure VC. The linear mean a' T x gets the
+    slopes T' a. If T is a projection, or there are too many inputs for full covariances, the result
+    keeps its coordinates and stores T. The density of the inputs is not transferred.
     """
     m, d = model.centres.shape
-    keeps = T.shape[1] > WIDE or len(T) < T.shape[1]
-    structure = structure_of(own_gamma(model)) if keeps else "VC"
-    moved = GPz(
+    keep_coordinates = T.shape[1] > MAX_DENSE_INPUTS or len(T) < T.shape[1]
+    structure = structure_of(own_gamma(model)) if keep_coordinates else "VC"
+    result = GPz(
         d,
         m,
         structure,
         model.heteroscedastic,
         model.joint_mean,
         model.centres.dtype,
-        T.clone() if keeps else None,
+        T.clone() if keep_coordinates else None,
     )
-    moved.to(model.centres.device)
-    if keeps:
+    result.to(model.centres.device)
+    if keep_coordinates:
         for name, value in model.named_parameters():
             if name != "gamma":
-                moved.get_parameter(name).copy_(value)
-        moved.gamma.copy_(own_gamma(model))
-        moved.weight_mean.copy_(model.weight_mean)
-        moved.weight_factor.copy_(model.weight_factor)
-        return moved
-    moved.centres.copy_(torch.linalg.solve(T, model.centres.T).T)
-    moved.gamma.copy_(full_gamma(model) @ T)
-    moved.log_alpha.copy_(model.log_alpha)
-    moved.b.copy_(model.b)
+                result.get_parameter(name).copy_(value)
+        result.gamma.copy_(own_gamma(model))
+        result.weight_mean.copy_(model.weight_mean)
+        result.weight_factor.copy_(model.weight_factor)
+        return result
+    result.centres.copy_(torch.linalg.solve(T, model.centres.T).T)
+    result.gamma.copy_(full_gamma(model) @ T)
+    result.log_alpha.copy_(model.log_alpha)
+    result.b.copy_(model.b)
     if model.heteroscedastic:
-        moved.v.copy_(model.v)
-        moved.log_tau.copy_(model.log_tau)
+        result.v.copy_(model.v)
+        result.log_tau.copy_(model.log_tau)
     mean, factor = model.weight_mean.clone(), model.weight_factor.clone()
     if model.joint_mean:
         mean[m : m + d] = T.T @ mean[m : m + d]
         factor[m : m + d] = T.T @ factor[m : m + d]
-    moved.weight_mean.copy_(mean)
-    moved.weight_factor.copy_(factor)
-    return moved
+    result.weight_mean.copy_(mean)
+    result.weight_factor.copy_(factor)
+    return result
 
 
 def own_gamma(model: GPz) -> Float[Tensor, "m d"] | Float[Tensor, "m d d"]:
-    """Gamma of every basis function: its diagonal, or a matrix where the structure has one."""
+    """Gamma of every basis function: a matrix for structure C, else its diagonal."""
     if model.covariance[1] == "C":
         return full_gamma(model)
     size = model.gamma.unsqueeze(-1) if model.covariance[1] == "L" else model.gamma
@@ -72,12 +71,12 @@ def own_gamma(model: GPz) -> Float[Tensor, "m d"] | Float[Tensor, "m d d"]:
 
 
 def structure_of(gamma: Tensor) -> Covariance:
-    """The structure with such numbers for every basis function, as `own_gamma` gives them."""
+    """Variable (V) structure that matches the output of `own_gamma`."""
     return "VD" if gamma.dim() == 2 else "VC"
 
 
 def full_gamma(model: GPz) -> Float[Tensor, "m d d"]:
-    """Gamma of every basis function as a matrix, whatever the structure."""
+    """Gamma of every basis function as a full matrix."""
     m, d = model.centres.shape
     eye = torch.eye(d, dtype=model.centres.dtype, device=model.centres.device)
     if model.covariance[1] == "C":

@@ -1,9 +1,9 @@
-"""GPz's sums over rows on the workers of a Dask cluster, each of which holds its rows.
+"""GPz's sums over rows, distributed over the workers of a Dask cluster.
 
-A step sends the parameters to every worker and gets sums of p x p numbers back, so that its cost
-falls with the number of workers as long as a worker has some 10,000 rows or more. In a task of a
-cluster, such as a run of the server, that cluster's workers are used; elsewhere processes are
-started for as long as the rows are used.
+Each worker stores a part of the rows. A step sends the parameters to every worker and receives sums
+of p x p elements, so its cost scales with the number of workers for 10,000 or more rows per worker.
+Inside a Dask task (a run of the server) the task's cluster is used; otherwise processes are started
+and stopped with the rows.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ log = logging.getLogger(__name__)
 
 
 class Processes:
-    """Worker processes that can hold rows.
-
-    Make one for a fit, and keep it for all its restarts.
+    """Worker processes that store rows; create one per fit and reuse it for all restarts.
 
     Args:
-        n_workers: How many are wanted. In a task of a cluster these are its own worker and others
-            that have no task now, so that there may be fewer; elsewhere they are started here, and
-            end with this object.
+        n_workers: Requested number of workers. Inside a Dask task these are its own worker and
+            idle workers of the cluster, possibly fewer; otherwise processes are started, which end
+            with this object.
     """
 
     def __init__(self, n_workers: int) -> None:
@@ -54,14 +52,14 @@ class Processes:
         self.n_workers, self._own = n_workers, own
 
     def addresses(self) -> list[str]:
-        """Of the workers to be used now, the caller's first."""
+        """Addresses of the workers to use, starting with the caller's own."""
         tasks = self.client.processing()
         free = [a for a in sorted(tasks) if not tasks[a] and a != self._own]
         return ([self._own] if self._own else []) + free[: self.n_workers - bool(self._own)]
 
 
 def _nothing() -> None:
-    """The cluster belongs to others."""
+    """Leave the cluster running: this object did not start it."""
 
 
 def _close(client: Any, cluster: Any) -> None:
@@ -70,84 +68,86 @@ def _close(client: Any, cluster: Any) -> None:
 
 
 class Shard:
-    """A worker's rows, as a Dask actor."""
+    """Dask actor that holds one worker's rows."""
 
     def __init__(self, patterns: list[Pattern], n_basis: int) -> None:
         torch.set_num_threads(1)
         self._rows = LocalRows(patterns, n_basis)
 
     def moments(self, weights: tuple[Tensor, ...], v: Tensor, b: Tensor) -> Moments:
-        """The first pass over this worker's rows."""
+        """First pass over this worker's rows (see `RowSums`)."""
         with torch.no_grad():
             return self._rows.moments(weights, v, b)
 
     def slopes(self, mean: Tensor, covariance: Tensor, v: Tensor) -> Slopes:
-        """The second pass."""
+        """Second pass over this worker's rows (see `RowSums`)."""
         with torch.no_grad():
             return self._rows.slopes(mean, covariance, v)
 
 
 class DistributedRows:
-    """A `scant.models.gpz.row_sums.RowSums` whose rows lie on several workers.
+    """`scant.models.gpz.row_sums.RowSums` with rows on several workers.
 
-    The caller keeps the rows, too: where a worker is lost, they are spread over those that are
-    left, and the sums are made again.
+    The caller keeps a copy of the rows. If a worker is lost, the rows are redistributed over the
+    remaining workers and the sums are recomputed.
 
     Args:
-        patterns: The rows, by pattern of missing values.
-        n_basis: m.
-        processes: Among which they are shared.
+        patterns: Rows, grouped by missing pattern.
+        n_basis: Number m of basis functions.
+        processes: Workers that store the rows.
     """
 
     def __init__(self, patterns: list[Pattern], n_basis: int, processes: Processes) -> None:
         self._patterns, self._n_basis, self._processes = patterns, n_basis, processes
         self._point: tuple[Any, ...] = ()
-        self._shards = self._spread()
+        self._shards = self._distribute()
 
     def moments(self, weights: tuple[Tensor, ...], v: Tensor, b: Tensor) -> Moments:
         """See `RowSums`."""
         self._point = _cpu((weights, v, b))
-        return _total(self._all("moments", *self._point), b.device)
+        return _total(self._map("moments", *self._point), b.device)
 
     def slopes(self, mean: Tensor, covariance: Tensor, v: Tensor) -> Slopes:
         """See `RowSums`."""
-        return _total(self._all("slopes", *_cpu((mean, covariance, v))), v.device)
+        return _total(self._map("slopes", *_cpu((mean, covariance, v))), v.device)
 
-    def _all(self, name: str, *given: Any) -> list[Any]:
-        """The answers of all shards; where one is lost, of new shards."""
+    def _map(self, name: str, *arguments: Any) -> list[Any]:
+        """Call a method on all shards; after the loss of a worker, on new shards."""
         try:
-            return [f.result() for f in [getattr(shard, name)(*given) for shard in self._shards]]
-        except Exception:  # Dask raises what the connection raised
+            return [
+                f.result() for f in [getattr(shard, name)(*arguments) for shard in self._shards]
+            ]
+        except Exception:  # Dask re-raises any exception of the connection
             log.warning("A worker was lost; its rows go to the others.", exc_info=True)
-        self._shards = self._spread()
-        if name == "slopes":  # of the point of the first pass, which new shards do not know
+        self._shards = self._distribute()
+        if name == "slopes":  # new shards need the first pass
             for future in [shard.moments(*self._point) for shard in self._shards]:
                 future.result()
-        return [f.result() for f in [getattr(shard, name)(*given) for shard in self._shards]]
+        return [f.result() for f in [getattr(shard, name)(*arguments) for shard in self._shards]]
 
-    def _spread(self) -> list[Any]:
+    def _distribute(self) -> list[Any]:
         client, addresses = self._processes.client, self._processes.addresses()
-        made = []
+        futures = []
         for k, address in enumerate(addresses):
             part = client.scatter(_part(self._patterns, k, len(addresses)), workers=[address])
-            made.append(
+            futures.append(
                 client.submit(Shard, part, self._n_basis, actor=True, workers=[address], pure=False)
             )
-        return [future.result() for future in made]
+        return [future.result() for future in futures]
 
 
 def _part(patterns: list[Pattern], k: int, n: int) -> list[Pattern]:
-    """The k-th of n equal shares of every pattern's rows."""
+    """The k-th of n nearly equal parts of every pattern's rows."""
     return [Pattern(*(part.tensor_split(n)[k].cpu() for part in p)) for p in patterns]
 
 
 def _cpu(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same without graphs, on the processor, to be sent."""
+    """Detach tensors (also in nested tuples) and move them to the CPU for transfer."""
     return tuple(_cpu(v) if isinstance(v, tuple) else v.detach().cpu() for v in values)
 
 
 def _total(parts: list[Any], device: torch.device) -> Any:
-    """The sum of answers, field by field."""
+    """Sum of the shards' results, field by field."""
     first = parts[0]
     if isinstance(first, Tensor):
         return torch.stack(parts).sum(0).to(device)

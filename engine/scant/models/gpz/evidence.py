@@ -17,7 +17,7 @@ JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 
 
 class Posterior(NamedTuple):
-    """Gaussian posterior of the p weights: mean, factor C with covariance C C', jitter used."""
+    """Gaussian posterior of the p weights, with covariance C C' for factor C, and its jitter."""
 
     mean: Float[Tensor, " p"]
     factor: Float[Tensor, "p p"]
@@ -34,14 +34,14 @@ def weight_posterior(
     """Posterior of the weights (3.32-3.34 with a prior mean of zero).
 
     Args:
-        phi: The design matrix, a row a sample (the transpose of the thesis's Phi).
+        phi: Design matrix, one row per sample (the transpose of the thesis's Phi).
         y: Targets.
         precision: omega_i beta_i, the weighted noise precision of each sample.
         log_alpha: Log prior precision of each weight.
 
-    Sigma_w = Phi Omega B Phi' + A is factored as A^(1/2) (I + ...) A^(1/2): the eigenvalues of the
-    bracket are at least one, so weights that ARD switches off (alpha -> infinity) are harmless.
-    NaN everywhere where no jitter up to 1e-6 of the mean diagonal makes the bracket factorizable.
+    Sigma_w = Phi Omega B Phi' + A is factored as A^(1/2) (I + ...) A^(1/2). The eigenvalues of the
+    bracket are at least one, so weights that ARD switches off (alpha -> infinity) are harmless. The
+    result is NaN if no jitter up to 1e-6 of the mean diagonal makes the bracket positive definite.
     """
     rows = phi * precision.sqrt().unsqueeze(1)
     return posterior_from(rows.T @ rows, phi.T @ (precision * y), log_alpha)
@@ -51,10 +51,10 @@ def posterior_from(
     square: Float[Tensor, "p p"], target: Float[Tensor, " p"], log_alpha: Float[Tensor, " p"]
 ) -> Posterior:
     """`weight_posterior` from the sums over rows Phi Omega B Phi' and Phi Omega B y."""
-    shrink = torch.exp(-0.5 * log_alpha)
-    inner = shrink.unsqueeze(1) * square * shrink
+    inverse_root_alpha = torch.exp(-0.5 * log_alpha)
+    inner = inverse_root_alpha.unsqueeze(1) * square * inverse_root_alpha
     inner.diagonal().add_(1.0)  # A^-1/2 Sigma_w A^-1/2, Sigma_w of 3.34
-    eye = torch.eye(len(shrink), dtype=square.dtype, device=square.device)
+    eye = torch.eye(len(inverse_root_alpha), dtype=square.dtype, device=square.device)
     scale = inner.diagonal().mean()
     for jitter in JITTERS:
         lower, info = torch.linalg.cholesky_ex(inner + jitter * scale * eye if jitter else inner)
@@ -62,16 +62,18 @@ def posterior_from(
             break
     else:
         lower = torch.full_like(inner, math.nan)
-    factor = shrink.unsqueeze(1) * torch.linalg.solve_triangular(lower, eye, upper=False).T
+    factor = (
+        inverse_root_alpha.unsqueeze(1) * torch.linalg.solve_triangular(lower, eye, upper=False).T
+    )
     mean = factor @ (factor.T @ target)  # (3.33)
     return Posterior(mean, factor, lower.diagonal().log().sum(), jitter)
 
 
 class Evidence(torch.autograd.Function):
-    """Negative log evidence, first two lines of 3.37, with its gradient written by hand.
+    """Negative log evidence, first two lines of 3.37, with explicit gradients.
 
-    Since the posterior mean minimizes the penalized squares, their derivative through it is zero;
-    the first term of 4.13 and the implicit terms of 4.15 and 4.20 vanish and are left out.
+    The posterior mean minimizes the penalized squares, so derivatives through it vanish: the first
+    term of 4.13 and the implicit terms of 4.15 and 4.20.
     """
 
     @staticmethod
@@ -83,7 +85,7 @@ class Evidence(torch.autograd.Function):
         log_alpha: Float[Tensor, " p"],
         log_beta: Float[Tensor, " n"],
     ) -> Float[Tensor, ""]:
-        """Value of the objective in nats, summed over samples; gradients are kept for backward."""
+        """Objective in nats, summed over samples; saves the gradients for `backward`."""
         precision = omega * log_beta.exp()
         posterior = weight_posterior(phi, y, precision, log_alpha)
         w, alpha = posterior.mean, log_alpha.exp()

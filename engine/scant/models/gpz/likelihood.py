@@ -1,4 +1,4 @@
-"""The input-dependent Gaussian noise of GPz as a likelihood of GPyTorch."""
+"""GPyTorch likelihood with the input-dependent Gaussian noise of GPz."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from scant.models.gpz.model import GPz
 
 
 class GPzLikelihood(Likelihood):
-    """p(y | f, x) = N(f, 1 / beta(x)) (section 3.2), whose noise a model has learned.
+    """p(y | f, x) = N(f, 1 / beta(x)) (section 3.2), with the noise of a fitted model.
 
         likelihood = GPzLikelihood(model)
         predictive = likelihood(model(X), X)
 
     Args:
-        model: Read at each call.
+        model: Model with the noise; its current parameters are used at each call.
     """
 
     def __init__(self, model: GPz) -> None:
@@ -29,7 +29,7 @@ class GPzLikelihood(Likelihood):
         self.model = model
 
     def noise(self, X: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
-        """Variance of a target at X."""
+        """Noise variance 1 / beta of targets at X."""
         return (-self.model.log_beta(self.model.design(X)[0])).exp()
 
     def forward(self, function_samples: Tensor, *params: Any, **_: Any) -> Normal:
@@ -49,5 +49,5 @@ class GPzLikelihood(Likelihood):
         """E[ln N(y; f, 1 / beta)] under q(f), for each row."""
         noise = self.noise(params[0])
         square = (observations - function_dist.mean).square() + function_dist.variance
-        found: Tensor = -0.5 * (square / noise + noise.log() + math.log(2 * math.pi))
-        return found
+        value: Tensor = -0.5 * (square / noise + noise.log() + math.log(2 * math.pi))
+        return value

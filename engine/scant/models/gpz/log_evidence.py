@@ -21,30 +21,27 @@ from scant.models.hyperprior import log_hyperprior
 
 
 class LogEvidence:
-    """The log evidence of a model on its rows, as a function of the model's present parameters.
+    """Log evidence of a model on fixed rows, as a function of the model's current parameters.
 
         log_evidence = LogEvidence(model, X, y)
         log_evidence().backward()
 
-    All constants are kept: the value equals ln N(y; 0, Phi' A^-1 Phi + B^-1) of 2.56 plus
-    ln p(v | tau), and priors registered on the model. A homoscedastic model has no v, and no prior
-    of it.
+    The value includes all constants: ln N(y; 0, Phi' A^-1 Phi + B^-1) of 2.56, plus ln p(v | tau)
+    for heteroscedastic models, plus priors registered on the model.
 
-    As printed it has no highest point: where some v_j goes to zero, tau_j can grow without end, at
-    a gain of half a nat for each e-fold. End training by a validation score or a number of steps.
+    The objective has no maximum: if v_j goes to zero, tau_j can grow without limit, at a gain of
+    half a nat per e-fold. Stop training by a validation score or a number of steps.
 
-    Measured against autograd through the n x p design matrix, in CPU time of a step with m = 100:
-    .64 at n = 4,000 and a quarter at n = 100,000, since no array of n rows is made anew; see
-    `scant bench gpz`.
+    CPU time of a step with m = 100, relative to autograd through the n x p design matrix: .64 at
+    n = 4,000 and .25 at n = 100,000, since no array of n rows is allocated; see `scant bench gpz`.
 
     Args:
-        model: Its parameters are read at each call.
+        model: Model whose parameters are used at each call.
         X: Inputs, NaN where missing (section 5.2.2).
         y: Targets.
         omega: Sample weights (3.20); ones by default.
         noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs (section 5.2.1).
-        place: Where the rows go: from their patterns and m to a `RowSums`. Not used where the
-            inputs are noisy.
+        place: Constructor of a `RowSums` from the rows' patterns and m; not used for noisy inputs.
     """
 
     def __init__(
@@ -76,64 +73,64 @@ class LogEvidence:
             )
 
     def __call__(self) -> Float[Tensor, ""]:
-        """The value in nats, summed over the rows; differentiable once."""
+        """Log evidence in nats, summed over the rows; differentiable once."""
         model = self.model
         if self._noisy is not None:
             X, y, omega, noise = self._noisy
             phi, design = model.design(X, noise)
-            lost = negative_log_evidence(design, y, omega, model.log_alpha, model.log_beta(phi))
+            loss = negative_log_evidence(design, y, omega, model.log_alpha, model.log_beta(phi))
         else:
-            lost = cast(Tensor, _SummedEvidence.apply(self, *self._parameters()))
-            lost = lost + 0.5 * math.log(2 * math.pi) * self.total_omega
+            loss = cast(Tensor, _SummedEvidence.apply(self, *self._parameters()))
+            loss = loss + 0.5 * math.log(2 * math.pi) * self.total_omega
         if model.heteroscedastic:
             # ln p(v | tau) of 3.8, last line of 3.37
             scatter = model.log_tau.exp() @ model.v.square() - model.log_tau.sum()
-            lost = lost + 0.5 * (scatter + len(model.v) * math.log(2 * math.pi))
-        return log_hyperprior(model) - lost
+            loss = loss + 0.5 * (scatter + len(model.v) * math.log(2 * math.pi))
+        return log_hyperprior(model) - loss
 
     def _parameters(self) -> tuple[Tensor, ...]:
-        """All that the sums over rows depend on: log_alpha, v, b, and each pattern's weights."""
+        """Parameters of the sums over rows: log_alpha, v, b, and each pattern's weights."""
         model = self.model
         return model.log_alpha, model.noise_weights, model.b, *self._weights()
 
     def _weights(self) -> tuple[Float[Tensor, "m q"], ...]:
-        """ln phi_j as weights of each pattern's features; a missing value halves the height of
-        phi_j^2 (5.86).
-        """
+        """Weights of each pattern's features in ln phi_j; a missing value halves phi_j^2 (5.86)."""
         centres, precision = self.model.centres, self.model.precision()
-        made = []
+        weights = []
         for observed, _ in self._observed:
             z = centres if bool(observed.all()) else centres[:, observed]
             forms = kernel_forms(z, observed_precision(precision, observed))
             n_missing = float((~observed).sum())
-            made.append(log_basis_weights(forms._replace(c=forms.c + n_missing * math.log(2.0))))
-        return tuple(made)
+            weights.append(log_basis_weights(forms._replace(c=forms.c + n_missing * math.log(2.0))))
+        return tuple(weights)
 
     @torch.no_grad()
     def posterior(self) -> Posterior:
-        """Of the weights (3.32-3.34), at the model's present parameters.
+        """Posterior of the weights (3.32-3.34) at the model's current parameters.
 
-        Costs nothing where the last evaluation was at these parameters.
+        It is cached from the last evaluation at these parameters.
         """
         if self._noisy is not None:
             return self.model.weight_posterior(*self._noisy)
-        here = self._parameters()
-        if self._last is None or not all(map(torch.equal, self._last[0], here)):
-            log_alpha, v, b, *weights = here
-            self.remember(here, posterior_from(*self.rows.moments(tuple(weights), v, b), log_alpha))
+        parameters = self._parameters()
+        if self._last is None or not all(map(torch.equal, self._last[0], parameters)):
+            log_alpha, v, b, *weights = parameters
+            self.remember(
+                parameters, posterior_from(*self.rows.moments(tuple(weights), v, b), log_alpha)
+            )
         assert self._last is not None
         return self._last[1]
 
     def remember(self, parameters: tuple[Tensor, ...], posterior: Posterior) -> None:
-        """Keep the posterior at a point for `posterior`."""
+        """Cache the posterior at these parameters for `posterior`."""
         self._last = (tuple(p.detach().clone() for p in parameters), posterior)
 
 
 class _SummedEvidence(torch.autograd.Function):
-    """First two lines of 3.37 from sums over rows, with the gradient made in the same passes.
+    """First two lines of 3.37 from sums over rows, with gradients from the same passes.
 
-    Since the posterior mean minimizes the penalized squares, the derivative through it is zero:
-    the first term of 4.13 and the implicit terms of 4.15 and 4.20 vanish.
+    The posterior mean minimizes the penalized squares, so derivatives through it vanish: the first
+    term of 4.13 and the implicit terms of 4.15 and 4.20.
     """
 
     @staticmethod
@@ -159,4 +156,4 @@ class _SummedEvidence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         (g,) = grads
-        return None, *(g * kept for kept in ctx.saved_tensors)
+        return None, *(g * gradient for gradient in ctx.saved_tensors)

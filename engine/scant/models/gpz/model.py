@@ -5,11 +5,18 @@ Almosallam (2017), chapters 2-5. The target is f(x) + noise,
     f(x) = sum_j w_j phi_j(x) + a' x + a_0,     phi_j(x) = exp(-|Gamma_j (x - mu_j)|^2 / 2),
     noise ~ N(0, 1 / beta(x)),                  beta(x) = exp(sum_j v_j phi_j(x) + b),
 
-with a Gaussian prior of its own precision on every weight w_j, a (alpha) and v_j (tau): automatic
-relevance determination of mean and noise apart. w and a are integrated out, the rest is learned.
+with separate Gaussian prior precisions for every weight w_j and a (alpha) and v_j (tau): automatic
+relevance determination of mean and noise. w and a are integrated out, the rest is learned.
 
-X and y are expected standardized, so the prior mean of the linear part is zero, as in the thesis's
-experiments (below 3.36); any other is had by taking it off y first.
+X and y should be standardized; the prior mean of the linear part is zero, as in the thesis's
+experiments (below 3.36). Subtract any other prior mean from y first.
+
+    model = GPz(n_features=5, n_basis=100)
+    model.init_from_data(X, y, generator)
+    trainer = GPzTrainer(model, X, y)               # scant.models.gpz.training
+    trainer.step()                                  # repeat
+    model.fit_posterior(X, y)
+    model.predict(X_new).mean
 """
 
 from __future__ import annotations
@@ -38,11 +45,11 @@ from scant.models.gpz.basis import (
     precision_of,
     start_gamma,
 )
-from scant.models.gpz.completion import WIDE
+from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.evidence import Posterior, weight_posterior
 from scant.models.gpz.given import PosteriorState, Prepared
 from scant.models.gpz.input_density import (
-    LEAST_PRECISION,
+    MIN_PRECISION,
     Mixture,
     fill,
     fit_mixture,
@@ -51,34 +58,33 @@ from scant.models.gpz.input_density import (
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.uncertain_inputs import predict_inputs
 
-START_ROWS = 50_000  # from which centres and widths start, at most
-PREDICTED_ROWS = 1 << 16  # at once, so that memory does not grow with the rows
+START_ROWS = 50_000  # most rows used to initialize centers and widths
+PREDICTED_ROWS = 1 << 16  # rows per block of a prediction, which bounds its memory
 
 
 class GPz(gpytorch.Module):
     """Sparse GP with basis functions of one of six covariance structures.
 
     Args:
-        n_features: d, the number of input columns.
-        n_basis: m, the number of basis functions.
+        n_features: Number of input columns d.
+        n_basis: Number of basis functions m.
         covariance: Global or Variable (G, V), times Length-scale, Diagonal or full Covariance
             (L, D, C) of the basis functions (list below 4.38).
         heteroscedastic: Let the noise depend on the input (section 3.2).
         joint_mean: Learn a linear mean together with the rest (section 3.5).
-        dtype: float64 unless speed on a GPU asks for float32.
-        projection: From the columns of X to the d inputs of the basis functions; None: they are the
-            same. A model trained on principal components, say, then predicts from X itself.
+        dtype: float64, or float32 for speed on a GPU.
+        projection: Matrix from the columns of X to the d inputs of the basis functions, such as
+            principal components; None for the identity.
 
-    Missing values are NaN in X. The mixture that fills them at prediction and the single Gaussian
-    that fills the linear mean's columns in training are part of the state.
+    Missing values are NaN in X. The mixture that predicts them, and the single Gaussian that fills
+    the linear mean's columns in training, are part of the state.
 
-    Precisions are held as logarithms (`alpha`, `tau`), and Gamma enters squared. `state_dict`
-    holds all that prediction needs once `fit_posterior` has run.
+    Precisions are stored as logarithms (`alpha`, `tau`), and Gamma enters squared. After
+    `fit_posterior`, `state_dict` contains everything that predictions need.
 
-    As in GPyTorch, `model(x)` is the posterior of f at x and `GPzLikelihood(model)(model(x), x)`
-    that of a new target; `predict` gives the same moments with the variance in parts. The objective
-    is `scant.models.gpz.log_evidence.LogEvidence`. GPyTorch has no sum of basis functions with
-    widths of their own, so that the algebra is written out here.
+    `model(x)` is the posterior of f at x (a GPyTorch model) and `GPzLikelihood(model)(model(x), x)`
+    that of a new target; `predict` returns the same moments with the variance split by source. The
+    objective is `scant.models.gpz.log_evidence.LogEvidence`.
 
     Raises:
         BadInput: An unknown covariance, or sizes below one.
@@ -129,20 +135,20 @@ class GPz(gpytorch.Module):
             self.register_constraint("log_tau", LogPositive())
         self.register_constraint("log_alpha", LogPositive())
         self._prepared: Prepared | None = None
-        self._hold("weight_mean", p)
-        self._hold(
+        self._register_zeros("weight_mean", p)
+        self._register_zeros(
             "weight_factor", p, p
         )  # C, where the posterior covariance of the weights is C C'
         self.register_buffer("projection", projection)
         c = d if projection is None else projection.shape[1]
-        k = m if c <= WIDE else 1  # until there is a density, which may have any number
-        self._hold("mixture_log_weights", k)
-        self._hold("mixture_means", k, c)
-        self._hold("mixture_precisions", k, c, c)
-        self._hold("input_mean", c)
-        self._hold("input_precision", c, c)
+        k = m if c <= MAX_DENSE_INPUTS else 1  # placeholder; a fitted density may have any number
+        self._register_zeros("mixture_log_weights", k)
+        self._register_zeros("mixture_means", k, c)
+        self._register_zeros("mixture_precisions", k, c, c)
+        self._register_zeros("input_mean", c)
+        self._register_zeros("input_precision", c, c)
 
-    def _hold(self, name: str, *shape: int) -> None:
+    def _register_zeros(self, name: str, *shape: int) -> None:
         self.register_buffer(name, torch.zeros(shape, dtype=self.b.dtype, device=self.b.device))
 
     @property
@@ -157,7 +163,7 @@ class GPz(gpytorch.Module):
 
     @property
     def noise_weights(self) -> Float[Tensor, " m"]:
-        """v of the noise's log precision; zeros where the noise does not depend on the input."""
+        """Weights v of the noise's log precision; zeros for a homoscedastic model."""
         return self.v if self.heteroscedastic else torch.zeros_like(self.centres[:, 0])
 
     def forward(self, X: Float[Tensor, "n d"]) -> MultivariateNormal:
@@ -171,16 +177,16 @@ class GPz(gpytorch.Module):
     def init_from_data(
         self, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], generator: torch.Generator
     ) -> None:
-        """Start values: k-means centres, widths by local density, noise at a tenth of V[y].
+        """Initialize parameters: k-means centers, widths by local density, noise V[y] / 10.
 
         Args:
-            X: Inputs; a missing value (NaN) counts as the mean of its column here.
+            X: Inputs; missing values (NaN) are replaced by column means.
             y: Targets.
-            generator: A CPU generator; the same seed gives the same start, bit by bit. Of more than
-                50,000 rows, so many are drawn for centres and widths.
+            generator: A CPU generator; equal seeds give bitwise equal results. At most 50,000
+                random rows are used for centers and widths.
 
         Raises:
-            BadInput: X has another number of columns, an infinite value or an empty column.
+            BadInput: X has the wrong number of columns, an infinite value or an empty column.
         """
         self._check(X)
         filled = torch.where(X.isnan(), X.nanmean(dim=0), X)
@@ -191,8 +197,8 @@ class GPz(gpytorch.Module):
             )
         variance = y.var(correction=0).clamp(min=1e-12)
         if len(filled) > START_ROWS:
-            drawn = torch.randperm(len(filled), generator=generator)[:START_ROWS]
-            filled = filled[drawn.to(filled.device)]
+            subset = torch.randperm(len(filled), generator=generator)[:START_ROWS]
+            filled = filled[subset.to(filled.device)]
         self.centres.copy_(kmeans_centres(filled, len(self.centres), generator))
         self.gamma.copy_(start_gamma(filled, self.centres, self.covariance))
         self.log_alpha.copy_((-variance.log()).expand_as(self.log_alpha))
@@ -211,10 +217,10 @@ class GPz(gpytorch.Module):
     def design(
         self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
     ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n p"]]:
-        """The basis functions, and with them the design matrix of 3.28 (a row a sample).
+        """Basis functions, and the design matrix of 3.28 (one row per sample).
 
-        Noisy inputs give expected basis functions (5.72), missing ones the expectation 5.86; the
-        columns of the linear mean then hold expected inputs, the missing ones given the observed.
+        Noisy inputs give expected basis functions (5.72), missing values the expectation 5.86; the
+        linear mean's columns then hold the expected missing inputs given the observed ones.
         """
         if self.projection is not None:
             X = self.complete(X) @ self.projection.T
@@ -227,21 +233,21 @@ class GPz(gpytorch.Module):
         return phi, torch.cat([phi, self.linear_columns(X)], dim=1)
 
     def linear_columns(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n l"]:
-        """Columns of the linear mean, the inputs and ones: d + 1 of them, or none without it."""
+        """Columns of the linear mean: inputs and ones (d + 1 columns), or none without it."""
         if not self.joint_mean:
             return X[:, :0]
         X = self.complete(X)
         return torch.cat([X, torch.ones_like(X[:, :1])], dim=1)
 
     def complete(self, X: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
-        """Rows with the expectation of what is missing, under one Gaussian."""
+        """Fill missing values with their expectation under one Gaussian."""
         if not bool(X.isnan().any()):
             return X
         one = torch.zeros_like(self.b.detach()).unsqueeze(0)
         return fill(X, Mixture(one, self.input_mean[None], self.input_precision[None]))
 
     def log_beta(self, phi: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
-        """Log precision of the noise, ln beta (section 3.2), at basis function values phi."""
+        """Log precision ln beta of the noise (section 3.2), given basis function values phi."""
         return phi @ self.v + self.b if self.heteroscedastic else self.b.expand(len(phi))
 
     def weight_posterior(
@@ -251,7 +257,7 @@ class GPz(gpytorch.Module):
         omega: Float[Tensor, " n"] | None = None,
         noise_variance: Float[Tensor, "n *d_d"] | None = None,
     ) -> Posterior:
-        """Posterior of the weights (3.32-3.34) given rows, at the present parameters."""
+        """Posterior of the weights (3.32-3.34) given rows, at the current parameters."""
         omega = torch.ones_like(y) if omega is None else omega
         phi, design = self.design(X, noise_variance)
         return weight_posterior(design, y, omega * self.log_beta(phi).exp(), self.log_alpha)
@@ -265,20 +271,21 @@ class GPz(gpytorch.Module):
         noise_variance: Float[Tensor, "n *d_d"] | None = None,
         mixture: Literal["basis", "data"] | None = "data",
     ) -> None:
-        """What prediction needs at the present parameters: weights (3.32-3.34) and input density.
+        """Compute the posterior of the weights (3.32-3.34) and the input density for predictions.
 
         Args:
             X: Inputs, NaN where missing.
             y: Targets.
             omega: Sample weights.
-            noise_variance: Of the inputs.
-            mixture: Density of the inputs, for missing values. "basis": the basis functions'
-                centres and covariances, and weights by EM, as the thesis has it (5.22). "data": EM
-                moves all three from there. The default departs from the thesis: basis functions
-                are often far wider than the data, and galaxies without two bands come out with
-                two to three times the error. None: leave the density alone, for a live view.
+            noise_variance: Variances or covariances of the inputs.
+            mixture: Density of the inputs, for missing values. "basis" uses the basis functions'
+                centers and covariances with weights by EM, as in the thesis (5.22). "data" (the
+                default) fits all three by EM: basis functions are often far wider than the data,
+                which for galaxies without two bands gives two to three times the error. None keeps
+                the current density, for a live view.
 
-        Warns (RuntimeWarning) where the Cholesky factor needed jitter.
+        Warns:
+            RuntimeWarning: The Cholesky factorization needed jitter.
         """
         self._check(X)
         self.take_posterior(self.weight_posterior(X, y, omega, noise_variance))
@@ -287,9 +294,10 @@ class GPz(gpytorch.Module):
 
     @torch.no_grad()
     def take_posterior(self, posterior: Posterior) -> None:
-        """Predict by these weights from now on.
+        """Store the posterior of the weights for predictions.
 
-        Warns (RuntimeWarning) where the Cholesky factor needed jitter.
+        Warns:
+            RuntimeWarning: The Cholesky factorization needed jitter.
         """
         if posterior.jitter:
             warnings.warn(
@@ -303,14 +311,14 @@ class GPz(gpytorch.Module):
 
     @torch.no_grad()
     def fit_density(self, X: Float[Tensor, "n d"], free: bool) -> None:
-        """The density of the inputs from the basis functions (5.22), or `free` from there on."""
+        """Fit the input density: weights over the basis functions (5.22), or all if `free`."""
         m, d = self.centres.shape
-        floor = LEAST_PRECISION * torch.eye(d, dtype=X.dtype, device=X.device)
+        floor = MIN_PRECISION * torch.eye(d, dtype=X.dtype, device=X.device)
         start = Mixture(
             X.new_full((m,), -math.log(m)), self.centres, full_precision(self.precision()) + floor
         )
-        found = fit_mixture(X, start, free)
-        for name, value in found._asdict().items():
+        mixture = fit_mixture(X, start, free)
+        for name, value in mixture._asdict().items():
             setattr(self, f"mixture_{name}", value.detach().clone().contiguous())
 
     @torch.no_grad()
@@ -321,8 +329,8 @@ class GPz(gpytorch.Module):
 
         Args:
             X: Inputs, NaN where missing.
-            noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs; what stands
-                where X is missing is not read.
+            noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs; entries of
+                missing values are ignored.
         """
         self._check(X)
         if len(X) > PREDICTED_ROWS:
@@ -345,26 +353,31 @@ class GPz(gpytorch.Module):
     def predict_components(
         self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
     ) -> Components:
-        """The prediction given each component of the inputs' density (5.28, 5.62)."""
+        """Prediction given each component of the inputs' density (5.28, 5.62)."""
         self._check(X)
         if noise_variance is not None:
             return predict_inputs(self._fitted(), X, noise_variance)
-        holes = X.isnan().any(1)
-        k = len(self.mixture_log_weights) if bool(holes.any()) else 1
+        incomplete = X.isnan().any(1)
+        k = len(self.mixture_log_weights) if bool(incomplete.any()) else 1
         out = X.new_zeros(5, len(X), k)
-        if not bool(holes.all()):
-            plain = self.predict(X[~holes])
-            parts = (plain.mean, plain.model_variance, plain.noise_variance, plain.input_variance)
-            out[:, ~holes, 0] = torch.stack([torch.ones_like(plain.mean), *parts])
-        if bool(holes.any()):
-            some = predict_inputs(self._fitted(), X[holes], None)
-            out[:, holes] = torch.stack(
+        if not bool(incomplete.all()):
+            complete = self.predict(X[~incomplete])
+            parts = (
+                complete.mean,
+                complete.model_variance,
+                complete.noise_variance,
+                complete.input_variance,
+            )
+            out[:, ~incomplete, 0] = torch.stack([torch.ones_like(complete.mean), *parts])
+        if bool(incomplete.any()):
+            predicted = predict_inputs(self._fitted(), X[incomplete], None)
+            out[:, incomplete] = torch.stack(
                 [
-                    some.weights,
-                    some.mean,
-                    some.model_variance,
-                    some.noise_variance,
-                    some.input_variance,
+                    predicted.weights,
+                    predicted.mean,
+                    predicted.model_variance,
+                    predicted.noise_variance,
+                    predicted.input_variance,
                 ]
             )
         return Components(*out)
@@ -375,11 +388,11 @@ class GPz(gpytorch.Module):
         grid: Float[Tensor, " g"],
         noise_variance: Float[Tensor, "n *d_d"] | None = None,
     ) -> Float[Tensor, "n g"]:
-        """p(y | observed inputs) on a grid of targets: the full mixture, not its two moments."""
+        """p(y | observed inputs) on a grid of targets, as the full mixture."""
         return self.predict_components(X, noise_variance).density(grid)
 
     def _fitted(self) -> Prepared:
-        """The model as it is now, and what was found of it since it is so."""
+        """Cached `Prepared` of the current state."""
         m = len(self.centres)
         mixture = Mixture(self.mixture_log_weights, self.mixture_means, self.mixture_precisions)
         state = PosteriorState(
@@ -392,7 +405,7 @@ class GPz(gpytorch.Module):
             mixture=mixture,
             projection=self.centres[:0] if self.projection is None else self.projection,
         )
-        if self._prepared is None or not self._prepared.of(state):
+        if self._prepared is None or not self._prepared.matches(state):
             self._prepared = Prepared(state)
         return self._prepared
 
@@ -408,6 +421,6 @@ class GPz(gpytorch.Module):
 
     @torch.no_grad()
     def relevance(self) -> Float[Tensor, " m"]:
-        """Share of each basis function in the sum of absolute weights (4.37)."""
+        """Relative absolute weight of each basis function (4.37)."""
         size = self.weight_mean[: len(self.centres)].abs()
         return size / size.sum().clamp(min=torch.finfo(size.dtype).tiny)  # (4.37)

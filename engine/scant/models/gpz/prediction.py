@@ -1,4 +1,4 @@
-"""Predictions of GPz: moments, variance by source, and the mixture that they summarize."""
+"""Predictions of GPz: moments, variance by source, and mixture components."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class GPzPrediction:
-    """Predictive mean and the three parts of the predictive variance, one entry a row.
+    """Predictive mean and the three parts of the predictive variance, one entry per row.
 
     Attributes:
         mean: E[f(x)].
-        model_variance: E[nu^2(x)], what more training data would take away (3.12, 5.13).
-        noise_variance: E[1 / beta(x)], what better features would take away (5.17).
-        input_variance: V[f(x)] caused by noisy or missing inputs (5.10); zero where there are none.
+        model_variance: E[nu^2(x)], reducible by more training data (3.12, 5.13).
+        noise_variance: E[1 / beta(x)], reducible by better features (5.17).
+        input_variance: V[f(x)] due to noisy or missing inputs (5.10); zero for exact inputs.
     """
 
     mean: Float[Tensor, " n"]
@@ -29,7 +29,7 @@ class GPzPrediction:
 
     @classmethod
     def join(cls, parts: Sequence[GPzPrediction]) -> GPzPrediction:
-        """The predictions of blocks of rows as one."""
+        """Concatenate the predictions of blocks of rows."""
         names = [f.name for f in fields(cls)]
         return cls(**{name: torch.cat([getattr(p, name) for p in parts]) for name in names})
 
@@ -41,9 +41,9 @@ class GPzPrediction:
 
 @dataclass(frozen=True)
 class Components:
-    """The same for each of k components of the inputs' density; rows of weights sum to one.
+    """Predictions given each of k components of the inputs' density; weights sum to one per row.
 
-    A row without missing values has all its weight on the first component. Entries of components
+    Rows without missing values have all weight on the first component. Entries of components
     without weight are zero.
     """
 
@@ -54,7 +54,7 @@ class Components:
     input_variance: Float[Tensor, "n k"]
 
     def collapse(self) -> GPzPrediction:
-        """Mean and variance of the whole mixture (law of total variance)."""
+        """Moments of the mixture (law of total variance)."""
         w = self.weights
         mean = (w * self.mean).sum(1)
         between = (self.mean - mean.unsqueeze(1)).square()
@@ -66,14 +66,14 @@ class Components:
         )
 
     def density(self, grid: Float[Tensor, " g"]) -> Float[Tensor, "n g"]:
-        """p(y | observed inputs) at the values of the grid: a Gaussian a component."""
+        """p(y | observed inputs) on a grid: a mixture of one Gaussian per component."""
         variance = self.model_variance + self.noise_variance + self.input_variance
         density = self.weights.new_zeros(len(self.weights), len(grid))
         used = (self.weights > 0).any(0).nonzero().squeeze(1).tolist()
-        for k in used:  # n x g numbers at a time
+        for k in used:  # n x g elements at a time
             rows = (self.weights[:, k] > 0).nonzero().squeeze(1)
             spread = variance[rows, k].unsqueeze(1)
-            away = (grid - self.mean[rows, k].unsqueeze(1)).square() / spread
+            square = (grid - self.mean[rows, k].unsqueeze(1)).square() / spread
             peak = self.weights[rows, k].unsqueeze(1) / (2 * math.pi * spread).sqrt()
-            density[rows] += peak * torch.exp(-0.5 * away)
+            density[rows] += peak * torch.exp(-0.5 * square)
         return density

@@ -1,12 +1,11 @@
-"""GPz's log evidence 3.35 and its gradient as sums over rows, a block of rows at a time.
+"""GPz's log evidence 3.35 and its gradient as sums over blocks of rows.
 
-The evidence needs two passes over the rows. The first adds up Phi Omega B Phi' and Phi Omega B y,
-which give the posterior of the weights (3.32-3.34); the second adds up the value and the gradients
-4.13-4.20 given that posterior. Each sum can be made of parts: blocks of rows that stay in the
-processor's cache here, and rows held by other processes in `scant.models.gpz.distributed`.
+The evidence needs two passes over the rows. The first sums Phi Omega B Phi' and Phi Omega B y,
+which give the posterior of the weights (3.32-3.34); the second sums the value and the gradients
+4.13-4.20 given that posterior. Sums are accumulated over blocks of rows that stay in the CPU's
+cache, or over processes (`scant.models.gpz.distributed`).
 
-Where the noise of the inputs is given, the basis functions have another form, and
-`scant.models.gpz.evidence.Evidence` takes them as they are.
+Noisy inputs change the form of the basis functions; they use `scant.models.gpz.evidence.Evidence`.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from torch import Tensor
 from scant.inference.expectations import Forms
 from scant.inference.psi import LOG2_E, pairs
 
-BLOCK = 1024  # rows; with 100 basis functions their numbers fill a second-level cache
+BLOCK = 1024  # rows; with 100 basis functions a block fits a second-level cache
 BLOCK_CUDA = 1 << 16
 
 
 class Pattern(NamedTuple):
-    """Rows that miss the same values, and what of them no parameter changes.
+    """Rows with the same missing pattern, as quantities that do not depend on parameters.
 
-    ln phi_j(x) is linear in the features of x: its observed values' products, themselves and 1.
+    ln phi_j(x) is linear in the features of x: products of observed values, the values and 1.
     """
 
     features: Float[Tensor, "n q"]
-    linear: Float[Tensor, "n l"]  # the linear mean's columns
+    linear: Float[Tensor, "n l"]  # columns of the linear mean
     y: Float[Tensor, " n"]
     omega: Float[Tensor, " n"]
 
@@ -45,7 +44,7 @@ class Moments(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Sums of the second pass: the data's part of the negative log evidence and its gradients."""
+    """Sums of the second pass: data terms of the negative log evidence and its gradients."""
 
     value: Float[Tensor, ""]
     weights: tuple[Float[Tensor, "m q"], ...]  # a tensor for each pattern
@@ -55,17 +54,17 @@ class Slopes(NamedTuple):
 
 @runtime_checkable
 class RowSums(Protocol):
-    """Rows somewhere, which add up their parts of the evidence."""
+    """Rows, local or distributed, that sum up their terms of the evidence."""
 
     def moments(self, weights: tuple[Tensor, ...], v: Tensor, b: Tensor) -> Moments:
-        """The first pass. `weights`: ln phi = features @ weights.T, a tensor for each pattern."""
+        """First pass. `weights`: ln phi = features @ weights.T, one tensor per pattern."""
 
     def slopes(self, mean: Tensor, covariance: Tensor, v: Tensor) -> Slopes:
-        """The second pass, at the point of the first, given the posterior of the weights."""
+        """Second pass at the parameters of the first, given the posterior of the weights."""
 
 
 def features(X: Float[Tensor, "n d"], full: bool) -> Float[Tensor, "n q"]:
-    """Squares of the columns (products of all pairs where full), the columns, and ones."""
+    """Squares of the columns (all pairwise products if `full`), the columns, and ones."""
     at = pairs(X.shape[1], X.device)
     squares = X[:, at.i] * X[:, at.j] if full else X.square()
     return torch.cat([squares, X, X.new_ones(len(X), 1)], dim=1)
@@ -82,16 +81,15 @@ def log_basis_weights(forms: Forms) -> Float[Tensor, "m q"]:
 
 
 class LocalRows:
-    """Rows in this process's memory, in blocks.
+    """Rows in the memory of this process, processed in blocks.
 
-    Keeps n x (p + 1) numbers between the passes, and from one evaluation to the next, so that no
-    step asks the system for memory. A row of `R` is a column of the design matrix, and the last is
-    the target: every product of matrices then reads its operands along memory, which takes four
-    fifths of the time, and gives the sums of both at once.
+    Buffers of n x (p + 1) elements are kept between passes and evaluations, so that steps allocate
+    no memory. A row of `R` is a column of the design matrix, and the last row is the target: matrix
+    products then read contiguous memory (four fifths of the time) and give both sums at once.
 
     Args:
-        patterns: The rows, by pattern of missing values.
-        n_basis: m.
+        patterns: Rows, grouped by missing pattern.
+        n_basis: Number m of basis functions.
     """
 
     def __init__(self, patterns: list[Pattern], n_basis: int) -> None:
@@ -106,7 +104,7 @@ class LocalRows:
         self._spread = like.new_empty(2, width * self.block)
 
     def _blocks(self, k: int) -> Iterator[tuple[slice, Float[Tensor, "p+1 b"]]]:
-        """Of a pattern: which rows, and their R."""
+        """Slices of rows of pattern k with their buffers R."""
         for i, R in enumerate(self._rows[k]):
             yield slice(i * self.block, (i + 1) * self.block), R
 
@@ -119,7 +117,7 @@ class LocalRows:
             for r, R in self._blocks(k):
                 R[m:-1], R[-1] = pattern.linear[r].T, pattern.y[r]
                 phi = torch.mm(H, pattern.features[r].T, out=R[:m])
-                phi.clamp_(max=0).exp2_()  # rounding can lift a distance of zero below it
+                phi.clamp_(max=0).exp2_()  # rounding can make a squared distance slightly negative
                 log_beta = torch.addmv(b, phi.T, v, out=self._log_beta[k][r])
                 root = torch.mul(log_beta, 0.5, out=self._root[k][r]).exp_()
                 R.mul_(root.mul_(pattern.omega[r].sqrt()))
@@ -127,20 +125,22 @@ class LocalRows:
         return Moments(total[:-1, :-1], total[:-1, -1])  # 3.33
 
     def slopes(self, mean: Tensor, covariance: Tensor, v: Tensor) -> Slopes:
-        """See `RowSums`. With rows r_i scaled by s_i = sqrt(omega_i beta_i), s_i (y_i - w' phi_i)
-        = e_i, the gradient of the value by ln phi_ij is (Sigma^-1 r_i - e_i w)_j r_ij, and
-        d_i v_j phi_ij through ln beta_i, whose own gradient is d_i (4.13, 4.18, 4.20).
+        """See `RowSums`.
+
+        With rows r_i scaled by s_i = sqrt(omega_i beta_i) and e_i = s_i (y_i - w' phi_i), the
+        gradient with respect to ln phi_ij is (Sigma^-1 r_i - e_i w)_j r_ij, plus d_i v_j phi_ij
+        through ln beta_i, whose gradient is d_i (4.13, 4.18, 4.20).
         """
         m = self._m
         value, db, dv = mean.new_zeros(()), mean.new_zeros(()), torch.zeros_like(v)
         dH = [p.features.new_zeros(m, p.features.shape[1]) for p in self.patterns]
         vw = torch.stack([v, -mean[:m]], dim=1)
-        both = torch.block_diag(covariance, mean.new_ones(1))
-        both[-1, :-1] = -mean
+        transform = torch.block_diag(covariance, mean.new_ones(1))
+        transform[-1, :-1] = -mean
         for k, pattern in enumerate(self.patterns):
             for r, R in self._blocks(k):
                 S, P = (buffer[: R.numel()].view_as(R) for buffer in self._spread)
-                e = torch.mm(both, R, out=S)[-1]  # the others are Sigma^-1 r_i
+                e = torch.mm(transform, R, out=S)[-1]  # the other rows are Sigma^-1 r_i
                 square, omega = e.square(), pattern.omega[r]
                 value += 0.5 * (square.sum() - omega @ self._log_beta[k][r])
                 leverage = torch.mul(S[:-1], R[:-1], out=P[:-1]).sum(0)

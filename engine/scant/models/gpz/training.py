@@ -14,15 +14,15 @@ from scant.optim.adam_lbfgs import AdamLBFGS
 
 
 class GPzTrainer(AdamLBFGS):
-    """Steps on a model and its rows, weighted or not.
+    """L-BFGS on `LogEvidence` of a model and its (weighted) rows.
 
     Args:
-        model: Trained in place.
+        model: The model, trained in place.
         X: Inputs, NaN where missing.
         y: Targets.
         omega: Sample weights; ones by default.
         noise_variance: Variances or covariances of the inputs.
-        place: Where the rows go (see `LogEvidence`).
+        place: Storage of the rows (see `LogEvidence`).
     """
 
     def __init__(

@@ -1,11 +1,10 @@
-"""GPz's predictions where inputs are noisy, missing, or both: Almosallam (2017), section 5.1.
+"""GPz's predictions with noisy or missing inputs: Almosallam (2017), section 5.1.
 
-Departures from the print. The thesis writes the moments for basis functions alone; with a joint
-linear mean E[f^2] and E[nu^2] also hold E[phi_j x] and E[x x'], which are added here. E[1/beta] is
-the second-order Taylor series 5.17 taken within each component of the mixture and then averaged:
-within a component ln beta varies less than over them all. Integrals are done on precisions
-(`Forms`), so the widths of basis functions need not be finite. Of many inputs a row lacks few:
-the integrals are then over these alone (`partial_expectations`), and no matrix is larger.
+Differences from the thesis: with a joint linear mean E[f^2] and E[nu^2] also contain E[phi_j x] and
+E[x x'], which the thesis omits. E[1/beta] is the second-order Taylor series 5.17 within each
+component of the mixture, then averaged, since ln beta varies less within a component. Integrals use
+precisions (`Forms`), so basis functions may be infinitely wide. With many inputs and few missing
+ones per row, integrals are over the missing ones only (`partial_expectations`).
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from scant.inference.expectations import (
     tilted_mean,
 )
 from scant.inference.partial_expectations import Partial
-from scant.models.gpz.completion import WIDE, completed
+from scant.models.gpz.completion import MAX_DENSE_INPUTS, completed
 from scant.models.gpz.given import Prepared
 from scant.models.gpz.input_density import patterns
 from scant.models.gpz.prediction import Components
 
-# Components that hold less of a row's probability are left out: at most a few thousandths in sum.
-LEAST_SHARE = 1e-4
-CACHED = 1 << 18  # numbers that are worked on at once on a CPU (2 MiB)
+# Components with less of a row's probability are dropped, a few thousandths in total.
+MIN_SHARE = 1e-4
+CACHED = 1 << 18  # elements of a block on a CPU (2 MiB)
 
 
 class Moments(NamedTuple):
-    """Mean of f, V[f], E[nu^2] and E[1 / beta] of rows under one Gaussian each."""
+    """Mean of f, V[f], E[nu^2] and E[1 / beta] of rows, each under one Gaussian."""
 
     mean: Float[Tensor, " r"]
     input_variance: Float[Tensor, " r"]
@@ -50,7 +49,7 @@ class Moments(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Moments of some rows under one component of the mixture."""
+    """Moments of a subset of rows under one component of the mixture."""
 
     rows: Tensor
     component: int
@@ -64,20 +63,20 @@ def predict_inputs(
     """Components of p(y | observed) for rows with NaN, with input noise, or with both.
 
     Args:
-        prepared: The model.
+        prepared: State of the model.
         X: Inputs, NaN where missing.
-        noise: Variances (n, d) or covariances (n, d, d) of the inputs; where a value is missing
-            its noise is not read.
+        noise: Variances (n, d) or covariances (n, d, d) of the inputs; entries of missing values
+            are ignored.
     """
     k = len(prepared.fitted.mixture.log_weights) if bool(X.isnan().any()) else 1
     out = X.new_zeros(5, len(X), k)
-    if noise is None and (X.shape[1] > WIDE or len(prepared.fitted.projection)):
-        for part in _lacking(prepared, X):
+    if noise is None and (X.shape[1] > MAX_DENSE_INPUTS or len(prepared.fitted.projection)):
+        for part in _incomplete(prepared, X):
             out[:, part.rows, part.component] = torch.stack([part.shares, *part.moments])
         return Components(*_reordered(out))
     for observed, rows in patterns(X):
         if noise is None:
-            parts = _known(prepared, X[rows], observed)
+            parts = _missing(prepared, X[rows], observed)
         else:
             parts = _noisy(prepared, X[rows], noise[rows], observed)
         for part in parts:
@@ -86,9 +85,9 @@ def predict_inputs(
 
 
 def _reordered(out: Float[Tensor, "5 n k"]) -> list[Tensor]:
-    """The fields of `Components` from shares and `Moments`."""
-    weights, mean, inside, model, beta = out
-    return [weights, mean, model, beta, inside]
+    """Reorder shares and `Moments` to the fields of `Components`."""
+    weights, mean, input_variance, model_variance, noise_variance = out
+    return [weights, mean, model_variance, noise_variance, input_variance]
 
 
 def _moments(
@@ -99,29 +98,29 @@ def _moments(
     x: Float[Tensor, "r d"],
     spread: Float[Tensor, "*r d d"],
 ) -> Moments:
-    """Put the expectations together.
+    """Combine expectations into the moments of f, nu^2 and 1 / beta.
 
     Args:
-        prepared: The model.
+        prepared: State of the model.
         phi: E[phi_j].
         squares: Sums over pairs of E[phi_i phi_j] for f^2, nu^2 and ln^2 beta.
         cross: Sums over j of E[phi_j (row j of the matrix) (x, 1)] for f^2 and nu^2.
         x: E[x].
-        spread: V[x], one or one a row.
+        spread: V[x], shared or one per row.
     """
     fitted = prepared.fitted
     mean = phi @ fitted.weights  # (5.8)
     f2, nu = squares[:, 0], squares[:, 1]
     if len(fitted.linear):
-        whole = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
-        mean = mean + whole @ fitted.linear
+        extended = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
+        mean = mean + extended @ fitted.linear
         blocks = prepared.quadratic[:, len(fitted.weights) :, len(fitted.weights) :]
-        own = torch.einsum("ri,sij,rj->sr", whole, blocks, whole)
-        own = own + (blocks[:, None, :-1, :-1] * spread).sum((-1, -2))
-        f2, nu = f2 + 2 * cross[0] + own[0], nu + 2 * cross[1] + own[1]
+        quadratic = torch.einsum("ri,sij,rj->sr", extended, blocks, extended)
+        quadratic = quadratic + (blocks[:, None, :-1, :-1] * spread).sum((-1, -2))
+        f2, nu = f2 + 2 * cross[0] + quadratic[0], nu + 2 * cross[1] + quadratic[1]
     log_beta = phi @ fitted.v
-    bend = 1 + 0.5 * (squares[:, 2] - log_beta.square()).clamp(min=0)  # with V of 5.16
-    noise = (-log_beta - fitted.b).exp() * bend  # (5.17)
+    correction = 1 + 0.5 * (squares[:, 2] - log_beta.square()).clamp(min=0)  # with V of 5.16
+    noise = (-log_beta - fitted.b).exp() * correction  # (5.17)
     return Moments(mean, (f2 - mean.square()).clamp(min=0), nu, noise)  # V[f] of 5.9-5.10
 
 
@@ -130,70 +129,71 @@ def _shares(log_joint: Float[Tensor, "r k"]) -> Float[Tensor, "r k"]:
 
 
 def _truncated(shares: Float[Tensor, "r k"]) -> Float[Tensor, "r k"]:
-    kept = torch.where(shares >= LEAST_SHARE, shares, 0.0)
-    return kept / kept.sum(1, keepdim=True)
+    truncated = torch.where(shares >= MIN_SHARE, shares, 0.0)
+    return truncated / truncated.sum(1, keepdim=True)
 
 
-def _known(
+def _missing(
     prepared: Prepared, X: Float[Tensor, "r d"], observed: Bool[Tensor, " d"]
 ) -> Iterator[_Part]:
-    """Rows whose observed values are exact and some missing (5.22-5.40), a component at a time.
+    """Moments of rows with exact observed and missing values (5.22-5.40), per component.
 
-    The time grows with the number of components that a row belongs to times the square of the
-    number of basis functions.
+    The cost per row is quadratic in the number of basis functions, times the number of components
+    that the row belongs to.
     """
     o = X[:, observed]
     products = torch.cat([features(o, diagonal=False), o.new_ones(len(o), 1)], dim=1)
     shares = _shares(prepared.fitted.mixture.log_joint(X, observed))
     for j in (shares > 0).any(0).nonzero().squeeze(1).tolist():
         rows = (shares[:, j] > 0).nonzero().squeeze(1)
-        given, here, own = prepared.given(observed, j), products[rows], o[rows]
-        phi = exp_(here @ given.single)
+        expected, features_j, o_j = prepared.given(observed, j), products[rows], o[rows]
+        phi = exp_(features_j @ expected.single)
         squares, cross = phi.new_empty(len(rows), 3), phi.new_zeros(2, len(rows))
-        for r in _chunks(len(rows), given.both):
-            both = exp_(here[r] @ given.both)
-            squares[r] = (prepared.pair_shares @ both.T).T
-        for total, slope, constant in zip(cross, given.slope, given.constant):
-            torch.sum(phi * (own @ slope.T + constant), 1, out=total)
-        x = own @ given.along.T + given.offset
-        moments = _moments(prepared, phi, squares, cross, x, given.spread)
+        for r in _chunks(len(rows), expected.pairs):
+            pair_products = exp_(features_j[r] @ expected.pairs)
+            squares[r] = (prepared.pair_shares @ pair_products.T).T
+        for total, slope, constant in zip(cross, expected.slope, expected.constant):
+            torch.sum(phi * (o_j @ slope.T + constant), 1, out=total)
+        x = o_j @ expected.mean_slope.T + expected.offset
+        moments = _moments(prepared, phi, squares, cross, x, expected.spread)
         yield _Part(rows, j, shares[rows, j], moments)
 
 
-def _lacking(prepared: Prepared, X: Float[Tensor, "n d"]) -> Iterator[_Part]:
-    """The same as `_known` of all rows, whatever they lack, by integrals over that alone.
+def _incomplete(prepared: Prepared, X: Float[Tensor, "n d"]) -> Iterator[_Part]:
+    """`_missing` for rows of any pattern, with integrals over the missing values only.
 
-    The time of a pattern and a component grows with the square of the number of basis functions
-    times the cube of the number of missing values, or of the basis functions' inputs if these are
-    fewer; the memory with neither.
+    The time per pattern and component is quadratic in the number of basis functions and cubic in
+    the number of missing values (or of the basis functions' inputs, if fewer). Memory is bounded.
     """
     fitted = prepared.fitted
     m = len(fitted.weights)
     cross_rows = prepared.quadratic[:, :m, m:]
-    for some in completed(*fitted.mixture, X):
-        shares = _shares(some.log_joint)
-        kinds, kind = torch.unique(some.missing, dim=0, return_inverse=True)
-        for place, missing in enumerate(kinds):
-            for j in (shares[kind == place] > 0).any(0).nonzero().squeeze(1).tolist():
-                at = ((kind == place) & (shares[:, j] > 0)).nonzero().squeeze(1)
-                root = _root(prepared, missing, some.covariance[j, at[0]])
-                x = fitted.inner(some.means[j, at])
-                partial = Partial.of(fitted.basis, x, root)
-                phi, pulled = partial.singles()
+    for block in completed(*fitted.mixture, X):
+        shares = _shares(block.log_joint)
+        distinct, pattern = torch.unique(block.missing, dim=0, return_inverse=True)
+        for index, missing in enumerate(distinct):
+            for j in (shares[pattern == index] > 0).any(0).nonzero().squeeze(1).tolist():
+                selected = ((pattern == index) & (shares[:, j] > 0)).nonzero().squeeze(1)
+                root = _root(prepared, missing, block.covariance[j, selected[0]])
+                x = fitted.inner(block.means[j, selected])
+                partial = Partial.from_forms(fitted.basis, x, root)
+                phi, shift = partial.singles()
                 cross = phi.new_zeros(2, len(phi))
                 if len(fitted.linear):
                     tilted = torch.einsum("nm,smd,nd->sn", phi, cross_rows[..., :-1], x)
-                    moved = torch.einsum("nm,smr,nmr->sn", phi, cross_rows[..., :-1] @ root, pulled)
-                    cross = tilted - moved + (phi @ cross_rows[..., -1].T).T
+                    correction = torch.einsum(
+                        "nm,smr,nmr->sn", phi, cross_rows[..., :-1] @ root, shift
+                    )
+                    cross = tilted - correction + (phi @ cross_rows[..., -1].T).T
                 squares, spread = partial.squares(prepared.shares), root @ root.T
                 moments = _moments(prepared, phi, squares, cross, x, spread)
-                yield _Part(some.rows[at], j, shares[at, j], moments)
+                yield _Part(block.rows[selected], j, shares[selected, j], moments)
 
 
 def _root(
     prepared: Prepared, missing: Int[Tensor, " u"], covariance: Float[Tensor, "u u"]
 ) -> Float[Tensor, "q r"]:
-    """A root of the covariance of the basis functions' inputs, with as few columns as it has."""
+    """Square root of the covariance of the basis functions' inputs, with minimal columns."""
     fitted = prepared.fitted
     lower = torch.linalg.cholesky(covariance)
     if not len(fitted.projection):
@@ -213,11 +213,11 @@ def _noisy(
     noise: Float[Tensor, "r *d_d"],
     observed: Bool[Tensor, " d"],
 ) -> Iterator[_Part]:
-    """Rows with noise on what is observed (5.8-5.19), and perhaps missing values (5.44-5.66)."""
+    """Moments of rows with noisy observed values (5.8-5.19) and missing ones (5.44-5.66)."""
     if bool(observed.all()):
-        everything = torch.arange(len(X), device=X.device)
+        all_rows = torch.arange(len(X), device=X.device)
         moments = _noisy_moments(prepared, X, noise)
-        yield _Part(everything, 0, torch.ones_like(X[:, 0]), moments)
+        yield _Part(all_rows, 0, torch.ones_like(X[:, 0]), moments)
         return
     mixture = prepared.fitted.mixture
     noise = noise if noise.dim() == 3 else torch.diag_embed(noise)
@@ -227,14 +227,14 @@ def _noisy(
     for j in (shares > 0).any(0).nonzero().squeeze(1):
         rows = (shares[:, j] > 0).nonzero().squeeze(1)
         x = o[rows] @ slope[j].T + offset[j]
-        wide = spread[j] + slope[j] @ noise[rows] @ slope[j].T  # (5.57)
-        yield _Part(rows, int(j), shares[rows, j], _noisy_moments(prepared, x, wide))
+        covariance = spread[j] + slope[j] @ noise[rows] @ slope[j].T  # (5.57)
+        yield _Part(rows, int(j), shares[rows, j], _noisy_moments(prepared, x, covariance))
 
 
 def _noisy_shares(
     density: Forms, o: Float[Tensor, "r o"], noise: Float[Tensor, "r o o"]
 ) -> Float[Tensor, "r k"]:
-    """p(j | o, O) by the Taylor series 5.46, whose terms sum to one; negative ones are cut."""
+    """p(j | o, O) by the Taylor series 5.46, whose terms sum to one; negative terms are clipped."""
     products, i, j = pair_forms(density)
     shares = []
     for r in row_chunks(products, noise):
@@ -251,7 +251,7 @@ def _noisy_moments(
     prepared: Prepared, x: Float[Tensor, "r d"], spread: Float[Tensor, "r *d_d"]
 ) -> Moments:
     fitted = prepared.fitted
-    x, spread = fitted.inner(x), fitted.inner_spread(spread)
+    x, spread = fitted.inner(x), fitted.inner_covariance(spread)
     m = len(fitted.weights)
     rows = prepared.quadratic[:, :m, m:]
     parts = []
@@ -263,15 +263,15 @@ def _noisy_moments(
             cross = torch.einsum("rm,rmd,smd->sr", phi, tilted, rows[..., :-1])
             cross = cross + (phi @ rows[..., -1].T).T
         squares = _noisy_squares(prepared, x[r], spread[r])
-        wide = spread[r] if spread.dim() == 3 else torch.diag_embed(spread[r])
-        parts.append(_moments(prepared, phi, squares, cross, x[r], wide))
+        covariance = spread[r] if spread.dim() == 3 else torch.diag_embed(spread[r])
+        parts.append(_moments(prepared, phi, squares, cross, x[r], covariance))
     return Moments(*(torch.cat(column) for column in zip(*parts)))
 
 
 def _noisy_squares(
     prepared: Prepared, x: Float[Tensor, "r d"], spread: Float[Tensor, "r *d_d"]
 ) -> Float[Tensor, "r 3"]:
-    """Sums over pairs of E[phi_i phi_j], of some rows and pairs at a time."""
+    """Sums over pairs of E[phi_i phi_j], in blocks of rows and pairs."""
     basis, total = prepared.fitted.basis, x.new_zeros(len(x), 3)
     for forms, i, j in pair_blocks(basis):
         share = prepared.shares[:, i, j] * torch.where(i == j, 1.0, 2.0).to(x)
@@ -281,7 +281,7 @@ def _noisy_squares(
 
 
 def _chunks(n: int, coefficients: Float[Tensor, "f k"]) -> Iterator[slice]:
-    """Rows whose numbers, one for each pair, stay in a processor's cache."""
+    """Slices of rows whose elements, one per pair, fit a CPU's cache."""
     step = max(1, (CACHED if coefficients.device.type == "cpu" else CHUNK) // coefficients.shape[1])
     for start in range(0, n, step):
         yield slice(start, start + step)

@@ -1,10 +1,10 @@
-"""Which rows to ask an expert about: how uncertain each is, and batches that do not repeat it.
+"""Acquisition functions of pool-based active learning, and selection of diverse batches.
 
-Pool-based sampling (Settles 2012): the band 0.5 +- delta of Yousefi (2021, section 4.4), the least
-confident, entropy, BALD (Houlsby et al. 2011, equations 3 and 4), random, and the rare class first:
-the rows most likely to be of it until enough were found (as experts search, Attenberg & Provost
-2010), then the least confident. All take a fitted classifier's probabilities, and mean and variance
-of its latent functions; higher scores are asked first.
+Pool-based sampling (Settles 2012): the band 0.5 +- delta of Yousefi (2021, section 4.4), least
+confident, entropy, BALD (Houlsby et al. 2011, equations 3 and 4), random, and rare class first: the
+rows most likely to be of the rare class until enough are labeled (as experts search, Attenberg &
+Provost 2010), then the least confident. All functions take the class probabilities of a fitted
+classifier, and mean and variance of its latent functions; rows with high scores are queried first.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from scant.models.laplace.one_vs_rest import Classifier, OneVsRest, parts_of
 BAND, STRICT, RARE, LEAST = "band", "band, strict", "rare class first", "least confident"
 METHODS = (RARE, BAND, STRICT, LEAST, "entropy", "BALD", "random")
 DIVERSITY = ("distance", "determinant", "none")
-SHORTLIST = 8  # candidates for each place of a batch, among which it is spread out
-# The entropy of a label given f, over ln 2, as weights and squared widths of Gaussians in f: right
-# to 0.01 nats for probit, to 0.002 for logistic (least squares).
+SHORTLIST = 8  # candidates per row of a diverse batch
+# Entropy of a label given f, over ln 2, approximated by Gaussians in f (weight, squared width) with
+# errors of 0.01 nats for probit and 0.002 for logistic (least squares).
 SHAPES = {
     "probit": ((1.0, math.pi * math.log(2) / 2),),
     "logistic": ((0.544, 1.981), (0.456, 6.078)),
 }
-DOUBT = 0.35  # from p = 0.5: beyond it a class is hardly in doubt
-NEAR, FAR = 0.8, 0.3  # prior correlation with the nearest labeled row
+DOUBT = 0.35  # |p - 0.5| beyond which a class is hardly in doubt
+NEAR, FAR = 0.8, 0.3  # prior correlations with the nearest labeled row
 
 
 class CandidatePool(NamedTuple):
-    """What a classifier thinks of rows without a label: of class 1, or of each of k classes."""
+    """Predictions for unlabeled rows: for class 1, or for each of k classes."""
 
     p: Float[Tensor, "n *k"]
     mean: Float[Tensor, "n *k"]  # of the latent functions
@@ -44,14 +44,14 @@ class CandidatePool(NamedTuple):
 
 
 def entropy(p: Float[Tensor, "n *k"]) -> Float[Tensor, " n"]:
-    """Of a class with probability p, or of k classes; nats."""
+    """Entropy in nats of a label with p(class 1) = p, or with k class probabilities."""
     if p.ndim == 2:
         return -torch.xlogy(p, p).sum(1)
     return -(torch.xlogy(p, p) + torch.xlogy(1 - p, 1 - p))
 
 
 def margin(p: Float[Tensor, "n *k"]) -> Float[Tensor, " n"]:
-    """Half of what the likeliest class is ahead of the next; of two classes |p - 0.5|."""
+    """Half the difference of the two largest class probabilities; |p - 0.5| for two classes."""
     if p.ndim == 2:
         first, second = p.topk(2, 1).values.unbind(1)
         return (first - second) / 2
@@ -59,19 +59,21 @@ def margin(p: Float[Tensor, "n *k"]) -> Float[Tensor, " n"]:
 
 
 def information(pool: CandidatePool, link: str) -> Float[Tensor, " n"]:
-    """BALD in closed form: what a label would tell of the latent function, nats.
+    """BALD in closed form: mutual information of label and latent function, in nats.
 
-    The entropy of the mean less the mean of the entropy; the latter is that of a function in the
-    shape of one Gaussian for probit (Houlsby et al. 2011, equation 4), of two for logistic. Of
-    several classes, each against the rest, it is the sum.
+    It is the entropy of the mean probability less the mean entropy. The entropy as a function of f
+    is approximated by one Gaussian for probit (Houlsby et al. 2011, equation 4), by two for
+    logistic. With several one-vs-rest classes the information is summed.
     """
     if pool.p.ndim == 2:
-        each = (CandidatePool(*columns) for columns in zip(*(v.unbind(1) for v in pool)))
-        return torch.stack([information(one, link) for one in each]).sum(0)
+        per_class = (CandidatePool(*columns) for columns in zip(*(v.unbind(1) for v in pool)))
+        return torch.stack([information(p, link) for p in per_class]).sum(0)
     total = torch.zeros_like(pool.mean)
     for weight, width in SHAPES[link]:
-        wide = width + pool.variance
-        total += weight * (width / wide).sqrt() * (-0.5 * pool.mean.square() / wide).exp()
+        total_width = width + pool.variance
+        total += (
+            weight * (width / total_width).sqrt() * (-0.5 * pool.mean.square() / total_width).exp()
+        )
     return (entropy(pool.p) - math.log(2) * total).clamp(min=0)
 
 
@@ -83,46 +85,46 @@ def scores(
     delta: float = 0.05,
     sought: int | None = None,
 ) -> Float[Tensor, " n"]:
-    """How much each row deserves to be asked about.
+    """Acquisition score of each row; higher scores are queried first.
 
     Args:
         method: One of `METHODS`. "band": rows with p within `delta` of 0.5 come first, in random
-            order, as published; then the others, the nearest first. "band, strict": the others
-            have a score of -inf, so that they are never asked about.
-        pool: The rows.
-        link: Of the classifier.
-        generator: What is random.
-        delta: Half width of the band; of several classes, half of the margin between the two
-            likeliest.
-        sought: The class that "rare class first" still lacks; None: it has enough of each.
+            order, as published; then the others, by their distance from 0.5. "band, strict": rows
+            outside the band get a score of -inf and are never queried.
+        pool: Predictions for the unlabeled rows.
+        link: Link of the classifier.
+        generator: Generator for random scores.
+        delta: Half width of the band; with several classes, half the margin between the two most
+            probable ones.
+        sought: Class with too few labels for "rare class first"; None if all have enough.
 
     Raises:
-        BadInput: Another method.
+        BadInput: The method is unknown.
     """
     if method not in METHODS:
         raise BadInput(f"There is no acquisition {method!r}; choose one of {', '.join(METHODS)}.")
-    chance = torch.rand(len(pool.p), generator=generator, dtype=torch.float64).to(pool.p)
+    noise = torch.rand(len(pool.p), generator=generator, dtype=torch.float64).to(pool.p)
     if method == "random":
-        return chance
+        return noise
     if method == "entropy":
         return entropy(pool.p)
     if method == "BALD":
         return information(pool, link)
     if method == RARE and sought is not None:
         return pool.p[:, sought] if pool.p.ndim == 2 else pool.p if sought else 1 - pool.p
-    away = margin(pool.p)
+    distance = margin(pool.p)
     if method in (BAND, STRICT):
-        beyond = -away if method == BAND else torch.full_like(away, -torch.inf)
-        return torch.where(away <= delta, 1 + chance, beyond)
-    return -away
+        outside = -distance if method == BAND else torch.full_like(distance, -torch.inf)
+        return torch.where(distance <= delta, 1 + noise, outside)
+    return -distance
 
 
 def sought(counts: Sequence[int], enough: int) -> int | None:
-    """The class with fewest labels, of the classes that have fewer than `enough`; None: no such.
+    """Class with the fewest labels, or None if all classes have `enough`.
 
     Args:
-        counts: Labels of each class.
-        enough: How many each should have.
+        counts: Number of labels of each class.
+        enough: Target number of labels per class.
     """
     rarest = min(range(len(counts)), key=lambda c: (counts[c], -c))
     return rarest if counts[rarest] < enough else None
@@ -135,58 +137,59 @@ def chosen(
     diversity: str = "none",
     model: Classifier | None = None,
 ) -> Int[Tensor, " k"]:
-    """Rows of a batch, in the order in which to ask them.
+    """Select a batch of at most k rows, in query order.
 
-    The first has the highest score; the others come from a shortlist of the next best.
+    The first row has the highest score; the others come from a shortlist of the next best.
 
     Args:
-        score: Of every row; -inf of those that must not be asked about.
-        x: The rows.
-        k: How many; all where there are fewer.
-        diversity: "distance": each is the one of the shortlist farthest from those before it.
-            "determinant": the one of largest variance given those before it, so that the
-            determinant of the batch's posterior covariance grows most (greedily). "none": by score.
-        model: The classifier, for the covariance.
+        score: Score of each row; rows with -inf are never selected.
+        x: Inputs of the rows.
+        k: Batch size.
+        diversity: "distance": each next row is the one farthest from those before it.
+            "determinant": each next row has the largest variance given those before it, which
+            greedily maximizes the determinant of the batch's posterior covariance. "none": rows
+            are selected by score.
+        model: Classifier, for the covariance.
 
     Raises:
-        BadInput: Another word for `diversity`.
+        BadInput: The value of `diversity` is unknown.
     """
     if diversity not in DIVERSITY:
         raise BadInput(f"There is no diversity {diversity!r}; choose one of {list(DIVERSITY)}.")
-    best = score.argsort(descending=True, stable=True)
-    best = best[: int((score > -torch.inf).sum())]
-    k = min(k, len(best))
+    order = score.argsort(descending=True, stable=True)
+    order = order[: int((score > -torch.inf).sum())]
+    k = min(k, len(order))
     if diversity == "none" or k < 2:
-        return best[:k]
-    short = best[: SHORTLIST * k]
+        return order[:k]
+    shortlist = order[: SHORTLIST * k]
     if diversity == "determinant" and model is not None:
-        K = posterior_covariance(model, x[short], x[short])
-        return short[_pivots(K, k)]
-    return short[_farthest(x[short], k)]
+        K = posterior_covariance(model, x[shortlist], x[shortlist])
+        return shortlist[_pivots(K, k)]
+    return shortlist[_farthest(x[shortlist], k)]
 
 
 def _farthest(x: Tensor, k: int) -> Tensor:
     picks = [0]
-    away = (x - x[0]).square().sum(1)
+    distance = (x - x[0]).square().sum(1)
     while len(picks) < k:
-        away[picks[-1]] = -1.0
-        picks.append(int(away.argmax()))
-        away = torch.minimum(away, (x - x[picks[-1]]).square().sum(1))
+        distance[picks[-1]] = -1.0
+        picks.append(int(distance.argmax()))
+        distance = torch.minimum(distance, (x - x[picks[-1]]).square().sum(1))
     return torch.tensor(picks, device=x.device)
 
 
 def _pivots(K: Tensor, k: int) -> Tensor:
-    """The pivots of a Cholesky decomposition that begins with the first row."""
-    left, picks = K.diagonal().clone(), [0]
+    """Pivots of a pivoted Cholesky decomposition that starts with the first row."""
+    variance, picks = K.diagonal().clone(), [0]
     factor = K.new_zeros(len(K), k)
     for i in range(k):
-        at = picks[-1]
-        column = K[:, at] - factor[:, :i] @ factor[at, :i]
-        factor[:, i] = column / left[at].clamp(min=1e-12).sqrt()
-        left = left - factor[:, i].square()
-        left[picks] = -torch.inf
+        last = picks[-1]
+        column = K[:, last] - factor[:, :i] @ factor[last, :i]
+        factor[:, i] = column / variance[last].clamp(min=1e-12).sqrt()
+        variance = variance - factor[:, i].square()
+        variance[picks] = -torch.inf
         if i + 1 < k:
-            picks.append(int(left.argmax()))
+            picks.append(int(variance.argmax()))
     return torch.tensor(picks, device=K.device)
 
 
@@ -194,24 +197,24 @@ def _pivots(K: Tensor, k: int) -> Tensor:
 def posterior_covariance(
     model: Classifier, a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]
 ) -> Float[Tensor, "n m"]:
-    """Of the latent function between rows, by Laplace's approximation; of several, the sum."""
+    """Posterior covariance of the latent function (Laplace), summed over one-vs-rest classes."""
     if isinstance(model, OneVsRest):
         return torch.stack([posterior_covariance(one, a, b) for one in model.models]).sum(0)
-    found = mode(model.covariance(model.x), model.y, model.link, model.a)
+    laplace = mode(model.covariance(model.x), model.y, model.link, model.a)
 
-    def seen(x: Tensor) -> Tensor:
-        cross = found.W_sqrt[:, None] * model.covariance(model.x, x)
-        return torch.linalg.solve_triangular(found.L, cross, upper=False)
+    def whitened(x: Tensor) -> Tensor:
+        cross = laplace.W_sqrt[:, None] * model.covariance(model.x, x)
+        return torch.linalg.solve_triangular(laplace.L, cross, upper=False)
 
-    return model.covariance(a, b) - seen(a).T @ seen(b)
+    return model.covariance(a, b) - whitened(a).T @ whitened(b)
 
 
 def nearness(
     model: Classifier, x: Float[Tensor, "n d"], among: Float[Tensor, "m d"]
 ) -> Float[Tensor, " n"]:
-    """Prior correlation of f with the nearest of some rows; 0 where there are none.
+    """Largest prior correlation of f at each row of x with the rows `among`; 0 if there are none.
 
-    Of several classes the function is that of the last.
+    With several classes, f is the function of the last one.
     """
     if not len(among):
         return x.new_zeros(len(x))
@@ -229,34 +232,34 @@ def reasons(
     delta: float = 0.05,
     wanted: str = "",
 ) -> list[str]:
-    """Why each row is asked about, such as "p = 0.52, far from every labeled patch".
+    """Explain why each row is queried, such as "p = 0.52, far from every labeled patch".
 
     Args:
         p: Probability of class 1.
-        near: Correlation with the nearest labeled row (`nearness`).
-        share: What is left of the prior variance of f.
-        method: Of `METHODS`.
+        near: Prior correlation with the nearest labeled row (`nearness`).
+        share: Posterior variance of f relative to its prior variance.
+        method: One of `METHODS`.
         delta: Half width of the band.
-        wanted: The class of which more are sought first; "": none.
+        wanted: Class that is sought first; "" for none.
     """
-    told = []
-    for chance, close, left in zip(p.tolist(), near.tolist(), share.tolist()):
-        reasons = [f"p = {chance:.2f}"]
+    texts = []
+    for probability, correlation, variance_share in zip(p.tolist(), near.tolist(), share.tolist()):
+        reasons = [f"p = {probability:.2f}"]
         if method == "random":
             reasons.append("drawn at random")
-        elif method == BAND and abs(chance - 0.5) > delta:
+        elif method == BAND and abs(probability - 0.5) > delta:
             reasons.append(f"the nearest to 0.5 outside the band of {delta:g}")
         if method == RARE and wanted:
             reasons.append(f"among the likeliest to be {wanted}, of which few are labeled yet")
-        elif abs(chance - 0.5) > DOUBT:
+        elif abs(probability - 0.5) > DOUBT:
             reasons.append("hardly in doubt: what is left says little more")
-        elif close < FAR:
+        elif correlation < FAR:
             reasons.append("far from every labelled patch")
-        elif close > NEAR:
+        elif correlation > NEAR:
             reasons.append("much like a labelled patch, and still undecided")
-        elif left > 0.5:
+        elif variance_share > 0.5:
             reasons.append("labels near it say little yet")
         else:
             reasons.append("between labelled patches of both kinds")
-        told.append(", ".join(reasons))
-    return told
+        texts.append(", ".join(reasons))
+    return texts

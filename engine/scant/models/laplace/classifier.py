@@ -35,15 +35,15 @@ from scant.models.laplace.links import LIKELIHOODS, LINKS, Link, LinkDerivatives
 from scant.optim.lbfgs import LBFGS
 
 NEWTON_STEPS = 100
-TOLERANCE = 1e-10  # nats; at the mode, rounding hides what a step of Newton gains
-AT_MODE = 1e-16  # nats: the Newton decrement that ends the search; the root of it is f's error
-CONTRACTION = 0.25  # of the decrement by a step; a factor that gives less is too old
+TOLERANCE = 1e-10  # nats; gains of Newton steps at the mode are below rounding errors
+AT_MODE = 1e-16  # nats; final Newton decrement, whose square root is the error of f
+CONTRACTION = 0.25  # of the decrement per step; with less, B is factorized again
 HALVINGS = 12
-CHUNK = 4096  # rows predicted at once
+CHUNK = 4096  # rows per block of a prediction
 
 
 class Mode(NamedTuple):
-    """The mode of the posterior of f, and its curvature."""
+    """Posterior mode of f and the curvature there, in GPML's symbols."""
 
     a: Float[Tensor, " n"]  # K^-1 f
     f: Float[Tensor, " n"]
@@ -53,7 +53,7 @@ class Mode(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    """What a step of Newton needs of a place where B was factorized."""
+    """Factorization of B = I + W^1/2 K W^1/2 for Newton steps."""
 
     W_sqrt: Float[Tensor, " n"]
     L: Float[Tensor, "n n"]
@@ -66,9 +66,9 @@ class Curvature(NamedTuple):
         return cls(W_sqrt, torch.linalg.cholesky(B))
 
     def step(self, K: Tensor, slope: Tensor) -> Tensor:
-        """Of a, where psi has this slope by f: a = b - W^1/2 B^-1 W^1/2 K b (GPML 3.18 by 3.27)."""
-        right = (self.W_sqrt * (K @ slope))[:, None]
-        solved = torch.cholesky_solve(right, self.L).squeeze(1)
+        """Newton step of a given psi's gradient b: b - W^1/2 B^-1 W^1/2 K b (GPML 3.18, 3.27)."""
+        rhs = (self.W_sqrt * (K @ slope))[:, None]
+        solved = torch.cholesky_solve(rhs, self.L).squeeze(1)
         return slope - self.W_sqrt * solved
 
 
@@ -80,131 +80,134 @@ def mode(
     a: Float[Tensor, " n"],
     near: Mode | None = None,
 ) -> Mode:
-    """Newton's method from f = K a (algorithm 3.1); a step that would lower psi is halved.
+    """Find the posterior mode by Newton's method from f = K a (algorithm 3.1).
 
-    A factorization costs n^3 / 3, a step with one at hand 8 n^2. So B's factor serves until its
-    steps shrink the Newton decrement too little, and that of another mode, under a kernel that
-    was a little different, predicts where this one is. The search ends by the decrement. In a fit
-    of 500 rows and 20 lengthscales B is factorized 3.2 times an evaluation where algorithm 3.1
-    needs 7.3, and the fit takes 0.69 of the time.
+    A step that lowers psi is halved. A factorization costs n^3 / 3, a step with a given factor
+    8 n^2, so the factor of B (also that of a mode under a similar kernel) is reused until the
+    Newton decrement decreases too slowly. In a fit of 500 rows and 20 lengthscales B is factorized
+    3.2 times per evaluation, where algorithm 3.1 needs 7.3, and the fit takes 0.69 of the time.
 
-    B = I + W^1/2 K W^1/2 has no eigenvalue below one, so its factor needs no jitter.
+    The eigenvalues of B = I + W^1/2 K W^1/2 are at least one, so its factorization needs no jitter.
 
     Args:
         K: Prior covariance of the rows.
         y: Labels, -1 and 1.
-        link: What turns f into a probability.
-        a: Start; replaced by zero where psi is higher there.
-        near: A mode of the same rows under another kernel.
+        link: Link function with derivatives.
+        a: Initial K^-1 f; replaced by zero if psi is higher there.
+        near: Mode of the same rows under a similar kernel.
     """
 
-    def at(a: Tensor, f: Tensor) -> tuple[LinkDerivatives, Tensor]:
-        here = link(f, y)
-        return here, here.log_p.sum() - 0.5 * a @ f  # GPML 3.12: ln p(y | f) p(f | X) + constant
+    def psi_at(a: Tensor, f: Tensor) -> tuple[LinkDerivatives, Tensor]:
+        current = link(f, y)
+        return (
+            current,
+            current.log_p.sum() - 0.5 * a @ f,
+        )  # GPML 3.12: ln p(y | f) p(f | X) + constant
 
     zero = torch.zeros_like(a)
     f = K @ a
-    (here, psi), nowhere = at(a, f), at(zero, zero)
-    if not psi >= nowhere[1]:
-        (here, psi), a, f, near = nowhere, zero, zero, None
-    known = None if near is None else Curvature(near.W_sqrt, near.L)
-    last = torch.inf
+    (current, psi), zero_point = psi_at(a, f), psi_at(zero, zero)
+    if not psi >= zero_point[1]:
+        (current, psi), a, f, near = zero_point, zero, zero, None
+    curvature = None if near is None else Curvature(near.W_sqrt, near.L)
+    last_decrement = torch.inf
     for _ in range(NEWTON_STEPS):
-        slope = here.slope - a  # of psi, by f
-        fresh = known is None
-        known = known or Curvature.at(K, here.curvature)
-        da = known.step(K, slope)
+        slope = current.slope - a  # gradient of psi in f
+        fresh = curvature is None
+        curvature = curvature or Curvature.at(K, current.curvature)
+        da = curvature.step(K, slope)
         df = K @ da
         decrement = float(slope @ df)  # about twice what the step gains
-        if not fresh and not 0 <= decrement <= CONTRACTION * last:
-            known, last = None, torch.inf
+        if not fresh and not 0 <= decrement <= CONTRACTION * last_decrement:
+            curvature, last_decrement = None, torch.inf
             continue
         for _ in range(HALVINGS):
-            there, psi_new = at(a + da, f + df)
+            proposed, psi_new = psi_at(a + da, f + df)
             if psi_new >= psi - TOLERANCE:
                 break
             da, df = da / 2, df / 2
         if not psi_new >= psi - TOLERANCE:
             if fresh:
                 break
-            known, last = None, torch.inf
+            curvature, last_decrement = None, torch.inf
             continue
-        a, f, here, psi = a + da, f + df, there, psi_new
-        if decrement <= (TOLERANCE if fresh else AT_MODE):  # a true step squares what is left
+        a, f, current, psi = a + da, f + df, proposed, psi_new
+        if decrement <= (
+            TOLERANCE if fresh else AT_MODE
+        ):  # with a fresh factor convergence is quadratic
             break
-        last = decrement
-    end = Curvature.at(K, here.curvature)
+        last_decrement = decrement
+    final = Curvature.at(K, current.curvature)
     # GPML 3.17: K^-1 f = grad ln p(y | f) at the mode; (3.32): the log evidence
-    return Mode(here.slope, f, *end, psi - end.L.diagonal().log().sum())
+    return Mode(current.slope, f, *final, psi - final.L.diagonal().log().sum())
 
 
 class Evidence(torch.autograd.Function):
-    """ln q(y | K) (3.32) and its exact gradient by K, through the mode too (algorithm 5.1)."""
+    """ln q(y | K) (3.32) and its exact gradient in K, including the mode's (algorithm 5.1)."""
 
     @staticmethod
-    def forward(ctx: Any, K: Tensor, y: Tensor, link: Link, found: Mode) -> Tensor:
-        ctx.save_for_backward(K, y, found.f, found.W_sqrt, found.L)
+    def forward(ctx: Any, K: Tensor, y: Tensor, link: Link, laplace: Mode) -> Tensor:
+        ctx.save_for_backward(K, y, laplace.f, laplace.W_sqrt, laplace.L)
         ctx.link = link
-        return found.log_evidence.clone()
+        return laplace.log_evidence.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None, None, None]:
         K, y, f, W_sqrt, L = ctx.saved_tensors
-        here = ctx.link(f, y)
+        derivatives = ctx.link(f, y)
         B_inv = torch.cholesky_inverse(L)
         # diag((K^-1 + W)^-1) = (1 - B^-1) / W; where W is zero, so is the third derivative.
         variance = (1 - B_inv.diagonal()) / W_sqrt.square().clamp(min=1e-30)
         R = B_inv.mul_(W_sqrt[:, None]).mul_(W_sqrt)  # (K + W^-1)^-1
-        s2 = 0.5 * variance * here.third  # GPML 5.23
+        s2 = 0.5 * variance * derivatives.third  # GPML 5.23
         s3 = s2 - R @ (K @ s2)  # GPML 5.24, transposed: (I + W K)^-1 s2
-        half = s3 + 0.5 * here.slope
-        left, right = torch.stack([half, here.slope], 1), torch.stack([here.slope, half])
+        s4 = s3 + 0.5 * derivatives.slope
+        left, right = torch.stack([s4, derivatives.slope], 1), torch.stack([derivatives.slope, s4])
         # GPML 5.22 + 5.21: (slope slope' - R) / 2 + (s3 slope' + slope s3') / 2
-        by_K = R.addmm_(left, right, beta=-0.5, alpha=0.5)
-        return by_K.mul_(grads[0]), None, None, None
+        d_K = R.addmm_(left, right, beta=-0.5, alpha=0.5)
+        return d_K.mul_(grads[0]), None, None, None
 
 
 class Prior(NamedTuple):
-    """A weak prior on the hyperparameters: log-normal, each by itself.
+    """Weak independent log-normal priors on the hyperparameters.
 
-    A few rows can often be told apart without an error, and then the evidence alone would have the
-    amplitude of f grow without end, until nothing can be factorized.
+    Few rows are often separable, and maximizing the evidence alone would then increase the
+    amplitude of f without limit.
     """
 
-    amplitude: float = 3.0  # of f, the median
-    amplitude_spread: float = 1.5  # deviation of ln amplitude^2
-    lengthscale_spread: float = 1.0  # deviation of ln lengthscale; the median is sqrt(d)
-    weight: float = 10.0  # variance of a weight of the linear part, the median; v is d times it
-    weight_spread: float = 0.7  # deviation of its logarithm
-    constant: float = 200.0  # variance of the constant, the median; the spread is that of amplitude
+    amplitude: float = 3.0  # median amplitude of f
+    amplitude_spread: float = 1.5  # standard deviation of ln amplitude^2
+    lengthscale_spread: float = 1.0  # standard deviation of ln lengthscale; the median is sqrt(d)
+    weight: float = 10.0  # median variance of a linear weight; v is d times it
+    weight_spread: float = 0.7  # standard deviation of its logarithm
+    constant: float = 200.0  # median variance of the constant; spread as for the amplitude
 
     def log_prob(self, kernel: ScaleKernel | LinearAndRBF, d: int) -> Float[Tensor, ""]:
-        """Its logarithm, up to a constant, for inputs of `d` features.
+        """Log density without its constant, for inputs with `d` features.
 
-        Those of the linear part are nearly flat: labels that were asked for are few of the rare
-        class, and a weaker slope would take too few rows for it.
+        The priors of the linear part allow large weights: with few labels of the rare class,
+        weaker slopes would assign too few rows to it.
         """
         if isinstance(kernel, LinearAndRBF):
             weight = (kernel.slope / (d * self.weight)).log() / self.weight_spread
             constant = (kernel.constant / self.constant).log() / self.amplitude_spread
-            away = torch.stack([weight, constant])
-            return self.log_prob(kernel.curved, d) - 0.5 * away.square().sum()
+            deviation = torch.stack([weight, constant])
+            return self.log_prob(kernel.curved, d) - 0.5 * deviation.square().sum()
         scale = (kernel.outputscale / self.amplitude**2).log() / self.amplitude_spread
         length = (kernel.base_kernel.lengthscale / typical(d)).log() / self.lengthscale_spread
-        found: Tensor = -0.5 * (scale.square() + length.square().sum())
-        return found
+        value: Tensor = -0.5 * (scale.square() + length.square().sum())
+        return value
 
 
 class LaplaceGPC(GP):
-    """See the module; made by `build`. float64; inputs are best standardized.
+    """Binary GP classifier with Laplace's approximation in float64; construct it with `build`.
 
     Attributes:
-        prior: On the hyperparameters; None: none.
-        kernel: Squared exponential with an output scale and one lengthscale, or one a feature, or
-            any kernel of GPyTorch.
-        likelihood: Of labels 0 and 1.
-        x, y: Rows and labels (-1, 1) learned from.
-        a: K^-1 f of the last mode found, from which the next search begins.
+        prior: Prior on the hyperparameters, or None.
+        kernel: Scaled squared exponential with one lengthscale or ARD, or any GPyTorch kernel.
+        likelihood: Likelihood of labels 0 and 1.
+        x, y: Training rows (preferably standardized) and labels (-1, 1).
+        a: K^-1 f at the last mode, the start of the next search.
     """
 
     x: Tensor
@@ -228,7 +231,7 @@ class LaplaceGPC(GP):
         self.register_buffer("x", x)
         self.register_buffer("y", y)
         self.register_buffer("a", torch.zeros_like(y))
-        self._near: Mode | None = None  # while the kernel is learned
+        self._near: Mode | None = None  # last mode, during training
 
     @classmethod
     def build(
@@ -242,20 +245,20 @@ class LaplaceGPC(GP):
         *,
         linear: bool = False,
     ) -> LaplaceGPC:
-        """A model of labeled rows.
+        """Build a model of labeled rows.
 
         Args:
-            x: Inputs, standardized, none missing.
-            y: Labels 0 and 1. All of one class is allowed: who begins to label has no other.
+            x: Standardized inputs without missing values.
+            y: Labels 0 and 1; a single class is allowed, as at the start of labeling.
             link: "logistic" or "probit".
-            ard: Whether each feature has its own lengthscale.
-            prior: On the hyperparameters; None: the evidence alone decides.
-            kernel: In place of the squared exponential; copied. It decides about lengthscales.
-            linear: Add a linear and a constant part to the squared exponential.
+            ard: True for a lengthscale per feature.
+            prior: Prior on the hyperparameters; None maximizes the evidence alone.
+            kernel: Kernel in place of the squared exponential, which is copied; ignores `ard`.
+            linear: True to add a linear and a constant term to the squared exponential.
 
         Raises:
-            BadInput: An unknown link, no rows, labels or inputs that are not such; a prior with a
-                kernel that has no output scale and lengthscale.
+            BadInput: The link is unknown, there are no rows, labels or inputs are invalid, or a
+                prior is given with a kernel without output scale and lengthscale.
         """
         if link not in LINKS:
             raise BadInput(f"The link must be one of {', '.join(LINKS)}, got {link!r}.")
@@ -271,7 +274,7 @@ class LaplaceGPC(GP):
 
     @property
     def link(self) -> Link:
-        """What turns f into a probability."""
+        """Link function with derivatives."""
         return LINKS[self.link_name]
 
     def covariance(
@@ -288,32 +291,34 @@ class LaplaceGPC(GP):
 
     def variance(self, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
         """Prior variance of f at rows."""
-        found: Tensor = self.kernel(x, diag=True)
-        return found
+        variances: Tensor = self.kernel(x, diag=True)
+        return variances
 
     def log_evidence(self) -> Float[Tensor, ""]:
         """Laplace's approximation of ln p(y | x), nats; differentiable in the hyperparameters."""
         K = self.covariance(self.x)
-        found = mode(K.detach(), self.y, self.link, self.a, self._near)
-        if bool(torch.isfinite(found.log_evidence)):
-            self.a, self._near = found.a, found
-        return Evidence.apply(K, self.y, self.link, found)  # type: ignore[no-any-return]
+        laplace = mode(K.detach(), self.y, self.link, self.a, self._near)
+        if bool(torch.isfinite(laplace.log_evidence)):
+            self.a, self._near = laplace.a, laplace
+        return Evidence.apply(K, self.y, self.link, laplace)  # type: ignore[no-any-return]
 
     def log_prior(self) -> Float[Tensor, ""]:
-        """Of the hyperparameters, up to a constant; zero where there is none."""
+        """Log prior of the hyperparameters without its constant; zero if there is none."""
         if self.prior is None:
             return self.y.new_zeros(())
         return self.prior.log_prob(self.kernel, self.x.shape[1])
 
     def elbo(self) -> Float[Tensor, ""]:
-        """`log_evidence`, `log_prior` and registered priors, nats: what training raises."""
+        """Training objective in nats: `log_evidence`, `log_prior` and registered priors."""
         return self.log_evidence() + self.log_prior() + log_hyperprior(self)
 
     def fit(self, steps: int = 100, tolerance: float = 1e-5) -> Float[Tensor, ""]:
-        """The evidence (nats) after L-BFGS has raised it, until a step gains less than `tolerance`.
+        """Maximize `elbo` by L-BFGS until a step gains less than `tolerance` nats.
 
-        With a prior it is the sum of both that rises. With labels of one class only nothing is
-        learned: the evidence would have the prior sure.
+        With labels of a single class the hyperparameters are not changed.
+
+        Returns:
+            The log evidence in nats.
         """
         if len(self.y.unique()) > 1:
             optimizer = LBFGS(self.parameters(), lambda: -self.elbo())
@@ -327,48 +332,48 @@ class LaplaceGPC(GP):
             return self.log_evidence()
 
     def observe(self, x: Float[Tensor, "k d"], y: Int[Tensor, " k"]) -> LaplaceGPC:
-        """A model with more rows, which begins where this one stands.
+        """Copy of the model with additional rows, with the same kernel and a warm-started mode.
 
         Args:
-            x: More inputs.
+            x: Additional inputs.
             y: Their labels, 0 and 1.
 
         Raises:
-            BadInput: As `build`.
+            BadInput: See `build`.
         """
-        return self.again(torch.cat([self.x, x.to(self.x)]), torch.cat([(self.y > 0).to(y), y]))
+        return self.refit(torch.cat([self.x, x.to(self.x)]), torch.cat([(self.y > 0).to(y), y]))
 
-    def again(self, x: Float[Tensor, "n d"], y: Int[Tensor, " n"]) -> LaplaceGPC:
-        """A model of other rows, which begins where this one stands.
+    def refit(self, x: Float[Tensor, "n d"], y: Int[Tensor, " n"]) -> LaplaceGPC:
+        """Copy of the model on other rows, with the same kernel and a warm-started mode.
 
         Args:
-            x: Inputs; the first may be those of this model.
+            x: Inputs; leading rows that equal this model's make the warm start useful.
             y: Their labels, 0 and 1.
 
         Raises:
-            BadInput: As `build`.
+            BadInput: See `build`.
         """
         other = LaplaceGPC.build(x, y, self.link_name, self.ard, self.prior, self.kernel)
-        known = min(len(self.a), len(x))
-        other.a[:known] = self.a[:known]
+        common = min(len(self.a), len(x))
+        other.a[:common] = self.a[:common]
         return other
 
     @torch.no_grad()
     def forward(self, x: Float[Tensor, "k d"]) -> MultivariateNormal:
-        """The latent function at new rows, as a Gaussian of GPyTorch; its covariance is lazy."""
-        found, x = self._mode(), x.to(self.x)
-        cross, v = self._seen(found, x)
+        """Posterior of the latent function at new rows, with a lazy covariance."""
+        laplace, x = self._mode(), x.to(self.x)
+        cross, v = self._cross(laplace, x)
         prior = self.kernel(x)
-        return MultivariateNormal(cross.T @ found.a, prior + MatmulLinearOperator(-v.T, v))
+        return MultivariateNormal(cross.T @ laplace.a, prior + MatmulLinearOperator(-v.T, v))
 
     @torch.no_grad()
     def latent(self, x: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
-        """Mean and variance of f at new rows, however many: no covariance is held."""
-        found = self._mode()
+        """Mean and variance of f at new rows, computed in blocks."""
+        laplace = self._mode()
         means, variances = [], []
         for part in x.to(self.x).split(CHUNK):
-            cross, v = self._seen(found, part)
-            means.append(cross.T @ found.a)  # GPML 3.21
+            cross, v = self._cross(laplace, part)
+            means.append(cross.T @ laplace.a)  # GPML 3.21
             # GPML 3.24, by line 6 of algorithm 3.2
             variances.append((self.variance(part) - v.square().sum(0)).clamp(min=0))
         return torch.cat(means), torch.cat(variances)
@@ -376,15 +381,15 @@ class LaplaceGPC(GP):
     def _mode(self) -> Mode:
         return mode(self.covariance(self.x), self.y, self.link, self.a)
 
-    def _seen(self, found: Mode, x: Tensor) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
-        """Prior covariance with the rows learned from, and what they take from that of `x`."""
+    def _cross(self, laplace: Mode, x: Tensor) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
+        """k(X, x), and v = L^-1 W^1/2 k(X, x) with v' v the reduction of the covariance at x."""
         cross = self.covariance(self.x, x)
-        v = torch.linalg.solve_triangular(found.L, found.W_sqrt[:, None] * cross, upper=False)
+        v = torch.linalg.solve_triangular(laplace.L, laplace.W_sqrt[:, None] * cross, upper=False)
         return cross, v
 
     @torch.no_grad()
     def probability(self, x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
-        """p(y = 1 | x), averaged over f and not taken at its mean."""
+        """p(y = 1 | x), averaged over the posterior of f."""
         return probability(self.link_name, *self.latent(x))
 
 

@@ -1,9 +1,9 @@
-"""The squared exponential kernel of classifiers, alone or with a linear and a constant part.
+"""Kernels of Laplace classifiers: squared exponential, optionally plus linear and constant terms.
 
     k(x, x') = s^2 exp(-|x - x'|^2 / 2 l^2) + v x.x' / d + c
 
-With s = 0 the classifier is Bayesian logistic regression: few labels in many components tell a
-direction before they tell a shape.
+With s = 0 the classifier is Bayesian logistic regression, which few labels in many dimensions can
+determine.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from gpytorch.kernels import Kernel, RBFKernel, ScaleKernel
 from jaxtyping import Float
 from torch import Tensor
 
-AMPLITUDE = 4.0  # s^2 at the start
-SLOPE, CONSTANT = 1.0, 1.0  # v and c at the start
+AMPLITUDE = 4.0  # initial s^2
+SLOPE, CONSTANT = 1.0, 1.0  # initial v and c
 
 
 class LinearAndRBF(Kernel):
-    """See the module.
+    """Sum of a squared exponential, a linear and a constant kernel (see the module docstring).
 
     Attributes:
-        curved: The squared exponential part, with its output scale.
+        curved: Squared exponential with its output scale.
         slope: v.
         constant: c.
     """
@@ -57,25 +57,25 @@ class LinearAndRBF(Kernel):
 
 
 def squared_exponential(d: int, ard: bool) -> ScaleKernel:
-    """With an output scale and one lengthscale, or one a feature; all positive by their logs."""
-    inner = RBFKernel(ard_num_dims=d if ard else None, lengthscale_constraint=positive())
-    kernel = ScaleKernel(inner.double(), outputscale_constraint=positive()).double()
-    inner.lengthscale = typical(d)
+    """Scaled squared exponential with one lengthscale or ARD, with log parameters."""
+    base = RBFKernel(ard_num_dims=d if ard else None, lengthscale_constraint=positive())
+    kernel = ScaleKernel(base.double(), outputscale_constraint=positive()).double()
+    base.lengthscale = typical(d)
     kernel.outputscale = AMPLITUDE
     return kernel
 
 
 def dense(kernel: ScaleKernel, a: Tensor, b: Tensor, diag: bool = False) -> Tensor:
-    """Without GPyTorch's lazy layer: the same numbers, and no second look at the rows."""
+    """Evaluate a scaled kernel without GPyTorch's lazy layer, with identical values."""
     result: Tensor = kernel.outputscale * kernel.base_kernel.forward(a, b, diag=diag)
     return result
 
 
 def typical(d: int) -> float:
-    """A lengthscale for `d` standardized inputs: distances grow with the root of their number."""
+    """Typical lengthscale sqrt(d) for `d` standardized inputs."""
     return float(max(d, 1) ** 0.5)
 
 
 def positive() -> Positive:
-    """A constraint by which the optimizer sees logarithms."""
+    """Positive constraint with the logarithm as the raw parameter."""
     return Positive(transform=torch.exp, inv_transform=torch.log)

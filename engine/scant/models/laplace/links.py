@@ -1,4 +1,4 @@
-"""Links of binary classification: GPyTorch's likelihoods, and the derivatives that Laplace needs.
+"""Links of binary classification: GPyTorch likelihoods, and derivatives for Laplace.
 
 Rasmussen and Williams (2006), section 3.4 and equations 3.15, 3.16; Yousefi (2021), B.13-B.18.
 """
@@ -19,15 +19,15 @@ from torch.nn import functional as F
 
 from scant.inference.quadrature import gauss_hermite
 
-NODES = 100  # of Gauss-Hermite; right to 1e-5 for variances up to 25
+NODES = 100  # Gauss-Hermite nodes; error 1e-5 for variances up to 25
 
 
 class LinkDerivatives(NamedTuple):
-    """ln p(y | f) and its derivatives by f, each row by itself."""
+    """ln p(y | f) of each row and its derivatives with respect to f."""
 
     log_p: Float[Tensor, " n"]
     slope: Float[Tensor, " n"]
-    curvature: Float[Tensor, " n"]  # minus the second derivative, which is never negative
+    curvature: Float[Tensor, " n"]  # negative second derivative, which is nonnegative
     third: Float[Tensor, " n"]
 
 
@@ -35,18 +35,18 @@ Link = Callable[[Tensor, Tensor], LinkDerivatives]
 
 
 def logistic(f: Float[Tensor, " n"], y: Float[Tensor, " n"]) -> LinkDerivatives:
-    """p(y | f) = 1 / (1 + exp(-y f)), y -1 or 1."""
+    """p(y | f) = 1 / (1 + exp(-y f)), for y in {-1, 1}."""
     p, q = torch.sigmoid(f), torch.sigmoid(-f)
     # GPML 3.15
     return LinkDerivatives(F.logsigmoid(y * f), y * torch.sigmoid(-y * f), p * q, p * q * (p - q))
 
 
 def probit(f: Float[Tensor, " n"], y: Float[Tensor, " n"]) -> LinkDerivatives:
-    """p(y | f) = Phi(y f), y -1 or 1."""
+    """p(y | f) = Phi(y f), for y in {-1, 1}."""
     z = y * f
     log_p = torch.special.log_ndtr(z)
     r = (-0.5 * z.square() - 0.5 * math.log(2 * math.pi) - log_p).exp()
-    curvature = (r * (r + z)).clamp(0, 1)  # rounding alone would lead out
+    curvature = (r * (r + z)).clamp(0, 1)  # against rounding errors
     # GPML 3.16
     return LinkDerivatives(log_p, y * r, curvature, y * r * ((2 * r + z) * (r + z) - 1))
 
@@ -57,7 +57,7 @@ LINKS: dict[str, Link] = {"logistic": logistic, "probit": probit}
 def probability(
     link: str, mean: Float[Tensor, " n"], variance: Float[Tensor, " n"]
 ) -> Float[Tensor, " n"]:
-    """p(y = 1) where f is Gaussian: in closed form for probit, by quadrature for logistic."""
+    """p(y = 1) for Gaussian f: closed form for probit, quadrature for logistic."""
     if link == "probit":
         return torch.special.ndtr(mean / (1 + variance).sqrt())  # GPML, section 3.9
     nodes, weights = gauss_hermite(NODES, mean)
@@ -66,10 +66,10 @@ def probability(
 
 
 class Probit(BernoulliLikelihood):
-    """GPyTorch's, p(y = 1 | f) = Phi(f), with expectations that keep double precision.
+    """Bernoulli likelihood p(y = 1 | f) = Phi(f) for labels 0 and 1, in double precision.
 
-    Labels are 0 and 1 (`logistic` and `probit` take -1 and 1). GPyTorch holds the nodes of its
-    quadrature in single precision, and 20 of them.
+    GPyTorch's quadrature has 20 single-precision nodes. The functions `logistic` and `probit` take
+    labels -1 and 1.
     """
 
     name = "probit"
@@ -78,13 +78,13 @@ class Probit(BernoulliLikelihood):
         return Bernoulli(probs=torch.special.ndtr(function_samples))
 
     def marginal(self, function_dist: MultivariateNormal, *args: Any, **kwargs: Any) -> Bernoulli:
-        """Of the label where f is Gaussian, row by row."""
+        """Distribution of each label for Gaussian f."""
         return Bernoulli(probs=probability(self.name, function_dist.mean, function_dist.variance))
 
     def expected_log_prob(
         self, observations: Tensor, function_dist: MultivariateNormal, *args: Any, **kwargs: Any
     ) -> Float[Tensor, " n"]:
-        """E[ln p(y | f)] where f is Gaussian, row by row, by quadrature."""
+        """E[ln p(y | f)] of each row for Gaussian f, by quadrature."""
         nodes, weights = gauss_hermite(NODES, function_dist.mean)
         f = function_dist.mean[:, None] + function_dist.variance.sqrt()[:, None] * nodes
         y = (2 * observations - 1)[:, None].expand_as(f)
@@ -92,7 +92,7 @@ class Probit(BernoulliLikelihood):
 
 
 class Logistic(Probit):
-    """p(y = 1 | f) = 1 / (1 + exp(-f)), otherwise alike."""
+    """Bernoulli likelihood p(y = 1 | f) = 1 / (1 + exp(-f)); otherwise like `Probit`."""
 
     name = "logistic"
 

@@ -1,12 +1,11 @@
-"""More than two classes: one binary classifier each, against the rest, probabilities normalized.
+"""One-vs-rest classification with more than two classes.
 
     p(c | x) = p_c(x) / sum_d p_d(x)
 
-p_c is the probability that `LaplaceGPC` gives class c against all others. Each class has its own
-kernel. Laplace's approximation of the softmax model (GPML, algorithm 3.3) has one kernel for all.
-Compared on five splits each, log loss of held-out rows of one against the rest with a linear part,
-and of the softmax model: balance scale (150 rows) 0.35 and 0.28, wine (40) 0.36 and 0.41, six
-digits (80) 0.62 and 0.69.
+p_c is the probability of class c against all others under `LaplaceGPC`; each class has its own
+kernel. Laplace's approximation of the softmax model (GPML, algorithm 3.3) shares one kernel. Log
+loss on held-out rows over five splits, one-vs-rest with a linear term and softmax: balance scale
+(150 rows) 0.35 and 0.28, wine (40) 0.36 and 0.41, six digits (80) 0.62 and 0.69.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from scant.models.laplace.classifier import LaplaceGPC, Prior
 
 
 class OneVsRest:
-    """See the module; made by `build`.
+    """One binary classifier per class, with normalized probabilities; construct it with `build`.
 
     Attributes:
-        models: One of each class.
-        label: Classes of the rows learned from, 0 ... k - 1.
+        models: Binary classifier of each class.
+        label: Classes of the training rows, 0 ... k - 1.
     """
 
     def __init__(self, models: Sequence[LaplaceGPC], label: Int[Tensor, " n"]) -> None:
@@ -42,22 +41,21 @@ class OneVsRest:
         prior: Prior | None = None,
         linear: bool = False,
     ) -> OneVsRest:
-        """A model of labeled rows; of a class without a row, all rows are others.
+        """Build a model of labeled rows; classes may have no rows.
 
         Args:
-            x: Inputs, standardized, none missing.
+            x: Standardized inputs without missing values.
             label: Classes, 0 ... classes - 1.
-            classes: How many there are.
-            link: As of `LaplaceGPC.build`.
-            ard: As of `LaplaceGPC.build`.
-            prior: As of `LaplaceGPC.build`.
-            linear: As of `LaplaceGPC.build`.
+            classes: Number of classes.
+            link, ard, prior, linear: See `LaplaceGPC.build`.
 
         Raises:
-            BadInput: As `LaplaceGPC.build`.
+            BadInput: See `LaplaceGPC.build`.
         """
-        own = (_against(label, c) for c in range(classes))
-        return cls([LaplaceGPC.build(x, y, link, ard, prior, linear=linear) for y in own], label)
+        targets = (_against(label, c) for c in range(classes))
+        return cls(
+            [LaplaceGPC.build(x, y, link, ard, prior, linear=linear) for y in targets], label
+        )
 
     @property
     def link_name(self) -> str:
@@ -68,23 +66,23 @@ class OneVsRest:
         return self.models[0].x
 
     def fit(self, steps: int = 100, tolerance: float = 1e-5) -> Float[Tensor, ""]:
-        """The sum of the evidences (nats), after each was raised."""
+        """Fit all classifiers and return the sum of their log evidences in nats."""
         return torch.stack([one.fit(steps, tolerance) for one in self.models]).sum()
 
-    def again(self, x: Float[Tensor, "n d"], label: Int[Tensor, " n"]) -> OneVsRest:
-        """A model of other rows, which begins where this one stands."""
-        own = (one.again(x, _against(label, c)) for c, one in enumerate(self.models))
-        return OneVsRest(list(own), label)
+    def refit(self, x: Float[Tensor, "n d"], label: Int[Tensor, " n"]) -> OneVsRest:
+        """Copy of the model on other rows, with the same kernels and warm-started modes."""
+        models = (model.refit(x, _against(label, c)) for c, model in enumerate(self.models))
+        return OneVsRest(list(models), label)
 
     def latent(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
-        """Mean and variance of each class's latent function."""
+        """Mean and variance of each class's latent function at rows of x."""
         mean, variance = zip(*(one.latent(x) for one in self.models))
         return torch.stack(mean, 1), torch.stack(variance, 1)
 
     def probabilities(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
         """p(c | x)."""
-        each = torch.stack([one.probability(x) for one in self.models], 1)
-        return each / each.sum(1, keepdim=True).clamp(min=1e-300)
+        binary = torch.stack([one.probability(x) for one in self.models], 1)
+        return binary / binary.sum(1, keepdim=True).clamp(min=1e-300)
 
 
 Classifier = LaplaceGPC | OneVsRest
@@ -99,19 +97,19 @@ def built(
     prior: Prior | None = None,
     linear: bool = False,
 ) -> Classifier:
-    """The classifier for so many classes: of two, one latent function says which."""
+    """Build the classifier for a number of classes: `LaplaceGPC` for two, else `OneVsRest`."""
     if classes == 2:
         return LaplaceGPC.build(x, label, link, ard, prior, linear=linear)
     return OneVsRest.build(x, label, classes, link, ard, prior, linear)
 
 
 def parts_of(model: Classifier) -> list[LaplaceGPC]:
-    """The binary models of a classifier."""
+    """Binary models of a classifier."""
     return model.models if isinstance(model, OneVsRest) else [model]
 
 
 def labels_of(model: Classifier) -> Int[Tensor, " n"]:
-    """Classes of the rows that a classifier has learned from."""
+    """Classes of a classifier's training rows."""
     return model.label if isinstance(model, OneVsRest) else (model.y > 0).long()
 
 

@@ -1,11 +1,11 @@
 """The baselines of MOGPs-AR (Ma 2023, section 3.3).
 
-- G-A: each output alone, an independent GP for each class, augment and reduce.
-- G-M: the same with the softmax itself, whose expectation is taken by Monte Carlo.
-- MG-M: the linear model of coregionalisation with the softmax itself, all classes in every step.
+- G-A: separate outputs with an independent GP per class, augment and reduce.
+- G-M: the same with the softmax, whose expectation is estimated by Monte Carlo.
+- MG-M: the linear model of coregionalization with the softmax, all classes in every step.
 
-Monte Carlo draws the latent functions, not those of the classes. GPyTorch's `SoftmaxLikelihood`
-would draw from the global generator, and for one number of classes alone.
+Monte Carlo samples the latent functions, not those of the classes. GPyTorch's `SoftmaxLikelihood`
+uses the global generator and a single number of classes.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from scant.models.mogp_ar.mixing import Coregionalised
 from scant.models.mogp_ar.model import MOGPAR
 
 MODELS = ("mogp-ar", "mg-m", "g-m", "g-a")
-DRAWS = 10  # for a row's expectation in a step
-DRAWS_OF_A_BOUND = 100
+DRAWS = 10  # Monte Carlo draws per row in a training step
+BOUND_DRAWS = 100  # Monte Carlo draws per row for `bound`
 
 
 class MonteCarloSoftmax(AugmentReduceLikelihood):
-    """The softmax itself; its expected log probability is taken by Monte Carlo."""
+    """Softmax likelihood with a Monte Carlo estimate of the expected log probability."""
 
     def terms(
         self,
@@ -48,31 +48,31 @@ class MonteCarloSoftmax(AugmentReduceLikelihood):
         generator: torch.Generator | None,
         sampled: int,
     ) -> Float[Tensor, " b"]:
-        """E[log softmax] by draws of the latent functions; more, and always the same, for a bound.
+        """Monte Carlo estimate of E[log softmax] over all classes (`sampled` is ignored).
 
-        All classes take part, whatever the number to be sampled.
+        Without a generator it uses more draws, with a fixed seed.
         """
-        draws = DRAWS if generator else DRAWS_OF_A_BOUND
+        draws = DRAWS if generator else BOUND_DRAWS
         generator = generator or torch.Generator().manual_seed(0)
-        place, back, present = grouped(output, len(self.sizes))
+        row, position, present = grouped(output, len(self.sizes))
         classes, real = self.classes_of(present)
         noise = torch.randn(draws, *mean.shape, generator=generator, dtype=mean.dtype)
-        # Where a variance is zero its root has no gradient; a constant's needs none.
+        # The gradient of the square root is infinite at zero (the variance of a constant).
         u = mean + variance.clamp(min=1e-12).sqrt() * noise.to(mean.device)
-        f = u[:, place] @ self.mixing(classes).mT
+        f = u[:, row] @ self.mixing(classes).mT
         log_p = f.masked_fill(~real.unsqueeze(1), -math.inf).log_softmax(-1)
-        own = label[place].expand(draws, -1, -1).unsqueeze(-1)
-        return log_p.gather(-1, own).squeeze(-1).mean(0).flatten()[back]
+        observed = label[row].expand(draws, -1, -1).unsqueeze(-1)
+        return log_p.gather(-1, observed).squeeze(-1).mean(0).flatten()[position]
 
 
 class MGM(MOGPAR):
-    """The linear model of coregionalisation with the softmax itself, covariances kept."""
+    """MG-M: linear model of coregionalization with the softmax, covariances kept."""
 
     Softmax = MonteCarloSoftmax
 
 
 class GA(MOGPAR):
-    """One output alone: f_c = s u_c + a_c0 with independent u_c of one kernel."""
+    """G-A for one output: f_c = s u_c + a_c0 with independent u_c that share a kernel."""
 
     def start_mixing(self, functions: int, like: Tensor, generator: torch.Generator) -> None:
         self.register_parameter("log_height", nn.Parameter(like.new_zeros(())))
@@ -82,33 +82,33 @@ class GA(MOGPAR):
 
     @property
     def height(self) -> Float[Tensor, ""]:
-        """s, the functions' standard deviation."""
+        """Standard deviation s of the functions."""
         return self.log_height.exp()
 
     @height.setter
     def height(self, value: Tensor | float) -> None:
         self.initialize(log_height=torch.as_tensor(value).to(self.log_height).log())
 
-    def drawn_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
-        """a_c: the height at the class's own function, and its constant."""
-        own = torch.eye(len(self.constants), dtype=self.constants.dtype, device=classes.device)
-        rows = own[classes] * self.log_height.exp()
+    def mixing_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
+        """Mixing rows a_c: s at the class's own function, and its constant."""
+        eye = torch.eye(len(self.constants), dtype=self.constants.dtype, device=classes.device)
+        rows = eye[classes] * self.log_height.exp()
         if not self.constant:
             return rows
         return torch.cat([rows, self.constants[classes].unsqueeze(-1)], -1)
 
 
 class GM(GA):
-    """One output alone, with the softmax itself."""
+    """G-M for one output: `GA` with the softmax by Monte Carlo."""
 
     Softmax = MonteCarloSoftmax
 
 
 class Independent(Coregionalised, GP):  # type: ignore[misc]
-    """A model for each output, with the interface of one.
+    """Separate models per output, with the interface of `MOGPAR`.
 
     Args:
-        models: Of outputs 0, 1, …; kernels that prepare rows alike.
+        models: Models of outputs 0, 1, …, whose kernels prepare rows in the same way.
     """
 
     def __init__(self, models: Sequence[MOGPAR]) -> None:
@@ -118,42 +118,46 @@ class Independent(Coregionalised, GP):  # type: ignore[misc]
         self.register_buffer("sizes", torch.cat([model.sizes for model in models]))
 
     def forward(self, x: Float[Tensor, "n v"]) -> list[MultitaskMultivariateNormal]:
-        """Each output's functions at inputs as they are, as GPyTorch's `IndependentModelList`."""
-        return [model(x) for model in self._members()]
+        """Latent functions of each output at unprepared inputs, like `IndependentModelList`."""
+        return [model(x) for model in self._output_models()]
 
     @property
     def likelihood(self) -> LikelihoodList:
-        """Of the outputs: `likelihood(*model(x))`."""
-        return LikelihoodList(*(model.likelihood for model in self._members()))
+        """Likelihoods of the outputs: `likelihood(*model(x))`."""
+        return LikelihoodList(*(model.likelihood for model in self._output_models()))
 
     @property
     def kernel(self) -> Any:
-        """One that prepares rows for all."""
+        """Kernel of the first output, which prepares rows for all."""
         return self.models[0].kernel
 
     @property
     def inducing_points(self) -> Float[Tensor, "d m e"]:
-        """Of all outputs."""
-        return torch.cat([model.inducing_points for model in self._members()])
+        """Inducing points of all outputs."""
+        return torch.cat([model.inducing_points for model in self._output_models()])
 
     @torch.no_grad()
     def latent(self, rows: Rows) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
-        """As of Q = D kernels of as many ranks as classes; zero where an output has fewer."""
+        """Moments as of Q = D kernels with one rank per class, zero beyond an output's classes."""
         parts = [
             [_padded(part, self.width, 0) for part in model.latent(rows)]
-            for model in self._members()
+            for model in self._output_models()
         ]
         mean, variance = (torch.cat(part) for part in zip(*parts))
         return mean, variance
 
     def factors(self) -> Float[Tensor, "d c r"]:
-        """A_q of each output's kernel, zero at the classes of other outputs."""
-        whole = torch.block_diag(*(_padded(m.factors()[0], self.width, 1) for m in self._members()))
+        """A_q of each output's kernel, zero for classes of other outputs."""
+        whole = torch.block_diag(
+            *(_padded(m.factors()[0], self.width, 1) for m in self._output_models())
+        )
         return torch.stack(whole.split(self.width, 1))
 
     def solved(self) -> Float[Tensor, "d m r"]:
         """K_uu^-1 E[u] of each class's function."""
-        return torch.cat([_padded(model.solved(), self.width, 2) for model in self._members()])
+        return torch.cat(
+            [_padded(model.solved(), self.width, 2) for model in self._output_models()]
+        )
 
     def elbo(
         self,
@@ -164,7 +168,7 @@ class Independent(Coregionalised, GP):  # type: ignore[misc]
         generator: torch.Generator,
         sampled: int = 1,
     ) -> Float[Tensor, ""]:
-        """The sum of the outputs' bounds and registered priors, in nats."""
+        """Sum of the outputs' bound estimates and registered log priors, in nats."""
         parts = [
             model.estimate(rows[at], zero, label[at], n_total[d : d + 1], generator, sampled)
             for d, model, at, zero in self._each(output)
@@ -174,7 +178,7 @@ class Independent(Coregionalised, GP):  # type: ignore[misc]
     def bound(
         self, rows: Rows, output: Int[Tensor, " n"], label: Int[Tensor, " n"]
     ) -> Float[Tensor, ""]:
-        """The sum of the outputs' bounds with all rows and classes, in nats."""
+        """Sum of the outputs' bounds over all rows and classes, in nats."""
         parts = [
             model.bound(rows[at], zero, label[at]) for _, model, at, zero in self._each(output)
         ]
@@ -189,29 +193,29 @@ class Independent(Coregionalised, GP):  # type: ignore[misc]
         seed: int = 0,
         temperature: float = 1.0,
     ) -> softmax_average.MOGPARPrediction:
-        """Class probabilities of each row's output, with errors and entropies (see MOGPAR)."""
+        """Class probabilities of each row's output, with errors and entropies (see `MOGPAR`)."""
         parts = [
             (at, model.predict(rows[at], zero, draws, seed, temperature))
             for _, model, at, zero in self._each(output)
         ]
-        like = self._members()[0].q_mean
-        return softmax_average.scattered(parts, len(output), self.width, like)
+        like = self._output_models()[0].q_mean
+        return softmax_average.scatter_rows(parts, len(output), self.width, like)
 
     def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:
-        """Class probabilities of each row's output; 0 beyond the number of its classes."""
+        """Class probabilities of each row's output; 0 beyond the output's classes."""
         return self.predict(rows, output).probability
 
-    def _members(self) -> list[MOGPAR]:
+    def _output_models(self) -> list[MOGPAR]:
         return [model for model in self.models if isinstance(model, MOGPAR)]
 
     def _each(self, output: Tensor) -> list[tuple[int, Any, Tensor, Tensor]]:
-        """Each output that has rows: number, model, its rows, and zeros in place of its number."""
-        found = []
-        for d, model in enumerate(self._members()):
+        """For each output with rows: index, model, row indices, and zeros as output labels."""
+        groups = []
+        for d, model in enumerate(self._output_models()):
             at = (output == d).nonzero().squeeze(1)
             if len(at):
-                found.append((d, model, at, torch.zeros_like(at)))
-        return found
+                groups.append((d, model, at, torch.zeros_like(at)))
+        return groups
 
 
 def build(
@@ -224,20 +228,20 @@ def build(
     generator: torch.Generator,
     **options: Any,
 ) -> Any:
-    """A model by its name, at its start.
+    """Build an initialized model by its name.
 
     Args:
         name: One of `MODELS`.
-        kernel: Of Q latent functions; of one for `"g-m"` and `"g-a"`, copied for each output.
-        rows: To learn from, prepared by the kernel.
-        output: Each row's output.
+        kernel: Kernel of Q latent functions; of one for `"g-m"` and `"g-a"`, copied per output.
+        rows: Training rows, prepared by the kernel.
+        output: Output of each row.
         n_classes: C_d of each output.
-        inducing: M.
+        inducing: Number M of inducing points.
         generator: A CPU generator.
-        options: Of `MOGPAR`: rank, covariance, constant.
+        options: Arguments of `MOGPAR`: rank, covariance, constant.
 
     Raises:
-        BadInput: An unknown name; an output without rows or with fewer than two classes.
+        BadInput: The name is unknown, or an output has no rows or fewer than two classes.
     """
     if name not in MODELS:
         raise BadInput(f"Model {name!r} is unknown; use one of {', '.join(MODELS)}.")
@@ -248,10 +252,10 @@ def build(
     kind, models = (GA if name == "g-a" else GM), []
     options = options | {"covariance": "dropped"}
     for d, classes in enumerate(n_classes):
-        own = (output == d).nonzero().squeeze(1)
-        if not len(own):
+        members = (output == d).nonzero().squeeze(1)
+        if not len(members):
             raise BadInput(f"Output {d} has no row; leave it out or give it one.")
-        z = kernel.start(rows[own], inducing, generator)
+        z = kernel.start(rows[members], inducing, generator)
         models.append(
             kind(copy.deepcopy(kernel), z, [classes], generator, **options | {"rank": classes})
         )
@@ -259,7 +263,7 @@ def build(
 
 
 def _padded(part: Tensor, width: int, dim: int) -> Tensor:
-    """Zeros to the given width of a dimension."""
+    """Pad a dimension with zeros to the given width."""
     shape = list(part.shape)
     shape[dim] = width - shape[dim]
     return torch.cat([part, part.new_zeros(shape)], dim)

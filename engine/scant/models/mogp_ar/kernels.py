@@ -1,4 +1,4 @@
-"""The kernel protocol of MOGPs-AR, and kernels in that form: RBF-ARD (Ma 2023, 3.4), any other."""
+"""Kernel protocol of MOGPs-AR, RBF-ARD (Ma 2023, 3.4), and an adapter for GPyTorch kernels."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch import Tensor
 from scant.inference.kmeans import kmeans_centres
 from scant.kernels.rbf import eq
 
-ROWS = 5_000  # more rows than that do not move the means of their clusters
-FLOOR = 1e-9  # of a standard deviation: below it a column is constant
+ROWS = 5_000  # rows used by k-means; more hardly change the centers
+FLOOR = 1e-9  # columns with a smaller standard deviation count as constant
 
 
 @runtime_checkable
 class Rows(Protocol):
-    """Inputs as a kernel prepared them, a tensor or patches unfolded once; they move by `to`."""
+    """Inputs prepared by a kernel: a tensor, or images cut into patches."""
 
     def __len__(self) -> int: ...
 
@@ -28,34 +28,34 @@ class Rows(Protocol):
 
 @runtime_checkable
 class Kernel(Protocol):
-    """Q covariance functions of rows: a kernel of GPyTorch, of "q n m", with these besides."""
+    """Batch of Q covariance functions: a GPyTorch kernel ("q n m") with additional methods."""
 
     def __call__(self, x1: Tensor, x2: Tensor | None = None) -> Any:
-        """The covariances as GPyTorch's kernels give them."""
+        """Lazy covariances, like any GPyTorch kernel."""
 
     def prepare(self, x: Float[Tensor, "n v"]) -> Any:
-        """All that is done to inputs once, not at every step."""
+        """Preprocess inputs once, before training or prediction."""
 
     def start(self, rows: Any, m: int, generator: torch.Generator) -> Float[Tensor, "q m e"]:
-        """Where m inducing variables of each latent function start."""
+        """m initial inducing points for each latent function."""
 
     def inducing(self, z: Float[Tensor, "q m e"]) -> Float[Tensor, "q m m"]:
-        """Among the inducing variables, without jitter."""
+        """Covariance of the inducing variables, without jitter."""
 
     def covariances(
         self, z: Float[Tensor, "q m e"], rows: Any
     ) -> tuple[Float[Tensor, "q m m"], Float[Tensor, "q m b"]]:
-        """Among the inducing variables, without jitter, and between them and rows."""
+        """Covariances of the inducing variables, without jitter, and with the rows."""
 
     def diagonal(self, rows: Any) -> Float[Tensor, "q b"]:
-        """Variances at the rows."""
+        """Prior variances at the rows."""
 
 
 class Columns(gpytorch.kernels.Kernel):  # type: ignore[misc]
-    """Any kernel of GPyTorch over columns as they are, in the form that the models want.
+    """Adapter of any GPyTorch kernel over unprocessed columns to the `Kernel` protocol.
 
     Args:
-        base: Of batch shape Q; of variance one, for the mixing matrix has it.
+        base: Kernel with batch shape Q and unit variance (the mixing matrix scales it).
     """
 
     def __init__(self, base: gpytorch.kernels.Kernel) -> None:
@@ -70,15 +70,17 @@ class Columns(gpytorch.kernels.Kernel):  # type: ignore[misc]
         return self.base.forward(x1, x2, diag=diag, **params)
 
     def prepare(self, x: Float[Tensor, "n v"]) -> Float[Tensor, "n v"]:
-        """The columns as they are."""
+        """Return the columns unchanged."""
         return x
 
     def start(
         self, rows: Float[Tensor, "n v"], m: int, generator: torch.Generator
     ) -> Float[Tensor, "q m v"]:
-        """k-means centres, of other starts for each latent function."""
-        some = torch.randperm(len(rows), generator=generator)[:ROWS].to(rows.device)
-        return torch.stack([kmeans_centres(rows[some], m, generator) for _ in range(self.n_latent)])
+        """k-means centers, with a different initialization for each latent function."""
+        subset = torch.randperm(len(rows), generator=generator)[:ROWS].to(rows.device)
+        return torch.stack(
+            [kmeans_centres(rows[subset], m, generator) for _ in range(self.n_latent)]
+        )
 
     def inducing(self, z: Float[Tensor, "q m v"]) -> Float[Tensor, "q m m"]:
         return self.base(z).to_dense()
@@ -93,7 +95,7 @@ class Columns(gpytorch.kernels.Kernel):  # type: ignore[misc]
 
 
 class Ranks(gpytorch.kernels.Kernel):  # type: ignore[misc]
-    """Each of Q kernels as often as it has latent functions, side by side."""
+    """Batch kernel that repeats each of Q kernels for its R latent functions."""
 
     def __init__(self, base: Any, n_latent: int, rank: int) -> None:
         super().__init__()
@@ -105,7 +107,7 @@ class Ranks(gpytorch.kernels.Kernel):  # type: ignore[misc]
 
     @batch_shape.setter
     def batch_shape(self, shape: torch.Size) -> None:
-        """GPyTorch's constructor sets one; that of the functions holds."""
+        """Ignore the value set by GPyTorch's constructor."""
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Any:
         return self.base.forward(x1, x2, diag=diag, **params).repeat_interleave(self.rank, 0)
@@ -114,13 +116,13 @@ class Ranks(gpytorch.kernels.Kernel):  # type: ignore[misc]
 class RbfArd(Columns):
     """k_q(x, x') = exp(-1/2 sum_j (x_j - x'_j)^2 / l_qj^2), on standardized columns.
 
-    The variance of 3.4 is left at 1: the mixing matrix has it. Lengthscales are in units of the
-    typical distance of two rows, so that 1 is a fair start whatever the number of columns.
+    The variance of 3.4 is fixed to 1, since the mixing matrix scales it. Lengthscales are in units
+    of the typical distance between rows, so that 1 is a suitable initial value.
 
     Args:
-        x: The inputs to learn from: they set the scale.
-        n_latent: Q.
-        standardize: Scale each column by its standard deviation, else all by their common one.
+        x: Training inputs, which set the scale.
+        n_latent: Number Q of kernels.
+        standardize: True scales each column by its standard deviation, False all by a common one.
     """
 
     shift: Tensor
@@ -152,13 +154,13 @@ class RbfArd(Columns):
     def forward(
         self, x1: Float[Tensor, "*_ n v"], x2: Float[Tensor, "*_ m v"], diag: bool = False, **_: Any
     ) -> Float[Tensor, "q n m"] | Float[Tensor, "q n"]:
-        """Of inputs that are not standardized yet."""
+        """Covariances of inputs that are not standardized yet."""
         weight = 1 / (self.unit * self.rbf.lengthscale)
         x1, x2 = (self.prepare(x) * weight for x in (x1, x2))
         return (-0.5 * (x1 - x2).square().sum(-1)).exp() if diag else eq(x1, x2)
 
     def prepare(self, x: Float[Tensor, "n v"]) -> Float[Tensor, "n v"]:
-        """The standardized columns."""
+        """Standardize the columns."""
         return (x - self.shift) / self.scale
 
     def inducing(self, z: Float[Tensor, "q m v"]) -> Float[Tensor, "q m m"]:
@@ -167,7 +169,7 @@ class RbfArd(Columns):
     def covariances(
         self, z: Float[Tensor, "q m v"], rows: Float[Tensor, "b v"]
     ) -> tuple[Float[Tensor, "q m m"], Float[Tensor, "q m b"]]:
-        """In one product; GPyTorch's own forward takes twice the time of a step."""
+        """Both covariances by one matrix product; GPyTorch's forward doubles the time of a step."""
         weight = 1 / (self.unit * self.rbf.lengthscale)
         z = z * weight
         K, cross = eq(z, torch.cat([z, rows * weight], 1)).split([z.shape[1], len(rows)], -1)

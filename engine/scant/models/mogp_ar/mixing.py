@@ -1,4 +1,4 @@
-"""The coregionalisation matrices of the classes of all outputs (Ma 2023, 3.7)."""
+"""Coregionalization matrices of the classes of all outputs (Ma 2023, 3.7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Coregionalised:
-    """A model whose functions mix latent ones: `factors` of them, `sizes` C_d of the outputs."""
+    """Mixin for models whose class functions mix latent ones; `sizes` are the outputs' C_d."""
 
     sizes: Tensor
 
@@ -17,14 +17,14 @@ class Coregionalised:
         raise NotImplementedError
 
     def coregionalisation(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:
-        """B_q among the given classes, numbered over all outputs; else among all of them."""
+        """B_q between classes numbered over all outputs; by default all classes."""
         A = self.factors() if classes is None else self.factors()[:, classes]
         return A @ A.mT  # (3.7)
 
     def global_matrix(self) -> Float[Tensor, "d d"]:
-        """The global absolute coregionalisation matrix of the outputs (3.42-3.43).
+        """Global absolute coregionalization matrix of the outputs (3.42-3.43).
 
-        A matrix of all classes at a time: never all Q of them.
+        The matrices of all classes are computed one at a time, to bound memory.
         """
         outputs = torch.arange(len(self.sizes), device=self.sizes.device)
         owner, A = outputs.repeat_interleave(self.sizes), self.factors()

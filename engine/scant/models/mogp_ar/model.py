@@ -1,12 +1,11 @@
 """MOGPs-AR (Ma 2023, ch. 3): one multi-output GP over all classes of all outputs.
 
-Each output d chooses among C_d classes by a softmax of functions f_c = sum_l a_cl u_l + a_c0, where
-u_l, l = (q, i), are R latent functions of each of Q kernels. With the patch kernel it is MOCGPs-AR
+Each output d has a softmax over C_d classes with functions f_c = sum_l a_cl u_l + a_c0, where u_l,
+l = (q, i), are R latent functions for each of Q kernels. With the patch kernel it is MOCGPs-AR
 (ch. 4).
 
-f is linear in u: moments of u at the rows are computed once, whatever the number of classes, and a
-class costs the rows of the mixing matrix that it takes. Of that matrix a step touches the rows of
-the classes that it has drawn.
+f is linear in u, so the moments of u are computed once for any number of classes, and each class
+adds one row to the mixing matrix. A training step updates only the rows of sampled classes.
 """
 
 from __future__ import annotations
@@ -29,23 +28,24 @@ from scant.models.mogp_ar import whitening
 from scant.models.mogp_ar.kernels import Kernel, Ranks, Rows
 from scant.models.mogp_ar.mixing import Coregionalised
 
-CHUNK = 1000  # rows at once where all rows are asked for
+CHUNK = 1000  # rows per block of predictions and bounds
 
 
 class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
-    """The model, its bounds and its predictions.
+    """Multi-output GP classifier with augment-and-reduce bounds.
 
     Args:
-        kernel: Of the Q latent processes.
-        inducing_points: As the kernel wants them; learned.
+        kernel: Kernel of the Q latent processes.
+        inducing_points: Initial inducing points, from the kernel's `start`.
         n_classes: C_d of each output.
-        rank: R, latent functions of each kernel.
-        covariance: Of the classes' functions, given the data: "kept", or "dropped" as published.
-        constant: Give each class a constant of its own (the publication has none).
-        generator: A CPU generator that draws the mixing matrix to start from.
+        generator: A CPU generator for the initial mixing matrix.
+        rank: Number R of latent functions per kernel.
+        covariance: Posterior covariances of the classes' functions: "kept", or "dropped" as
+            published.
+        constant: True for a constant per class (not in the publication).
 
     Raises:
-        BadInput: An output with fewer than two classes, or no output.
+        BadInput: There is no output, or an output has fewer than two classes.
     """
 
     first: Tensor
@@ -82,10 +82,10 @@ class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
         for name, start in starts.items():
             self.register_parameter(name, nn.Parameter(start))
         self.start_mixing(sum(n_classes), z, generator)
-        self.likelihood = self.Softmax(sizes, self.drawn_rows, covariance, constant)
+        self.likelihood = self.Softmax(sizes, self.mixing_rows, covariance, constant)
 
     def start_mixing(self, functions: int, like: Tensor, generator: torch.Generator) -> None:
-        """The mixing matrix [classes, Q * R], with a column of constants where there are some."""
+        """Register the mixing matrix [classes, Q * R], with an additional column for constants."""
         latent = self.n_latent * self.rank
         start = torch.randn(functions, latent, generator=generator, dtype=like.dtype)
         start = start.to(like.device) / math.sqrt(latent)
@@ -98,62 +98,62 @@ class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
     def _moments(self, rows: Rows) -> tuple[Float[Tensor, "l b"], Float[Tensor, "l b"]]:
         """Means and variances of all latent functions at the rows (3.22 with A = I)."""
         K, cross = self.kernel.covariances(self.inducing_points, rows)
-        mean, more = whitening.moments(K, cross, self.q_mean, self.q_scale)
-        variance = (self.kernel.diagonal(rows).unsqueeze(1) + more).clamp(min=0)
+        mean, excess = whitening.moments(K, cross, self.q_mean, self.q_scale)
+        variance = (self.kernel.diagonal(rows).unsqueeze(1) + excess).clamp(min=0)
         return mean.flatten(0, 1), variance.flatten(0, 1)
 
     def forward(self, x: Float[Tensor, "n v"]) -> MultitaskMultivariateNormal:
-        """The latent functions at inputs as they are, which the likelihood mixes; no n x n is made.
+        """Posterior of the latent functions at unprepared inputs, with lazy covariances.
 
-        Bounds and predictions take their variances alone, by `whitening.moments`: through the lazy
-        layer a step takes 1.3 times as long.
+        Bounds and predictions only need variances and use `whitening.moments`, since the lazy layer
+        makes a step 1.3 times as long.
         """
         kernel = self.kernel if self.rank == 1 else Ranks(self.kernel, self.n_latent, self.rank)
         K, cross = self.kernel.covariances(self.inducing_points, self.kernel.prepare(x))
         A = (whitening.inverse_cholesky(K) @ cross).unsqueeze(1)  # [q, 1, m, n]
         mean = (self.q_mean.unsqueeze(2) @ A).flatten(0, 2)  # (3.22), whitened
-        more = (whitening.excess(self.q_scale) @ A).flatten(0, 1).mT
-        spread = MatmulLinearOperator(more, A.expand(-1, self.rank, -1, -1).flatten(0, 1))
+        excess = (whitening.excess(self.q_scale) @ A).flatten(0, 1).mT
+        spread = MatmulLinearOperator(excess, A.expand(-1, self.rank, -1, -1).flatten(0, 1))
         return MultitaskMultivariateNormal.from_batch_mvn(
             MultivariateNormal(mean, kernel(x) + spread)
         )
 
     def kl_divergence(self) -> Float[Tensor, ""]:
-        """KL(q(u) || p(u)) of all latent functions; whitened, p(u) is a standard Gaussian."""
+        """KL(q(u) || p(u)) of all latent functions, whitened, with standard normal p(u)."""
         return whitening.kl_divergence(self.q_mean, self.q_scale)
 
     @torch.no_grad()
     def latent(self, rows: Rows) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
-        """Means and variances of the Q*R latent functions, the ranks of a kernel side by side."""
+        """Means and variances of the Q * R latent functions, grouped by kernel."""
         parts = [self._moments(rows[part]) for part in _chunks(len(rows))]
         means, variances = zip(*parts) if parts else ((), ())
         empty = self.q_mean.new_zeros(self.n_latent * self.rank, 0)
         return torch.cat([empty, *means], 1), torch.cat([empty, *variances], 1)
 
     def _mixed(self, moments: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Moments [b, l] as the likelihood wants them."""
+        """Moments [b, l] for the likelihood, including the constant."""
         return self.likelihood.mixed(*(part.mT for part in moments))
 
-    def drawn_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
-        """a_c and a_c0 of classes that are numbered over all outputs, for training."""
-        found: Tensor = self.mixing(classes)
-        return found
+    def mixing_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
+        """Mixing rows a_c and a_c0 of classes numbered over all outputs, with gradients."""
+        rows: Tensor = self.mixing(classes)
+        return rows
 
     @torch.no_grad()
     def rows_of_mixing(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
-        """a_c, and a_c0 where classes have constants, to be looked at.
+        """Mixing rows a_c (and a_c0) of classes, for inspection.
 
-        With covariances kept, what all classes of an output have in common changes nothing: it
-        would stay where chance began, and is left out.
+        With covariances kept, the mean row of an output's classes has no effect on the
+        probabilities and is subtracted.
         """
         return self._table()[classes]
 
     @torch.no_grad()
     def _table(self) -> Float[Tensor, "classes l"]:
-        table = self.drawn_rows(torch.arange(int(self.sizes.sum()), device=self.sizes.device))
+        table = self.mixing_rows(torch.arange(int(self.sizes.sum()), device=self.sizes.device))
         if self.covariance == "dropped":
             return table
-        return torch.cat([own - own.mean(0) for own in table.split(self.sizes.tolist())])
+        return torch.cat([rows - rows.mean(0) for rows in table.split(self.sizes.tolist())])
 
     # -- bounds ----------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
         generator: torch.Generator,
         sampled: int = 1,
     ) -> Float[Tensor, ""]:
-        """`estimate` and registered priors: what training raises."""
+        """Training objective in nats: `estimate` plus registered log priors."""
         bound = self.estimate(rows, output, label, n_total, generator, sampled)
         return bound + log_hyperprior(self)
 
@@ -179,25 +179,25 @@ class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
         generator: torch.Generator,
         sampled: int = 1,
     ) -> Float[Tensor, ""]:
-        """A stochastic estimate of the bound of all rows (3.28), in nats.
+        """Stochastic estimate of the bound over all rows (3.28), in nats.
 
         Args:
-            rows: Prepared by the kernel.
-            output, label: Each row's output, and its class within it.
-            n_total: Rows of each output in all, for which its rows here stand.
-            generator: A CPU generator that draws the classes.
-            sampled: Classes drawn for each row besides its own; 0 takes all.
+            rows: Minibatch, prepared by the kernel.
+            output, label: Output of each row, and its class within the output.
+            n_total: Total number of rows of each output, for rescaling.
+            generator: A CPU generator for the classes.
+            sampled: Number of other classes sampled per row; 0 uses all.
         """
         moments = self._mixed(self._moments(rows))
         terms = self.likelihood.terms(*moments, output, label, generator, sampled)
-        here = torch.bincount(output, minlength=len(self.sizes))
-        return (terms * (n_total / here)[output]).sum() - self.kl_divergence()  # (3.28)
+        batch_count = torch.bincount(output, minlength=len(self.sizes))
+        return (terms * (n_total / batch_count)[output]).sum() - self.kl_divergence()  # (3.28)
 
     @torch.no_grad()
     def bound(
         self, rows: Rows, output: Int[Tensor, " n"], label: Int[Tensor, " n"]
     ) -> Float[Tensor, ""]:
-        """The bound of all rows with all classes (3.23), in nats."""
+        """Bound over all rows and classes (3.23), in nats."""
         total = -self.kl_divergence()
         for part in _chunks(len(rows)):
             moments = self._mixed(self._moments(rows[part]))
@@ -218,30 +218,30 @@ class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
         """Class probabilities (3.35) of each row's output, with errors and entropies.
 
         Args:
-            rows: As the kernel prepared them.
-            output: Of each row.
-            draws: Of the latent functions.
-            seed: Of the draws.
-            temperature: What functions are divided by; the publication has none.
+            rows: Rows prepared by the kernel.
+            output: Output of each row.
+            draws: Number of draws of the latent functions.
+            seed: Seed of the draws.
+            temperature: Divisor of the class functions (not in the publication).
         """
         moments = self._mixed(self.latent(rows))
         table, sizes = self._table() / temperature, self.sizes.tolist()
-        how = self.likelihood.averaged()
-        return softmax_average.of_outputs(how, table, moments, output, sizes, draws, seed)
+        method = self.likelihood.averaged()
+        return softmax_average.average_by_output(method, table, moments, output, sizes, draws, seed)
 
     def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:
-        """Class probabilities of each row's output; 0 beyond the number of its classes."""
+        """Class probabilities of each row's output; 0 beyond the output's classes."""
         return self.predict(rows, output).probability
 
     @torch.no_grad()
     def factors(self) -> Float[Tensor, "q c r"]:
-        """A_q of each kernel: B_q = A_q A_q' (3.7), of rows as they are looked at."""
+        """A_q of each kernel, B_q = A_q A_q' (3.7), from `rows_of_mixing`."""
         weights = self._table()[:, : self.n_latent * self.rank]
         return weights.view(-1, self.n_latent, self.rank).transpose(0, 1)  # a of 3.5
 
     @torch.no_grad()
     def solved(self) -> Float[Tensor, "q m r"]:
-        """K_uu^-1 E[u] of each latent function: means at x are k(x, Z) times these."""
+        """K_uu^-1 E[u] of each latent function; the mean at x is k(x, Z) K_uu^-1 E[u]."""
         K = self.kernel.inducing(self.inducing_points)
         return (self.q_mean @ whitening.inverse_cholesky(K)).mT
 

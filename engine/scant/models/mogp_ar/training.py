@@ -1,4 +1,4 @@
-"""Training of MOGPs-AR step by step: Adam on batches of every output, sparse where classes mix."""
+"""Training of MOGPs-AR: Adam on minibatches of every output, sparse for the mixing matrix."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from scant.models.mogp_ar.kernels import Columns, Kernel, RbfArd, Rows
 from scant.optim.adam_lbfgs import cosine_decay
 from scant.optim.state import Resumable
 
-RATE = 0.05  # Adam's step to start from
-OFTEN = 8  # draws for each class of an output: one in 3,000 classes is then left out of a step
+RATE = 0.05  # initial learning rate of Adam
+DENSE_DRAWS = 8  # draws per class for dense updates: a step misses one class in 3,000
 
 
 class MOGPARTrainer(Resumable):
-    """Optimizer steps on a model and its rows.
+    """Optimizer of a model on its training rows.
 
     Args:
         model: `MOGPAR` or a baseline, trained in place.
-        rows: Prepared by the kernel.
-        output, label: Each row's output, and its class within it.
-        generator: A CPU generator that draws batches and classes.
-        batch: Rows of each output in a step, without replacement; None takes all.
-        sampled: |S_d|, classes drawn for each row besides its own; 0 takes all.
-        rate: Adam's step to start from.
-        horizon: Steps in which the rate falls to a hundredth along a cosine; None keeps it.
+        rows: Rows prepared by the kernel.
+        output, label: Output of each row, and its class within the output.
+        generator: A CPU generator for minibatches and sampled classes.
+        batch: Rows per output in a step, without replacement; None uses all.
+        sampled: |S_d|, the number of other classes sampled per row; 0 uses all.
+        rate: Initial learning rate of Adam.
+        horizon: Number of steps of the cosine decay of the rate to a hundredth; None keeps it.
 
     Raises:
-        BadInput: A batch below one.
+        BadInput: The batch size is below one.
     """
 
     def __init__(
@@ -57,31 +57,31 @@ class MOGPARTrainer(Resumable):
         self.output, self.label = output, label
         self.batch, self.sampled, self.rate, self.horizon = batch, sampled, rate, horizon
         self.steps = 0
-        self.notes: list[str] = []  # of the numerics, each once
-        members = output.cpu()
-        count = torch.bincount(members)
-        self.members = list(members.argsort(stable=True).split(count.tolist()))
+        self.notes: list[str] = []  # numerical warnings, each once
+        outputs = output.cpu()
+        count = torch.bincount(outputs)
+        self.rows_of_output = list(outputs.argsort(stable=True).split(count.tolist()))
         self.n_total = count.to(output.device)
-        found = [m for m in model.modules() if isinstance(m, nn.Embedding)]
-        for mixing in found:  # SparseAdam sorts rows for a twentieth of a small problem's time
+        embeddings = [m for m in model.modules() if isinstance(m, nn.Embedding)]
+        for mixing in embeddings:  # sorting rows in SparseAdam costs a twentieth of a small problem
             mixing.sparse = not self._draws_all(count)
-        sparse = [m.weight for m in found if m.sparse and m.weight.requires_grad]
-        known = {id(weight) for weight in sparse}
-        dense = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
+        sparse = [m.weight for m in embeddings if m.sparse and m.weight.requires_grad]
+        sparse_ids = {id(weight) for weight in sparse}
+        dense = [p for p in model.parameters() if p.requires_grad and id(p) not in sparse_ids]
         self.optimizers = [torch.optim.Adam(dense, lr=rate, fused=True)]
         if sparse:
             self.optimizers.append(torch.optim.SparseAdam(sparse, lr=rate))
 
     def _draws_all(self, count: Int[Tensor, " d"]) -> bool:
-        """Whether a step takes the mixing matrix's rows of all classes, all but for certain."""
-        taken = count if self.batch is None else count.clamp(max=self.batch)
-        drawn = taken * (1 + self.sampled)
-        return not self.sampled or bool((drawn >= OFTEN * self.model.sizes.cpu()).all())
+        """Return True if a step almost certainly uses the mixing rows of all classes."""
+        used_rows = count if self.batch is None else count.clamp(max=self.batch)
+        n_draws = used_rows * (1 + self.sampled)
+        return not self.sampled or bool((n_draws >= DENSE_DRAWS * self.model.sizes.cpu()).all())
 
     def step(self) -> float:
-        """One step; the estimate of the bound before it, in nats.
+        """Take one step and return the estimate of the bound before it, in nats.
 
-        NaN where a matrix can no longer be factorized; no step is taken then.
+        Return NaN without a step if a factorization fails.
         """
         for optimizer in self.optimizers:
             optimizer.zero_grad()
@@ -110,12 +110,12 @@ class MOGPARTrainer(Resumable):
         return value
 
     def draw(self) -> Int[Tensor, " b"]:
-        """Rows of a step: as many of every output, or all it has."""
+        """Sample the rows of a step: `batch` rows of every output, or all of them."""
         if self.batch is None:
             return torch.arange(len(self.output), device=self.output.device)
         picks = [
-            of[torch.randperm(len(of), generator=self.generator)[: self.batch]]
-            for of in self.members
+            rows[torch.randperm(len(rows), generator=self.generator)[: self.batch]]
+            for rows in self.rows_of_output
         ]
         return torch.cat(picks).to(self.output.device)
 
@@ -135,21 +135,23 @@ def fit(
     seed: int = 0,
     **options: Any,
 ) -> Any:
-    """A model of the publication, trained; `model.predict(model.kernel.prepare(x), output)`.
+    """Build and train a model; predict with `model.predict(model.kernel.prepare(x), output)`.
 
     Args:
-        x: Inputs of all outputs' rows.
-        output, label: Each row's output, and its class within it, from 0; the largest label of an
-            output says how many classes it has.
+        x: Inputs of all rows.
+        output, label: Output of each row, and its class within the output, from 0; the largest
+            label determines the number of classes.
         name: One of `scant.models.mogp_ar.baselines.MODELS`.
-        kernel: Any of GPyTorch, of batch shape Q; else RBF-ARD of `n_latent` latent functions on
-            standardized columns.
-        n_latent: Q; single-output models take one kernel for each output.
-        inducing: M.
-        steps: In which Adam's rate falls from `rate` to a hundredth of it.
+        kernel: Any GPyTorch kernel with batch shape Q; default RBF-ARD with `n_latent` latent
+            functions on standardized columns.
+        n_latent: Number Q of kernels; single-output models use one kernel per output.
+        inducing: Number M of inducing points.
+        steps: Number of steps, over which Adam's rate decays to a hundredth of `rate`.
         batch: Rows of each output in a step.
-        sampled: Classes for each row in a step; all (0) cost little more than few, and teach more.
-        options: Of `MOGPAR`: rank, covariance, constant.
+        sampled: Number of classes per row in a step; all (0) cost little more and learn faster.
+        rate: Initial learning rate of Adam.
+        seed: Seed of the generator.
+        options: Arguments of `MOGPAR`: rank, covariance, constant.
     """
     generator = torch.Generator().manual_seed(seed)
     if kernel is None:

@@ -1,8 +1,8 @@
-"""`AreaGP` whose predictions count that its hyperparameters are not known.
+"""`AreaGP` with predictions averaged over its hyperparameters.
 
-A few dozens of areas do not tell how far their rates go together, nor how much they vary. As areal
-models do (INLA's grid strategy), predictions are averaged over a grid about the optimum: of the
-lengthscale, of the deviations, and of how alike the tasks are, weighted by Laplace's evidence.
+A few dozen areas leave the lengthscale and the variance of the rates uncertain. Predictions are
+averaged over a grid around the optimum (INLA's grid strategy) of the lengthscale, the standard
+deviations and the correlation of tasks, weighted by Laplace's approximation of the evidence.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.nodes import at_point, averaged_over
 from scant.models.mtgpa.prior import Data
 
-LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the optimum
-DEVIATIONS = (0.5, 0.7, 1.0, 1.4, 2.0)
-LEAST = 0.002  # weight of a node that stays
+LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # factors of the optimal lengthscale
+DEVIATIONS = (0.5, 0.7, 1.0, 1.4, 2.0)  # factors of the optimal mixing
+MIN_WEIGHT = 0.002  # nodes with smaller weights are dropped
 
 
 class AreaNodes(AreaGP):
-    """An `AreaGP` averaged over nodes of its hyperparameters.
+    """`AreaGP` averaged over nodes of its hyperparameters.
 
     Args:
-        model: Trained; likelihoods and prior are shared.
-        points: All parameters at each node.
-        weights: Of the nodes; they add up to one.
+        model: Trained model, whose likelihoods and prior are shared.
+        points: Vector of all parameters at each node.
+        weights: Weight of each node, summing to one.
     """
 
     points: Float[Tensor, "k p"]
@@ -49,16 +49,16 @@ class AreaNodes(AreaGP):
         self.notes = model.notes
         self.register_buffer("points", points)
         self.register_buffer("weights", weights)
-        self._kept: dict[int, _Posterior] = {}
+        self._posteriors: dict[int, _Posterior] = {}
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        self._kept.clear()
+        self._posteriors.clear()
         return super().load_state_dict(*args, **kwargs)
 
     @classmethod
     @torch.no_grad()
     def around(cls, model: AreaGP) -> AreaNodes:
-        """With nodes about a model's optimum."""
+        """Place nodes on a grid around a model's optimum."""
         parameters = list(model.parameters())
         points, values = list[Tensor](), list[float]()
         for point in _grid(model):
@@ -68,31 +68,31 @@ class AreaNodes(AreaGP):
             points.append(point)
             values.append(value if math.isfinite(value) else -math.inf)
         weights = torch.tensor(values).to(points[0]).softmax(0)
-        stay = weights >= LEAST
-        return cls(model, torch.stack(points)[stay], weights[stay] / weights[stay].sum())
+        used = weights >= MIN_WEIGHT
+        return cls(model, torch.stack(points)[used], weights[used] / weights[used].sum())
 
     def sentence(self) -> str:
-        """What is averaged."""
+        """Sentence on the averaging for reports."""
         return averaged_over(self.points)
 
     @contextmanager
     def _at(self, node: int) -> Iterator[None]:
         with at_point(list(self.parameters()), self.points[node]):
-            if node not in self._kept:
-                self._kept[node] = self._posterior()
-            self._known = self._kept[node]
+            if node not in self._posteriors:
+                self._posteriors[node] = self._posterior()
+            self._current = self._posteriors[node]
             try:
                 yield
             finally:
-                self._known = None
+                self._current = None
 
     @torch.no_grad()
     def log_rates(self, supports: Float[Tensor, "n c"], task: int) -> list[tuple[float, Moments]]:
-        told = list[tuple[float, Moments]]()
+        components = list[tuple[float, Moments]]()
         for node, weight in enumerate(self.weights.tolist()):
             with self._at(node):
-                told += [(weight, q) for _, q in super().log_rates(supports, task)]
-        return told
+                components += [(weight, q) for _, q in super().log_rates(supports, task)]
+        return components
 
     def predict(
         self,
@@ -101,11 +101,11 @@ class AreaNodes(AreaGP):
         exposure: Float[Tensor, " n"] | None = None,
         known: Float[Tensor, " n"] | None = None,
     ) -> MTGPAPrediction:
-        told = list[MTGPAPrediction]()
+        predictions = list[MTGPAPrediction]()
         for node in range(len(self.points)):
             with self._at(node):
-                told.append(super().predict(supports, task, exposure, known))
-        columns = [torch.stack(column) for column in zip(*told)]
+                predictions.append(super().predict(supports, task, exposure, known))
+        columns = [torch.stack(column) for column in zip(*predictions)]
         weights = self.weights[:, None].expand(-1, len(supports))
         return Mixture(weights, *columns).moments()
 
@@ -122,54 +122,54 @@ class AreaNodes(AreaGP):
             return supports.new_zeros(len(p), 0)
         lik = self.likelihoods[task]
         assert isinstance(lik, Counts)
-        given = supports.new_ones(len(supports)) if exposure is None else exposure
+        exposures = supports.new_ones(len(supports)) if exposure is None else exposure
         parts = [q for _, q in self.log_rates(supports, task)]
-        return lik.quantiles_of(parts, self.weights, given, p)
+        return lik.quantiles_of(parts, self.weights, exposures, p)
 
     @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
-        told = list[Tensor]()
+        log_densities = list[Tensor]()
         for node in range(len(self.points)):
             with self._at(node):
-                told.append(super().log_predictive(data))
-        return (torch.stack(told) + self.weights.log()[:, None]).logsumexp(0)
+                log_densities.append(super().log_predictive(data))
+        return (torch.stack(log_densities) + self.weights.log()[:, None]).logsumexp(0)
 
 
 def _grid(model: AreaGP) -> Iterator[Float[Tensor, " p"]]:
-    """All parameters of a model at each node of the grid; what is fixed stays."""
+    """Vector of all parameters at each node of the grid; fixed parameters are unchanged."""
     named = dict(model.named_parameters())
     learned = any(n.endswith("raw_lengthscale") and p.requires_grad for n, p in named.items())
     for length, deviation, mixing in product(
         LENGTHS if learned else (1.0,), DEVIATIONS, _mixings(model)
     ):
-        made = []
+        values = []
         for name, p in named.items():
             if name == "prior.mixing":
-                made.append(deviation * mixing)
+                values.append(deviation * mixing)
             elif name.endswith("raw_lengthscale"):
-                own = p.detach().clone()  # the logarithm; of a map's dimensions the first
-                own[..., 0] += math.log(length)
-                made.append(own)
+                log_lengthscale = p.detach().clone()  # only the first dimension, that of a map
+                log_lengthscale[..., 0] += math.log(length)
+                values.append(log_lengthscale)
             else:
-                made.append(p.detach().clone())
-        yield torch.cat([value.ravel() for value in made])
+                values.append(p.detach().clone())
+        yield torch.cat([value.ravel() for value in values])
 
 
 def _mixings(model: AreaGP) -> list[Float[Tensor, "r j"]]:
-    """The mixing at the optimum, and with tasks halfway to independent and to proportional."""
+    """Optimal mixing, and mixings with tasks halfway to independence and to full correlation."""
     prior = model.prior
     mixing = prior.mixing.detach().clone()
     r, tasks = mixing.shape
     if len(prior.kernels) > 1 or not 2 <= tasks <= r:
         return [mixing]
     B = mixing.T @ mixing + 1e-9 * torch.eye(tasks).to(mixing)
-    spread = B.diagonal().sqrt()
-    R = B / torch.outer(spread, spread)
+    std = B.diagonal().sqrt()
+    R = B / torch.outer(std, std)
     sign = torch.outer(*2 * [torch.where(R[0] < 0, -1.0, 1.0).to(R)])
-    found = [mixing]
-    for other in (torch.eye(tasks).to(R), sign):
-        mixed = torch.outer(spread, spread) * (R + other) / 2
-        own = torch.zeros_like(mixing)
-        own[:tasks] = torch.linalg.cholesky(mixed + 1e-9 * torch.eye(tasks).to(R)).T
-        found.append(own)
-    return found
+    mixings = [mixing]
+    for target in (torch.eye(tasks).to(R), sign):
+        mixed = torch.outer(std, std) * (R + target) / 2
+        candidate = torch.zeros_like(mixing)
+        candidate[:tasks] = torch.linalg.cholesky(mixed + 1e-9 * torch.eye(tasks).to(R)).T
+        mixings.append(candidate)
+    return mixings

@@ -1,8 +1,8 @@
-"""The baselines of MTGPA (Yousefi 2021, Fig. 5.4), all with exact inference.
+"""Baselines of MTGPA with exact inference (Yousefi 2021, Fig. 5.4).
 
-- `kriging`: area-to-point kriging, each task alone with its supports (Kyriakidis 2004).
-- `single`: each task alone, every support taken for its centroid.
-- `icm`: the intrinsic coregionalisation model on centroids (Bonilla et al. 2008).
+- `kriging`: area-to-point kriging, separately for each task (Kyriakidis 2004).
+- `single`: separate tasks with supports replaced by their centroids.
+- `icm`: the intrinsic coregionalization model on centroids (Bonilla et al. 2008).
 - `dependent`: dependent Gaussian processes on centroids (Boyle and Frean 2005).
 """
 
@@ -18,31 +18,31 @@ from scant.kernels.box_average.support import centroids
 from scant.kernels.constraints import LogPositive
 from scant.models.mtgpa.exact import ExactGP
 from scant.models.mtgpa.initialization import extent
-from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian
+from scant.models.mtgpa.likelihoods import MIN_NOISE, Gaussian
 from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
 
 BASELINES = ("kriging", "single", "icm", "dependent")
-START = 0.15  # of the extent of the data: the lengthscale to start from
+START = 0.15  # initial lengthscale, as a share of the data's extent
 
 
 class DependentGP(Prior):
-    """Outputs that smooth one white noise, each with a kernel of its own, plus one of their own.
+    """Dependent GPs: outputs that smooth a common white noise, plus independent EQ terms.
 
-    With smoothing kernels that are Gaussians of lengthscale l_d / sqrt 2, and heights so chosen
-    that an output's shared part has variance v_d^2,
+    With Gaussian smoothing kernels of lengthscale l_d / sqrt 2, scaled such that the shared part of
+    an output has variance v_d^2,
 
         cov(f_d(x), f_d'(x')) = v_d v_d' prod_i sqrt(2 l_di l_d'i / (l_di^2 + l_d'i^2))
                                 exp(-(x_i - x'_i)^2 / (l_di^2 + l_d'i^2)),
 
-    to which an independent EQ part is added where d = d' (Boyle and Frean 2005, section 3).
+    plus an independent EQ term for d = d' (Boyle and Frean 2005, section 3).
     """
 
     def __init__(self, dimensions: int, tasks: int) -> None:
         super().__init__()
-        each, wide = torch.zeros(tasks).double(), torch.zeros(tasks, dimensions).double()
+        zeros, zeros_2d = torch.zeros(tasks).double(), torch.zeros(tasks, dimensions).double()
         for name, start in {
-            "offset": each, "shared": each + 1, "log_own": each, "log_lengthscale": wide,
-            "log_own_lengthscale": wide,
+            "offset": zeros, "shared": zeros + 1, "log_own": zeros, "log_lengthscale": zeros_2d,
+            "log_own_lengthscale": zeros_2d,
         }.items():  # fmt: skip
             self.register_parameter(name, nn.Parameter(start.clone()))
             if name.startswith("log_"):
@@ -50,7 +50,7 @@ class DependentGP(Prior):
 
     @property
     def lengthscale(self) -> Float[Tensor, "t d"]:
-        """Of what an output shares with the others."""
+        """Lengthscales of the shared part of each output."""
         return self.log_lengthscale.exp()
 
     def mean(self, x: Float[Tensor, "n d"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
@@ -72,26 +72,26 @@ class DependentGP(Prior):
             torch.cat([self._block(x1[rows[d]], d, x2[columns[e]], e) for e in tasks], dim=1)
             for d in tasks
         ]
-        back = [torch.argsort(torch.cat(index)) for index in (rows, columns)]
-        return torch.cat(strips).index_select(0, back[0]).index_select(1, back[1])
+        order = [torch.argsort(torch.cat(index)) for index in (rows, columns)]
+        return torch.cat(strips).index_select(0, order[0]).index_select(1, order[1])
 
     def _block(
         self, x1: Float[Tensor, "n d"], d: int, x2: Float[Tensor, "m d"], e: int
     ) -> Float[Tensor, "n m"]:
-        """Covariances of output d with output e."""
+        """Covariances between output d and output e."""
         a, b = self.lengthscale[d], self.lengthscale[e]
         squares = a.square() + b.square()
-        height = self.shared[d] * self.shared[e] * (2 * a * b / squares).prod().sqrt()
-        K = height * torch.exp(-square_distances(x1 / squares.sqrt(), x2 / squares.sqrt()))
+        variance = self.shared[d] * self.shared[e] * (2 * a * b / squares).prod().sqrt()
+        K = variance * torch.exp(-square_distances(x1 / squares.sqrt(), x2 / squares.sqrt()))
         if d != e:
             return K
-        own = self.log_own_lengthscale[d].exp()
-        distances = square_distances(x1 / own, x2 / own)
+        lengthscale = self.log_own_lengthscale[d].exp()
+        distances = square_distances(x1 / lengthscale, x2 / lengthscale)
         return K + torch.exp(2 * self.log_own[d] - 0.5 * distances)
 
 
 class CentroidGP(Prior):
-    """A prior over points, asked about supports: each is taken for its centroid."""
+    """Prior over points, evaluated at the centroids of supports."""
 
     prior: Prior
 
@@ -124,17 +124,18 @@ def baseline(
     lengthscale: Float[Tensor, " d"] | None = None,
     fixed_lengthscale: bool = False,
 ) -> ExactGP:
-    """A baseline at its start values; `fit` trains it.
+    """Build an initialized baseline; `fit` trains it.
 
     Args:
-        name: One of `BASELINES`. `kriging` and `single` ignore other tasks than 0: give them the
-            rows of one task, numbered 0 (`alone`).
-        data: y standardized roughly.
-        lengthscale: To start from, in the units of the inputs.
-        fixed_lengthscale: Keep it.
+        name: One of `BASELINES`. `kriging` and `single` take a single task, numbered 0 (`alone`).
+        data: Observations with roughly standardized y.
+        dimensions: Dimension of the input space.
+        generator: A CPU generator.
+        lengthscale: Initial lengthscales, in the units of the inputs.
+        fixed_lengthscale: True to keep the initial lengthscales.
 
     Raises:
-        BadInput: An unknown name, or several tasks for a baseline of one.
+        BadInput: The name is unknown, or there are several tasks for a single-task baseline.
     """
     if name not in BASELINES:
         raise BadInput(f"Baseline {name!r} is unknown; use one of {BASELINES}.")
@@ -155,13 +156,13 @@ def baseline(
         prior = CentroidGP(prior, dimensions)
     likelihoods = [Gaussian() for _ in range(tasks)]
     for lik, scale in zip(likelihoods, scales):
-        above = (0.1 * scale.square() - LEAST_NOISE).clamp(min=1e-12)
+        above = (0.1 * scale.square() - MIN_NOISE).clamp(min=1e-12)
         lik.initialize(log_noise=above.log().to(lik.log_noise))
     return ExactGP(likelihoods, prior, data).to(data.y.device)
 
 
 def alone(data: Data, task: int) -> Data:
-    """The rows of one task, as task 0."""
+    """Rows of one task, renumbered as task 0."""
     own = data.of_task(task)
     return own._replace(task=torch.zeros_like(own.task))
 
@@ -175,10 +176,14 @@ def _dependent(
     dimensions: int, means: Tensor, scales: Tensor, lengthscale: Tensor, fixed: bool
 ) -> DependentGP:
     prior = DependentGP(dimensions, len(means))
-    wide = lengthscale.log().expand_as(prior.log_lengthscale)
-    own = (0.3 * scales).log()
+    log_lengthscale = lengthscale.log().expand_as(prior.log_lengthscale)
+    log_own = (0.3 * scales).log()
     prior.initialize(
-        offset=means, shared=scales, log_own=own, log_lengthscale=wide, log_own_lengthscale=wide
+        offset=means,
+        shared=scales,
+        log_own=log_own,
+        log_lengthscale=log_lengthscale,
+        log_own_lengthscale=log_lengthscale,
     )
     prior.log_lengthscale.requires_grad_(not fixed)
     prior.log_own_lengthscale.requires_grad_(not fixed)

@@ -1,4 +1,4 @@
-"""q(b) of the coefficients of a linear mean, beside the latent functions of MTGPA."""
+"""Variational posterior q(b) of MTGPA's linear mean coefficients."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from torch import Tensor, nn
 
 from scant.models.mtgpa.prior import COEFFICIENT
 
-START = 0.1  # deviation of q(v) to start from
+START = 0.1  # initial standard deviation of q(v)
 
 
 class Coefficients(nn.Module):
-    """b_j = COEFFICIENT * v_j of each function j, with q(v_j) Gaussian and p(v_j) standard.
+    """Coefficients b_j = COEFFICIENT * v_j with Gaussian q(v_j) and standard normal p(v_j).
 
-    The posterior of b and of the latent functions is taken for a product of the two.
+    The joint posterior factorizes into those of b and of the latent functions.
 
     Args:
-        functions: J.
-        covariates: p.
+        functions: Number J of functions.
+        covariates: Number p of covariates.
     """
 
     def __init__(self, functions: int, covariates: int) -> None:
         super().__init__()
         self.mean = nn.Parameter(torch.zeros(functions, covariates, dtype=torch.float64))
-        # Of the Cholesky factor the diagonal is an exponential: a step can make it small, but not
-        # zero, where the divergence has no gradient that an optimizer recovers from.
+        # The Cholesky factor's diagonal is an exponential, so that it cannot reach zero, where the
+        # divergence is infinite.
         raw = math.log(START) * torch.eye(covariates, dtype=torch.float64)
         self.raw_root = nn.Parameter(raw.repeat(functions, 1, 1))
 
@@ -37,14 +37,14 @@ class Coefficients(nn.Module):
         return self.raw_root.tril(-1) + torch.diag_embed(diagonal)
 
     def covariances(self) -> Float[Tensor, "j p p"]:
-        """Of the coefficients."""
+        """Posterior covariances of the coefficients b_j."""
         root = self.root()
         return COEFFICIENT**2 * root @ root.mT
 
     def moments(self, z: Float[Tensor, "n p"]) -> tuple[Float[Tensor, "j n"], Float[Tensor, "j n"]]:
-        """Means and variances of the linear means at covariates z."""
-        half = torch.einsum("np,jpq->jnq", z, self.root())
-        return COEFFICIENT * self.mean @ z.T, COEFFICIENT**2 * half.square().sum(2)
+        """Means and variances of z' b_j at covariates z."""
+        scaled = torch.einsum("np,jpq->jnq", z, self.root())
+        return COEFFICIENT * self.mean @ z.T, COEFFICIENT**2 * scaled.square().sum(2)
 
     def kl_divergence(self) -> Float[Tensor, " j"]:
         """KL(q(b) || p(b)) of each function, in nats."""

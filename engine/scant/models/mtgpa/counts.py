@@ -1,4 +1,4 @@
-"""Counts as observations of MTGPA, whose function is the logarithm of a rate."""
+"""Likelihoods of counts for MTGPA, whose function is a log rate."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from scant.inference.quadrature import log_expected
 from scant.kernels.constraints import LogPositive
 from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite
 
-LEAST_DISPERSION = 1e-6  # below it counts are Poisson, and log-gammas lose their digits
+MIN_DISPERSION = 1e-6  # practically Poisson; smaller values lose digits in log-gammas
 
 
 class Counts(Likelihood):
-    """Whole numbers with rates exposure exp(f)."""
+    """Base of count likelihoods with rate exposure exp(f)."""
 
     counts = True
 
     def slopes(self, y: Tensor, f: Tensor, exposure: Tensor) -> tuple[Tensor, Tensor]:
-        """First derivative of ln p(y | f) by f, and the second one with its sign changed."""
+        """d ln p(y | f) / df, and -d^2 ln p(y | f) / df^2."""
         raise NotImplementedError
 
     def quantiles(
         self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
     ) -> Float[Tensor, "k n"]:
-        """Of the mixture over the nodes of f, by bisection of whole numbers."""
+        """Quantiles of the mixture over quadrature nodes of f, by bisection over integers."""
         return self._quantiles(*hermite(q.mean[0], q.covariance[0, 0]), exposure, p)
 
     def quantiles_of(
@@ -43,15 +43,15 @@ class Counts(Likelihood):
         exposure: Float[Tensor, " n"],
         p: Float[Tensor, " k"],
     ) -> Float[Tensor, "k n"]:
-        """The same where f has a mixture of posteriors, with these weights."""
-        made = [hermite(q.mean[0], q.covariance[0, 0]) for q in parts]
-        places = torch.cat([f for f, _ in made])
-        each = torch.cat([w * own for w, (_, own) in zip(weights, made)])
-        return self._quantiles(places, each, exposure, p)
+        """`quantiles` for a mixture of posteriors of f with these weights."""
+        rules = [hermite(q.mean[0], q.covariance[0, 0]) for q in parts]
+        nodes = torch.cat([f for f, _ in rules])
+        node_weights = torch.cat([w * node_weight for w, (_, node_weight) in zip(weights, rules)])
+        return self._quantiles(nodes, node_weights, exposure, p)
 
     def _quantiles(
         self,
-        places: Float[Tensor, "s n"],
+        nodes: Float[Tensor, "s n"],
         weights: Float[Tensor, "s 1"],
         exposure: Float[Tensor, " n"],
         p: Float[Tensor, " k"],
@@ -106,35 +106,35 @@ class Poisson(Counts):
 
     def _quantiles(
         self,
-        places: Float[Tensor, "s n"],
+        nodes: Float[Tensor, "s n"],
         weights: Float[Tensor, "s 1"],
         exposure: Float[Tensor, " n"],
         p: Float[Tensor, " k"],
     ) -> Float[Tensor, "k n"]:
-        rates = exposure * places.exp()
+        rates = exposure * nodes.exp()
         top = rates.amax(0)
 
         def below(k: Float[Tensor, "p 1 n"]) -> Float[Tensor, "p s n"]:
             # P(y <= k) is the regularized upper incomplete gamma function of k + 1.
             return torch.special.gammaincc(k + 1, rates.expand(len(p), -1, -1))
 
-        return _least_count(below, weights, p, (top + 10 * top.sqrt() + 20).ceil())
+        return _quantile_count(below, weights, p, (top + 10 * top.sqrt() + 20).ceil())
 
 
 class NegativeBinomial(Counts):
     """y ~ NB with mean r = exposure exp(f) and variance r + dispersion r^2.
 
-    A Poisson whose rate varies from observation to observation by a gamma distributed factor of
-    mean 1 and variance `dispersion`.
+    Equivalently a Poisson distribution with rate r times a gamma distributed factor of mean 1 and
+    variance `dispersion`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.log_dispersion = nn.Parameter(torch.zeros((), dtype=torch.float64))
-        self.register_constraint("log_dispersion", LogPositive())  # what is above the least
+        self.register_constraint("log_dispersion", LogPositive())  # dispersion above the minimum
 
     def dispersion(self) -> Float[Tensor, ""]:
-        return self.log_dispersion.exp() + LEAST_DISPERSION
+        return self.log_dispersion.exp() + MIN_DISPERSION
 
     def forward(
         self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
@@ -154,13 +154,13 @@ class NegativeBinomial(Counts):
         return _start_counts(y, exposure)
 
     def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
-        found: Tensor = self.forward(f, exposure).log_prob(y)
-        return found
+        value: Tensor = self.forward(f, exposure).log_prob(y)
+        return value
 
     def slopes(self, y: Tensor, f: Tensor, exposure: Tensor) -> tuple[Tensor, Tensor]:
         rate, alpha = exposure * f.exp(), self.dispersion()
-        more = 1 + alpha * rate
-        return (y - rate) / more, rate * (1 + alpha * y) / more.square()
+        denominator = 1 + alpha * rate
+        return (y - rate) / denominator, rate * (1 + alpha * y) / denominator.square()
 
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         variance = q.covariance[0, 0]
@@ -170,12 +170,12 @@ class NegativeBinomial(Counts):
 
     def _quantiles(
         self,
-        places: Float[Tensor, "s n"],
+        nodes: Float[Tensor, "s n"],
         weights: Float[Tensor, "s 1"],
         exposure: Float[Tensor, " n"],
         p: Float[Tensor, " k"],
     ) -> Float[Tensor, "k n"]:
-        rates, alpha = exposure * places.exp(), self.dispersion().detach()
+        rates, alpha = exposure * nodes.exp(), self.dispersion().detach()
         spread = (rates + alpha * rates.square()).sqrt()
         share = (1 / (1 + alpha * rates)).detach().cpu().numpy()
 
@@ -183,22 +183,22 @@ class NegativeBinomial(Counts):
             # P(y <= k) is a regularized incomplete beta function, which PyTorch lacks.
             return torch.as_tensor(betainc(1 / float(alpha), k.cpu().numpy() + 1, share)).to(k)
 
-        return _least_count(below, weights, p, (rates + 30 * spread + 20).amax(0).ceil())
+        return _quantile_count(below, weights, p, (rates + 30 * spread + 20).amax(0).ceil())
 
 
-def _least_count(
+def _quantile_count(
     below: Callable[[Tensor], Tensor],
     weights: Float[Tensor, "s 1"],
     p: Float[Tensor, " k"],
     high: Float[Tensor, " n"],
 ) -> Float[Tensor, "k n"]:
-    """The least count that is not exceeded with probability p, where `high` is above all."""
+    """Smallest count whose distribution function reaches p; `high` is an upper bound."""
     high = high.expand(len(p), -1)
     low = torch.full_like(high, -1.0)
     while bool((high - low > 1).any()):
         middle = ((low + high) / 2).floor()
-        less = (weights * below(middle.unsqueeze(1))).sum(1) < p[:, None]
-        low, high = torch.where(less, middle, low), torch.where(less, high, middle)
+        too_low = (weights * below(middle.unsqueeze(1))).sum(1) < p[:, None]
+        low, high = torch.where(too_low, middle, low), torch.where(too_low, high, middle)
     return high
 
 

@@ -1,6 +1,6 @@
-"""Gaussian observations of MTGPA: with one noise, one by a denominator, one that is a function.
+"""Gaussian likelihoods of MTGPA: homoscedastic, by denominator, and heteroscedastic.
 
-Known noise, such as a squared standard error, is added to what these learn.
+Fixed noise (`known`), such as squared standard errors, is added to the learned noise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scant.inference.expectations import LOG_2PI
 from scant.kernels.constraints import LogPositive
 from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite
 
-LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding
+MIN_NOISE = 1e-6  # minimum noise variance, in squared units of y, against rounding errors
 
 
 class Gaussian(Likelihood):
@@ -33,20 +33,20 @@ class Gaussian(Likelihood):
     def marginal(
         self, function_dist: MultivariateNormal, exposure: Tensor | None = None, **kwargs: Any
     ) -> MultivariateNormal:
-        """Of observations: GPyTorch's Gaussian with the noise added."""
+        """Distribution of observations: that of f with the noise added."""
         covariance = function_dist.lazy_covariance_matrix.add_diagonal(self.noise_at(exposure))
         return MultivariateNormal(function_dist.mean, covariance)
 
     def __init__(self) -> None:
         super().__init__()
         self.log_noise = nn.Parameter(torch.zeros((), dtype=torch.float64))
-        self.register_constraint("log_noise", LogPositive())  # what is above the least
+        self.register_constraint("log_noise", LogPositive())  # noise above the minimum
 
     def noise(self) -> Float[Tensor, ""]:
-        return self.log_noise.exp() + LEAST_NOISE
+        return self.log_noise.exp() + MIN_NOISE
 
     def noise_at(self, exposure: Float[Tensor, " n"] | None) -> Float[Tensor, " *n"]:
-        """Of rows with these exposures; here of all the same."""
+        """Noise variance of rows with these exposures; here equal for all rows."""
         return self.noise()
 
     @torch.no_grad()
@@ -63,7 +63,7 @@ class Gaussian(Likelihood):
         squares, noise = (y - q.mean[0]).square() + q.covariance[0, 0], self.noise_at(exposure)
         return -0.5 * (LOG_2PI + noise.log() + squares / noise)
 
-    def _expected_beside(
+    def _expected_with_noise(
         self,
         y: Float[Tensor, " n"],
         q: Moments,
@@ -86,9 +86,9 @@ class Gaussian(Likelihood):
 
 
 class GaussianRate(Gaussian):
-    """y ~ N(f, noise + spread / exposure): a mean or rate of as many people (or hours) each.
+    """y ~ N(f, noise + spread / exposure): a mean or rate over `exposure` people (or hours).
 
-    The second part is what chance makes of few, the first what is not in the functions.
+    The second term is the sampling error, the first the model error.
     """
 
     def __init__(self) -> None:
@@ -104,14 +104,14 @@ class GaussianRate(Gaussian):
     def start(
         self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
     ) -> Float[Tensor, "2 f"]:
-        """Half of the noise is of either part, for a row of median exposure."""
-        found = super().start(y, exposure, 0.5 * noise)
+        """Split the noise equally between both terms, for a row of median exposure."""
+        start = super().start(y, exposure, 0.5 * noise)
         self.log_spread.copy_(self.log_noise + exposure.median().log())
-        return found
+        return start
 
 
 class HeteroscedasticGaussian(Likelihood):
-    """y ~ N(f_1, exp(f_2)), both functions averages over the support."""
+    """y ~ N(f_1, exp(f_2)), with both functions averaged over the support."""
 
     functions = 2
     errors = True
@@ -131,20 +131,20 @@ class HeteroscedasticGaussian(Likelihood):
     def _expected(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
-        """Closed also where q correlates the two: exp(-f_2) shifts the mean of f_1."""
+        """Closed form for correlated functions: exp(-f_2) shifts the mean of f_1."""
         (f, g), (f_f, f_g, g_g) = q.mean, (q.covariance[i] for i in ((0, 0), (0, 1), (1, 1)))
         squares = (y - f + f_g).square() + f_f
         return -0.5 * (LOG_2PI + g + torch.exp(0.5 * g_g - g) * squares)
 
-    def _expected_beside(
+    def _expected_with_noise(
         self,
         y: Float[Tensor, " n"],
         q: Moments,
         exposure: Float[Tensor, " n"],
         known: Float[Tensor, " n"],
     ) -> Float[Tensor, " n"]:
-        """By quadrature over the log variance; f_1 given that is Gaussian."""
-        weights, mean, variance = self._given_noise(q)
+        """Quadrature over f_2, with the Gaussian conditional of f_1 given f_2."""
+        weights, mean, variance = self._conditional_components(q)
         learned = hermite(q.mean[1], q.covariance[1, 1])[0].exp()
         noise = learned + known
         squares = (y - mean).square() + variance - learned
@@ -153,20 +153,20 @@ class HeteroscedasticGaussian(Likelihood):
     def log_predictive(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
-        weights, mean, variance = self._given_noise(q)
+        weights, mean, variance = self._conditional_components(q)
         error = y - mean
         log_density = -0.5 * (LOG_2PI + variance.log() + error.square() / variance)
         return (weights.log() + log_density).logsumexp(0)
 
-    def _given_noise(
+    def _conditional_components(
         self, q: Moments
     ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
-        """Weight, mean and variance of y at each node of the log variance."""
+        """Weight, mean and variance of y given each quadrature node of f_2."""
         (f, g), (f_f, f_g, g_g) = q.mean, (q.covariance[i] for i in ((0, 0), (0, 1), (1, 1)))
-        places, weights = hermite(g, g_g)
+        nodes, weights = hermite(g, g_g)
         slope = f_g / g_g.clamp(min=1e-12)
-        variance = (f_f - slope * f_g).clamp(min=0) + places.exp()
-        return weights, f + slope * (places - g), variance
+        variance = (f_f - slope * f_g).clamp(min=0) + nodes.exp()
+        return weights, f + slope * (nodes - g), variance
 
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         noise = torch.exp(q.mean[1] + 0.5 * q.covariance[1, 1])
@@ -175,4 +175,4 @@ class HeteroscedasticGaussian(Likelihood):
     def components(
         self, q: Moments, exposure: Float[Tensor, " n"]
     ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
-        return self._given_noise(q)
+        return self._conditional_components(q)

@@ -1,17 +1,17 @@
-"""An exact GP whose predictions count that its hyperparameters are not known.
+"""Exact GP with predictions averaged over its hyperparameters.
 
-Their posterior is approached as INLA does (Rue, Martino and Chopin 2009, section 6.5): Laplace's
-approximation at the optimum gives principal axes; along each, to both sides, lies a node where the
-log posterior has fallen as that of a standard Gaussian has at `REACH` sqrt(m), m being the number
-of axes, so that a skewed posterior has its two sides stretched differently. Up to four axes there
-are nodes at the corners between them as well: INLA's central composite design. With more axes the
-corners would be too many; without them the rule is exact for polynomials of degree three all the
-same. Nodes and optimum are weighted so that a Gaussian's mass and variances come out right, times
-the ratio of the true posterior to the stretched Gaussian. Predictions are mixtures over the nodes.
+The posterior of the hyperparameters is approximated as in INLA (Rue, Martino and Chopin 2009,
+section 6.5). Laplace's approximation at the optimum gives principal axes. On both sides of each
+axis there is a node where the log posterior has fallen as much as that of a standard Gaussian at
+`REACH` sqrt(m), with m axes, so that the sides of a skewed posterior are stretched separately. With
+up to four axes there are also nodes at the corners: INLA's central composite design. With more axes
+corners are omitted; the rule is still exact for polynomials of degree three. Weights reproduce the
+mass and variances of a Gaussian, times the ratio of the posterior to the stretched Gaussian.
+Predictions are mixtures over the nodes.
 
     model.fit()
-    over_nodes = NodesGP.around(model)     # an `ExactGP` of the same state and some more
-    over_nodes.predict(supports, task=0)   # and so on, as of any `TaskGP`
+    over_nodes = NodesGP.around(model)     # an `ExactGP` with the model's likelihoods and prior
+    over_nodes.predict(supports, task=0)   # and the other methods of `TaskGP`
 """
 
 from __future__ import annotations
@@ -35,29 +35,31 @@ from scant.models.mtgpa.nodes import at_point, averaged_over
 from scant.models.mtgpa.prior import Data
 
 REACH = 1.1  # f_0 of INLA's design
-MOST_AXES, FEWER_AXES = 12, 5
-MOST_WITH_ALL = 300  # rows; of more, nodes cost more and hyperparameters are better known
-KEPT = 6_000_000  # numbers of Cholesky factors that are kept between predictions
-MOST_CORNERED = 4  # axes, up to which the design has corners: 16 of them
-# Deviation of a Gaussian hyperprior about the optimum, of logarithms and of what is standardized:
-# a hyperparameter that the data say nothing about would otherwise go anywhere.
-WIDE = 2.0
-STEP = 1e-4  # of finite differences of the gradient
-SIDES = (0.25, 4.0)  # bounds of the stretch of an axis to one side
-TURNS = 4  # of the search for it
-MOST_RATIO = 3.0  # by which a node's weight may differ from the Gaussian's, either way
-FAILED = 1e10  # fall of the log posterior where a covariance has no factor
+MAX_AXES, FEWER_AXES = 12, 5
+MAX_ROWS = (
+    300  # with more rows only FEWER_AXES: nodes cost more, hyperparameters are less uncertain
+)
+MAX_CACHED = 6_000_000  # elements of Cholesky factors cached between predictions
+MAX_CORNER_AXES = 4  # most axes with corner nodes: 16 corners
+# Deviation of a Gaussian hyperprior centered at the optimum, in the learned parameterization, which
+# bounds hyperparameters that the data do not determine.
+HYPERPRIOR_DEVIATION = 2.0
+STEP = 1e-4  # step of finite differences of the gradient
+SIDES = (0.25, 4.0)  # bounds of the stretch of a half axis
+STRETCH_STEPS = 4  # evaluations of the search for it
+MAX_RATIO = 3.0  # bound of the ratio between a node's weight and the Gaussian's
+FAILED = 1e10  # decrease of the log posterior assigned to failed factorizations
 
 
 class NodesGP(ExactGP):
-    """An `ExactGP` whose predictions are mixtures over nodes of its hyperparameters.
+    """`ExactGP` whose predictions are mixtures over nodes of its hyperparameters.
 
-    Its parameters are those of the optimum, about which `forward` and `elbo` tell.
+    `forward` and `elbo` use the parameters of the optimum.
 
     Args:
-        model: Trained; likelihoods and prior are shared.
-        points: All parameters at each node, the optimum first.
-        weights: Of the nodes; they add up to one.
+        model: Trained model, whose likelihoods and prior are shared.
+        points: Vector of all parameters at each node, the optimum first.
+        weights: Weight of each node, summing to one.
     """
 
     points: Float[Tensor, "k p"]
@@ -70,41 +72,41 @@ class NodesGP(ExactGP):
         self.notes = model.notes
         self.register_buffer("points", points)
         self.register_buffer("weights", weights)
-        self._kept: dict[int, tuple[Tensor, Tensor]] = {}  # factors of nodes
-        self._last: tuple[_Asked, Mixture] | None = None  # the last question and its answer
+        self._factors: dict[int, tuple[Tensor, Tensor]] = {}  # factors by node
+        self._last: tuple[_Query, Mixture] | None = None  # last query and its prediction
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        self._kept.clear()
+        self._factors.clear()
         self._last = None
         return super().load_state_dict(*args, **kwargs)
 
     @classmethod
     def around(cls, model: ExactGP) -> NodesGP:
-        """With nodes about a model's optimum; of parameters that are learned only."""
+        """Place nodes around a model's optimum, varying the learned parameters."""
         posterior = _Posterior(model)
         points, weights = posterior.nodes()
-        whole = points.new_empty(len(points), sum(p.numel() for p in model.parameters()))
-        for row, point in zip(whole, points):
+        vectors = points.new_empty(len(points), sum(p.numel() for p in model.parameters()))
+        for row, point in zip(vectors, points):
             with posterior.at(point):
                 row.copy_(torch.cat([p.detach().ravel() for p in model.parameters()]))
-        return cls(model, whole, weights)
+        return cls(model, vectors, weights)
 
     def sentence(self) -> str:
-        """What is averaged."""
+        """Sentence on the averaging for reports."""
         return averaged_over(self.points)
 
     @contextmanager
     def _at(self, node: int) -> Iterator[None]:
-        """Inside, the parameters are those of a node; predictions there know its factor."""
+        """Context with the parameters of a node and, if cached, its Cholesky factor."""
         with at_point(list(self.parameters()), self.points[node]):
-            if node not in self._kept and len(self.points) * len(self.y) ** 2 <= KEPT:
+            if node not in self._factors and len(self.points) * len(self.y) ** 2 <= MAX_CACHED:
                 with torch.no_grad():
-                    self._kept[node] = self._factor()
-            self._known = self._kept.get(node)
+                    self._factors[node] = self._factor()
+            self._cached_factor = self._factors.get(node)
             try:
                 yield
             finally:
-                self._known = None
+                self._cached_factor = None
 
     @torch.no_grad()
     def mixture(
@@ -114,22 +116,22 @@ class NodesGP(ExactGP):
         exposure: Float[Tensor, " n"] | None = None,
         known: Float[Tensor, " n"] | None = None,
     ) -> Mixture:
-        """Of all nodes, what a task is to observe at supports.
+        """Predictive distribution of a task at supports, as a mixture over the nodes.
 
-        Moments, densities and quantiles of the same supports are often asked for in turn, so that
-        the last answer is kept.
+        The last result is cached, since moments, densities and quantiles of the same supports are
+        often requested in turn.
         """
-        asked = _Asked(task, supports, exposure, known)
-        if self._last and self._last[0].same(asked):
+        query = _Query(task, supports, exposure, known)
+        if self._last and self._last[0].same(query):
             return self._last[1]
-        told = list[MTGPAPrediction]()
+        predictions = list[MTGPAPrediction]()
         for node in range(len(self.points)):
             with self._at(node):
-                told.append(super().predict(supports, task, exposure, known))
-        columns = [torch.stack(column) for column in zip(*told)]
-        made = Mixture(self.weights[:, None].expand(-1, len(supports)), *columns)
-        self._last = (asked.copy(), made)
-        return made
+                predictions.append(super().predict(supports, task, exposure, known))
+        columns = [torch.stack(column) for column in zip(*predictions)]
+        mixture = Mixture(self.weights[:, None].expand(-1, len(supports)), *columns)
+        self._last = (query.copy(), mixture)
+        return mixture
 
     def predict(
         self,
@@ -157,49 +159,49 @@ class NodesGP(ExactGP):
             rows = (data.task == d).nonzero().squeeze(1)
             if len(rows):
                 own = data.at(rows)
-                told = self.mixture(own.supports, d, own.exposures(), own.known)
-                total[rows] = told.log_prob(own.y)
+                mixture = self.mixture(own.supports, d, own.exposures(), own.known)
+                total[rows] = mixture.log_prob(own.y)
         return total
 
     @torch.no_grad()
     def left_out(self) -> Mixture:
-        """What the other rows say of each.
+        """Leave-one-out prediction of each row, as a mixture over the nodes.
 
-        Without row i a node's weight is w_k / p(y_i | others, node k), as all rows gave w_k.
+        Without row i a node has a weight proportional to w_k / p(y_i | others, node k).
         """
-        told = list[Mixture]()
+        mixtures = list[Mixture]()
         for node in range(len(self.points)):
             with self._at(node):
-                told.append(super().left_out())
-        log_density = torch.stack([one.log_prob(self.y) for one in told])
+                mixtures.append(super().left_out())
+        log_density = torch.stack([mixture.log_prob(self.y) for mixture in mixtures])
         weights = (self.weights.log()[:, None] - log_density).softmax(0)
-        columns = (torch.cat(column) for column in zip(*told))
+        columns = (torch.cat(column) for column in zip(*mixtures))
         return Mixture(*columns)._replace(weights=weights)
 
 
-class _Asked(NamedTuple):
-    """What a mixture was asked about."""
+class _Query(NamedTuple):
+    """Arguments of `NodesGP.mixture`, as the key of its cache."""
 
     task: int
     supports: Tensor
     exposure: Tensor | None
     known: Tensor | None
 
-    def same(self, other: _Asked) -> bool:
+    def same(self, other: _Query) -> bool:
         pairs = zip(self[1:], other[1:])
-        alike = (
+        equal = (
             a is b or (a is not None and b is not None and torch.equal(a, b)) for a, b in pairs
         )
-        return self.task == other.task and all(alike)
+        return self.task == other.task and all(equal)
 
-    def copy(self) -> _Asked:
-        """That does not change with what was given."""
-        own = (None if part is None else part.clone() for part in (self.exposure, self.known))
-        return _Asked(self.task, self.supports.clone(), *own)
+    def copy(self) -> _Query:
+        """Copy that is independent of the caller's tensors."""
+        copies = (None if part is None else part.clone() for part in (self.exposure, self.known))
+        return _Query(self.task, self.supports.clone(), *copies)
 
 
 class _Posterior:
-    """Of a model's learned parameters, in the space where they are learned."""
+    """Posterior of a model's learned parameters, in their unconstrained parameterization."""
 
     def __init__(self, model: ExactGP) -> None:
         self.model = model
@@ -217,11 +219,11 @@ class _Posterior:
         value = -math.inf
         with self.at(point), suppress(NanError, NotPSDError, torch.linalg.LinAlgError):
             value = float(self.model.elbo())
-        away = (point - self.optimum) / WIDE
-        return value - 0.5 * float(away.square().sum()) if math.isfinite(value) else -math.inf
+        deviation = (point - self.optimum) / HYPERPRIOR_DEVIATION
+        return value - 0.5 * float(deviation.square().sum()) if math.isfinite(value) else -math.inf
 
     def _fall(self, point: Float[Tensor, " p"]) -> float:
-        """Of the log posterior, from the optimum; may be below zero."""
+        """Decrease of the log posterior from the optimum; may be negative."""
         return min(self.highest - self._value(point), FAILED)
 
     def _gradient(self, point: Float[Tensor, " p"]) -> Float[Tensor, " p"]:
@@ -232,42 +234,42 @@ class _Posterior:
         return torch.cat([part.ravel() for part in filled])
 
     def axes(self) -> Float[Tensor, "m p"]:
-        """Principal axes of the Laplace approximation, each as long as a deviation."""
+        """Principal axes of the Laplace approximation, scaled to one standard deviation."""
         p = len(self.optimum)
         H = self.optimum.new_empty(p, p)
         for i, unit in enumerate(torch.eye(p).to(self.optimum)):
-            ends = [self._gradient(self.optimum + side * STEP * unit) for side in (1, -1)]
-            H[i] = (ends[1] - ends[0]) / (2 * STEP)
+            gradients = [self._gradient(self.optimum + side * STEP * unit) for side in (1, -1)]
+            H[i] = (gradients[1] - gradients[0]) / (2 * STEP)
         precision, directions = torch.linalg.eigh((H + H.T) / 2)
-        precision = precision.clamp(min=0) + 1 / WIDE**2
+        precision = precision.clamp(min=0) + 1 / HYPERPRIOR_DEVIATION**2
         axes = directions.T / precision.sqrt()[:, None]
-        most = MOST_AXES if len(self.model.y) <= MOST_WITH_ALL else FEWER_AXES
-        if p <= most:
+        max_axes = MAX_AXES if len(self.model.y) <= MAX_ROWS else FEWER_AXES
+        if p <= max_axes:
             return axes
-        felt = torch.stack([self._felt(axis) for axis in axes])
-        return axes[felt.argsort(descending=True)[:most]]
+        effect = torch.stack([self._effect(axis) for axis in axes])
+        return axes[effect.argsort(descending=True)[:max_axes]]
 
     @torch.no_grad()
-    def _felt(self, axis: Float[Tensor, " p"]) -> Float[Tensor, ""]:
-        """How far a deviation along an axis moves what is said of rows left out."""
+    def _effect(self, axis: Float[Tensor, " p"]) -> Float[Tensor, ""]:
+        """Change of leave-one-out predictions from one end of an axis to the other."""
         try:
-            ends = []
+            predictions = []
             for side in (1, -1):
                 with self.at(self.optimum + side * axis):
-                    ends.append(left_out(self.model._covariance(), self.model._residual()))
+                    predictions.append(left_out(self.model._covariance(), self.model._residual()))
         except (NanError, NotPSDError):
             return axis.new_tensor(math.inf)
-        (a, v), (b, w) = ends
+        (a, v), (b, w) = predictions
         return ((a - b).square() / (v + w) + 0.5 * (v / w).log().square()).sum()
 
     def nodes(self) -> tuple[Float[Tensor, "k p"], Float[Tensor, " k"]]:
-        """Learned parameters at the nodes, the optimum first, and the nodes' weights."""
+        """Learned parameters at each node (the optimum first), and the nodes' weights."""
         axes = self.axes()
         m = len(axes)
         reach = REACH * math.sqrt(m)
         stretches = [[self._side(sign * axis, reach) for sign in (1, -1)] for axis in axes]
         design = [*torch.eye(m), *-torch.eye(m)]
-        if m <= MOST_CORNERED:
+        if m <= MAX_CORNER_AXES:
             design += [torch.tensor(c) / math.sqrt(m) for c in product((1.0, -1.0), repeat=m)]
         points, weights = [self.optimum], [REACH**2 - 1]
         for direction in design:
@@ -279,20 +281,20 @@ class _Posterior:
                     volume *= 2 * stretch / sum(sides)
             fall = self._fall(point)
             ratio = math.exp(min(max(0.5 * reach**2 - fall, -9.0), 9.0))
-            ratio = min(max(ratio, 1 / MOST_RATIO), MOST_RATIO) if fall < FAILED else 0.0
+            ratio = min(max(ratio, 1 / MAX_RATIO), MAX_RATIO) if fall < FAILED else 0.0
             points.append(point)
             weights.append(volume * ratio / len(design))
-        found = self.optimum.new_tensor(weights)
-        return torch.stack(points), found / found.sum()
+        normalized = self.optimum.new_tensor(weights)
+        return torch.stack(points), normalized / normalized.sum()
 
     def _side(self, axis: Float[Tensor, " p"], reach: float) -> float:
-        """By what a half axis is to be stretched so that the fall at its end is a Gaussian's."""
-        (low, high), stretch, wanted = SIDES, 1.0, 0.5 * reach**2
-        for _ in range(TURNS):
+        """Stretch of a half axis for which the decrease at its end equals that of a Gaussian."""
+        (low, high), stretch, target = SIDES, 1.0, 0.5 * reach**2
+        for _ in range(STRETCH_STEPS):
             fall = self._fall(self.optimum + stretch * reach * axis)
-            if abs(fall - wanted) < 0.1 * wanted:
+            if abs(fall - target) < 0.1 * target:
                 break
-            low, high = (low, stretch) if fall > wanted else (stretch, high)
-            guess = stretch * math.sqrt(wanted / fall) if fall > 0 else math.inf
+            low, high = (low, stretch) if fall > target else (stretch, high)
+            guess = stretch * math.sqrt(target / fall) if fall > 0 else math.inf
             stretch = guess if low < guess < high else math.sqrt(low * high)
         return stretch

@@ -1,10 +1,9 @@
-"""Priors of maps of rates: penalized complexity, as INLA has it (Simpson et al. 2017), and tasks
-that vary alike.
+"""Hyperpriors for maps of rates: penalized complexity (Simpson et al. 2017) and similar variances.
 
-Maps of counts are often a few dozens of areas, whose likelihood is about as content with a short
-lengthscale and large deviations as with a flat map. Logarithmic rates of related tasks vary about
-alike, so that one which is known in a few large areas need not tell alone how much it varies.
-Densities are by the logarithm of what they are of, in which it is learned.
+Maps of counts often have a few dozen areas, whose likelihood hardly distinguishes a flat map from
+one with a short lengthscale and large deviations. Log rates of related tasks have similar
+deviations, which helps tasks that are observed in few large areas. Densities are with respect to
+the logarithms, in which the parameters are learned.
 """
 
 from __future__ import annotations
@@ -19,18 +18,16 @@ from torch import Tensor
 
 from scant.models.mtgpa.prior import Coregionalisation
 
-SHARE = 0.2  # of the extent, below which a map's lengthscale lies with probability 0.5
-LARGE = 1.0  # deviation of a logarithmic rate that is exceeded with probability 0.01
-ALIKE = (
-    0.1  # deviation of the logarithms of tasks' deviations about their mean; areal models have 0
-)
+SHARE = 0.2  # prior median of a map's lengthscale, as a share of the extent
+LARGE = 1.0  # deviation of a log rate that is exceeded with probability 0.01
+ALIKE = 0.1  # prior deviation of tasks' log deviations from their mean; areal models have 0
 
 
 class ShortLengthscale(GPyTorchPrior):
-    """1 / lengthscale is exponential (Fuglstad et al. 2019, in two dimensions).
+    """Prior with exponential 1 / lengthscale (Fuglstad et al. 2019, in two dimensions).
 
     Args:
-        median: Of the lengthscale.
+        median: Prior median of the lengthscale.
     """
 
     def __init__(self, median: float) -> None:
@@ -42,32 +39,32 @@ class ShortLengthscale(GPyTorchPrior):
 
 
 class AlikeDeviations(GPyTorchPrior):
-    """The geometric mean of deviations is exponential, their ratios to it are log-normal.
+    """Prior with an exponential geometric mean of deviations and log-normal ratios to it.
 
     Args:
-        large: What the mean exceeds with probability 0.01.
-        alike: Deviation of the logarithms of the ratios.
+        large: Value that the mean exceeds with probability 0.01.
+        ratio_deviation: Standard deviation of the log ratios.
     """
 
-    def __init__(self, large: float, alike: float) -> None:
+    def __init__(self, large: float, ratio_deviation: float) -> None:
         torch.nn.Module.__init__(self)
         self.rate = math.log(100) / large
-        self.alike = alike
+        self.ratio_deviation = ratio_deviation
 
     def log_prob(self, deviations: Float[Tensor, " j"]) -> Float[Tensor, ""]:
         log = deviations.log()
         mean = log.mean()
-        apart = -0.5 * ((log - mean) / self.alike).square().sum()
-        return math.log(self.rate) + mean - self.rate * mean.exp() + apart
+        log_ratios = -0.5 * ((log - mean) / self.ratio_deviation).square().sum()
+        return math.log(self.rate) + mean - self.rate * mean.exp() + log_ratios
 
 
 def favor_flat_maps(prior: Coregionalisation, extent: float, functions: Sequence[int]) -> None:
-    """Register both on the map's lengthscale of each kernel and on the functions' deviations.
+    """Register hyperpriors on each kernel's map lengthscale and on the functions' deviations.
 
     Args:
-        prior: Its first dimensions are those of a map, whose lengthscale they share.
-        extent: Of the data on the map, in the unit of its dimensions.
-        functions: Those that are logarithmic rates.
+        prior: Prior whose leading dimensions are those of a map and share a lengthscale.
+        extent: Extent of the data on the map, in the unit of its dimensions.
+        functions: Indices of the functions that are log rates.
     """
     for kernel in prior.kernels:
         kernel.register_prior(
@@ -75,9 +72,9 @@ def favor_flat_maps(prior: Coregionalisation, extent: float, functions: Sequence
             ShortLengthscale(SHARE * extent),
             lambda kernel: kernel.lengthscale[:, 0],
         )
-    of_rates = list(functions)
+    rates = list(functions)
     prior.register_prior(
         "alike_deviations",
         AlikeDeviations(LARGE, ALIKE),
-        lambda prior: (prior.matrices().sum(0).diagonal()[of_rates] + 1e-12).sqrt(),
+        lambda prior: (prior.matrices().sum(0).diagonal()[rates] + 1e-12).sqrt(),
     )

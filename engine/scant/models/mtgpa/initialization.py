@@ -1,4 +1,4 @@
-"""Where MTGPA starts: inducing points, their spacing, and which tasks go against each other."""
+"""Initialization of MTGPA: inducing points, their spacing, and signs of task correlations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scant.inference.kmeans import kmeans_centres, square_distances
 from scant.kernels.box_average.support import centroids, pieces
 from scant.models.mtgpa.prior import Data
 
-ROWS = 20_000  # more centres than that do not move their clusters' means
+ROWS = 20_000  # centroids used by k-means; more hardly change the centers
 
 
 def inducing_points(
@@ -21,17 +21,20 @@ def inducing_points(
     place: str,
     generator: torch.Generator,
 ) -> Float[Tensor, "m d"]:
-    """Inducing points for supports.
+    """Initial inducing points for supports.
 
     Args:
-        place: `"kmeans"`: over the centres of the supports, each dimension scaled to unit variance
-            (Yousefi 2021, section 5.3). `"even"`: the largest grid of at most `count` points, the
-            same spacing in the same scale, over the box that holds all supports. `"inside"`: over
-            the pieces of all supports, or all of them, where they are no more than `count`.
+        supports: Supports of the data.
+        dimensions: Dimension of the input space.
+        count: Number of inducing points.
+        place: `"kmeans"`: centers of the supports' centroids, scaled to unit variance (Yousefi
+            2021, section 5.3). `"even"`: the largest grid of at most `count` points with equal
+            spacing in that scale, over the bounding box. `"inside"`: k-means over the midpoints of
+            all pieces, or these midpoints if there are at most `count`.
         generator: A CPU generator.
 
     Raises:
-        BadInput: A count below one, or an unknown place.
+        BadInput: The count is below one, or the place is unknown.
     """
     if count < 1:
         raise BadInput(f"There must be at least one inducing point, got {count}.")
@@ -43,7 +46,7 @@ def inducing_points(
     if place == "inside":
         parts = pieces(supports, dimensions)
         middles = (parts.lower + parts.upper) / 2
-        centres = torch.unique(middles.flatten(0, 1), dim=0)  # padding lies where others do
+        centres = torch.unique(middles.flatten(0, 1), dim=0)  # padding repeats other pieces
         if len(centres) <= count:
             return centres
     scale = centres.std(0, correction=0).clamp(min=1e-12)
@@ -54,14 +57,14 @@ def inducing_points(
 
 def _even(supports: Tensor, dimensions: int, count: int) -> Tensor:
     lower, upper = extent(supports, dimensions)
-    wide = (upper - lower).clamp(min=1e-12)
-    # Counts in proportion to the extents in units of the centres' deviation, their product `count`.
-    ratio = wide / centroids(supports, dimensions).std(0, correction=0).clamp(min=1e-12)
+    extents = (upper - lower).clamp(min=1e-12)
+    # Counts are proportional to extents in units of the centroids' deviation; product `count`.
+    ratio = extents / centroids(supports, dimensions).std(0, correction=0).clamp(min=1e-12)
     counts = (ratio * (count / ratio.prod()) ** (1 / dimensions)).floor().clamp(min=1).long()
     axes = [
-        torch.linspace(lo, hi, int(k) + 2, dtype=wide.dtype)[1:-1]
+        torch.linspace(lo, hi, int(k) + 2, dtype=extents.dtype)[1:-1]
         if k < 2
-        else torch.linspace(lo, hi, int(k), dtype=wide.dtype)
+        else torch.linspace(lo, hi, int(k), dtype=extents.dtype)
         for lo, hi, k in zip(lower.tolist(), upper.tolist(), counts)
     ]
     return torch.cartesian_prod(*axes).reshape(-1, dimensions).to(supports)
@@ -70,7 +73,7 @@ def _even(supports: Tensor, dimensions: int, count: int) -> Tensor:
 def extent(
     supports: Float[Tensor, "n c"], dimensions: int
 ) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
-    """Corners of the box that holds all supports."""
+    """Lower and upper corner of the bounding box of all supports."""
     parts = pieces(supports, dimensions)
     return parts.lower.amin((0, 1)), parts.upper.amax((0, 1))
 
@@ -78,44 +81,44 @@ def extent(
 def spacing(
     supports: Float[Tensor, "n c"], dimensions: int, count: int | None = None
 ) -> Float[Tensor, " d"]:
-    """How far these, or `count` points, would lie apart in each dimension on a grid."""
+    """Grid spacing of `count` points (default: as many as supports) in each dimension."""
     lower, upper = extent(supports, dimensions)
     sides = (count or len(supports)) ** (1 / dimensions)
     return torch.where(upper > lower, upper - lower, torch.ones_like(lower)) / sides
 
 
 def signs(data: Data, dimensions: int, tasks: int) -> Float[Tensor, " t"]:
-    """+1 for tasks that go with the largest one where they meet, -1 for those that go against it.
+    """Sign of each task's correlation with the largest task.
 
-    Started with the wrong sign, a mixture of one latent function seldom finds the other. Rows are
-    compared with the nearest row of the largest task; without a clear correlation the sign is +1.
+    Training rarely recovers from a wrong initial sign of the mixing. Rows are compared with the
+    nearest row of the largest task; without a clear correlation the sign is +1.
     """
     largest = max(range(tasks), key=lambda d: int((data.task == d).sum()))
     scale = centroids(data.supports, dimensions).std(0, correction=0).clamp(min=1e-12)
-    reference = _few(data.of_task(largest))
-    places = centroids(reference.supports, dimensions) / scale
-    found = data.y.new_ones(tasks)
+    reference = _thinned(data.of_task(largest))
+    centers = centroids(reference.supports, dimensions) / scale
+    result = data.y.new_ones(tasks)
     for d in range(tasks):
-        own = _few(data.of_task(d))
-        nearest = square_distances(centroids(own.supports, dimensions) / scale, places).argmin(1)
+        own = _thinned(data.of_task(d))
+        nearest = square_distances(centroids(own.supports, dimensions) / scale, centers).argmin(1)
         pair = torch.stack([own.y, reference.y[nearest]])
         r = torch.corrcoef(pair)[0, 1] if len(own.y) > 2 else pair.new_zeros(())
         if r < -2 / len(own.y) ** 0.5:
-            found[d] = -1
-    return found
+            result[d] = -1
+    return result
 
 
 def check(data: Data, tasks: int) -> None:
-    """See that every row can be used and every task has one.
+    """Check that every row is valid and every task has a row.
 
     Raises:
-        BadInput: Naming the first row or task that is not so.
+        BadInput: A row is invalid or a task has no row; the message names the first.
     """
-    exposure, known = data.exposures(), (data.task >= 0) & (data.task < tasks)
+    exposure, valid_task = data.exposures(), (data.task >= 0) & (data.task < tasks)
     rules = [
         (data.y.isfinite(), "a value that is not a finite number", data.y),
         (data.supports.isfinite().all(1), "a support that is not finite", data.supports.sum(1)),
-        (known, f"a task that is not one of 0 to {tasks - 1}", data.task),
+        (valid_task, f"a task that is not one of 0 to {tasks - 1}", data.task),
         (exposure.isfinite() & (exposure > 0), "an exposure that is not above zero", exposure),
     ]
     if (noise := data.known) is not None:
@@ -132,6 +135,6 @@ def check(data: Data, tasks: int) -> None:
             raise BadInput(f"Task {d} has no observation; leave it out or give it one.")
 
 
-def _few(data: Data, rows: int = 2000) -> Data:
-    """Evenly chosen rows, where there are more than that."""
+def _thinned(data: Data, rows: int = 2000) -> Data:
+    """Equally spaced subset of about `rows` rows if there are more."""
     return data.at(torch.arange(0, len(data.y), max(1, len(data.y) // rows), device=data.y.device))

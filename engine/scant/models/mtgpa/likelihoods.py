@@ -1,4 +1,4 @@
-"""How a task's observations depend on its functions: the likelihoods of MTGPA by name."""
+"""Likelihoods of MTGPA by name, and the Bernoulli likelihood."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.distributions import Bernoulli as BernoulliDistribution
 from scant.errors import BadInput
 from scant.models.mtgpa.counts import NegativeBinomial, Poisson
 from scant.models.mtgpa.gaussian import (
-    LEAST_NOISE,
+    MIN_NOISE,
     Gaussian,
     GaussianRate,
     HeteroscedasticGaussian,
@@ -21,8 +21,8 @@ from scant.models.mtgpa.gaussian import (
 from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite, moments
 
 __all__ = [
-    "LEAST_NOISE",
     "LIKELIHOODS",
+    "MIN_NOISE",
     "Bernoulli",
     "Gaussian",
     "GaussianRate",
@@ -46,9 +46,9 @@ class Bernoulli(Likelihood):
         return BernoulliDistribution(logits=function_samples)
 
     def marginal(self, function_dist: MultivariateNormal, **kwargs: Any) -> BernoulliDistribution:
-        """Of a label, by quadrature."""
-        told = self.predict(moments(function_dist), torch.ones_like(function_dist.mean))
-        return BernoulliDistribution(probs=told.mean)
+        """Distribution of labels, by quadrature."""
+        prediction = self.predict(moments(function_dist), torch.ones_like(function_dist.mean))
+        return BernoulliDistribution(probs=prediction.mean)
 
     def check(self, y: Float[Tensor, " n"], task: int) -> None:
         bad = (y != 0) & (y != 1)
@@ -69,8 +69,8 @@ class Bernoulli(Likelihood):
         return nn.functional.logsigmoid((2 * y - 1) * f)
 
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
-        places, weights = hermite(q.mean[0], q.covariance[0, 0])
-        p = places.sigmoid()
+        nodes, weights = hermite(q.mean[0], q.covariance[0, 0])
+        p = nodes.sigmoid()
         mean = (weights * p).sum(0)
         variance = (weights * (p - mean).square()).sum(0)
         return MTGPAPrediction(mean, variance, mean * (1 - mean) - variance)
@@ -78,7 +78,7 @@ class Bernoulli(Likelihood):
     def quantiles(
         self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
     ) -> Float[Tensor, "k n"]:
-        """0 or 1."""
+        """Quantiles, which are 0 or 1."""
         return (p[:, None] > 1 - self.predict(q, exposure).mean).to(q.mean)
 
 
@@ -93,10 +93,10 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
 
 
 def likelihood(name: str) -> Likelihood:
-    """A new likelihood of that name.
+    """Create a likelihood by its name.
 
     Raises:
-        BadInput: There is none.
+        BadInput: The name is unknown.
     """
     if name not in LIKELIHOODS:
         raise BadInput(f"Likelihood {name!r} is unknown; use one of {tuple(LIKELIHOODS)}.")

@@ -1,4 +1,4 @@
-"""A predictive distribution that is a mixture of Gaussians, a few at each support."""
+"""Predictive distributions that are mixtures of a few Gaussians per support."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scant.models.mtgpa.observing import HALVINGS, MTGPAPrediction
 
 
 class Mixture(NamedTuple):
-    """Of each member its weight, the mean and variance of the average, and the noise.
+    """Weight, mean and variance of the average, and noise variance of each component.
 
-    What has no weight may be anything finite.
+    Components with zero weight may have any finite values.
     """
 
     weights: Float[Tensor, "k n"]
@@ -25,51 +25,51 @@ class Mixture(NamedTuple):
     noise: Float[Tensor, "k n"]
 
     @classmethod
-    def of_one(cls, told: MTGPAPrediction) -> Mixture:
-        """A single Gaussian."""
-        mean, variance, noise = (column.unsqueeze(0) for column in told)
+    def single(cls, prediction: MTGPAPrediction) -> Mixture:
+        """Mixture of one Gaussian."""
+        mean, variance, noise = (column.unsqueeze(0) for column in prediction)
         return cls(torch.ones_like(mean), mean, variance, noise)
 
     def moments(self) -> MTGPAPrediction:
-        """Of the whole; what the members disagree on is no noise."""
+        """Moments of the mixture; differences between components count as variance, not noise."""
         mean = (self.weights * self.mean).sum(0)
         variance = (self.weights * (self.variance + (self.mean - mean).square())).sum(0)
         return MTGPAPrediction(mean, variance, (self.weights * self.noise).sum(0))
 
     @property
     def std(self) -> Float[Tensor, "k n"]:
-        """Deviations of new observations."""
+        """Standard deviations of new observations."""
         return (self.variance + self.noise).sqrt()
 
     def weighted(self, weights: Float[Tensor, " n"] | float) -> Mixture:
-        """A part of a larger mixture, in which it has these weights."""
+        """Multiply the weights, to make it a part of a larger mixture."""
         return self._replace(weights=self.weights * weights)
 
     def widened(self, factor: Float[Tensor, " n"]) -> Mixture:
-        """With deviations times a factor."""
+        """Multiply the standard deviations by a factor."""
         square = factor.square()
         return self._replace(variance=self.variance * square, noise=self.noise * square)
 
     @classmethod
     def joined(cls, parts: Sequence[Mixture]) -> Mixture:
-        """Of all members of the parts."""
+        """Concatenate the components of several mixtures."""
         return cls(*(torch.cat(column) for column in zip(*parts)))
 
     def log_prob(self, y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Log densities of new observations, in nats."""
         z = (y - self.mean) / self.std
-        each = -0.5 * z.square() - self.std.log() - 0.5 * math.log(2 * math.pi)
-        return (self.weights.log() + each).logsumexp(0)
+        log_density = -0.5 * z.square() - self.std.log() - 0.5 * math.log(2 * math.pi)
+        return (self.weights.log() + log_density).logsumexp(0)
 
     def quantiles(self, p: Float[Tensor, " q"]) -> Float[Tensor, "q n"]:
-        """Of new observations, by bisection between those of the members."""
+        """Quantiles of new observations, by bisection between those of the components."""
         z = torch.special.ndtri(p)[:, None, None]
-        ends = torch.where(self.weights > 0, self.mean + z * self.std, math.nan)
-        low = ends.nan_to_num(math.inf).amin(1)
-        high = ends.nan_to_num(-math.inf).amax(1)
+        component_quantiles = torch.where(self.weights > 0, self.mean + z * self.std, math.nan)
+        low = component_quantiles.nan_to_num(math.inf).amin(1)
+        high = component_quantiles.nan_to_num(-math.inf).amax(1)
         for _ in range(HALVINGS if len(self.mean) > 1 else 0):
             middle = (low + high) / 2
             below = self.weights * torch.special.ndtr((middle.unsqueeze(1) - self.mean) / self.std)
-            less = below.sum(1) < p[:, None]
-            low, high = torch.where(less, middle, low), torch.where(less, high, middle)
+            too_low = below.sum(1) < p[:, None]
+            low, high = torch.where(too_low, middle, low), torch.where(too_low, high, middle)
         return (low + high) / 2

@@ -1,25 +1,22 @@
 """MTGPA: multi-task Gaussian processes for data aggregated over supports of every size.
 
-Yousefi (2021), chapter 5 and appendix C; Yousefi et al. (2019). Task d observes, through a
-likelihood of its own, functions averaged over its supports (boxes, points, weighted sets):
+Yousefi (2021), chapter 5 and appendix C; Yousefi et al. (2019). Task d has its own likelihood of
+functions averaged over its supports (boxes, points, weighted sets):
 
     y_d(v) ~ p_d(y | f_d(v)),    f_d a linear mixture of latent functions (`prior`),
 
-with inducing variables of the latent functions, so that all tasks have one sparse posterior
-(5.10-5.11); q(u) is a product over latent functions. With Gaussian likelihoods and few rows,
-`exact` computes the exact posterior.
-
-How a study drives it:
+with inducing variables of the latent functions, shared by all tasks (5.10-5.11); q(u) factorizes
+over latent functions. With Gaussian likelihoods and few rows, `exact` computes the exact posterior.
 
     generator = torch.Generator().manual_seed(seed)
     model = MTGPA.build(data, ["gaussian", "poisson"], dimensions=2, generator=generator)
     trainer = MTGPATrainer(model, data, generator)    # scant.models.mtgpa.training
-    elbo = trainer.step()                            # as often as wanted
-    model.predict(supports, task=0)                  # at any time; draws nothing
-    model.state_dict(); trainer.state_dict()         # with both loaded, a run resumes bit by bit
+    elbo = trainer.step()                            # repeat
+    model.predict(supports, task=0)                  # at any time, without random numbers
+    model.state_dict(); trainer.state_dict()         # load both for a bitwise resume
 
-On a CPU the same seed gives the same run, bit by bit. y of Gaussian tasks is expected standardized
-roughly (start values and the least noise assume a scale near one); inputs may have any unit.
+On a CPU, equal seeds give bitwise equal runs. y of Gaussian tasks should be roughly standardized
+(initial values and the minimum noise assume a scale near one); inputs may have any unit.
 """
 
 from __future__ import annotations
@@ -46,23 +43,24 @@ from scant.models.mtgpa.variational import Latent
 
 
 class MTGPA(TaskGP):
-    """Sparse variational multi-task GP over supports; see the module for how it is driven.
+    """Sparse variational multi-task GP over supports; construct it with `build`.
 
     Args:
-        likelihoods: Of each task, by names of `LIKELIHOODS`.
-        inducing: Supports (mostly points) of the inducing variables of every latent function.
-        dimensions: d of the space that the supports lie in.
+        likelihoods: Name of each task's likelihood, from `LIKELIHOODS`.
+        inducing: Supports (usually points) of the inducing variables of every latent function.
+        dimensions: Dimension d of the input space.
         ranks: R_q for each of the Q kernels.
-        shape: Of the kernels, as in `IntervalKernel`.
-        learn_inducing: Learn where the inducing points lie; the publication fixes them.
-        natural: Hold q(u) in natural parameters, for natural gradients.
-        kernels: Q kernels in place of these, as in `Coregionalisation`.
-        summed: The rate of counts is the sum over a support's points of weights times exp(f), not
-            exp of the average of f as in the publication (see `rates`).
-        covariates: How many columns behind those of a support enter linearly (see `Prior`).
+        shape: Kernel, as in `IntervalKernel`.
+        learn_inducing: True to learn the inducing points; the publication fixes them.
+        natural: True to store q(u) in natural parameters, for natural gradients.
+        kernels: Q kernels, as in `Coregionalisation`; replaces `shape`.
+        summed: True if the rate of counts sums weights times exp(f) over a support's points;
+            False for exp of the average of f, as in the publication (see `rates`).
+        covariates: Number of columns after those of a support that enter linearly (see `Prior`).
+        n_isotropic: Number of leading dimensions that share a lengthscale.
 
     Raises:
-        BadInput: No task, or an unknown likelihood or kernel.
+        BadInput: There is no task, or a likelihood or kernel is unknown.
     """
 
     prior: Coregionalisation
@@ -80,12 +78,15 @@ class MTGPA(TaskGP):
         kernels: Sequence[Kernel] | None = None,
         summed: bool = False,
         covariates: int = 0,
-        alike: int = 1,
+        n_isotropic: int = 1,
     ) -> None:
-        own = [likelihood(name) for name in likelihoods]
-        functions = sum(lik.functions for lik in own)
+        built = [likelihood(name) for name in likelihoods]
+        functions = sum(lik.functions for lik in built)
         super().__init__(
-            own, Coregionalisation(dimensions, functions, ranks, shape, kernels, covariates, alike)
+            built,
+            Coregionalisation(
+                dimensions, functions, ranks, shape, kernels, covariates, n_isotropic
+            ),
         )
         self.coefficients = Coefficients(functions, covariates) if covariates else None
         self.latents = nn.ModuleList(  # type: ignore[assignment]
@@ -115,33 +116,33 @@ class MTGPA(TaskGP):
         kernels: Sequence[Kernel] | None = None,
         summed: bool = False,
         covariates: int = 0,
-        alike: int = 1,
+        n_isotropic: int = 1,
     ) -> MTGPA:
-        """A model with start values from the data.
+        """Build a model initialized from the data.
+
+        The other arguments are those of the class.
 
         Args:
-            data: All observations; task numbers count from 0.
-            generator: A CPU generator; the same seed gives the same start, bit by bit.
-            inducing: How many inducing points, or the points (or supports) themselves.
-            place: `"kmeans"` over the centres of the supports, or `"even"` spacing.
-            lengthscale: To start from, in the units of the inputs, one or one a dimension; by
-                default twice the spacing of the inducing points.
-            fixed_lengthscale: Keep it.
-            noise: Variance of a Gaussian task's noise to start from, as a share of that of its y.
-                Where observations are nearly exact, a low start finds shorter lengthscales.
-            offsets: Give each function a constant of its own, learned. Without, the functions have
-                zero mean, as in the publication.
-
-        All else as for the class.
+            data: All observations; tasks are numbered from 0.
+            generator: A CPU generator; equal seeds give bitwise equal results.
+            inducing: Number of inducing points, or the points (or supports) themselves.
+            place: `"kmeans"` over the supports' centroids, `"even"` or `"inside"`.
+            lengthscale: Initial lengthscale in the units of the inputs, one or one per dimension;
+                by default twice the spacing of the inducing points.
+            fixed_lengthscale: True to keep the initial lengthscale.
+            noise: Initial noise variance of Gaussian tasks, as a share of the variance of y. For
+                nearly exact observations a small value finds shorter lengthscales.
+            offsets: True for a learned constant per function; False for zero means, as in the
+                publication.
 
         Raises:
-            BadInput: A task without data, a value that its likelihood excludes, one that is not
-                finite, or an argument that is unknown.
+            BadInput: A task has no data, a value is not finite or not possible under its
+                likelihood, or an argument is unknown.
         """
         check(data, len(likelihoods))
         if isinstance(inducing, int):
-            places = data.supports[:, : data.supports.shape[1] - covariates]
-            inducing = inducing_points(places, dimensions, inducing, place, generator)
+            boxes = data.supports[:, : data.supports.shape[1] - covariates]
+            inducing = inducing_points(boxes, dimensions, inducing, place, generator)
         model = cls(
             likelihoods,
             inducing,
@@ -153,7 +154,7 @@ class MTGPA(TaskGP):
             kernels,
             summed,
             covariates,
-            alike,
+            n_isotropic,
         )
         model.to(data.supports.device)
         if lengthscale is None:
@@ -165,16 +166,16 @@ class MTGPA(TaskGP):
         return model
 
     def variational_parameters(self) -> list[nn.Parameter]:
-        """Those of q(u)."""
+        """Parameters of q(u)."""
         return [p for latent in self.latents for p in latent.variational_parameters()]
 
     def hyperparameters(self) -> list[nn.Parameter]:
-        """All others that are learned, those of coefficients among them."""
+        """All other learned parameters, including those of the coefficients."""
         own = {id(p) for p in self.variational_parameters()}
         return [p for p in self.parameters() if p.requires_grad and id(p) not in own]
 
     def kl_divergence(self) -> Float[Tensor, ""]:
-        """KL(q(u) || p(u)) over all latent functions, and that of coefficients, in nats."""
+        """KL(q(u) || p(u)) of all latent functions plus that of the coefficients, in nats."""
         total = torch.cat([latent.kl_divergence() for latent in self.latents]).sum()
         return (
             total if self.coefficients is None else total + self.coefficients.kl_divergence().sum()
@@ -183,17 +184,16 @@ class MTGPA(TaskGP):
     def latent_moments(
         self, supports: Float[Tensor, "n c"]
     ) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
-        """Means and variances of all latent functions, averaged over the supports."""
-        places, _ = self.prior.split(supports)
-        moments = [latent.moments(places) for latent in self.latents]
+        """Means and variances of all latent functions averaged over the supports."""
+        boxes, _ = self.prior.split(supports)
+        moments = [latent.moments(boxes) for latent in self.latents]
         return torch.cat([m for m, _ in moments]), torch.cat([v for _, v in moments])
 
     def forward(self, supports: Float[Tensor, "n c"], task: int = 0) -> MultivariateNormal:
-        """q of a task's functions at supports, with covariances between these, lazily.
+        """Posterior q of a task's functions averaged over supports, with lazy covariances.
 
-        Averages over them, of counts too; `moments` is of log rates where these are sums.
-
-        A `MultitaskMultivariateNormal` where the task has two functions, a mean and a log variance.
+        Counts have averages of f, too; `moments` gives log rates if these are sums. A task with two
+        functions (mean and log variance) gives a `MultitaskMultivariateNormal`.
         """
         own = self.functions[task]
         mean = self._mix(supports, *self.latent_moments(supports), task).mean
@@ -204,22 +204,22 @@ class MTGPA(TaskGP):
             first += latent.rank
             K = latent(supports).lazy_covariance_matrix  # of all its functions
             for r, a in enumerate(rows):
-                each = K[r] if K.dim() > 2 else K
+                term = K[r] if K.dim() > 2 else K
                 if len(own) == 1:
-                    terms.append(each * a.square())
+                    terms.append(term * a.square())
                 else:
                     B = to_linear_operator(torch.outer(a, a))
-                    terms.append(KroneckerProductLinearOperator(each, B))
+                    terms.append(KroneckerProductLinearOperator(term, B))
         if self.coefficients is not None and z is not None:
-            for place, C in enumerate(self.coefficients.covariances()[own]):
-                each = to_linear_operator(z @ C @ z.T)
-                only = torch.zeros(len(own), len(own)).to(z)
-                only[place, place] = 1
-                alone = len(own) == 1
+            for position, C in enumerate(self.coefficients.covariances()[own]):
+                term = to_linear_operator(z @ C @ z.T)
+                selector = torch.zeros(len(own), len(own)).to(z)
+                selector[position, position] = 1
+                single = len(own) == 1
                 terms.append(
-                    each
-                    if alone
-                    else KroneckerProductLinearOperator(each, to_linear_operator(only))
+                    term
+                    if single
+                    else KroneckerProductLinearOperator(term, to_linear_operator(selector))
                 )
         total = sum(terms[1:], start=terms[0])
         if len(own) == 1:
@@ -227,39 +227,39 @@ class MTGPA(TaskGP):
         return MultitaskMultivariateNormal(mean.T, total)
 
     def moments(self, supports: Float[Tensor, "n c"], task: int) -> Moments:
-        """q of a task's functions at supports (5.11); of log rates where these are sums."""
+        """Posterior of a task's functions at supports (5.11), or of log rates if these are sums."""
         if self._sums(task, supports):
             return self._log_rate(supports, task)
         return self._mix(supports, *self.latent_moments(supports), task)
 
     def _sums(self, task: int, supports: Tensor) -> bool:
-        """Whether the rates of a task at these supports are sums: at points nothing is summed."""
+        """Return True if the task's rates at these supports are sums over several points."""
         if not (self.summed and self.likelihoods[task].counts):
             return False
         return points_each(self.prior.split(supports)[0], self.prior.dimensions) > 1
 
     def _log_rate(self, supports: Tensor, task: int) -> Moments:
         (own,) = self.functions[task]
-        at = points(self.prior.split(supports)[0], self.prior.dimensions)
-        means, blocks = zip(*(latent.blocks(at.lower) for latent in self.latents))
+        boxes = points(self.prior.split(supports)[0], self.prior.dimensions)
+        means, blocks = zip(*(latent.blocks(boxes.lower) for latent in self.latents))
         a = self.prior.mixing[:, own]
         mean = torch.tensordot(a, torch.cat(means), 1) + self.prior.offset[own]
         covariance = torch.tensordot(a.square(), torch.cat(blocks), 1)
-        weight = mean.new_ones(mean.shape) if at.weight is None else at.weight
+        weight = mean.new_ones(mean.shape) if boxes.weight is None else boxes.weight
         return self._with_linear(supports, log_rate(weight, mean, covariance), slice(own, own + 1))
 
     def _mix(self, supports: Tensor, mean: Tensor, variance: Tensor, task: int) -> Moments:
         own = slice(self.functions[task][0], self.functions[task][-1] + 1)
         a = self.prior.mixing[:, own]
-        places, _ = self.prior.split(supports)
-        offset = torch.outer(self.prior.offset[own], mass(places, self.prior.dimensions))
+        boxes, _ = self.prior.split(supports)
+        offset = torch.outer(self.prior.offset[own], mass(boxes, self.prior.dimensions))
         # (5.11), mixed by 5.9
         pairs = (a.unsqueeze(2) * a.unsqueeze(1)).flatten(1)
         q = Moments(a.T @ mean + offset, (pairs.T @ variance).unflatten(0, (a.shape[1], -1)))
         return self._with_linear(supports, q, own)
 
     def _with_linear(self, supports: Tensor, q: Moments, own: slice) -> Moments:
-        """The linear means added; over a support they are constant, so to log rates as well."""
+        """Add the linear means, which are constant over a support (also for log rates)."""
         _, z = self.prior.split(supports)
         if self.coefficients is None or z is None:
             return q
@@ -274,7 +274,7 @@ class MTGPA(TaskGP):
         return total
 
     def _expected(self, data: Data) -> Iterator[tuple[Int[Tensor, " t"], Float[Tensor, " t"]]]:
-        """Rows of each task that has some, and `expected_log_likelihood` of these."""
+        """Row indices and `expected_log_likelihood` for each task with rows."""
         tasks = range(len(self.likelihoods))
         together = not any(self._sums(d, data.supports) for d in tasks)
         if together:
@@ -284,20 +284,20 @@ class MTGPA(TaskGP):
             if len(rows):
                 own = data.at(rows)
                 if together:
-                    seen = mean.index_select(1, rows), variance.index_select(1, rows)
-                    q = self._mix(own.supports, *seen, d)
+                    latent = mean.index_select(1, rows), variance.index_select(1, rows)
+                    q = self._mix(own.supports, *latent, d)
                 else:
                     q = self.moments(own.supports, d)
                 yield rows, lik.expected_log_prob(own.y, q, own.exposures(), own.known)
 
     def elbo(self, data: Data, weight: Float[Tensor, " n"] | None = None) -> Float[Tensor, ""]:
-        """The bound 5.10 and registered priors, in nats, summed over the rows, not divided by them.
+        """Bound 5.10 plus registered log priors, in nats, summed over the rows.
 
-        Where rates of counts are sums it is close to a bound, but none in all rigor (`rates`).
+        If rates of counts are sums it is only approximately a bound (see `rates`).
 
         Args:
             data: All rows, or a minibatch.
-            weight: Of each row: how many rows it stands for (ones by default).
+            weight: Weight of each row of a minibatch; ones by default.
         """
         with self._held():
             parts, kl = list(self._expected(data)), self.kl_divergence()
@@ -311,7 +311,7 @@ class MTGPA(TaskGP):
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Inside, every K_uu is factorized once; parameters stay as they are."""
+        """Context in which every K_uu is factorized once; parameters must not change."""
         with ExitStack() as stack:
             for latent in self.latents:
                 stack.enter_context(latent.held())

@@ -1,4 +1,4 @@
-"""Nodes of hyperparameters, over which predictions are averaged: whatever chose them."""
+"""Averages over nodes of hyperparameters: parameter assignment, and the report's sentence."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 @contextmanager
 def at_point(parameters: Sequence[nn.Parameter], point: Float[Tensor, " p"]) -> Iterator[None]:
-    """Inside, the parameters have these values, one behind the other."""
-    before = [p.detach().clone() for p in parameters]
+    """Context in which the parameters have the values of the concatenated vector `point`."""
+    previous = [p.detach().clone() for p in parameters]
     parts = point.split([p.numel() for p in parameters])
     with torch.no_grad():
         for p, part in zip(parameters, parts):
@@ -22,12 +22,12 @@ def at_point(parameters: Sequence[nn.Parameter], point: Float[Tensor, " p"]) -> 
         yield
     finally:
         with torch.no_grad():
-            for p, old in zip(parameters, before):
+            for p, old in zip(parameters, previous):
                 p.copy_(old)
 
 
 def averaged_over(points: Float[Tensor, "k p"]) -> str:
-    """What a report says of the nodes."""
+    """Sentence on the averaging for reports."""
     return (
         f"Predictions are averaged over {len(points)} values of the hyperparameters, so "
         "that intervals count that these are uncertain."

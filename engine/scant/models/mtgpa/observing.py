@@ -1,10 +1,9 @@
-"""What all likelihoods of MTGPA have: posteriors that they take, predictions that they give.
+"""Base class of MTGPA's likelihoods, and the moments and predictions that they use.
 
-Each knows how many latent functions f = (f_1, ..., f_F) it needs, and takes their joint posterior
-at n supports as `Moments`. Expectations under it are closed where they can be, Gauss-Hermite sums
-where not (Yousefi 2021, 5.10 and appendix C.5). Functions are averages over supports before they
-enter, but for counts: their function is the logarithm of the rate, of an average as published or
-of a sum of rates (`rates`).
+A likelihood has F latent functions f = (f_1, ..., f_F), whose joint posterior at n supports is
+given as `Moments`. Expectations are in closed form or by Gauss-Hermite quadrature (Yousefi 2021,
+5.10 and appendix C.5). Functions are averages over supports; for counts f is the log rate, of an
+average as published or of a sum of rates (`rates`).
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from torch.distributions import Distribution
 from scant.inference.quadrature import gauss_hermite
 
 NODES = 32
-HALVINGS = 40  # of a bracket of quantiles: 1e-12 of its width
+HALVINGS = 40  # bisection steps of a quantile: 1e-12 of the bracket
 
 
 class Moments(NamedTuple):
-    """Posterior of F functions at n supports; a support's functions may be correlated."""
+    """Posterior moments of F functions at n supports, with covariances between functions."""
 
     mean: Float[Tensor, "f n"]
     covariance: Float[Tensor, "f f n"]
 
 
 class MTGPAPrediction(NamedTuple):
-    """What is to be observed at n supports, in the units of y (variances in their squares).
+    """Predictions at n supports, in the units of y (variances in squared units).
 
-    `mean` and `variance` are of the expected response (for Gaussian tasks the average of the
-    function over the support): what more data would sharpen. An observation varies about it by
-    `noise`, so that its own variance is the sum of the two.
+    `mean` and `variance` are those of the expected response (for Gaussian tasks the average of the
+    function over the support), which more data would reduce. A new observation has the variance
+    `variance + noise`.
     """
 
     mean: Float[Tensor, " n"]
@@ -45,13 +44,13 @@ class MTGPAPrediction(NamedTuple):
 
 
 def hermite(mean: Tensor, variance: Tensor) -> tuple[Float[Tensor, "s n"], Float[Tensor, "s 1"]]:
-    """Places and weights of E[g(f)] for Gaussian f."""
+    """Gauss-Hermite nodes and weights of E[g(f)] for Gaussian f."""
     nodes, weights = gauss_hermite(NODES, mean)
     return mean + variance.clamp(min=0).sqrt() * nodes.unsqueeze(1), weights.unsqueeze(1)
 
 
 def moments(q: Moments | MultivariateNormal) -> Moments:
-    """Of a Gaussian of GPyTorch, what an expectation row by row needs."""
+    """Convert a GPyTorch distribution to `Moments`."""
     if isinstance(q, Moments):
         return q
     if not isinstance(q, MultitaskMultivariateNormal):
@@ -62,33 +61,33 @@ def moments(q: Moments | MultivariateNormal) -> Moments:
 
 
 class Likelihood(gpytorch.likelihoods.Likelihood):
-    """Of one task; y and exposure have one entry a support (an exposure of 1 where not given).
+    """Likelihood of one task; y and exposure have one entry per support (default exposure 1).
 
-    Besides a `MultivariateNormal` (of two functions: a `MultitaskMultivariateNormal`) expectations
-    take `Moments`, which hold no covariance between supports. `marginal` is GPyTorch's, by samples,
-    where a subclass has no closed form.
+    Expectations take a `MultivariateNormal` (for two functions a `MultitaskMultivariateNormal`) or
+    `Moments`, without covariances between supports. `marginal` uses GPyTorch's samples unless a
+    subclass has a closed form.
     """
 
     functions = 1
     counts = False  # exp(f) is a rate, which may be a sum over the points of a support
-    errors = False  # y may have known noise beside what is learned
+    errors = False  # y may have fixed noise in addition to the learned noise
 
     def check(self, y: Float[Tensor, " n"], task: int) -> None:
-        """Raises BadInput, naming the task, where y cannot be observed under this likelihood."""
+        """Raise BadInput, naming the task, if y is not possible under this likelihood."""
 
     def start(
         self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
     ) -> Float[Tensor, "2 f"]:
-        """Offsets and standard deviations to start the functions from.
+        """Initial offsets and standard deviations of the functions.
 
-        Sets a Gaussian's noise as well, to a share `noise` of the variance of y.
+        Gaussian likelihoods also set their noise, to a share `noise` of the variance of y.
         """
         raise NotImplementedError
 
     def forward(
         self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
     ) -> Distribution:
-        """p(y | f); of two functions the last dimension of the samples tells which."""
+        """p(y | f); two functions are in the last dimension of the samples."""
         raise NotImplementedError
 
     def expected_log_prob(
@@ -99,11 +98,11 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
         known: Float[Tensor, " n"] | None = None,
         **kwargs: Any,
     ) -> Float[Tensor, " n"]:
-        """E_q[ln p(y | f)] of each row; `known` is the variance of known noise, where any is."""
-        given = torch.ones_like(observations) if exposure is None else exposure
+        """E_q[ln p(y | f)] of each row; `known` is the variance of fixed noise, if any."""
+        exposures = torch.ones_like(observations) if exposure is None else exposure
         if known is None or not self.errors:
-            return self._expected(observations, moments(function_dist), given)
-        return self._expected_beside(observations, moments(function_dist), given, known)
+            return self._expected(observations, moments(function_dist), exposures)
+        return self._expected_with_noise(observations, moments(function_dist), exposures, known)
 
     def log_marginal(
         self,
@@ -113,8 +112,8 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
         **kwargs: Any,
     ) -> Float[Tensor, " n"]:
         """ln E_q[p(y | f)] of each row."""
-        given = torch.ones_like(observations) if exposure is None else exposure
-        return self.log_predictive(observations, moments(function_dist), given)
+        exposures = torch.ones_like(observations) if exposure is None else exposure
+        return self.log_predictive(observations, moments(function_dist), exposures)
 
     def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
         """ln p(y | f) for one function, broadcast."""
@@ -124,25 +123,25 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
         """E_q[ln p(y | f)], by Gauss-Hermite quadrature (C.40) unless a likelihood overrides it."""
-        places, weights = hermite(q.mean[0], q.covariance[0, 0])
-        return (weights * self.log_prob(y, places, exposure)).sum(0)
+        nodes, weights = hermite(q.mean[0], q.covariance[0, 0])
+        return (weights * self.log_prob(y, nodes, exposure)).sum(0)
 
-    def _expected_beside(
+    def _expected_with_noise(
         self,
         y: Float[Tensor, " n"],
         q: Moments,
         exposure: Float[Tensor, " n"],
         known: Float[Tensor, " n"],
     ) -> Float[Tensor, " n"]:
-        """The same of observations with known noise, whose variances these are."""
+        """`_expected` for observations with fixed noise of variance `known`."""
         raise NotImplementedError
 
     def log_predictive(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
-        """ln E_q[p(y | f)]: the log density (or probability) of new observations."""
-        places, weights = hermite(q.mean[0], q.covariance[0, 0])
-        return (weights.log() + self.log_prob(y, places, exposure)).logsumexp(0)
+        """ln E_q[p(y | f)], the log density (or probability) of new observations."""
+        nodes, weights = hermite(q.mean[0], q.covariance[0, 0])
+        return (weights.log() + self.log_prob(y, nodes, exposure)).logsumexp(0)
 
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         raise NotImplementedError
@@ -150,20 +149,23 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
     def components(
         self, q: Moments, exposure: Float[Tensor, " n"]
     ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
-        """Weights, means and variances of the Gaussians of which p(y) is a mixture.
+        """Weights, means and variances of p(y) as a mixture of Gaussians.
 
-        Of what are no mixtures of Gaussians `quantiles` is overridden.
+        Other likelihoods override `quantiles`.
         """
-        told = self.predict(q, exposure)
-        mean, variance = told.mean.unsqueeze(0), (told.variance + told.noise).unsqueeze(0)
+        prediction = self.predict(q, exposure)
+        mean, variance = (
+            prediction.mean.unsqueeze(0),
+            (prediction.variance + prediction.noise).unsqueeze(0),
+        )
         return torch.ones_like(mean), mean, variance
 
     def quantiles(
         self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
     ) -> Float[Tensor, "k n"]:
-        """Of a new observation: the least y that is not exceeded with probability p.
+        """Quantiles of a new observation: the smallest y with distribution function at least p.
 
-        Of a mixture by bisection: its quantile lies between those of the components.
+        Mixtures use bisection between the quantiles of the components.
         """
         weights, mean, variance = self.components(q, exposure)
         std, z = variance.sqrt(), torch.special.ndtri(p)[:, None, None]
@@ -171,6 +173,6 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
         for _ in range(HALVINGS if len(mean) > 1 else 0):
             middle = (low + high) / 2
             below = weights * torch.special.ndtr((middle.unsqueeze(1) - mean) / std)
-            less = below.sum(1) < p[:, None]
-            low, high = torch.where(less, middle, low), torch.where(less, high, middle)
+            too_low = below.sum(1) < p[:, None]
+            low, high = torch.where(too_low, middle, low), torch.where(too_low, high, middle)
         return (low + high) / 2

@@ -1,12 +1,11 @@
-"""The linear model of coregionalisation over averages: the prior of MTGPA.
+"""The prior of MTGPA: a linear model of coregionalization over averages.
 
     f_j(v) = |v| offset_j + sum_q sum_i a^i_{j,q} u^i_q(v),    u^i_q ~ GP(0, k_q averaged over v)
 
 (Yousefi 2021, 5.8-5.9), i = 1..R_q, so that cov(f_j(v), f_j'(v')) = sum_q B_q[j, j'] k_q(v, v')
-with B_q = sum_i a^i_q a^i_q'. |v| is the sum of the support's weights: one for an average. The
-publication has no offsets: a constant added to a function is added to each of its averages. Nor has
-it covariates z of supports: where there are some, z' b_j is added, with coefficients
-b_j ~ N(0, COEFFICIENT^2 I) of each function.
+with B_q = sum_i a^i_q a^i_q'. |v| is the sum of the support's weights: one for an average. Offsets
+are not in the publication, nor are covariates z of supports, for which z' b_j is added to f_j with
+coefficients b_j ~ N(0, COEFFICIENT^2 I).
 """
 
 from __future__ import annotations
@@ -28,16 +27,18 @@ from scant.kernels.box_average.averaged import AveragedKernel, SupportKernel
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import pieces
 
-COEFFICIENT = 2.0  # prior deviation of coefficients, of covariates and values of unit variance
+COEFFICIENT = 2.0  # prior deviation of coefficients, for covariates and y with unit variance
 
 
 class Data(NamedTuple):
-    """Observations of all tasks, one a row.
+    """Observations of all tasks, one per row.
 
-    `supports` are rows as `scant.kernels.box_average.support` describes them, `task` counts from
-    0, `exposure`
-    multiplies the rate of counts (of a `gaussian_rate` it is the denominator) and is 1 where not
-    given; `known` is the variance of known noise, which Gaussian tasks have beside what they learn.
+    Attributes:
+        supports: Rows in the format of `scant.kernels.box_average.support`.
+        y: Observed values.
+        task: Task of each row, numbered from 0.
+        exposure: Multiplier of the rate of counts, or denominator of a `gaussian_rate`; default 1.
+        known: Variance of fixed noise of Gaussian tasks, in addition to the learned noise.
     """
 
     supports: Float[Tensor, "n c"]
@@ -58,9 +59,9 @@ class Data(NamedTuple):
 
 
 class Prior(GP):
-    """Functions j at supports x, row by row or all pairs of rows.
+    """Base of priors over functions j at supports x.
 
-    The last `covariates` columns of x are no part of the support: each function has a linear mean
+    The last `covariates` columns of x are not part of the support; each function has a linear mean
     in them.
     """
 
@@ -69,13 +70,13 @@ class Prior(GP):
     def split(
         self, x: Float[Tensor, "n c"]
     ) -> tuple[Float[Tensor, "n c2"], Float[Tensor, "n p"] | None]:
-        """Supports, and the covariates beside them."""
+        """Split rows into supports and covariates (None if there are none)."""
         if not self.covariates:
             return x, None
         return x[:, : -self.covariates], x[:, -self.covariates :]
 
     def forward(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> MultivariateNormal:
-        """Of function j at support x in each row."""
+        """Joint prior of function j at support x for each row."""
         return MultivariateNormal(self.mean(x, j), to_linear_operator(self.covariance(x, j, x, j)))
 
     def mean(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
@@ -91,28 +92,28 @@ class Prior(GP):
         x2: Float[Tensor, "m c2"],
         j2: Int[Tensor, " m"],
     ) -> Float[Tensor, "n m"]:
-        """Of the functions j1 at x1 with the functions j2 at x2; a tensor of the caller's own."""
+        """Covariances of functions j1 at x1 with j2 at x2, as a new tensor."""
         raise NotImplementedError
 
 
 class Coregionalisation(Prior):
-    """The prior of J functions on Q kernels.
+    """Linear model of coregionalization: J functions that mix latent functions of Q kernels.
+
+    `mixing` has the coefficients a, one row per latent function, and `kernel_of` the kernel of each
+    row. Kernels have unit variance; `mixing` contains the scale.
 
     Args:
-        dimensions: d of the space that the supports lie in.
-        functions: J.
-        ranks: R_q of each kernel; their number is Q.
-        shape: Of the kernels, as in `IntervalKernel`.
-        kernels: Q kernels of GPyTorch in place of these, over points (they are averaged over
-            supports by quadrature) or over supports. Their start values stay as given.
-        covariates: How many columns behind those of a support enter linearly.
-        alike: The number of first dimensions that share a lengthscale, as in `IntervalKernel`.
-
-    `mixing` holds the a, one row a latent function, `kernel_of` says which kernel a row has.
-    Kernels have unit variance: theirs is contained in `mixing`.
+        dimensions: Dimension d of the input space.
+        functions: Number J of functions.
+        ranks: R_q of each of the Q kernels.
+        shape: Kernel, as in `IntervalKernel`.
+        kernels: Q GPyTorch kernels that replace `shape`, over points (averaged over supports by
+            quadrature) or over supports, with their current parameters.
+        covariates: Number of columns after those of a support that enter linearly.
+        n_isotropic: Number of leading dimensions that share a lengthscale.
 
     Raises:
-        BadInput: A rank below one, or not as many ranks as kernels.
+        BadInput: A rank is below one, or the numbers of ranks and kernels differ.
     """
 
     kernel_of: Tensor
@@ -126,19 +127,19 @@ class Coregionalisation(Prior):
         shape: str = "eq",
         kernels: Sequence[Kernel] | None = None,
         covariates: int = 0,
-        alike: int = 1,
+        n_isotropic: int = 1,
     ) -> None:
         super().__init__()
         self.covariates = covariates
         if not ranks or min(ranks) < 1:
             raise BadInput(f"Every latent function needs a rank of at least 1, got {list(ranks)}.")
         if kernels is None:
-            # Steps of a logarithm are relative, whatever the unit of the inputs.
+            # Steps in log lengthscales do not depend on the unit of the inputs.
             kernels = [
                 IntervalKernel(
                     dimensions,
                     shape,
-                    alike=alike,
+                    n_isotropic=n_isotropic,
                     lengthscale_constraint=Positive(torch.exp, torch.log),
                 )
                 for _ in ranks
@@ -156,11 +157,11 @@ class Coregionalisation(Prior):
         self.double()
 
     def matrices(self) -> Float[Tensor, "q j j"]:
-        """The coregionalisation matrices B_q."""
+        """Coregionalization matrices B_q."""
         return torch.stack([a.T @ a for a in self._rows()])
 
     def lengthscales(self) -> Float[Tensor, "q d"]:
-        """In the units of the inputs; NaN of a kernel that has none."""
+        """Lengthscales in the units of the inputs; NaN for kernels without any."""
         return torch.cat([kernel.lengthscale.to(self.mixing) for kernel in self.kernels])
 
     def mean(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
@@ -196,7 +197,7 @@ class Coregionalisation(Prior):
         return sum(terms[1:], start=terms[0])
 
     def _rows(self) -> list[Float[Tensor, "r j"]]:
-        """The mixing of the latent functions of each kernel."""
+        """Rows of `mixing` for each kernel."""
         return [self.mixing[self.kernel_of == q] for q in range(len(self.kernels))]
 
     def learn_lengthscales(self, learn: bool) -> None:
@@ -211,14 +212,14 @@ class Coregionalisation(Prior):
         lengthscale: Float[Tensor, " d"],
         generator: torch.Generator,
     ) -> None:
-        """Start values: all functions alike but for their scales; kernels from long to short.
+        """Set initial values: equal functions up to scale, kernels from long to short lengthscales.
 
-        Kernels that were given keep their own.
+        Given kernels keep their parameters.
         """
         self.offset.copy_(offset)
         rows = len(self.mixing)
         share = torch.ones(self.mixing.shape, dtype=torch.float64)
-        if rows > 1:  # else nothing would ever tell one latent function from another
+        if rows > 1:  # break the symmetry between latent functions
             share += 0.5 * torch.randn(share.shape, generator=generator, dtype=torch.float64)
         self.mixing.copy_(share.to(scale) * scale / rows**0.5)
         for q, kernel in enumerate(self.kernels):
@@ -227,7 +228,7 @@ class Coregionalisation(Prior):
 
     @torch.no_grad()
     def refine(self, lengthscale: Float[Tensor, " d"], shorter: float, share: float) -> None:
-        """Make kernels after the first shorter and smaller, from one to the next."""
+        """Scale lengthscale and standard deviation from each kernel to the next."""
         self.mixing *= share ** self.kernel_of.to(self.mixing).unsqueeze(1)
         for q, kernel in enumerate(self.kernels):
             if isinstance(kernel, IntervalKernel):
@@ -235,6 +236,6 @@ class Coregionalisation(Prior):
 
 
 def mass(x: Float[Tensor, "n c"], dimensions: int) -> Float[Tensor, " n"]:
-    """Sums of the weights of supports: one for an average."""
+    """Sum of the weights of each support, |v|: one for an average."""
     weight = pieces(x, dimensions).weight
     return x.new_ones(len(x)) if weight is None else weight.sum(1)

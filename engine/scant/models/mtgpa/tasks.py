@@ -1,4 +1,4 @@
-"""What a GP of several tasks over supports begins with and answers, whatever its inference."""
+"""Base class of multi-task GPs over supports: initialization and predictions."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from scant.models.mtgpa.likelihoods import Likelihood, Moments, MTGPAPrediction
 from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data, Prior
 
-CHUNK = 4096  # rows predicted at once
+CHUNK = 4096  # rows per block of a prediction
 
 
 class PredictiveCheck(NamedTuple):
-    """The aggregate check: observed supports beside what the posterior says of them.
+    """Posterior predictive check at the observed supports.
 
-    `error` is (y - mean) / sqrt(variance + noise): near N(0, 1) where the posterior average over
-    each observed support returns the observation within its error.
+    `error` is (y - mean) / sqrt(variance + noise), approximately N(0, 1) if the posterior averages
+    over the observed supports reproduce the observations within their errors.
     """
 
     prediction: MTGPAPrediction
     error: Float[Tensor, " n"]
 
     def within(self, deviations: float = 1.96) -> float:
-        """Share of observations that many predictive standard deviations from the mean, or less."""
+        """Share of observations within a number of predictive standard deviations of the mean."""
         return self.error.abs().le(deviations).double().mean().item()
 
 
 class TaskGP(GP):
-    """A subclass knows the posterior of a task's functions at supports: `moments`.
+    """Base class of multi-task GPs over supports; subclasses implement `moments`.
 
     Args:
-        likelihoods: Of each task; shared, not copied.
-        prior: Of as many functions as the likelihoods have; shared as well.
+        likelihoods: Likelihood of each task; shared, not copied.
+        prior: Prior of all functions of the likelihoods; shared, not copied.
 
     Raises:
         BadInput: There is no task.
@@ -55,8 +55,8 @@ class TaskGP(GP):
         self.likelihoods = nn.ModuleList(likelihoods)  # type: ignore[assignment]
         if not len(self.likelihoods):
             raise BadInput("There is no task; give each task a likelihood.")
-        ends = list(accumulate((lik.functions for lik in self.likelihoods), initial=0))
-        self.functions = [list(range(*between)) for between in pairwise(ends)]  # of each task
+        boundaries = list(accumulate((lik.functions for lik in self.likelihoods), initial=0))
+        self.functions = [list(range(*bounds)) for bounds in pairwise(boundaries)]  # of each task
         self.prior = prior
 
     def start(
@@ -67,7 +67,7 @@ class TaskGP(GP):
         generator: torch.Generator,
         offsets: bool = True,
     ) -> None:
-        """Start values of prior and likelihoods, from the data (see `MTGPA.build`)."""
+        """Initialize prior and likelihoods from the data (see `MTGPA.build`)."""
         data = data._replace(supports=self.prior.split(data.supports)[0])
         starts = []
         for d, lik in enumerate(self.likelihoods):
@@ -81,15 +81,15 @@ class TaskGP(GP):
         self.prior.offset.requires_grad_(offsets)
 
     def moments(self, supports: Float[Tensor, "n c"], task: int) -> Moments:
-        """Posterior of a task's functions at supports."""
+        """Posterior moments of a task's functions at supports."""
         raise NotImplementedError
 
     @torch.no_grad()
     def log_rates(self, supports: Float[Tensor, "n c"], task: int) -> list[tuple[float, Moments]]:
-        """`moments` of supports of any number, with the weights of what they are a mixture of."""
+        """`moments` in blocks of supports, as weighted components of a mixture."""
         if not len(supports):
             return []
-        parts = self._in_chunks(lambda rows: self.moments(supports[rows], task), supports)
+        parts = self._in_blocks(lambda rows: self.moments(supports[rows], task), supports)
         return [(1.0, Moments(*(torch.cat(column, dim=-1) for column in zip(*parts))))]
 
     @torch.no_grad()
@@ -100,28 +100,28 @@ class TaskGP(GP):
         exposure: Float[Tensor, " n"] | None = None,
         known: Float[Tensor, " n"] | None = None,
     ) -> MTGPAPrediction:
-        """What a task is to observe at supports of any form, whether or not it has data there.
+        """Predict a task at supports of any form.
 
         Args:
-            supports: Rows of `scant.kernels.box_average.support`; for a Gaussian task the mean and
-                variance are of the function's average over each.
-            task: Which.
-            exposure: Of counts, and of a `gaussian_rate` (1 by default).
-            known: Variance of known noise that observations of a Gaussian task are to have, beside
-                what is learned (0 by default).
+            supports: Rows of `scant.kernels.box_average.support`. For a Gaussian task, mean and
+                variance are those of the function's average over each support.
+            task: Index of the task.
+            exposure: Exposure of counts or of a `gaussian_rate`; default 1.
+            known: Variance of fixed noise of new observations of a Gaussian task, in addition to
+                the learned noise; default 0.
         """
         lik = self.likelihoods[task]
         if not len(supports):
             return MTGPAPrediction(*supports.new_zeros(3, 0))
         if exposure is None:
             exposure = supports.new_ones(len(supports))
-        parts = self._in_chunks(
+        parts = self._in_blocks(
             lambda rows: lik.predict(self.moments(supports[rows], task), exposure[rows]),
             supports,
         )
         noise = self._noise(task, known)
-        told = MTGPAPrediction(*(torch.cat(columns) for columns in zip(*parts)))
-        return told if noise is None else told._replace(noise=told.noise + noise)
+        prediction = MTGPAPrediction(*(torch.cat(columns) for columns in zip(*parts)))
+        return prediction if noise is None else prediction._replace(noise=prediction.noise + noise)
 
     def mixture(
         self,
@@ -130,8 +130,8 @@ class TaskGP(GP):
         exposure: Float[Tensor, " n"] | None = None,
         known: Float[Tensor, " n"] | None = None,
     ) -> Mixture:
-        """The same as a mixture of Gaussians; here of one, with the moments of `predict`."""
-        return Mixture.of_one(self.predict(supports, task, exposure, known))
+        """Predictive distribution as a mixture; here one Gaussian with `predict`'s moments."""
+        return Mixture.single(self.predict(supports, task, exposure, known))
 
     @torch.no_grad()
     def quantiles(
@@ -142,19 +142,21 @@ class TaskGP(GP):
         exposure: Float[Tensor, " n"] | None = None,
         known: Float[Tensor, " n"] | None = None,
     ) -> Float[Tensor, "k n"]:
-        """Of a new observation at supports, in the units of y (see `Likelihood.quantiles`)."""
+        """Quantiles of new observations at supports, in the units of y."""
         lik = self.likelihoods[task]
-        given = supports.new_ones(len(supports)) if exposure is None else exposure
+        exposures = supports.new_ones(len(supports)) if exposure is None else exposure
         noise = self._noise(task, known)
-        parts = self._in_chunks(
-            lambda i: lik.quantiles(_with(self.moments(supports[i], task), noise, i), given[i], p),
+        parts = self._in_blocks(
+            lambda i: lik.quantiles(
+                _with(self.moments(supports[i], task), noise, i), exposures[i], p
+            ),
             supports,
         )
         return torch.cat([supports.new_zeros(len(p), 0), *parts], dim=1)
 
     @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
-        """Log density (or probability) of observations, given those trained on; in nats a row."""
+        """Log predictive density (or probability) of each observation, in nats."""
         total = torch.zeros_like(data.y)
         for d, lik in enumerate(self.likelihoods):
             rows = (data.task == d).nonzero().squeeze(1)
@@ -162,7 +164,7 @@ class TaskGP(GP):
                 continue
             own = data.at(rows)
             noise = self._noise(d, own.known)
-            parts = self._in_chunks(
+            parts = self._in_blocks(
                 lambda i, own=own, lik=lik, d=d, noise=noise: lik.log_predictive(
                     own.y[i], _with(self.moments(own.supports[i], d), noise, i), own.exposures()[i]
                 ),
@@ -172,23 +174,23 @@ class TaskGP(GP):
         return total
 
     def _noise(self, task: int, known: Tensor | None) -> Tensor | None:
-        """Known noise, of a task that may have some."""
+        """Fixed noise if the task's likelihood supports it, else None."""
         return known if self.likelihoods[task].errors else None
 
-    def _in_chunks(self, of_rows: Callable, supports: Float[Tensor, "n c"]) -> list:
-        """Values chunk by chunk of supports: the pieces that these are made of count as rows do."""
+    def _in_blocks(self, function: Callable, supports: Float[Tensor, "n c"]) -> list:
+        """Apply a function to blocks of supports, sized by their number of pieces."""
         n, step = len(supports), max(1, CHUNK // self._points_each(supports))
         with self._held():
-            return [of_rows(slice(i, min(i + step, n))) for i in range(0, n, step)]
+            return [function(slice(i, min(i + step, n))) for i in range(0, n, step)]
 
     def _points_each(self, supports: Float[Tensor, "n c"]) -> int:
-        """Points or boxes that a support is looked at by."""
+        """Number of points or boxes per support."""
         columns = supports.shape[1] - self.prior.covariates
         return max(1, columns // (2 * self.prior.dimensions + 1))
 
     @torch.no_grad()
     def aggregate_check(self, data: Data) -> PredictiveCheck:
-        """Does the posterior average over each observed support return the observation?"""
+        """Compare observations with the posterior predictions at their supports."""
         columns = torch.zeros(3, len(data.y), dtype=data.y.dtype, device=data.y.device)
         for d in range(len(self.likelihoods)):
             rows = (data.task == d).nonzero().squeeze(1)
@@ -203,12 +205,12 @@ class TaskGP(GP):
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Inside, what the posterior rests on is factorized once; parameters stay as they are."""
+        """Context in which the posterior is factorized once; parameters must not change."""
         raise NotImplementedError
 
 
 def _with(q: Moments, known: Tensor | None, rows: slice) -> Moments:
-    """As if known noise were the function's: of new observations it is the same."""
+    """Add fixed noise to the function's variance, equivalent for new observations."""
     if known is None:
         return q
     covariance = q.covariance.clone()

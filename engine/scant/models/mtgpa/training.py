@@ -1,4 +1,4 @@
-"""Training of MTGPA step by step: joint Adam, natural gradients, or variational EM; minibatches."""
+"""Training of MTGPA: Adam, natural gradients or variational EM, with minibatches."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ SCHEMES = ("adam", "natural", "em")
 
 
 class MTGPATrainer(Resumable):
-    """Optimizer steps on a model and its data.
+    """Optimizer of a model on its data.
 
     Args:
-        model: Trained in place. One built with `natural=True` goes with the scheme `"natural"`.
+        model: The model, trained in place; the scheme `"natural"` needs `natural=True`.
         data: All observations.
-        generator: A CPU generator that draws the minibatches.
-        scheme: `"adam"`: q(u) and all else together. `"natural"`: a natural-gradient step for
-            q(u), and Adam for the rest. `"em"`: `block` steps on q(u) alone, then as many on the
-            rest, by Adam, and so on (section 5.1.3).
-        rate: Adam's step. Where noise is low, lengthscales that move by it upset the bound; let it
-            shrink then.
-        halving: Steps in which Adam's rate halves, smoothly; None keeps it.
-        natural_rate: Of the natural gradient. 1 ends at the best q(u) at once where all rows are
-            taken, likelihoods are Gaussian and there is one latent function; several are moved at
-            the same time, and want a third of that.
-        batch: Rows of each task in a step, drawn without replacement and weighted by the task's
-            number of rows over theirs; None takes all rows.
-        block: Steps of a phase of variational EM.
+        generator: A CPU generator for the minibatches.
+        scheme: `"adam"`: all parameters jointly. `"natural"`: a natural gradient step for q(u) and
+            Adam for the rest. `"em"`: alternating `block` Adam steps on q(u) and `block` on the
+            rest (section 5.1.3).
+        rate: Learning rate of Adam. With little noise the bound is sensitive to steps of the
+            lengthscales; use `halving` then.
+        natural_rate: Step size of the natural gradient. 1 reaches the optimal q(u) in one step for
+            full batches, Gaussian likelihoods and one latent function; with several, which are
+            updated simultaneously, use a third.
+        batch: Rows of each task in a step, sampled without replacement and reweighted; None uses
+            all rows.
+        block: Steps per phase of variational EM.
+        halving: Number of steps in which Adam's rate halves; None keeps it constant.
 
     Raises:
-        BadInput: An unknown scheme, or one that does not fit the model; a batch below one.
+        BadInput: The scheme is unknown or does not fit the model, or the batch size is below one.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class MTGPATrainer(Resumable):
         self.scheme, self.batch, self.block = scheme, batch, block
         self.rate, self.halving, self.natural_rate = rate, halving, natural_rate
         self.steps = 0
-        self.notes: list[str] = []  # of the numerics, each once
+        self.notes: list[str] = []  # numerical warnings, each once
         self.rows = [(data.task == d).nonzero().squeeze(1) for d in range(len(model.likelihoods))]
         q = model.variational_parameters()
         self.others = model.hyperparameters()
@@ -76,9 +76,9 @@ class MTGPATrainer(Resumable):
         ]
 
     def step(self) -> float:
-        """One step; the bound before it, in nats (an unbiased estimate where there are batches).
+        """Take one step and return the bound before it, in nats (an estimate for minibatches).
 
-        NaN where a matrix can no longer be factorized; no step is taken then.
+        Return NaN without a step if a factorization fails.
         """
         if not self.model.training:
             self.model.train()
@@ -93,21 +93,21 @@ class MTGPATrainer(Resumable):
         if self.scheme == "natural":
             for latent in self.model.latents:
                 latent.natural_step(self.natural_rate)
-        for optimizer in self._turn():
+        for optimizer in self._active_optimizers():
             for group in optimizer.param_groups:
                 group["lr"] = self.rate * 0.5 ** (self.steps / (self.halving or math.inf))
             optimizer.step()
         self.steps += 1
         return bound.item()
 
-    def _turn(self) -> list[torch.optim.Optimizer]:
-        """The optimizers of this step: in variational EM one of them, in blocks of steps."""
+    def _active_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Optimizers of this step; variational EM alternates between them in blocks."""
         if self.scheme != "em":
             return self.optimizers
         return [self.optimizers[self.steps // self.block % len(self.optimizers)]]
 
     def draw(self) -> tuple[Data, Float[Tensor, " b"] | None]:
-        """The rows of a step and how many rows each stands for."""
+        """Sample the rows of a step, with their weights."""
         if self.batch is None:
             return self.data, None
         chosen, weights = [], []

@@ -1,4 +1,4 @@
-"""q(u) of latent functions that share a kernel, on GPyTorch's whitened variational strategy."""
+"""q(u) of latent functions with a common kernel, based on GPyTorch's whitened strategy."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ from torch import Tensor, nn
 
 from scant.errors import BadInput
 from scant.kernels.box_average.averaged import SupportKernel
-from scant.kernels.box_average.support import alike
+from scant.kernels.box_average.support import same_form
 
-Factors = tuple[Tensor, Tensor, Tensor, Tensor]  # K_uu, L^-1, and q(u)'s root and mean
+Factors = tuple[Tensor, Tensor, Tensor, Tensor]  # K_uu, L^-1, root and mean of q(u)
 JITTER = 1e-8  # on K_uu, of unit variance; GPyTorch warns when a Cholesky factor needs more
 
 
 class _Posterior(torch.autograd.Function):
-    """Means of R functions, and what the inducing variables change of their variances.
+    """Posterior means of R functions, and the change of their variances by q(u).
 
-    With A = L^-1 K_xu', L L' = K_uu, and q(u) whitened, of mean m and covariance S by its root:
-    A' m, and the diagonal of A' (S - I) A (5.11). By hand, since the products with A that are made
-    on the way forward serve on the way back, where K_uu and its factor then take products of
-    m x m matrices alone.
+    With A = L^-1 K_ux, L L' = K_uu, and whitened q(u) with mean m and covariance S = root root':
+    A' m, and the diagonal of A' (S - I) A (5.11). The explicit gradient reuses the products with A,
+    so that the backward pass for K_uu needs only products of m x m matrices.
     """
 
     @staticmethod
@@ -48,22 +47,22 @@ class _Posterior(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, Tensor, Tensor, Tensor]:
         inverse, A, root, middle, product, mean = ctx.saved_tensors
-        by_mean, by_variance = grads[0], grads[1].unsqueeze(-2)
-        to_middle = (A * by_variance) @ A.T
-        to_mean = by_mean @ A.T
-        to_A = (product * (2 * by_variance)).sum(0).addmm_(mean.T, by_mean)
-        # A to_A', of which only products of m x m matrices are left
-        inner = (to_middle @ (2 * middle)).sum(0).addmm_(to_mean.T, mean).triu_()
+        grad_mean, grad_variance = grads[0], grads[1].unsqueeze(-2)
+        d_middle = (A * grad_variance) @ A.T
+        d_mean = grad_mean @ A.T
+        d_A = (product * (2 * grad_variance)).sum(0).addmm_(mean.T, grad_mean)
+        # A d_A', which reduces to products of m x m matrices
+        inner = (d_middle @ (2 * middle)).sum(0).addmm_(d_mean.T, mean).triu_()
         inner.diagonal().mul_(0.5)
-        to_K = inverse.T @ inner @ inverse
-        to_K = (to_K + to_K.T).mul_(-0.5)
-        return to_K, None, to_A.T @ inverse, to_middle @ (2 * root), to_mean
+        d_K = inverse.T @ inner @ inverse
+        d_K = (d_K + d_K.T).mul_(-0.5)
+        return d_K, None, d_A.T @ inverse, d_middle @ (2 * root), d_mean
 
 
 class _Blocks(torch.autograd.Function):
-    """The same of sets of k points each, with what is changed of all covariances within a set.
+    """`_Posterior` for sets of k points, with the change of all covariances within each set.
 
-    A is held as its transpose here, so that the rows of a set lie beside each other.
+    A is transposed here, so that the rows of a set are contiguous.
     """
 
     @staticmethod
@@ -81,21 +80,21 @@ class _Blocks(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         inverse, A, root, middle, product, mean = ctx.saved_tensors
-        by_mean, by_block = grads[0], grads[1] + grads[1].mT
-        k = by_block.shape[-1]
-        to_A, to_middle = by_mean.T @ mean, torch.empty_like(root)
-        for r, block in enumerate(by_block):
-            to_A += (block @ product[r].unflatten(0, (-1, k))).flatten(0, 1)
-            to_middle[r] = A.T @ (block @ A.unflatten(0, (-1, k))).flatten(0, 1)
-        inner = (to_middle @ middle).sum(0).addmm_((by_mean @ A).T, mean).triu_()
+        grad_mean, grad_block = grads[0], grads[1] + grads[1].mT
+        k = grad_block.shape[-1]
+        d_A, d_middle = grad_mean.T @ mean, torch.empty_like(root)
+        for r, block in enumerate(grad_block):
+            d_A += (block @ product[r].unflatten(0, (-1, k))).flatten(0, 1)
+            d_middle[r] = A.T @ (block @ A.unflatten(0, (-1, k))).flatten(0, 1)
+        inner = (d_middle @ middle).sum(0).addmm_((grad_mean @ A).T, mean).triu_()
         inner.diagonal().mul_(0.5)
-        to_K = inverse.T @ inner @ inverse
-        to_K = (to_K + to_K.T).mul_(-0.5)
-        return to_K, None, to_A @ inverse, to_middle @ root, by_mean @ A, None
+        d_K = inverse.T @ inner @ inverse
+        d_K = (d_K + d_K.T).mul_(-0.5)
+        return d_K, None, d_A @ inverse, d_middle @ root, grad_mean @ A, None
 
 
 class _Prior:
-    """A zero-mean GP as a strategy wants it; the kernel belongs to the coregionalisation."""
+    """Zero-mean GP for GPyTorch's strategy; the kernel belongs to the coregionalization."""
 
     def __init__(self, kernel: SupportKernel) -> None:
         self.kernel = kernel
@@ -105,24 +104,24 @@ class _Prior:
 
 
 class Latent(VariationalStrategy):
-    """R latent functions of one kernel, seen at supports, with inducing variables at supports.
+    """R latent functions with one kernel at supports, with inducing variables at supports.
 
-    Called, it is GPyTorch's; what a step needs is computed by the dense algebra of `moments` and
-    `kl_divergence`. Through GPyTorch's lazy layers a step of Adam (two tasks, 740 rows, 100
-    inducing points) is 3,700 operations and takes twice as long.
+    Calling it uses GPyTorch's strategy. Training steps use the dense algebra of `moments` and
+    `kl_divergence`: with GPyTorch's lazy layers an Adam step (two tasks, 740 rows, 100 inducing
+    points) has 3,700 operations and takes twice as long.
 
-    `LMCVariationalStrategy` mixes the n x n covariances of all rows, but the bound needs only their
-    diagonals; `MTGPA` mixes those.
+    `LMCVariationalStrategy` mixes n x n covariances of all rows; `MTGPA` only mixes the diagonals
+    that the bound needs.
 
     Args:
-        kernel: Shared by the functions, and not owned.
+        kernel: Kernel shared by the functions, registered elsewhere.
         inducing: Points, or supports of any form, of the inducing variables.
-        rank: R.
-        natural: Hold q(u) in natural parameters, for natural gradients.
-        learn: Learn where the inducing points lie.
+        rank: Number R of functions.
+        natural: True to store q(u) in natural parameters, for natural gradients.
+        learn: True to learn the inducing points.
 
     Raises:
-        BadInput: Supports that are not points were to be learned.
+        BadInput: `learn` is set for supports that are not points.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class Latent(VariationalStrategy):
         family = NaturalVariationalDistribution if natural else CholeskyVariationalDistribution
         q = family(len(inducing), batch_shape=torch.Size([rank]))
         super().__init__(_Prior(kernel), inducing, q, learn, jitter_val=JITTER)  # type: ignore[arg-type]
-        # q(u) starts as p(u), as made; GPyTorch would add noise of the global generator.
+        # q(u) starts as p(u); GPyTorch would add noise from the global generator.
         self.variational_params_initialized.fill_(1)
         self.rank = rank
         self._held: Factors | None = None
@@ -148,10 +147,10 @@ class Latent(VariationalStrategy):
 
     @torch.no_grad()
     def natural_step(self, rate: float) -> None:
-        """Along the natural gradient, which GPyTorch's distribution gives in place of the gradient.
+        """Natural gradient step, with the gradients of GPyTorch's natural distribution.
 
-        Where a likelihood is not log-concave a step can leave the positive definite matrices; it
-        is halved until it does not.
+        If the likelihood is not log-concave, the step is halved until the precision is positive
+        definite.
         """
         vector, matrix = self.variational_parameters()
         if vector.grad is None or matrix.grad is None or not bool(matrix.grad.isfinite().all()):
@@ -165,14 +164,14 @@ class Latent(VariationalStrategy):
         vector.sub_(vector.grad, alpha=rate)
 
     def kl_divergence(self) -> Float[Tensor, " r"]:
-        """KL(q(u) || p(u)) of each function; whitened, p(u) is a standard Gaussian."""
+        """KL(q(u) || p(u)) of each function, whitened, with standard normal p(u)."""
         _, _, root, mean = self._held or self._factors()
         log_det = 2 * root.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1)
         squares = root.square().sum((-2, -1)) + mean.square().sum(-1)
         return 0.5 * (squares - self.inducing_points.shape[0] - log_det)
 
     def moments(self, x: Float[Tensor, "n c"]) -> tuple[Float[Tensor, "r n"], Float[Tensor, "r n"]]:
-        """Means and variances of each function at the supports x (5.11 with a = 1)."""
+        """Means and variances of each function at supports x (5.11 with a = 1)."""
         K, inverse, root, mean = self._held or self._factors()
         kernel = self.model.kernel
         cross = kernel.forward(x, self.inducing_points)
@@ -198,12 +197,17 @@ class Latent(VariationalStrategy):
         inverse = torch.linalg.solve_triangular(lower, eye, upper=False)
         if isinstance(q, CholeskyVariationalDistribution):
             return K, inverse, q.chol_variational_covar.tril(), q.variational_mean
-        found = q()
-        return K, inverse, found.lazy_covariance_matrix.cholesky().to_dense(), found.mean
+        distribution = q()
+        return (
+            K,
+            inverse,
+            distribution.lazy_covariance_matrix.cholesky().to_dense(),
+            distribution.mean,
+        )
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, the factors are made once; parameters stay as they are."""
+        """Context in which the factors are computed once; parameters must not change."""
         self._held = self._factors()
         try:
             yield
@@ -211,6 +215,6 @@ class Latent(VariationalStrategy):
             self._held = None
 
     def forward(self, x: Tensor, inducing_points: Tensor, *args: Any, **kwargs: Any) -> Any:
-        """GPyTorch stacks the two, so they are written in the same form first."""
-        x, inducing_points = alike([x, inducing_points], self.model.kernel.dimensions)
+        """Convert both inputs to the same form of support, since GPyTorch concatenates them."""
+        x, inducing_points = same_form([x, inducing_points], self.model.kernel.dimensions)
         return super().forward(x, inducing_points, *args, **kwargs)

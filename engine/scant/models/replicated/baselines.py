@@ -1,8 +1,9 @@
-"""The baselines of the hierarchical models, all exact.
+"""Exact baselines of the hierarchical models.
 
-- `Pooled`: one curve for all outputs and replicas.
-- `Independent`: one curve an output, whatever the replica; each output by itself.
-- `LMC`: pooled replicas, outputs mixed by a linear model of coregionalisation (Ma 2023, 2.7.2).
+- `Pooled`: one function for all outputs and replicas.
+- `Independent`: one function per output, shared by its replicas; outputs are independent.
+- `LMC`: pooled replicas and a linear model of coregionalization of outputs (Ma 2023, 2.7.2).
+- `HLMC`: `LMC` whose functions have a replica level.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP
 from scant.models.replicated.hgp import OWN, SHARED, start
 
-SMOOTHED_AT = 24  # inputs at which the outputs are compared, to start a linear mixture from
+SMOOTHED_AT = 24  # grid points of the smoothed outputs for initial loadings
 
 
 class Pooled(ReplicaGP):
-    """One curve for all outputs and replicas."""
+    """One function for all outputs and replicas."""
 
     @classmethod
     def build(
@@ -34,7 +35,7 @@ class Pooled(ReplicaGP):
         kernel_shared: str | Kernel = "matern32",
         noise: str = "shared",
     ) -> Pooled:
-        """A model at its starting values (see `HGP.build`)."""
+        """Build a model with initial hyperparameters (see `HGP.build`)."""
         curve = level(kernel_shared, float(start(SHARED, generator)), float(start(1.0, generator)))
         return cls(ReplicaKernel(curve), data, (), noise, together=True)
 
@@ -44,12 +45,12 @@ class Pooled(ReplicaGP):
 
     @torch.no_grad()
     def outputs_covariance(self) -> Float[Tensor, "d d"]:
-        """Prior covariance of the outputs at one x: they are the same."""
+        """Prior covariance of the outputs at one x: all entries are equal."""
         return self._variances()[0].expand(self.outputs, self.outputs).clone()
 
 
 class Independent(ReplicaGP):
-    """One curve an output, whatever the replica; each output by itself."""
+    """One function per output, shared by its replicas; outputs are independent."""
 
     @classmethod
     def build(
@@ -59,7 +60,7 @@ class Independent(ReplicaGP):
         *,
         kernel_shared: str | Kernel = "matern32",
     ) -> Independent:
-        """A model at its starting values (see `HGP.build`)."""
+        """Build a model with initial hyperparameters (see `HGP.build`)."""
         d = data.n_outputs
         curve = level(kernel_shared, start(SHARED, generator, d), start(1.0, generator, d), batch=d)
         return cls(ReplicaKernel(curve), data, ())
@@ -70,10 +71,10 @@ class Independent(ReplicaGP):
 
 
 class Mixing(IndexKernel):
-    """GPyTorch's coregionalisation matrix, read off densely.
+    """`IndexKernel` with a dense lookup by one-hot products.
 
-    Its own lookup goes through sparse matrices, at ten times the cost for a few hundred rows; and
-    the gradient of an index is slower than that of a product with ones and zeros.
+    GPyTorch's sparse lookup takes ten times as long for a few hundred rows, and the gradient of an
+    index is slower than that of a product with one-hot matrices.
     """
 
     def forward(
@@ -85,7 +86,7 @@ class Mixing(IndexKernel):
 
 
 class LMC(ReplicaGP):
-    """Outputs that are linear mixtures of Q functions: sum_q B_q k_q, B_q = A_q A_q' + diag."""
+    """Linear model of coregionalization: sum_q B_q k_q with B_q = A_q A_q' + diag."""
 
     LABELS: tuple[str, ...] = ("output",)
 
@@ -100,14 +101,14 @@ class LMC(ReplicaGP):
         functions: int = 2,
         noise: str = "shared",
     ) -> LMC:
-        """A model at its starting values.
+        """Build a model with initial hyperparameters.
 
         Args:
-            data: Standardized.
-            generator: Scatters the starting values; None: they are the usual ones.
-            kernel_shared: k_q, one of `scant.kernels.hierarchical.SHAPES`.
-            kernel_replica: Of the samplings, where the model knows them.
-            functions: Q, each with a matrix of rank 1 and variances of the outputs' own.
+            data: Standardized data.
+            generator: Perturbs the initial values; None uses the defaults.
+            kernel_shared: Kernel k_q, one of `scant.kernels.hierarchical.SHAPES`.
+            kernel_replica: Kernel of the samplings (`HLMC` only).
+            functions: Number Q of functions, each with B_q of rank 1 plus a diagonal.
             noise: "shared", or "each output".
         """
         mixing = principal(data, functions).cpu()
@@ -124,7 +125,7 @@ class LMC(ReplicaGP):
 
     @classmethod
     def curve(cls, shared: str, replica: str, generator: torch.Generator | None) -> Kernel:
-        """k_q, of unit variance, over the columns that it takes."""
+        """Kernel k_q with unit variance, over the columns it uses."""
         kernel: Any = level(shared, 1.0, float(start(1.0, generator))).base_kernel
         kernel.active_dims = torch.tensor([0])
         return kernel
@@ -145,10 +146,10 @@ class LMC(ReplicaGP):
 
 
 class HLMC(LMC):
-    """As LMC, but each function is a hierarchy: of the samplings about what they share.
+    """LMC whose functions are two-level hierarchies: sum_q B_q (k_q + [same sampling] k'_q).
 
-    sum_q B_q (k_q + [same sampling] k'_q): the covariance of HMOGP-LV (Ma 2023, 5.12-5.14) with
-    matrices of any sign in place of k_H, and exact.
+    It has the covariance of HMOGP-LV (Ma 2023, 5.12-5.14) with free matrices B_q in place of k_H,
+    and exact inference.
     """
 
     LABELS = ("output", "sampling")
@@ -173,7 +174,7 @@ class HLMC(LMC):
 
 
 def principal(data: Data, count: int) -> Float[Tensor, "d q"]:
-    """Loadings of the outputs on their first principal components, replicas pooled and smoothed."""
+    """Loadings of the outputs on the principal components of their smoothed, pooled curves."""
     grid = torch.linspace(float(data.x.min()), float(data.x.max()), SMOOTHED_AT).to(data.x)
     width = (grid[-1] - grid[0]).clamp(min=1e-6) / 12
     nearness = torch.exp(-0.5 * ((grid.unsqueeze(1) - data.x) / width).square()) + 1e-9
@@ -183,6 +184,6 @@ def principal(data: Data, count: int) -> Float[Tensor, "d q"]:
         curves.append(weights @ data.y / (weights.sum(1) + 1e-12))
     U, S, _ = torch.linalg.svd(torch.stack(curves), full_matrices=False)
     loadings = U * S / SMOOTHED_AT**0.5
-    spare = torch.full((data.n_outputs, count), 0.1).to(loadings)
-    spare[:, : loadings.shape[1]] = loadings[:, :count]
-    return spare
+    result = torch.full((data.n_outputs, count), 0.1).to(loadings)
+    result[:, : loadings.shape[1]] = loadings[:, :count]
+    return result

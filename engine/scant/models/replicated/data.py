@@ -1,8 +1,8 @@
-"""Outputs measured in replicas: the rows that the models of replicated outputs share.
+"""Data of outputs measured in replicas.
 
-A row is one measurement y of an output, in one of its replicas, at x. Replicas of the same name in
-several outputs are one *sampling* (an embryo whose genes were all measured): models that know of
-samplings let its outputs vary together (Ma 2023, 5.12-5.14 with one index r for all outputs).
+A row is one measurement y of an output, in one of its replicas, at x. Replicas with the same name
+in several outputs form one *sampling* (an embryo in which all genes were measured): models with
+samplings correlate its outputs (Ma 2023, 5.12-5.14 with one index r for all outputs).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from torch import Tensor
 
 from scant.errors import BadInput
 
-NEW = -1  # the index of a replica that was never seen, and the label of its sampling
-LEAST_NOISE = 1e-6  # variance, of standardized y: below it a bound is all rounding
+NEW = -1  # index of a new replica without data, and label of its sampling
+MIN_NOISE = 1e-6  # minimum noise variance of standardized y, against rounding errors in bounds
 
 
 class ReplicatedPrediction(NamedTuple):
-    """Of k rows: `mean` and `variance` of f, and the variance `noise` of y about it."""
+    """Predictions for k rows: mean and variance of f, and noise variance of y given f."""
 
     mean: Float[Tensor, " k"]
     variance: Float[Tensor, " k"]
@@ -31,15 +31,15 @@ class ReplicatedPrediction(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """Measurements, one a row; models expect x and each output's y standardized (`Scale`).
+    """Measurements, one per row; models expect standardized x and y (`Scale`).
 
     Args:
-        output: Index of the output.
-        replica: Index within the replicas of that output.
-        x: Where it was measured.
-        y: What was measured.
-        samplings: The sampling that replica r of output d is, from 0; `NEW` where there is no
-            such replica. Its rows are the outputs, so it says how many there are.
+        output: Output index of each row.
+        replica: Replica index of each row, within its output.
+        x: Inputs.
+        y: Measured values.
+        samplings: Sampling index of replica r of output d, from 0; `NEW` if there is no such
+            replica. The number of its rows is the number of outputs.
     """
 
     output: Int[Tensor, " n"]
@@ -57,13 +57,15 @@ class Data:
         y: Float[Tensor, " n"],
         replicas: Sequence[Sequence[str]] | None = None,
     ) -> Data:
-        """Rows and the names of the replicas of each output.
+        """Validate rows, and match the replicas of different outputs by name.
 
         Args:
-            replicas: By default replica r of every output is sampling r.
+            output, replica, x, y: See the class.
+            replicas: Names of the replicas of each output; by default replica r of every output is
+                sampling r.
 
         Raises:
-            BadInput: No rows, indices out of range, or numbers that are not finite.
+            BadInput: There are no rows, indices are out of range, or values are not finite.
         """
         if not len(y):
             raise BadInput("There is no measurement to learn from; give at least one row.")
@@ -92,51 +94,51 @@ class Data:
 
     @property
     def replicas(self) -> list[int]:
-        """How many replicas each output has."""
+        """Number of replicas of each output."""
         return [int(count) for count in (self.samplings != NEW).sum(1)]
 
     def sampling(self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"]) -> Int[Tensor, " k"]:
-        """The samplings that replicas of outputs are; `NEW` for a new replica.
+        """Sampling index of each replica; `NEW` for new replicas.
 
         Raises:
-            BadInput: An output or a replica that is not there.
+            BadInput: An output or a replica does not exist.
         """
         self.check(output, replica)
-        known = self.samplings[output, replica.clamp(min=0)]
-        return torch.where(replica == NEW, NEW, known)
+        samplings = self.samplings[output, replica.clamp(min=0)]
+        return torch.where(replica == NEW, NEW, samplings)
 
     def check(self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"]) -> None:
-        """See that all rows speak of outputs and replicas that are there.
+        """Check that all outputs and replicas exist.
 
         Raises:
-            BadInput: Naming the first that is not.
+            BadInput: An output or a replica does not exist; the message names the first.
         """
         d, r = self.samplings.shape
         if not bool(((output >= 0) & (output < d)).all()):
-            wrong = int(output[(output < 0) | (output >= d)][0])
-            raise BadInput(f"Output {wrong} is unknown; the model has outputs 0 to {d - 1}.")
-        there = (replica >= NEW) & (replica < r)
-        there &= (replica == NEW) | (self.samplings[output, replica.clamp(0, r - 1)] != NEW)
-        if not bool(there.all()):
-            row = int((~there).nonzero()[0])
+            unknown = int(output[(output < 0) | (output >= d)][0])
+            raise BadInput(f"Output {unknown} is unknown; the model has outputs 0 to {d - 1}.")
+        valid = (replica >= NEW) & (replica < r)
+        valid &= (replica == NEW) | (self.samplings[output, replica.clamp(0, r - 1)] != NEW)
+        if not bool(valid.all()):
+            row = int((~valid).nonzero()[0])
             raise BadInput(
                 f"Replica {int(replica[row])} of output {int(output[row])} is unknown: that output"
                 f" has {self.replicas[int(output[row])]}; ask for {NEW}, a new replica."
             )
 
     def at(self, rows: Tensor) -> Data:
-        """Some of the rows; outputs and replicas keep their indices."""
+        """Select rows; outputs and replicas keep their indices."""
         return Data(
             self.output[rows], self.replica[rows], self.x[rows], self.y[rows], self.samplings
         )
 
     def without(self, output: int, replica: int) -> Data:
-        """All rows but those of one replica."""
+        """All rows except those of one replica."""
         return self.at((self.output != output) | (self.replica != replica))
 
 
 class Scale(NamedTuple):
-    """Centre and width of x, and of y in each output: standardized = (value - centre) / width."""
+    """Standardization of x, and of y per output: (value - centre) / width."""
 
     x_centre: Float[Tensor, ""]
     x_width: Float[Tensor, ""]
@@ -145,10 +147,7 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, data: Data) -> Scale:
-        """Means and standard deviations; 1 in place of those that are 0.
-
-        An output without rows takes the mean and deviation of all.
-        """
+        """Means and standard deviations (1 if zero); outputs without rows use those of all rows."""
         y, D = data.y, data.n_outputs
         count = torch.zeros(D).to(y).index_add(0, data.output, torch.ones_like(y))
         sums = torch.zeros_like(count).index_add(0, data.output, y)
@@ -160,7 +159,7 @@ class Scale(NamedTuple):
         return cls(data.x.mean(), _or_one(x_width), centre, _or_one(width))
 
     def standardize(self, data: Data) -> Data:
-        """The same rows, x and y in units of the widths."""
+        """Standardize x and y."""
         d = data.output
         x = (data.x - self.x_centre) / self.x_width
         y = (data.y - self.y_centre[d]) / self.y_width[d]
@@ -169,7 +168,7 @@ class Scale(NamedTuple):
     def restore(
         self, output: Int[Tensor, " k"], prediction: ReplicatedPrediction
     ) -> ReplicatedPrediction:
-        """A prediction of standardized y, in the units of y."""
+        """Convert a prediction of standardized y to the units of y."""
         centre, width = self.y_centre[output], self.y_width[output]
         mean, variance, noise = prediction
         return ReplicatedPrediction(centre + width * mean, width**2 * variance, width**2 * noise)
@@ -180,7 +179,7 @@ def _or_one(width: Tensor) -> Tensor:
 
 
 def _samplings(replicas: Sequence[Sequence[str]]) -> Int[Tensor, "d r"]:
-    """Names numbered in the order of their first appearance."""
+    """Table of sampling indices, numbered by first appearance of the names."""
     number: dict[str, int] = {}
     for names in replicas:
         for name in names:

@@ -4,8 +4,8 @@
     g ~ GP(0, k_g)          e_d ~ GP(g, k_e)      f_dr ~ GP(e_d, k_f)  DHGP (Ma 2023, 5.39-5.42)
     y = f_dr(x) + noise
 
-HGP regresses each output by itself; HGPInd does so through inducing points, with the collapsed
-bound of Titsias (2009), optimal q(u) and all. DHGP regresses all outputs together.
+HGP regresses outputs separately; HGPInd does so with inducing points and the collapsed bound of
+Titsias (2009). DHGP regresses all outputs jointly.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from scant.kernels.hierarchical import ReplicaKernel, level, prior_variance
 from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP, pack
 
-SHARED, OWN = 0.8, 0.3  # prior variances to start from, of values with variance 1
-SPREAD = 0.2  # deviation of the logarithms of starting values from one restart to another
+SHARED, OWN = 0.8, 0.3  # initial prior variances, for values with unit variance
+SPREAD = 0.2  # standard deviation of log initial values between restarts
 
 
 def start(
     value: float, generator: torch.Generator | None, batch: int = 1
 ) -> Float[Tensor, " {batch}"]:
-    """A starting value, scattered a little where there is a generator."""
+    """Initial value, perturbed if there is a generator."""
     if generator is None:
         return torch.full((batch,), value, dtype=torch.float64)
     scatter = torch.randn(batch, generator=generator, dtype=torch.float64)
@@ -39,7 +39,7 @@ def start(
 
 
 class HGP(ReplicaGP):
-    """A two-level hierarchy for each output, with hyperparameters of its own; exact."""
+    """Exact two-level hierarchical GP with separate hyperparameters for each output."""
 
     @classmethod
     def build(
@@ -51,13 +51,15 @@ class HGP(ReplicaGP):
         kernel_replica: str | Kernel = "matern32",
         **others: Any,
     ) -> HGP:
-        """A model at its starting values.
+        """Build a model with initial hyperparameters.
 
         Args:
-            data: Standardized.
-            generator: Scatters the starting values; None: they are the usual ones.
-            kernel_shared: k_g, one of `scant.kernels.hierarchical.SHAPES`, or any of GPyTorch's.
-            kernel_replica: k_f, likewise.
+            data: Standardized data.
+            generator: Perturbs the initial values; None uses the defaults.
+            kernel_shared: Kernel k_g, one of `scant.kernels.hierarchical.SHAPES`, or any GPyTorch
+                kernel.
+            kernel_replica: Kernel k_f, likewise.
+            others: Further arguments of the class.
         """
         d = data.n_outputs
         levels = [
@@ -68,11 +70,11 @@ class HGP(ReplicaGP):
 
 
 class HGPInd(HGP):
-    """HGP through M_X inducing points an output, at inputs and replicas of its own.
+    """Sparse HGP with M_X inducing points (x, replica) per output.
 
-    Which replicas they belong to is settled at the start, where rows are taken for inducing points
-    one after another, each the one that those before it leave most uncertain; their inputs are then
-    learnt. With as many as rows, and inputs unmoved, it is HGP.
+    Inducing points are initialized by greedy selection of the rows with the largest conditional
+    variance, which fixes their replicas; their inputs are then learned. With one inducing point at
+    every row it equals HGP.
     """
 
     inducing_labels: Tensor
@@ -90,8 +92,8 @@ class HGPInd(HGP):
         points = self.observed()[0]
         with torch.no_grad():
             K = self.kernel(points).to_dense()
-        chosen, real = greedy(K, self.packed.real, inducing_inputs)
-        inducing = points.gather(1, chosen.unsqueeze(-1).expand(*chosen.shape, points.shape[-1]))
+        rows, real = greedy(K, self.packed.real, inducing_inputs)
+        inducing = points.gather(1, rows.unsqueeze(-1).expand(*rows.shape, points.shape[-1]))
         self.inducing = nn.Parameter(inducing[..., 0].clone())
         self.register_buffer("inducing_labels", inducing[..., 1:].clone())
         self.register_buffer("inducing_real", real)
@@ -102,7 +104,7 @@ class HGPInd(HGP):
     def _whitened(
         self, lower: Float[Tensor, "b k k"], points: Float[Tensor, "b m c"]
     ) -> Float[Tensor, "b k m"]:
-        """Covariances with the inducing variables, these made independent with variance 1."""
+        """L^-1 k(Z, x): covariances of whitened inducing variables with f at points."""
         K = self.kernel(self._inducing_points(), points).to_dense()
         K = K * self.inducing_real.unsqueeze(-1)
         return torch.linalg.solve_triangular(lower, K, upper=False)
@@ -113,40 +115,42 @@ class HGPInd(HGP):
         K = K * (real.unsqueeze(1) & real.unsqueeze(2)) + (~real).to(K).diag_embed()
         return psd_safe_cholesky(K)
 
-    def _known(self) -> Any:
-        """Factors of K_uu and of q(u)'s whitened precision, and the whitened mean's half."""
+    def _solve(self) -> Any:
+        """Factors of K_uu and of the whitened precision of q(u), projected y, and L^-1 k(Z, X)."""
         points, y, noise = self.observed()
         lower = self._inducing_factor()
         weights = self._whitened(lower, points) * self.packed.real.unsqueeze(1)
         scaled = weights / noise.unsqueeze(1).sqrt()
         eye = torch.eye(scaled.shape[1]).to(scaled)
         precision = psd_safe_cholesky(eye + scaled @ scaled.mT)
-        right = (scaled @ (y / noise.sqrt()).unsqueeze(-1)).squeeze(-1)
-        half = torch.linalg.solve_triangular(precision, right.unsqueeze(-1), upper=False)
-        return lower, precision, half, weights
+        rhs = (scaled @ (y / noise.sqrt()).unsqueeze(-1)).squeeze(-1)
+        projected = torch.linalg.solve_triangular(precision, rhs.unsqueeze(-1), upper=False)
+        return lower, precision, projected, weights
 
     def log_density(self) -> Float[Tensor, ""]:
-        """The collapsed bound on ln p(y), in nats (Titsias 2009, equation 9)."""
+        """Collapsed lower bound on ln p(y), in nats (Titsias 2009, equation 9)."""
         points, y, noise = self.observed()
-        _, precision, half, weights = self._known()
-        squares = (y.square() / noise).sum() - half.square().sum()
+        _, precision, projected, weights = self._solve()
+        squares = (y.square() / noise).sum() - projected.square().sum()
         log_det = noise.log().sum() + 2 * precision.diagonal(dim1=1, dim2=2).log().sum()
-        lost = self.kernel(points, diag=True) * self.packed.real - weights.square().sum(1)
-        return -0.5 * (log_det + squares + (lost / noise).sum()) + self._within()
+        residual_variance = self.kernel(
+            points, diag=True
+        ) * self.packed.real - weights.square().sum(1)
+        return -0.5 * (log_det + squares + (residual_variance / noise).sum()) + self._within()
 
     def _factors(
-        self, known: Any, points: Float[Tensor, "b k c"]
+        self, solution: Any, points: Float[Tensor, "b k c"]
     ) -> tuple[Float[Tensor, "b k"], Float[Tensor, "b g k"], Float[Tensor, "b l k"]]:
-        lower, precision, half, _ = known
+        lower, precision, projected, _ = solution
         prior = self._whitened(lower, points)
         weights = torch.linalg.solve_triangular(precision, prior, upper=False)
-        return (weights * half).sum(1), prior, weights
+        return (weights * projected).sum(1), prior, weights
 
 
 class DHGP(ReplicaGP):
-    """A three-level hierarchy of all outputs together; exact.
+    """Exact three-level hierarchical GP over all outputs jointly.
 
-    `log_density` makes use of what replicas have in common wherever that pays (`reduced`).
+    `log_density` exploits shared inputs of replicas if that reduces the cost (`reduced`).
     """
 
     @classmethod
@@ -159,7 +163,7 @@ class DHGP(ReplicaGP):
         kernel_replica: str | Kernel = "matern32",
         noise: str = "shared",
     ) -> DHGP:
-        """A model at its starting values; `kernel_shared` is of both upper levels (see HGP)."""
+        """Build a model; `kernel_shared` is for both upper levels (see `HGP.build`)."""
         levels = [
             level(shape, float(start(value, generator)), float(start(1.0, generator)))
             for shape, value in (
@@ -180,56 +184,60 @@ class DHGP(ReplicaGP):
         self.leaves = pack(leaf, int(leaf.max()) + 1)
 
     def log_density(self) -> Float[Tensor, ""]:
-        """ln p(y) in nats, of the rows it is conditioned on."""
-        few = len(self.places) < 0.8 * len(self.data.y)
-        return self.reduced() if few else super().log_density()
+        """ln p(y) of the model's data, in nats."""
+        repeated = len(self.places) < 0.8 * len(self.data.y)
+        return self.reduced() if repeated else super().log_density()
 
     def reduced(self) -> Float[Tensor, ""]:
-        """ln p(y) at the cost of the distinct pairs of input and output, not of all rows.
+        """ln p(y) at a cost cubic in the number of distinct pairs (x, output), not of rows.
 
-        Given e_d, replicas are independent, so that y's covariance is C = B + E K E': B has a
-        block for each replica, K is the covariance of the upper levels at distinct places, and E
-        says at which of them a row lies. With P = E' B^-1 E, a sum over replicas, and P = L L',
+        Replicas are independent given e_d, so y has the covariance C = B + E K E': B is block
+        diagonal over replicas, K is the covariance of the upper levels at distinct pairs, and E
+        assigns rows to pairs. With P = E' B^-1 E, a sum over replicas, and P = L L',
 
             |C| = |B| |A|    and    C^-1 = B^-1 - B^-1 E L^-T (I - A^-1) L^-1 E' B^-1
 
         where A = I + L' K L. This is the reduction from (D N R)^3 to (D N)^3 of Ma 2023, section
-        5.4, there for replicas that share their inputs; here they may share some.
+        5.4, there for replicas with equal inputs; here only some inputs need be shared.
         """
         at, real = self.leaves
         data, count = self.data, len(self.places)
-        own = self.kernel.levels[-1](data.x[at].unsqueeze(-1)).to_dense()
+        K_replica = self.kernel.levels[-1](data.x[at].unsqueeze(-1)).to_dense()
         noise = torch.where(real, self.noise[data.output[at]], torch.ones_like(data.x[at]))
-        block = own * (real.unsqueeze(1) & real.unsqueeze(2)) + noise.diag_embed()
-        lower = psd_safe_cholesky(block)
+        B = K_replica * (real.unsqueeze(1) & real.unsqueeze(2)) + noise.diag_embed()
+        lower = psd_safe_cholesky(B)
         y = (data.y[at] * real).unsqueeze(-1)
         solved = torch.cholesky_solve(y, lower).squeeze(-1)
-        # Padded rows are gathered at a place of their own, which is then left out.
-        place = torch.where(real, self.place[at], count)
-        P = _gather(torch.cholesky_inverse(lower), place, count + 1)[:-1, :-1]
-        pulled = torch.zeros(count + 1).to(solved).index_add(0, place.ravel(), solved.ravel())[:-1]
-        root = psd_safe_cholesky(P)
-        above = ReplicaKernel(*self.kernel.levels[:-1])(self.places).to_dense()
-        factor = psd_safe_cholesky(torch.eye(count).to(P) + root.T @ above @ root)
-        whole = torch.linalg.solve_triangular(root, pulled.unsqueeze(1), upper=False)
-        half = torch.linalg.solve_triangular(factor, whole, upper=False)
-        squares = (y.squeeze(-1) * solved).sum() - whole.square().sum() + half.square().sum()
-        diagonals = (lower.diagonal(dim1=1, dim2=2), factor.diagonal())
+        # Padded rows are assigned to an additional pair, which is then dropped.
+        pair = torch.where(real, self.place[at], count)
+        P = _gather(torch.cholesky_inverse(lower), pair, count + 1)[:-1, :-1]
+        projected = (
+            torch.zeros(count + 1).to(solved).index_add(0, pair.ravel(), solved.ravel())[:-1]
+        )
+        L = psd_safe_cholesky(P)
+        K = ReplicaKernel(*self.kernel.levels[:-1])(self.places).to_dense()
+        A_factor = psd_safe_cholesky(torch.eye(count).to(P) + L.T @ K @ L)
+        whitened = torch.linalg.solve_triangular(L, projected.unsqueeze(1), upper=False)
+        A_whitened = torch.linalg.solve_triangular(A_factor, whitened, upper=False)
+        squares = (
+            (y.squeeze(-1) * solved).sum() - whitened.square().sum() + A_whitened.square().sum()
+        )
+        diagonals = (lower.diagonal(dim1=1, dim2=2), A_factor.diagonal())
         log_det = sum(2 * d.log().sum() for d in diagonals)
         return -0.5 * (squares + log_det + len(data.y) * LOG_2PI)
 
     @torch.no_grad()
     def outputs_covariance(self) -> Float[Tensor, "d d"]:
-        """Prior covariance of the outputs' own curves e_d at one x."""
+        """Prior covariance of the outputs' curves e_d at one x."""
         top, middle = (float(prior_variance(level)) for level in self.kernel.levels[:2])
         return top + middle * torch.eye(self.outputs).to(next(self.parameters()))
 
 
 def _gather(
-    blocks: Float[Tensor, "b m m"], place: Int[Tensor, "b m"], count: int
+    blocks: Float[Tensor, "b m m"], index: Int[Tensor, "b m"], count: int
 ) -> Float[Tensor, "c c"]:
-    """Blocks added up where their rows and columns lie."""
-    at = place.unsqueeze(2) * count + place.unsqueeze(1)
+    """Sum blocks into a c x c matrix at the given row and column indices."""
+    at = index.unsqueeze(2) * count + index.unsqueeze(1)
     total = torch.zeros(count * count).to(blocks).index_add(0, at.ravel(), blocks.ravel())
     return total.view(count, count)
 
@@ -237,30 +245,30 @@ def _gather(
 def greedy(
     K: Float[Tensor, "b m m"], real: Tensor, count: int
 ) -> tuple[Int[Tensor, "b k"], Tensor]:
-    """Rows of each group chosen one after another by the variance that those before leave.
+    """Greedily select rows of each group by their conditional variance.
 
-    A partial Cholesky factorization with pivoting (Burt, Rasmussen and van der Wilk 2020).
+    This is a partial pivoted Cholesky factorization (Burt, Rasmussen and van der Wilk 2020).
 
     Args:
         K: Covariance of each group's rows.
-        real: Which rows are not padding.
-        count: How many to choose; fewer where no group has as many rows.
+        real: Mask of rows that are not padding.
+        count: Number of rows to select, at most the size of the largest group.
 
     Returns:
-        The rows, and which of these are not padding.
+        Indices of the rows, and a mask of those that are not padding.
     """
     groups, m = real.shape
-    each = torch.arange(groups, device=K.device)
-    left = torch.where(real, K.diagonal(dim1=1, dim2=2), -math.inf)
+    batch = torch.arange(groups, device=K.device)
+    variance = torch.where(real, K.diagonal(dim1=1, dim2=2), -math.inf)
     factors = K.new_zeros(groups, m, 0)
-    chosen = []
+    selected = []
     for _ in range(min(count, m)):
-        pick = left.argmax(1)
-        chosen.append(pick)
-        column = K[each, :, pick] - (factors @ factors[each, pick].unsqueeze(-1)).squeeze(-1)
-        column = column / left[each, pick].clamp(min=1e-12).sqrt().unsqueeze(1)
+        pick = variance.argmax(1)
+        selected.append(pick)
+        column = K[batch, :, pick] - (factors @ factors[batch, pick].unsqueeze(-1)).squeeze(-1)
+        column = column / variance[batch, pick].clamp(min=1e-12).sqrt().unsqueeze(1)
         factors = torch.cat([factors, column.unsqueeze(-1)], dim=-1)
-        left = left - column.square()
-        left[each, pick] = -math.inf
+        variance = variance - column.square()
+        variance[batch, pick] = -math.inf
     sizes = real.sum(1, keepdim=True)
-    return torch.stack(chosen, 1), torch.arange(len(chosen), device=K.device) < sizes
+    return torch.stack(selected, 1), torch.arange(len(selected), device=K.device) < sizes

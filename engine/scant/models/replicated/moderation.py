@@ -1,9 +1,9 @@
-"""Centres and widths of outputs with few rows, drawn together as far as the outputs are alike.
+"""Empirical Bayes standardization of outputs with few rows.
 
-Of eight values neither mean nor deviation is known well, and what is wrong with them no model that
-sees standardized values can mend. Means and log variances are shrunk towards those of all outputs
-by random effects (DerSimonian and Laird, Meta-analysis in clinical trials, 1986): hardly at all
-where outputs differ by more than chance, so that their units do not matter.
+Mean and standard deviation of eight values are imprecise, and no model of standardized values can
+correct them. Means and log variances are shrunk towards those of all outputs by a random effects
+model (DerSimonian and Laird, Meta-analysis in clinical trials, 1986); there is little shrinkage if
+outputs differ by more than chance, for example in their units.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from scipy.special import digamma, polygamma
 
 from scant.models.replicated.data import Data, Scale
 
-LEAST_OUTPUTS = 3  # that tell how alike outputs are
+MIN_OUTPUTS = 3  # outputs needed to estimate the variance between them
 
 Values = Float[np.ndarray, " d"]
 
 
 def moderated(scale: Scale, data: Data) -> Scale:
-    """A scale whose outputs borrow from each other.
+    """Shrink the standardization of the outputs towards their common values.
 
     Args:
-        scale: Of these rows.
-        data: In the table's units.
+        scale: Standardization of the data.
+        data: Data in the table's units.
     """
     count = torch.bincount(data.output, minlength=data.n_outputs).cpu().numpy()
     centre, width = (v.cpu().numpy().copy() for v in (scale.y_centre, scale.y_width))
     square = (data.y - scale.y_centre[data.output]).square()
     spread = torch.zeros_like(scale.y_centre).index_add(0, data.output, square).cpu().numpy()
-    told = (count > 1) & (spread > 1e-24)
-    if told.sum() < LEAST_OUTPUTS:
+    estimable = (count > 1) & (spread > 1e-24)
+    if estimable.sum() < MIN_OUTPUTS:
         return scale
-    half = (count[told] - 1) / 2  # of the degrees of freedom
-    log = np.log(spread[told] / 2) - digamma(half)  # unbiased
-    width[told] = np.exp(shrunk(log, polygamma(1, half)) / 2)
-    centre[told] = shrunk(centre[told], width[told] ** 2 / count[told])
+    half_df = (count[estimable] - 1) / 2
+    log_variance = np.log(spread[estimable] / 2) - digamma(half_df)  # unbiased
+    width[estimable] = np.exp(shrunk(log_variance, polygamma(1, half_df)) / 2)
+    centre[estimable] = shrunk(centre[estimable], width[estimable] ** 2 / count[estimable])
     y_centre, y_width = (torch.as_tensor(v).to(scale.y_centre) for v in (centre, width))
     return scale._replace(y_centre=y_centre, y_width=y_width)
 
 
 def shrunk(value: Values, error: Values) -> Values:
-    """Values drawn together by random effects.
+    """Shrink estimates towards their weighted mean by a random effects model.
 
     Args:
-        value: Unbiased ones.
-        error: Their variances.
+        value: Unbiased estimates.
+        error: Variances of the estimates.
     """
     between = max(float(value.var(ddof=1) - error.mean()), 0.0)
     weight = 1 / (between + error)

@@ -1,10 +1,10 @@
-"""Models of replicas stacked: their predictions averaged, by weights that held-out rows give.
+"""Stacking of models of replicated outputs.
 
     p(y | x, d, r) = sum_k w_k p_k(y | x, d, r)
 
-with the weights that maximize the mean log density of rows that no p_k was given (Yao, Vehtari,
-Simpson and Gelman, Using stacking to average Bayesian predictive distributions, 2018). Told are
-mean and variance of the mixture.
+The weights maximize the mean log density of held-out rows (Yao, Vehtari, Simpson and Gelman, Using
+stacking to average Bayesian predictive distributions, 2018). Predictions are the mean and variance
+of the mixture.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from scant.models.replicated.data import ReplicatedPrediction
 
 
 class Stack(nn.Module):
-    """Trained models, each with a weight.
+    """Weighted mixture of trained models.
 
     Args:
         members: Models of the same data.
-        weights: Sum to one.
+        weights: Weight of each model, summing to one.
     """
 
     weights: Float[Tensor, " k"]
@@ -37,7 +37,7 @@ class Stack(nn.Module):
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> ReplicatedPrediction:
-        """As of any of the models (see `ReplicaGP.predict`)."""
+        """Mean, variance and noise of the mixture (see `ReplicaGP.predict`)."""
         parts = [m.predict(output, replica, x) for m in self.members]
         mean, variance = self._mixed([(p.mean, p.variance) for p in parts])
         return ReplicatedPrediction(mean, variance, self._average([p.noise for p in parts]))
@@ -45,11 +45,11 @@ class Stack(nn.Module):
     def shared(
         self, output: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
-        """Mean and variance of what an output's replicas share."""
+        """Mean and variance of the function shared by an output's replicas."""
         return self._mixed([m.shared(output, x) for m in self.members])
 
     def levels(self, output: Int[Tensor, " k"]) -> Float[Tensor, "k 3"]:
-        """Prior variance of outputs: shared by the replicas, of each replica, noise."""
+        """Prior variance components of outputs: shared by replicas, replica level, noise."""
         return self._average([m.levels(output) for m in self.members])
 
     def outputs_covariance(self) -> Float[Tensor, "d d"]:
@@ -57,14 +57,14 @@ class Stack(nn.Module):
         return self._average([m.outputs_covariance() for m in self.members])
 
     def latent(self) -> Any:
-        """Places of the outputs, of the first member that has any."""
+        """Latent positions of the outputs from the first member that has them."""
         return next(filter(None, (m.latent() for m in self.members)), None)
 
     def _average(self, parts: list[Tensor]) -> Tensor:
         return torch.tensordot(self.weights, torch.stack(parts), 1)
 
     def _mixed(self, parts: list[Any]) -> tuple[Tensor, Tensor]:
-        """Mean and variance of a mixture of such."""
+        """Moments of the mixture, from means and variances of its components."""
         means, variances = (torch.stack(column) for column in zip(*parts))
         mean = torch.tensordot(self.weights, means, 1)
         spread = variances + (means - mean).square()

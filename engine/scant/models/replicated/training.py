@@ -1,4 +1,4 @@
-"""Training of the models of replicas that need nothing but their own ELBO's gradient."""
+"""Training of exact models of replicated outputs by L-BFGS or Adam."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SCHEMES = ("lbfgs", "adam")
 
 
 class ReplicaTrainer(AdamLBFGS):
-    """Steps on a model and the data it was built on.
+    """Optimizer of a `ReplicaGP` on its data.
 
     Args:
-        model: Trained in place.
+        model: The model, trained in place.
         scheme: "lbfgs" or "adam".
-        rate: Adam's step.
+        rate: Learning rate of Adam.
 
     Raises:
-        BadInput: An unknown scheme.
+        BadInput: The scheme is unknown.
     """
 
     def __init__(self, model: ReplicaGP, scheme: str = "lbfgs", rate: float = 0.02) -> None:
@@ -35,7 +35,7 @@ class ReplicaTrainer(AdamLBFGS):
 
     @property
     def notes(self) -> list[str]:
-        """Jitter that a factor needed, each once."""
+        """Numerical warnings about added jitter, each once."""
         return self._notes
 
     def _elbo(self) -> Tensor:
@@ -44,5 +44,5 @@ class ReplicaTrainer(AdamLBFGS):
             with collect_numerical_warnings(self._notes):
                 return model.elbo()
         except (NanError, NotPSDError, linalg.LinAlgError):
-            # A point of no use: the line search turns back from it.
+            # NaN makes the line search take a smaller step.
             return model.log_noise.sum() * math.nan

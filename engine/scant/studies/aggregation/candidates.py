@@ -82,7 +82,7 @@ def read(
         ranks = tuple(state["prior.kernel_of"].bincount().tolist())
         dimensions = state["prior.kernels.0.raw_lengthscale"].numel() + alike - 1
         prior = Coregionalisation(
-            dimensions, tasks, ranks, kernel, covariates=covariates, alike=alike
+            dimensions, tasks, ranks, kernel, covariates=covariates, n_isotropic=alike
         )
     if all(kind in COUNTED for kind in kinds):
         areas = AreaGP([likelihood(kind) for kind in kinds], prior, data).to(data.y.device)  # type: ignore[arg-type]

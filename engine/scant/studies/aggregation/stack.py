@@ -103,12 +103,12 @@ class Stack(stacking.Average):
         for member in (model, *others.values()):
             told.append(Mixture(*(column[:, mine] for column in member.left_out())))
             chosen.append(_chosen(member) / len(data.y))
-        gps = tuple(AnchoredGP.of(shape, x, z) for shape in PARTNERS.values())
+        gps = tuple(AnchoredGP.fit(shape, x, z) for shape in PARTNERS.values())
         for gp in gps:
             K = gp.signal(x) + gp.noise * np.eye(len(x))
             error, variance = (v.to(y) for v in left_out(torch.as_tensor(K), torch.as_tensor(z)))
             both = made._own_unit(torch.as_tensor(z).to(y) - error, variance, 0.0)
-            told.append(Mixture.of_one(both))
+            told.append(Mixture.single(both))
             chosen.append(len(gp.theta) / len(z))
         density = torch.stack([m.log_prob(y) - c for m, c in zip(told, chosen)], 1)
         weights = stacking.weights(density.cpu().numpy(), density.shape[1] - 1, PRIOR)
@@ -149,8 +149,8 @@ class Stack(stacking.Average):
         x = self._seen(supports)
         for shape, gp in zip(PARTNERS.values(), self.gps):
             if weights[shape]:
-                mean, variance = (torch.as_tensor(v).to(supports) for v in gp.ask(x))
-                one = Mixture.of_one(self._own_unit(mean, variance, gp.noise))
+                mean, variance = (torch.as_tensor(v).to(supports) for v in gp.predict(x))
+                one = Mixture.single(self._own_unit(mean, variance, gp.noise))
                 parts.append(one.weighted(weights[shape] * alike))
         whole = Mixture.joined(parts)
         if not self.widths:
@@ -210,7 +210,7 @@ class Stack(stacking.Average):
         if not meta:
             return None
         gps = tuple(
-            AnchoredGP.read(shape, part(tensors, f"{k}."))
+            AnchoredGP.from_tensors(shape, part(tensors, f"{k}."))
             for k, shape in enumerate(PARTNERS.values())
         )
         others = {key: restored(key, part(tensors, f"{key}.")) for key in meta.get("others", ())}

@@ -270,7 +270,7 @@ class Study(TrainedStudy):
             "fixed_lengthscale": s.lengthscale > 0,
             "noise": s.noise,
             "covariates": len(self.observed.named),
-            "alike": self._alike(),
+            "n_isotropic": self._alike(),
         }
         dimensions = len(self.observed.dims)
         if self.areal:
@@ -489,7 +489,7 @@ class Study(TrainedStudy):
             natural=s.optimizer == "natural",
             summed=s.counts == SUMMED,
             covariates=covariates,
-            alike=self._alike(),
+            n_isotropic=self._alike(),
         )
 
     @property

@@ -115,7 +115,7 @@ class ActiveLearner:
         last = self.model or self.like
         known = 0 if self.model is None else len(self.model.x)
         x, label = self._training_data(len(self.rows))
-        self.model = self._built(x, label) if last is None else last.again(x, label)
+        self.model = self._built(x, label) if last is None else last.refit(x, label)
         value = self.model.fit(FIRST if last is None else FURTHER)
         self.evidence = float(value.detach()) / len(self.rows)
         before, old = self.each, self.predicted
@@ -134,7 +134,7 @@ class ActiveLearner:
     def predicted_from(self, count: int) -> Int[np.ndarray, " n"]:
         """Classes as predicted from the first labels alone, with the kernel of all."""
         assert self.model is not None
-        shorter = self.model.again(*self._training_data(count))
+        shorter = self.model.refit(*self._training_data(count))
         return np.asarray(probabilities(shorter, self.x).cpu().numpy().argmax(1))
 
     def _built(self, x: Tensor, label: Tensor) -> Classifier:

@@ -257,7 +257,7 @@ def by_folds(session: ActiveLearner) -> Int[np.ndarray, " n"]:
     predicted = torch.zeros_like(label)
     for i in range(FOLDS):
         out = fold == i
-        rest = session.model.again(x[~out], label[~out])
+        rest = session.model.refit(x[~out], label[~out])
         for part, whole_of in zip(parts_of(rest), parts_of(session.model)):
             part.a = whole_of.a[~out].clone()
         predicted[out] = probabilities(rest, x[out]).argmax(1)

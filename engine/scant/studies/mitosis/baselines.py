@@ -100,7 +100,7 @@ def mixed(
         latent: What the latent variable model says, trained anew; None: it was left out.
     """
     assert run.gp is not None
-    gp = run.gp.again(data.seen[train], data.label[train], data.settings.seed)
+    gp = run.gp.refit(data.seen[train], data.label[train], data.settings.seed)
     p = gp.probability(data.seen[query])
     if latent is not None:
         p = (1 - run.share) * p + run.share * doubted(latent, run.doubt)

@@ -279,7 +279,7 @@ class Study(TrainedStudy):
         if gp:
             numbers: dict[str, Any] = {k: v if k == "prior" else float(v) for k, v in mixed.items()}
             kind = AveragedSoftmax if "widths" in gp else SoftmaxMixture
-            study.chances = Classifier(latent, kind.of_arrays(gp), **numbers)
+            study.chances = Classifier(latent, kind.from_arrays(gp), **numbers)
         if "shift" in kept:
             study.chances = replace(
                 study.chances, shift=kept["shift"], threshold=float(kept["threshold"])

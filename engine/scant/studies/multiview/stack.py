@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 
 from scant.inference import censored, stacking
-from scant.models.left_out import ExactGP, Form, Indicators, chosen
+from scant.models.left_out import ExactGP, Form, Indicators, select_kernel
 from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 
@@ -65,8 +65,8 @@ class Members:
                 unseen = float(rest.mean())
         targets = np.eye(2)[y.astype(int)] if self.classes else y[:, None]
         self.forms = forms or (
-            chosen([(views, targets)]),
-            chosen([(views, targets)], linear=True),
+            select_kernel([(views, targets)]),
+            select_kernel([(views, targets)], linear=True),
         )
         # Of classes as if each had been seen once more.
         self.mean = float((y.sum() + 1) / (len(y) + 2)) if self.classes else mean
@@ -74,7 +74,7 @@ class Members:
         self.exact: Indicators | ExactGP
         self.line: GridSearchCV | ExactGP
         if self.classes:
-            self.exact = Indicators.of(self.forms[0], views, y.astype(int), 2)
+            self.exact = Indicators.from_labels(self.forms[0], views, y.astype(int), 2)
             least = int(min(y.sum(), len(y) - y.sum()))
             folds = StratifiedKFold(max(2, min(5, least)), shuffle=True, random_state=0)
             search = GridSearchCV(
@@ -97,9 +97,11 @@ class Members:
         views = self.views(x)
         if isinstance(self.exact, Indicators):
             share = np.full(len(x), self.mean)
-            p = np.stack([self.exact.ask(views)[:, 1], self._logistic(views), share])
+            p = np.stack([self.exact.predict(views)[:, 1], self._logistic(views), share])
             return p, p * (1 - p), p * (1 - p)
-        asked = [(m, v + self.unseen) for m, v in (gp.ask(views) for gp in (self.exact, self.line))]
+        asked = [
+            (m, v + self.unseen) for m, v in (gp.predict(views) for gp in (self.exact, self.line))
+        ]
         same = np.ones(len(x))
         noise = [(gp.height * gp.form.noise + self.unseen) * same for gp in (self.exact, self.line)]
         return (
@@ -247,7 +249,7 @@ def behind(
         rest: Variances likewise.
     """
     for _ in range(ROUNDS if len(y) <= FEW_ROWS else 2):
-        line = ExactGP(chosen([(views, value[:, None])], linear=True), views, value[:, None])
+        line = ExactGP(select_kernel([(views, value[:, None])], linear=True), views, value[:, None])
         mean, variance = line.left_out
         variance = line.height * variance + rest.mean()
         value, rest = censored.expected(y, late, mean[:, 0], variance)

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from scant.inference import stacking
 from scant.likelihoods.softmax_average import MOGPARPrediction
-from scant.models.left_out import Form, Indicators, chosen
+from scant.models.left_out import Form, Indicators, select_kernel
 from scant.studies.omniglot import strokes
 from scant.studies.omniglot.capacity import MOST_ROWS
 from scant.studies.omniglot.prepared import Prepared
@@ -64,9 +64,12 @@ class Members:
         views = [[self.seen(observed.x[rows])] for rows in parts]
         labels = [observed.label[rows] for rows in parts]
         most = sorted(range(len(parts)), key=lambda d: -len(parts[d]))[:SEARCHED]
-        self.form = form or chosen([(views[d], np.eye(self.sizes[d])[labels[d]]) for d in most])
+        self.form = form or select_kernel(
+            [(views[d], np.eye(self.sizes[d])[labels[d]]) for d in most]
+        )
         self.exact = [
-            Indicators.of(self.form, *each) for each in zip(views, labels, self.sizes.tolist())
+            Indicators.from_labels(self.form, *each)
+            for each in zip(views, labels, self.sizes.tolist())
         ]
         cost = sum(len(rows) * own.shape[1] * size for rows, size in zip(parts, self.sizes))
         self.shares = [  # as if every class had been seen once more
@@ -110,7 +113,7 @@ class Members:
         for d in np.unique(output):
             at, size = np.flatnonzero(output == d), self.sizes[d]
             own = self.seen(x[at])
-            result[0, at, :size] = self.exact[d].ask([own])
+            result[0, at, :size] = self.exact[d].predict([own])
             result[1:3, at, :size] = self.shares[d]
             if self.lines:
                 result[1, at] = 0.0

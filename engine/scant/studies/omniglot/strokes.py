@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from scipy.ndimage import affine_transform, gaussian_filter
 from scipy.special import log_softmax
 
-from scant.models.left_out import Form, Indicators, chosen
+from scant.models.left_out import Form, Indicators, select_kernel
 from scant.rivals.deformable import DeformableNeighbor
 from scant.studies import early_layers
 from scant.studies.omniglot.table import area
@@ -95,17 +95,17 @@ class CopiedGP:
     @classmethod
     def of(cls, form: Form, seen: Looks, label: Int[np.ndarray, " n"], classes: int) -> CopiedGP:
         """Of rows and their classes, numbered from 0."""
-        plain = Indicators.of(form, [seen[0]], label, classes)
+        plain = Indicators.from_labels(form, [seen[0]], label, classes)
         kept = seen[: max(1, min(len(seen), MOST_COPIED // max(len(label), 1)))]
         if len(kept) == 1:
             return cls(plain, plain.sharpness)
         noisy = form._replace(noise=max(form.noise, LEAST_NOISE))
         every, labels = np.concatenate(kept), np.tile(label, len(kept))
-        return cls(Indicators.of(noisy, [every], labels, classes), plain.sharpness)
+        return cls(Indicators.from_labels(noisy, [every], labels, classes), plain.sharpness)
 
     def ask(self, seen: Looks) -> Float[np.ndarray, "m c"]:
         """Probabilities of new images, by what is seen in them and in their copies."""
-        scores = np.mean([self.gp.gp.ask([look])[0] for look in seen], axis=0)
+        scores = np.mean([self.gp.gp.predict([look])[0] for look in seen], axis=0)
         p = np.exp(log_softmax(self.sharpness * scores, axis=1))
         chance = 1 / (len(self.gp.label) + 1)  # as `Indicators` has it
         return np.asarray((1 - chance) * p + chance / scores.shape[1])
@@ -150,7 +150,7 @@ class OfView:
         """
         most = sorted(range(len(rows)), key=lambda d: -len(rows[d]))[:SEARCHED]
         problems = [([seen[0][rows[d]]], np.eye(sizes[d])[label[rows[d]]]) for d in most]
-        form = form or chosen(problems)
+        form = form or select_kernel(problems)
         each = [
             CopiedGP.of(form, [look[own] for look in seen], label[own], size)
             for own, size in zip(rows, sizes)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from scant.inference.expectations import log_kernel
 from scant.models.gpz.change_of_basis import full_gamma, own_gamma, structure_of
-from scant.models.gpz.completion import WIDE
+from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
@@ -357,7 +357,7 @@ def parameters_of(model: GPz) -> Tensors:
 
     Of many inputs these matrices would be most of a checkpoint: there it is as full as the shape.
     """
-    wide = model.centres.shape[1] > WIDE
+    wide = model.centres.shape[1] > MAX_DENSE_INPUTS
     return {
         **dict(model.named_parameters()),
         "gamma": own_gamma(model) if wide else full_gamma(model),

@@ -71,7 +71,7 @@ def curved(x: Float[ndarray, "n d"], y: Float[ndarray, " n"], log: bool) -> Trie
     """The same of a GP with a lengthscale of each input, each row left out in turn."""
     x, values = _some(x, np.log(y) if log else y, GP_ROWS)
     centre, unit = values.mean(), values.std() or 1.0
-    made = AnchoredGP.of("rbf", x, (values - centre) / unit)
+    made = AnchoredGP.fit("rbf", x, (values - centre) / unit)
     K = torch.as_tensor(made.signal(x) + made.noise * np.eye(len(x)))
     error, variance = left_out(K, torch.as_tensor((values - centre) / unit))
     mean = values - unit * error.numpy()

@@ -91,18 +91,18 @@ class Partner(NamedTuple):
         """Of rows; `told` is the noise that GPz has found, `theta` what is known already."""
         noise = self.noise(told) if self.power else None
         if self.shape == MARGINAL:
-            return MarginalGP.of(x, y)
+            return MarginalGP.fit(x, y)
         if self.shape == NEAREST:
-            return NearestGP.of(x, y, noise, theta, QUICK if quick else LONG, self.draw)
-        return AnchoredGP.of(self.shape, x, y, noise, theta)
+            return NearestGP.fit(x, y, noise, theta, QUICK if quick else LONG, self.draw)
+        return AnchoredGP.fit(self.shape, x, y, noise, theta)
 
     def read(self, tensors: Tensors) -> Model:
         """The model, from its tensors."""
         if self.shape == MARGINAL:
-            return MarginalGP.read(tensors)
+            return MarginalGP.from_tensors(tensors)
         if self.shape == NEAREST:
-            return NearestGP.read(tensors)
-        return AnchoredGP.read(self.shape, tensors)
+            return NearestGP.from_tensors(tensors)
+        return AnchoredGP.from_tensors(self.shape, tensors)
 
     def ask(self, model: Model, x: Inputs, told: Values) -> tuple[Parts, Parts, Parts]:
         """Means, model variances and noise variances of rows of which GPz has told its noise.
@@ -111,8 +111,8 @@ class Partner(NamedTuple):
         """
         noise = self.noise(told)
         if isinstance(model, NearestGP):
-            return model.ask(x, noise)
-        mean, variance = model.ask(x)
+            return model.predict(x, noise)
+        mean, variance = model.predict(x)
         return mean[:, None], variance[:, None], (model.noise + noise)[:, None]
 
 

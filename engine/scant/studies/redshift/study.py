@@ -22,7 +22,7 @@ from torch import Tensor
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
-from scant.models.gpz.completion import WIDE
+from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
@@ -372,7 +372,9 @@ class Study(TrainedStudy):
             stack = Stack.weighed(folds, models, unseen, self.T)
         moved = [in_coordinates(m, self.T) for m in models]
         density_rows = x
-        if x.shape[1] > WIDE and len(self.partial):  # of many columns few rows lack none
+        if x.shape[1] > MAX_DENSE_INPUTS and len(
+            self.partial
+        ):  # of many columns few rows lack none
             others = self.features.inputs(self.partial).to(self.device)
             density_rows = torch.cat([x, others])
         self.members = Members.of(moved, density_rows, stack, self.settings.missing)

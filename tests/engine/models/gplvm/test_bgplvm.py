@@ -52,7 +52,7 @@ def test_collapsed_bound_is_the_uncollapsed_one_at_the_optimal_q(missing):
         Y[:10, 2], Y[5:12, 4], Y[3, 2] = math.nan, math.nan, math.nan
     model = trained(Y, 10)
     assert len(model.statistics().psi2) == (3 if missing else 1)
-    y, seen = model.targets.place(Y)
+    y, seen = model.targets.standardize(Y)
     variance = (2 * model.log_std).exp()
     total = -kl_of_inducing(model)
     for n in range(len(Y)):
@@ -190,7 +190,7 @@ def test_placing_is_a_bound_that_agrees_with_the_row_of_training():
     Y = curves()
     model = trained(Y, 60)
     placed = model.infer(Y[:5])
-    y, seen = model.targets.place(Y[:5])
+    y, seen = model.targets.standardize(Y[:5])
     bound = RowBound(model, model.posterior(), 0, seen[0])
     at_training = bound(bound.fixed(y), model.mean[:5], (2 * model.log_std[:5]).exp())
     assert bool((placed.bound >= at_training - 1e-3).all())
@@ -203,7 +203,7 @@ def test_placing_is_a_bound_that_agrees_with_the_row_of_training():
 def test_rows_are_placed_where_their_bound_has_no_slope():
     """Also from far away, and each as if it were alone."""
     model = trained(curves(n=60, d=10), 100)
-    y, seen = model.targets.place(curves(n=20, d=10, seed=1)[:, :10])
+    y, seen = model.targets.standardize(curves(n=20, d=10, seed=1)[:, :10])
     bound = RowBound(model, model.posterior(), 0, seen[0])
     far = 2 * torch.ones(20, 2).double(), 0.01 * torch.ones(20, 2).double()
     mean, variance, value = maximize(bound, y, *far, steps=200)
@@ -240,5 +240,5 @@ def test_bad_questions_are_said():
 
 
 def test_targets_on_their_scale_have_unit_variance():
-    t = Targets.of(curves())
+    t = Targets.from_outputs(curves())
     assert float(t.squares) == pytest.approx(30 * 6)

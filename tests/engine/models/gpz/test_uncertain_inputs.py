@@ -146,10 +146,10 @@ def test_what_is_kept_of_a_model_goes_when_the_model_changes(monkeypatch):
     after = model.predict(rows)
     assert model._fitted() is not kept
     assert (after.mean - before.mean).abs().min() > 1e-3
-    monkeypatch.setattr("scant.models.gpz.given.KEPT", 1)  # one set of coefficients at a time
+    monkeypatch.setattr("scant.models.gpz.given.MAX_CACHED", 1)  # one set of coefficients at a time
     model.weight_mean.sub_(0.5)
     again = model.predict(rows)
-    assert len(model._fitted()._kept) == 1
+    assert len(model._fitted()._cache) == 1
     torch.testing.assert_close(again.variance, before.variance)
 
 

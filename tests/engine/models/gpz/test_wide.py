@@ -41,7 +41,7 @@ def _fitted(covariance: str, joint: bool = True) -> tuple[GPz, torch.Tensor]:
 
 def _as_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (input_density, uncertain_inputs):
-        monkeypatch.setattr(module, "WIDE", 0)
+        monkeypatch.setattr(module, "MAX_DENSE_INPUTS", 0)
 
 
 @pytest.mark.parametrize("covariance", ["GL", "GD", "VD", "GC", "VC"])

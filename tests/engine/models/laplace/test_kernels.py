@@ -51,6 +51,6 @@ def test_its_parts_are_learned_and_held_by_the_prior() -> None:
     model.fit(50)
     assert float(model.elbo().detach()) > before
     assert 3 < float(model.kernel.slope.detach()) < 1e3
-    again = model.again(x[:40], y[:40])
+    again = model.refit(x[:40], y[:40])
     assert isinstance(again.kernel, LinearAndRBF)
     assert torch.equal(again.kernel.slope, model.kernel.slope)

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from scant.models.mtgpa.exact import ExactGP
-from scant.models.mtgpa.hyperparameter_nodes import WIDE, NodesGP
+from scant.models.mtgpa.hyperparameter_nodes import HYPERPRIOR_DEVIATION, NodesGP
 from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data
 from tests.engine.models.mtgpa.test_exact import _data
@@ -48,7 +48,7 @@ def test_predictions_are_those_of_a_dense_grid_over_two_hyperparameters():
             for b in side:
                 lengthscale.copy_(best[0] + a)
                 noise.copy_(best[1] + b)
-                log_weights.append(model.elbo() - 0.5 * (a**2 + b**2) / WIDE**2)
+                log_weights.append(model.elbo() - 0.5 * (a**2 + b**2) / HYPERPRIOR_DEVIATION**2)
                 told.append(model.predict(supports, 0))
     weights = torch.stack(log_weights).softmax(0)[:, None].expand(-1, len(supports))
     dense = Mixture(weights, *(torch.stack(column) for column in zip(*told)))

@@ -109,7 +109,7 @@ def test_densities_add_up_and_have_their_quantile(
 
 
 def test_both_act_on_a_prior_and_pull_towards_a_flat_map() -> None:
-    prior = Coregionalisation(3, 2, (2,), alike=2)
+    prior = Coregionalisation(3, 2, (2,), n_isotropic=2)
     generator = torch.Generator().manual_seed(0)
     ones = torch.ones(2, dtype=torch.float64)
     wide = torch.tensor([4.0, 4.0, 7.0], dtype=torch.float64)
@@ -135,7 +135,7 @@ def test_tasks_vary_alike() -> None:
 
 
 def test_dimensions_of_a_map_share_a_lengthscale() -> None:
-    kernel = IntervalKernel(3, alike=2).double()
+    kernel = IntervalKernel(3, n_isotropic=2).double()
     kernel.lengthscale = torch.tensor([2.0, 8.0, 5.0])
     np.testing.assert_allclose(kernel.lengthscale.detach(), [[4.0, 4.0, 5.0]])
     assert kernel.raw_lengthscale.numel() == 2

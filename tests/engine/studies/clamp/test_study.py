@@ -193,7 +193,7 @@ def test_labels_told_apart_without_an_error_do_not_break_the_fit() -> None:
     model.fit(100)
     assert 1 < float(model.kernel.outputscale.detach()) < 1000
     assert (model.probability(x)[:30] < 0.1).all()
-    more = model.again(torch.cat([x, x[:1]]), torch.cat([label, label[:1]]))
+    more = model.refit(torch.cat([x, x[:1]]), torch.cat([label, label[:1]]))
     assert torch.equal(more.a[:60], model.a)
     assert more.fit(5) < 0
 

@@ -101,10 +101,10 @@ def test_an_average_of_mixtures_is_that_of_its_parts_and_comes_back() -> None:
     mean = first * left.probability(x[:, :2]) + second * right.probability(x[:, 2:])
     sharp = mean**both.power
     np.testing.assert_allclose(both.probability(x), sharp / sharp.sum(1, keepdims=True))
-    again = AveragedSoftmax.of_arrays(both.arrays())
+    again = AveragedSoftmax.from_arrays(both.arrays())
     np.testing.assert_array_equal(again.probability(x), both.probability(x))
     assert again.rows.tolist() == both.rows.tolist()
     older = {k: v for k, v in both.arrays().items() if k != "shares"}
-    assert AveragedSoftmax.of_arrays(older).shares.tolist() == [0.5, 0.5]
-    moved = both.again(x[:60], label[:60])
+    assert AveragedSoftmax.from_arrays(older).shares.tolist() == [0.5, 0.5]
+    moved = both.refit(x[:60], label[:60])
     assert not np.allclose(moved.probability(x), both.probability(x))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from scant import metrics
-from scant.models.left_out import chosen
+from scant.models.left_out import select_kernel
 from scant.models.mogp_ar.kernels import RbfArd
 from scant.models.mogp_ar.model import MOGPAR
 from scant.studies.omniglot import coregionalization as matrices
@@ -47,7 +47,7 @@ def test_copies_help_where_drawings_are_few() -> None:
     images, label = data.x.reshape(-1, 20, 20), data.label
     few = np.concatenate([np.flatnonzero(label == c)[:4] for c in range(8)])
     asked = np.setdiff1d(np.arange(len(label)), few)
-    form = chosen([([of_gradients(images[few])], np.eye(8)[label[few]])])
+    form = select_kernel([([of_gradients(images[few])], np.eye(8)[label[few]])])
 
     def log_probability(copies: int, turned: int) -> float:
         machine = CopiedGP.of(form, looks(of_gradients, images[few], copies), label[few], 8)

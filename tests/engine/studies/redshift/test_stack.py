@@ -160,10 +160,10 @@ def test_up_to_so_many_rows_the_posterior_is_exact(shape: str) -> None:
     rng = np.random.default_rng(1)
     x, noise = rng.normal(size=(60, 3)), rng.uniform(0.01, 0.2, 60)
     y = np.sin(x[:, 0]) + rng.normal(0, np.sqrt(noise))
-    made = AnchoredGP.of(shape, x, y, noise)
+    made = AnchoredGP.fit(shape, x, y, noise)
     exact = GaussianProcessRegressor(made.signal, alpha=noise + made.noise, optimizer=None)
     mean, std = exact.fit(x, y).predict(asked := rng.normal(size=(9, 3)), return_std=True)
-    ours, variance = made.ask(asked)
+    ours, variance = made.predict(asked)
     assert ours == pytest.approx(mean, abs=1e-4)
     assert variance == pytest.approx(std**2, abs=1e-4)
 

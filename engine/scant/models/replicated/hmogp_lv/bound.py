@@ -8,8 +8,8 @@ and P_d = E[alpha_d alpha_d'], the psi statistics:
     E[f]   = a' w_d,                    w_d = E[V]' psi_d
     E[f^2] = k_X(x, x) + a' W_d a,      W_d = E[V' P_d V] - tr(P_d) I
 
-(k_H has unit variance.) F, predictions and the moments over q(H) all follow from w_d and W_d; each
-form of q(U) computes these two, and its divergence from p(U).
+(k_H has unit variance.) F and predictions follow from w_d and W_d; each form of q(U) computes these
+and its divergence from p(U).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scant.inference.expectations import LOG_2PI
 
 
 class Statistics(NamedTuple):
-    """All that the bound needs of D outputs; A has one entry where all have the same inputs."""
+    """Statistics of D outputs for the bound; A has one entry if all outputs share their inputs."""
 
     psi: Float[Tensor, "d h"]
     P: Float[Tensor, "d h h"]
@@ -34,15 +34,15 @@ class Statistics(NamedTuple):
     k: Float[Tensor, " d"]  # sum of k_X(x, x)
     rows: Float[Tensor, " d"]
     noise: Float[Tensor, " d"]
-    weight: float = 1.0  # how many outputs each stands for: more than one in a minibatch
+    weight: float = 1.0  # total number of outputs per output of the minibatch
 
     @property
     def precision(self) -> Float[Tensor, " d"]:
-        """Of an observation of each output, times what the output counts for."""
+        """Noise precision of each output, times `weight`."""
         return self.weight / self.noise
 
     def detach(self) -> Statistics:
-        """The same numbers, without their history."""
+        """Detach all tensors."""
         tensors = {k: v.detach() for k, v in self._asdict().items() if k != "weight"}
         return self._replace(**tensors)
 
@@ -51,7 +51,7 @@ class Statistics(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """First and second moments of V as an output sees them; see the module."""
+    """w_d and W_d of the module docstring: moments of V, contracted for each output."""
 
     w: Float[Tensor, "d x"]
     W: Float[Tensor, "d x x"]
@@ -60,12 +60,12 @@ class Weights(NamedTuple):
 def expected_log_likelihood(s: Statistics, q: Weights) -> Float[Tensor, ""]:
     """F of 5.27 and 5.38, in nats."""
     squares = s.yy - 2 * (q.w * s.b).sum(1) + s.k + (q.W * s.A).sum((1, 2))
-    each = s.rows * (LOG_2PI + s.noise.log()) + squares / s.noise
-    return -0.5 * s.weight * each.sum()  # (5.27); (5.32) where inputs differ
+    terms = s.rows * (LOG_2PI + s.noise.log()) + squares / s.noise
+    return -0.5 * s.weight * terms.sum()  # (5.27); (5.32) where inputs differ
 
 
-def summed(s: Statistics) -> tuple[Float[Tensor, "m m"], Float[Tensor, " m"]]:
-    """Precision of the best q(V) and its product with the mean: for M_X M_H that is small."""
+def normal_equations(s: Statistics) -> tuple[Float[Tensor, "m m"], Float[Tensor, " m"]]:
+    """Precision B of the optimal q(V), and B E[V]; for small M_X M_H."""
     h, x = s.psi.shape[1], s.b.shape[1]
     if s.same_inputs():
         P = torch.einsum("d,dij->ij", s.precision, s.P)
@@ -78,13 +78,13 @@ def summed(s: Statistics) -> tuple[Float[Tensor, "m m"], Float[Tensor, " m"]]:
 
 
 def collapsed(s: Statistics) -> Float[Tensor, ""]:
-    """F - KL(q(U) || p(U)) at the Gaussian q(U) that is best for it, in nats (Titsias 2009)."""
-    B, c = summed(s)
+    """F - KL(q(U) || p(U)) at the optimal Gaussian q(U), in nats (Titsias 2009)."""
+    B, c = normal_equations(s)
     lower = torch.linalg.cholesky(B)
-    white = torch.linalg.solve_triangular(lower, c.unsqueeze(1), upper=False)
+    whitened = torch.linalg.solve_triangular(lower, c.unsqueeze(1), upper=False)
     unexplained = (
         s.yy + s.k - s.P.diagonal(dim1=1, dim2=2).sum(1) * s.A.diagonal(dim1=1, dim2=2).sum(1)
     )
-    each = s.rows * (LOG_2PI + s.noise.log()) + unexplained / s.noise
-    fit = white.square().sum() - 2 * lower.diagonal().log().sum()
-    return 0.5 * (fit - s.weight * each.sum())
+    terms = s.rows * (LOG_2PI + s.noise.log()) + unexplained / s.noise
+    fit = whitened.square().sum() - 2 * lower.diagonal().log().sum()
+    return 0.5 * (fit - s.weight * terms.sum())

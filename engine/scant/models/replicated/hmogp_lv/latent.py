@@ -12,17 +12,17 @@ from scant.inference.expectations import expected_kernel, expected_product, log_
 from scant.kernels.constraints import LogPositive
 
 JITTER = 1e-8  # on matrices of unit variance; GPyTorch warns when a Cholesky factor needs more
-START_VARIANCE = 0.1  # of q(h)
+START_VARIANCE = 0.1  # initial variance of q(h)
 
 
 class LatentOutputs(Module):
     """q(h_d) = N(mean_d, diagonal) of D outputs in Q dimensions, with p(h_d) = N(0, I).
 
-    k_H is an EQ kernel of unit height, a lengthscale for each dimension: variance belongs to k_X.
+    k_H is an EQ-ARD kernel with unit variance; k_X has the variance.
 
     Args:
-        mean: To start from.
-        inducing: Z_H, likewise.
+        mean: Initial means of q(H).
+        inducing: Initial inducing outputs Z_H.
     """
 
     def __init__(self, mean: Float[Tensor, "d q"], inducing: Float[Tensor, "h q"]) -> None:
@@ -36,7 +36,7 @@ class LatentOutputs(Module):
 
     @property
     def lengthscale(self) -> Float[Tensor, " q"]:
-        """Of k_H."""
+        """Lengthscales of k_H."""
         return self.log_lengthscale.exp()
 
     @lengthscale.setter
@@ -53,24 +53,24 @@ class LatentOutputs(Module):
         K = log_kernel(Z, Z, precision).exp()
         lower = psd_safe_cholesky(K + JITTER * torch.eye(len(Z)).to(K))
         Psi = expected_kernel(mean, variance, Z, precision)  # Psi^H of 5.25
-        Phi = expected_product(mean, variance, Z, precision)  # Phi^H of 5.23, a term an output
+        Phi = expected_product(mean, variance, Z, precision)  # Phi^H of 5.23, one term per output
         psi = torch.linalg.solve_triangular(lower, Psi.T, upper=False).T
         P = torch.linalg.solve_triangular(lower, Phi, upper=False)
         return psi, torch.linalg.solve_triangular(lower, P.mT, upper=False)
 
     def divergence(self, outputs: Int[Tensor, " b"]) -> Float[Tensor, ""]:
-        """KL(q(H) || p(H)) of some outputs, in nats."""
+        """KL(q(H) || p(H)) of the given outputs, in nats."""
         mean, log_variance = self.mean[outputs], self.log_variance[outputs]
         return 0.5 * (mean.square() + log_variance.exp() - log_variance - 1).sum()
 
     @torch.no_grad()
     def covariance(self) -> Float[Tensor, "d d"]:
-        """E[K_H] over q(H): how far outputs go together, 1 on the diagonal."""
+        """E[K_H] over q(H): prior correlations of outputs, 1 on the diagonal."""
         variance = self.log_variance.exp()
-        wide = variance.unsqueeze(1) + variance + (2 * self.log_lengthscale).exp()
-        squares = (self.mean.unsqueeze(1) - self.mean).square() / wide
-        heights = self.log_lengthscale - 0.5 * wide.log()
-        return (heights - 0.5 * squares).sum(2).exp().fill_diagonal_(1.0)
+        total_variance = variance.unsqueeze(1) + variance + (2 * self.log_lengthscale).exp()
+        squares = (self.mean.unsqueeze(1) - self.mean).square() / total_variance
+        log_scale = self.log_lengthscale - 0.5 * total_variance.log()
+        return (log_scale - 0.5 * squares).sum(2).exp().fill_diagonal_(1.0)
 
     @torch.no_grad()
     def positions(self) -> tuple[Float[Tensor, "d q"], Float[Tensor, "d q"]]:

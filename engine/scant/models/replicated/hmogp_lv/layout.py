@@ -1,4 +1,4 @@
-"""Rows ordered for HMOGP-LV: distinct inputs once, and the rows of each output side by side."""
+"""Batched layout of rows for HMOGP-LV: distinct inputs, and rows grouped by output."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from scant.models.replicated.data import Data
 
 @dataclass(frozen=True)
 class ReplicaBatch:
-    """D outputs of at most n rows each; shorter ones are filled up with rows that do not count.
+    """Rows of D outputs, padded to at most n rows each.
 
     Args:
-        inputs: Distinct rows (x, sampling) of all outputs.
-        where: Which of the inputs each row of an output has.
-        real: Which rows are not filling.
-        y: 0 in the filling.
-        outputs: The outputs' indices in the model.
-        same: Whether all outputs have the same inputs (5.22-5.28 then hold: one Phi^X for all).
+        inputs: Distinct inputs (x, sampling) of all outputs.
+        where: Index of the input of each row.
+        real: Mask of rows that are not padding.
+        y: Values; 0 for padding.
+        outputs: Indices of the outputs in the model.
+        same: True if all outputs have the same inputs (5.22-5.28: one Phi^X for all).
     """
 
     inputs: Float[Tensor, "u 2"]
@@ -33,7 +33,7 @@ class ReplicaBatch:
 
     @classmethod
     def of(cls, data: Data) -> ReplicaBatch:
-        """All outputs of the data, those without rows too."""
+        """Layout of all outputs of the data, including those without rows."""
         sampling = data.sampling(data.output, data.replica).to(data.x)
         pairs = torch.stack([data.x, sampling], dim=1)
         inputs, index = torch.unique(pairs, dim=0, return_inverse=True)
@@ -41,20 +41,20 @@ class ReplicaBatch:
         order = torch.argsort(data.output * len(inputs) + index, stable=True)
         output, index, y = data.output[order], index[order], data.y[order]
         counts = torch.bincount(output, minlength=D)
-        place = torch.arange(len(y), device=y.device) - (counts.cumsum(0) - counts)[output]
+        column = torch.arange(len(y), device=y.device) - (counts.cumsum(0) - counts)[output]
         shape = (D, int(counts.max()))
-        where = index.new_zeros(shape).index_put((output, place), index)
-        filled = y.new_zeros(shape).index_put((output, place), y)
+        where = index.new_zeros(shape).index_put((output, column), index)
+        padded = y.new_zeros(shape).index_put((output, column), y)
         real = torch.arange(shape[1], device=y.device) < counts.unsqueeze(1)
         same = bool(real.all()) and bool((where == where[0]).all())
-        return cls(inputs, where, real, filled, torch.arange(D, device=y.device), same)
+        return cls(inputs, where, real, padded, torch.arange(D, device=y.device), same)
 
     @property
     def counts(self) -> Float[Tensor, " d"]:
         return self.real.sum(1).to(self.y)
 
     def at(self, outputs: Int[Tensor, " b"]) -> ReplicaBatch:
-        """Some of the outputs."""
+        """Select outputs."""
         used, where = torch.unique(self.where[outputs], return_inverse=True)
         real, y = self.real[outputs], self.y[outputs]
         return ReplicaBatch(self.inputs[used], where, real, y, self.outputs[outputs], self.same)

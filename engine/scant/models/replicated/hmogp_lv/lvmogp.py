@@ -1,7 +1,7 @@
-"""LVMOGP: the latent-variable multi-output GP that HMOGP-LV builds on, blind to replicas.
+"""LVMOGP: the latent variable multi-output GP, the basis of HMOGP-LV, which ignores replicas.
 
 Dai, Alvarez and Lawrence (2017); a baseline in Ma (2023), section 5.4, where all replicas of an
-output are rows of one output. It is HMOGP-LV with a single level in k_X, so all of that is used.
+output are rows of one output. It is HMOGP-LV with a single level in k_X.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from scant.models.replicated.hmogp_lv.model import HMOGPLV
 
 
 class LVMOGP(HMOGPLV):
-    """As HMOGP-LV, but every replica of an output is the same function."""
+    """HMOGP-LV in which all replicas of an output share one function."""
 
     @staticmethod
     def start_kernel(shared: str | Kernel, replica: str | Kernel) -> ReplicaKernel:
         return ReplicaKernel(start_level(shared, 1.0))
 
     @staticmethod
-    def seen(data: Data) -> Data:
-        """All rows are of one replica, which no replica is new to."""
+    def preprocess(data: Data) -> Data:
+        """Assign all rows to a single replica."""
         data.check(data.output, data.replica)
         one = torch.zeros_like(data.replica)
         return Data(data.output, one, data.x, data.y, torch.zeros_like(data.samplings[:, :1]))

@@ -1,27 +1,25 @@
-"""HMOGP-LV: hierarchical multi-output GPs with latent variables, for outputs seen in replicas.
+"""HMOGP-LV: hierarchical multi-output GPs with latent variables, for replicated outputs.
 
 Ma (2023), chapter 5 and appendix C, on Dai, Alvarez and Lawrence (2017). Replica r of output d is
 
     y_d^r(x) = f_d^r(x) + noise,   cov(f_d^r(x), f_d'^r'(x')) = k_H(h_d, h_d') k_X((x, r), (x', r'))
 
-with k_X the hierarchical kernel of a shared curve g and of each replica about it (5.12-5.14), k_H
-over latent positions h_d of the outputs (`hmogp_lv_latent`), and inducing variables U on a grid of
-M_H inducing outputs and M_X inducing inputs. Replicas of the same sampling (`replica_data`) are the
-same r. The bound is `hmogp_lv_bound`, q(U) `hmogp_lv_posterior`. Departures: k_H has unit height
-(k_X has a variance), and where M_X M_H is small q(U) is the best Gaussian of all.
-
-How a study drives it:
+with the hierarchical kernel k_X of a shared curve g and of each replica about it (5.12-5.14), k_H
+over latent positions h_d of the outputs (`latent`), and inducing variables U on a grid of M_H
+inducing outputs and M_X inducing inputs. Replicas of the same sampling (`replicated.data`) have the
+same r. The bound is in `bound`, q(U) in `posterior`. Differences from the publication: k_H has unit
+variance (k_X has the variance), and for small M_X M_H q(U) is the optimal full Gaussian.
 
     generator = torch.Generator().manual_seed(seed)
     model = HMOGPLV.build(data, generator=generator)     # x and y of `data` standardized
     trainer = HMOGPLVTrainer(model, data, generator)     # hmogp_lv.training
-    elbo = trainer.step()                                # as often as wanted
-    model.predict(output, replica, x)                    # replica -1: one that was never seen
-    model.condition(other)                               # q(U) anew, without training
+    elbo = trainer.step()                                # repeat
+    model.predict(output, replica, x)                    # replica -1: a new replica
+    model.condition(other)                               # new q(U), without training
 
-Or as GPyTorch has it, of rows (output, replica, x): `model.likelihood(model(rows), rows)`.
+In GPyTorch's interface, with rows (output, replica, x): `model.likelihood(model(rows), rows)`.
 
-On a CPU the same seed gives the same run, bit by bit.
+On a CPU, equal seeds give bitwise equal runs.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ from scant.kernels.constraints import LogPositive
 from scant.kernels.hierarchical import ReplicaKernel
 from scant.likelihoods.gaussian import given_noise
 from scant.models.hyperprior import log_hyperprior
-from scant.models.replicated.data import LEAST_NOISE, NEW, Data, ReplicatedPrediction
+from scant.models.replicated.data import MIN_NOISE, NEW, Data, ReplicatedPrediction
 from scant.models.replicated.hmogp_lv.bound import Statistics, collapsed, expected_log_likelihood
 from scant.models.replicated.hmogp_lv.initialization import (
     inducing_inputs,
@@ -55,23 +53,23 @@ from scant.models.replicated.hmogp_lv.latent import JITTER, LatentOutputs
 from scant.models.replicated.hmogp_lv.layout import ReplicaBatch
 from scant.models.replicated.hmogp_lv.posterior import Dense, Kronecker
 
-DENSE = 1000  # M_X M_H up to which the best q(U) of all is had in closed form
-CHUNK = 4096  # rows predicted at once
+DENSE = 1000  # largest M_X M_H for the full covariance q(U) in closed form
+CHUNK = 4096  # rows per block of a prediction
 
 
 class HMOGPLV(GP):
-    """See the module for the model and for how it is driven.
+    """Hierarchical multi-output GP with latent variables; construct it with `build`.
 
     Args:
-        samplings: Of each replica of each output, as in `Data`.
-        latent: Means of q(H) to start from.
-        inducing_outputs: Z_H.
-        inducing_inputs: Z_X, rows (x, sampling).
-        kernel: k_X, hierarchical; a single level makes it blind to replicas (`lvmogp`).
-        noise: Variance to start from.
-        noise_each: A noise for each output (5.31-5.38), or one for all (5.20-5.28).
-        dense: Take q(U) to be the best Gaussian of all, in closed form, where M_X M_H is small;
-            else its covariance is a Kronecker product, as published.
+        samplings: Sampling of each replica of each output, as in `Data`.
+        latent: Initial means of q(H).
+        inducing_outputs: Initial Z_H.
+        inducing_inputs: Initial Z_X, rows (x, sampling).
+        kernel: Hierarchical k_X; with a single level it ignores replicas (`lvmogp`).
+        noise: Initial noise variance.
+        noise_each: True for a noise variance per output (5.31-5.38), False for one (5.20-5.28).
+        dense: True for the optimal full covariance q(U) in closed form, for small M_X M_H; False
+            for a Kronecker covariance, as published.
     """
 
     samplings: Tensor
@@ -94,12 +92,12 @@ class HMOGPLV(GP):
         self.register_buffer("samplings", samplings)
         self.register_buffer("inducing_sampling", inducing_inputs[:, 1].clone())
         self.inducing_x = nn.Parameter(inducing_inputs[:, 0].clone())
-        start = torch.full((len(latent) if noise_each else 1,), noise - LEAST_NOISE).to(latent)
+        start = torch.full((len(latent) if noise_each else 1,), noise - MIN_NOISE).to(latent)
         self.log_noise = nn.Parameter(start.log())
         self.register_constraint("log_noise", LogPositive())
         family = Dense if dense else Kronecker
         self.posterior: Any = family(len(inducing_outputs), len(inducing_inputs))
-        self.layout: ReplicaBatch | None = None  # of the data built on
+        self.layout: ReplicaBatch | None = None  # layout of the training data
         self.notes: list[str] = []
         self.double()
 
@@ -116,22 +114,24 @@ class HMOGPLV(GP):
         noise: str = "shared",
         dense: bool | None = None,
     ) -> HMOGPLV:
-        """A model with start values from the data, x and y of each output standardized.
+        """Build a model initialized from standardized data.
 
         Args:
-            data: What is to be learned from; outputs may lack rows.
-            generator: A CPU generator; the same seed gives the same start, bit by bit.
-            n_latent_dims: Q_H.
-            n_inducing_outputs: M_H; with too few for how outputs differ, bands are too narrow.
-            n_inducing_inputs: M_X, no more than distinct inputs; with one or two for each sampling
-                the replicas' own curves are lost, and g alone is left.
-            kernel_shared: Of g: one of `scant.kernels.hierarchical.SHAPES`, or any of GPyTorch's.
-            kernel_replica: Of the replicas about it, likewise.
-            noise: "shared" by all outputs, or of "each output".
-            dense: See the class; by default where M_X M_H is at most `DENSE`.
+            data: Training data; outputs may have no rows.
+            generator: A CPU generator; equal seeds give bitwise equal results.
+            n_latent_dims: Number of latent dimensions Q_H.
+            n_inducing_outputs: Number M_H; too few for the diversity of outputs give
+                overconfident predictions.
+            n_inducing_inputs: Number M_X, at most the number of distinct inputs; with only one or
+                two per sampling the replicas' own curves are lost and only g remains.
+            kernel_shared: Kernel of g, one of `scant.kernels.hierarchical.SHAPES`, or any GPyTorch
+                kernel.
+            kernel_replica: Kernel of the replicas about g, likewise.
+            noise: "shared" by all outputs, or "each output".
+            dense: See the class; by default True if M_X M_H is at most `DENSE`.
 
         Raises:
-            BadInput: An argument that is unknown or below one.
+            BadInput: An argument is unknown or below one.
         """
         counts = {"latent dimension": n_latent_dims, "inducing output": n_inducing_outputs}
         for name, count in counts.items():
@@ -139,53 +139,53 @@ class HMOGPLV(GP):
                 raise BadInput(f"There must be at least one {name}, got {count}.")
         if noise not in ("shared", "each output"):
             raise BadInput(f"Noise {noise!r} is unknown; use 'shared' or 'each output'.")
-        layout = ReplicaBatch.of(cls.seen(data))
+        layout = ReplicaBatch.of(cls.preprocess(data))
         latent = latent_positions(layout, n_latent_dims, generator)
-        places = inducing_inputs(layout.inputs, n_inducing_inputs)
+        inducing = inducing_inputs(layout.inputs, n_inducing_inputs)
         if dense is None:
-            dense = len(places) * n_inducing_outputs <= DENSE
+            dense = len(inducing) * n_inducing_outputs <= DENSE
         model = cls(
             data.samplings,
             latent,
             kmeans_centres(latent, n_inducing_outputs, generator),
-            places,
+            inducing,
             cls.start_kernel(kernel_shared, kernel_replica),
             noise_each=noise == "each output",
             dense=dense,
         ).to(data.x.device)
         model.layout = layout
-        without = set(layout.inputs[:, 1].tolist()) - set(places[:, 1].tolist())
+        without = set(layout.inputs[:, 1].tolist()) - set(inducing[:, 1].tolist())
         if without:
             model.notes.append(
                 f"{len(without)} samplings have no inducing input, so that the model knows them"
-                f" from the shared curve alone; {len(places) + len(without)} would do."
+                f" from the shared curve alone; {len(inducing) + len(without)} would do."
             )
         model.condition()
         return model
 
     @staticmethod
     def start_kernel(shared: str | Kernel, replica: str | Kernel) -> ReplicaKernel:
-        """k_X at its start values."""
+        """k_X with initial hyperparameters."""
         return ReplicaKernel(start_level(shared, 0.7), start_level(replica, 0.3))
 
     @staticmethod
-    def seen(data: Data) -> Data:
-        """The rows as the model sees them."""
+    def preprocess(data: Data) -> Data:
+        """Transform the rows for the model; here the identity."""
         return data
 
     @property
     def noise(self) -> Float[Tensor, " d"]:
-        """Variance of each output's observations."""
-        return (self.log_noise.exp() + LEAST_NOISE).expand(len(self.samplings))
+        """Noise variance of each output."""
+        return (self.log_noise.exp() + MIN_NOISE).expand(len(self.samplings))
 
     @noise.setter
     def noise(self, value: Tensor | float) -> None:
-        above = torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE
+        above = torch.as_tensor(value).to(self.log_noise) - MIN_NOISE
         self.initialize(log_noise=above.log().expand_as(self.log_noise))
 
     @property
     def likelihood(self) -> GaussianLikelihood:
-        """GPyTorch's, with the noise of the output that a row says: `likelihood(f, rows)`."""
+        """Gaussian likelihood with the noise of each row's output: `likelihood(f, rows)`."""
         return given_noise(self.noise, column=0)
 
     def inducing_inputs(self) -> Float[Tensor, "m 2"]:
@@ -194,22 +194,24 @@ class HMOGPLV(GP):
     def covariance(
         self, a: Float[Tensor, "n 2"], b: Float[Tensor, "m 2"], levels: int = 2
     ) -> Float[Tensor, "n m"]:
-        """k_X of rows (x, sampling), or its first level alone: that of g."""
-        kernel, columns = self._of_levels(levels)
+        """k_X between rows (x, sampling); with `levels=1` only the level of g."""
+        kernel, columns = self._top_levels(levels)
         return kernel(a[:, :columns], b[:, :columns]).to_dense()
 
     def variance(self, a: Float[Tensor, "n 2"], levels: int = 2) -> Float[Tensor, " n"]:
-        """k_X of each row with itself, or its first level alone."""
-        kernel, columns = self._of_levels(levels)
+        """k_X of each row with itself; with `levels=1` only the level of g."""
+        kernel, columns = self._top_levels(levels)
         return kernel(a[:, :columns], diag=True)
 
-    def _of_levels(self, levels: int) -> tuple[Any, int]:
-        """The kernel of that many levels, and of how many columns of (x, sampling) it is."""
-        known = len(self.kernel.levels)
-        return (self.kernel, known) if levels >= known else (self.kernel.levels[0], 1)
+    def _top_levels(self, levels: int) -> tuple[Any, int]:
+        """Kernel with the given number of levels, and its number of columns of (x, sampling)."""
+        available = len(self.kernel.levels)
+        return (self.kernel, available) if levels >= available else (self.kernel.levels[0], 1)
 
-    def seen_through(self, inputs: Float[Tensor, "n 2"], levels: int = 2) -> Float[Tensor, "n m"]:
-        """a(x) = L_X^-1 k_X(Z, x) of each row; with one level, of g there."""
+    def whitened_cross_covariance(
+        self, inputs: Float[Tensor, "n 2"], levels: int = 2
+    ) -> Float[Tensor, "n m"]:
+        """a(x) = L_X^-1 k_X(Z, x) of each row; with `levels=1`, for g at x."""
         Z = self.inducing_inputs()
         K = self.covariance(torch.cat([Z, inputs]), Z)
         K, cross = K[: len(Z)], K[len(Z) :]
@@ -219,14 +221,15 @@ class HMOGPLV(GP):
         return torch.linalg.solve_triangular(psd_safe_cholesky(K), cross.T, upper=False).T
 
     def statistics(self, layout: ReplicaBatch, weight: float = 1.0) -> Statistics:
-        """What the bound needs of outputs.
+        """Statistics of outputs for the bound.
 
         Args:
-            weight: How many outputs each stands for.
+            layout: Rows of the outputs.
+            weight: Total number of outputs per output of the minibatch.
         """
         psi, P = self.latents.statistics(layout.outputs)
         k = self.variance(layout.inputs)
-        a = self.seen_through(layout.inputs)
+        a = self.whitened_cross_covariance(layout.inputs)
         if layout.same:
             a = a[layout.where[0]]
             A, b = (a.T @ a).unsqueeze(0), layout.y @ a  # Phi^X of 5.24, whitened
@@ -239,30 +242,28 @@ class HMOGPLV(GP):
         return Statistics(psi, P, A, b, yy, k, layout.counts, noise, weight)
 
     def bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
-        """The bound 5.20 (5.31) at the present q(U), from the statistics of these outputs; it and
-        `best_bound` have registered priors besides.
-        """
+        """Bound 5.20 (5.31) at the current q(U), plus registered log priors, in nats."""
         F = expected_log_likelihood(s, self.posterior.weights(s.psi, s.P))
         latent = s.weight * self.latents.divergence(layout.outputs)
         return F - self.posterior.kl_divergence() - latent + log_hyperprior(self)  # (5.20), (5.31)
 
     def best_bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
-        """The bound at the best q(U) for the statistics of all outputs."""
+        """Bound at the optimal q(U) for all outputs, plus registered log priors, in nats."""
         return collapsed(s) - self.latents.divergence(layout.outputs) + log_hyperprior(self)
 
     def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
-        """The bound on ln p(y) of all rows, in nats; by default those built on."""
+        """Bound on ln p(y) plus registered log priors, in nats (default: training data)."""
         layout = self._layout(data)
         return self.bound(self.statistics(layout), layout)
 
     @torch.no_grad()
     def condition(self, data: Data | None = None) -> None:
-        """Take the best q(U) for these rows, all else as it is; by default those built on."""
+        """Set q(U) to its optimum given rows (default: training data), all else fixed."""
         self.posterior.condition(self.statistics(self._layout(data)))
 
     def _layout(self, data: Data | None) -> ReplicaBatch:
         if data is not None:
-            return ReplicaBatch.of(self.seen(data))
+            return ReplicaBatch.of(self.preprocess(data))
         if self.layout is None:
             raise BadInput("The model was not built on data; say which rows are meant.")
         return self.layout
@@ -271,31 +272,31 @@ class HMOGPLV(GP):
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> ReplicatedPrediction:
-        """Moments of f over q(U) and q(H) (5.29-5.30), and the noise of y, of standardized data.
+        """Moments of f under q(U) and q(H) (5.29-5.30), and noise variances, standardized.
 
         Args:
-            output: Which outputs.
-            replica: Which of their replicas; -1 is a new one, known by the shared curve alone.
-            x: Where.
+            output: Output indices.
+            replica: Replica indices; -1 is a new replica, predicted from the shared curve.
+            x: Inputs.
 
         Raises:
-            BadInput: An output or a replica that the data did not have.
+            BadInput: An output or a replica does not exist.
         """
-        return self._asked(output, replica, x)
+        return self._predict(output, replica, x)
 
     def forward(self, rows: Float[Tensor, "k 3"]) -> MultivariateNormal:
-        """Moments of f, which is not Gaussian over q(H), at rows (output, replica, x).
+        """Moments of f at rows (output, replica, x), without covariances between rows.
 
-        What rows have in common is not in them.
+        f is not Gaussian under q(H).
 
         Raises:
-            BadInput: An output or a replica that the data did not have.
+            BadInput: An output or a replica does not exist.
         """
-        found = self._asked(rows[:, 0].long(), rows[:, 1].long(), rows[:, 2])
-        return MultivariateNormal(found.mean, DiagLinearOperator(found.variance))
+        prediction = self._predict(rows[:, 0].long(), rows[:, 1].long(), rows[:, 2])
+        return MultivariateNormal(prediction.mean, DiagLinearOperator(prediction.variance))
 
-    def _asked(self, output: Tensor, replica: Tensor, x: Tensor) -> ReplicatedPrediction:
-        rows = self.seen(Data(output, replica, x, x, self.samplings))
+    def _predict(self, output: Tensor, replica: Tensor, x: Tensor) -> ReplicatedPrediction:
+        rows = self.preprocess(Data(output, replica, x, x, self.samplings))
         inputs = torch.stack([x, rows.sampling(rows.output, rows.replica).to(x)], dim=1)
         return self._moments(output, inputs, levels=2)
 
@@ -303,21 +304,21 @@ class HMOGPLV(GP):
     def shared(
         self, output: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]] | None:
-        """Mean and variance of the curve that the replicas of an output share."""
+        """Mean and variance of the curve shared by an output's replicas."""
         new = torch.full_like(output, NEW)
         Data(output, new, x, x, self.samplings).check(output, new)
-        found = self._moments(output, torch.stack([x, new.to(x)], dim=1), levels=1)
-        return found.mean, found.variance
+        prediction = self._moments(output, torch.stack([x, new.to(x)], dim=1), levels=1)
+        return prediction.mean, prediction.variance
 
     def _moments(self, output: Tensor, inputs: Tensor, levels: int) -> ReplicatedPrediction:
         if not len(output):
             return ReplicatedPrediction(*inputs.new_zeros(3, 0))
-        asked, which = torch.unique(output, return_inverse=True)
-        w, W = self.posterior.weights(*self.latents.statistics(asked))
+        outputs, index = torch.unique(output, return_inverse=True)
+        w, W = self.posterior.weights(*self.latents.statistics(outputs))
         noise = self.noise[output]
         means, variances = [noise[:0]], [noise[:0]]
-        for part, d in zip(inputs.split(CHUNK), which.split(CHUNK)):
-            a = self.seen_through(part, levels)
+        for part, d in zip(inputs.split(CHUNK), index.split(CHUNK)):
+            a = self.whitened_cross_covariance(part, levels)
             means.append((a * w[d]).sum(1))
             second = self.variance(part, levels) + torch.einsum("ni,nij,nj->n", a, W[d], a)
             # First and second moment of 5.30 under q(H): 5.29
@@ -326,7 +327,7 @@ class HMOGPLV(GP):
 
     @torch.no_grad()
     def levels(self, output: Int[Tensor, " k"]) -> Float[Tensor, "k 3"]:
-        """Prior variances of the shared curve, of a replica about it, and of the noise."""
+        """Prior variance components: shared curve, replica level, noise."""
         at = torch.zeros(1, 2).to(self.inducing_x)
         shared = self.variance(at, 1)
         own = self.variance(at, 2) - shared
@@ -335,7 +336,7 @@ class HMOGPLV(GP):
         )
 
     def outputs_covariance(self) -> Float[Tensor, "d d"]:
-        """E[K_H] over q(H): how far outputs go together, 1 on the diagonal."""
+        """E[K_H] over q(H): prior correlations of outputs, 1 on the diagonal."""
         return self.latents.covariance()
 
     def latent(self) -> tuple[Float[Tensor, "d q"], Float[Tensor, "d q"]] | None:

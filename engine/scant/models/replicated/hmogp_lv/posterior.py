@@ -1,4 +1,4 @@
-"""q(U) of HMOGP-LV: with a Kronecker covariance as published, or the optimal Gaussian."""
+"""q(U) of HMOGP-LV: optimal full Gaussian, or Kronecker covariance as published."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from gpytorch import Module
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from scant.models.replicated.hmogp_lv.bound import Statistics, Weights, summed
+from scant.models.replicated.hmogp_lv.bound import Statistics, Weights, normal_equations
 
-TOLERANCE = 1e-10  # of the conjugate gradients, relative
-SWEEPS = 200  # of the fixed point for the covariances
+TOLERANCE = 1e-10  # relative tolerance of conjugate gradients
+SWEEPS = 200  # maximum fixed-point iterations for the covariances
 
 
 class Dense(Module):
-    """Any Gaussian q(V), set in closed form to the best there is (Titsias 2009).
-
-    It builds an M_X M_H x M_X M_H matrix, so it is for the small.
-    """
+    """Optimal Gaussian q(V) in closed form (Titsias 2009), with a full covariance."""
 
     mean: Tensor
     root: Tensor
@@ -30,8 +27,8 @@ class Dense(Module):
 
     @torch.no_grad()
     def condition(self, s: Statistics) -> None:
-        """The best q(U) for these statistics."""
-        B, c = summed(s)
+        """Set q(U) to its optimum for these statistics."""
+        B, c = normal_equations(s)
         lower = torch.linalg.cholesky(B)
         self.mean.copy_(torch.cholesky_solve(c.unsqueeze(1), lower).view_as(self.mean))
         # S = B^-1 = root root', with root = lower^-T
@@ -54,12 +51,12 @@ class Dense(Module):
 
 
 class Kronecker(Module):
-    """q(V) with covariance S_H o S_X (section 5.2.3): never a matrix of M_X M_H rows."""
+    """q(V) with covariance S_H o S_X (section 5.2.3), without matrices of M_X M_H rows."""
 
     def __init__(self, outputs: int, inputs: int) -> None:
         super().__init__()
         self.mean = nn.Parameter(torch.zeros(outputs, inputs, dtype=torch.float64))
-        # Roots of the covariances, lower triangular, the logarithms of their diagonals in place.
+        # Lower triangular roots of the covariances, with logarithms on the diagonal.
         self.root_outputs = nn.Parameter(torch.zeros(outputs, outputs, dtype=torch.float64))
         self.root_inputs = nn.Parameter(torch.zeros(inputs, inputs, dtype=torch.float64))
 
@@ -85,7 +82,7 @@ class Kronecker(Module):
 
     @torch.no_grad()
     def condition(self, s: Statistics) -> None:
-        """The best mean, by conjugate gradients, and the best covariances, by fixed point."""
+        """Optimize the mean by conjugate gradients, the covariances by fixed-point iteration."""
         for _ in range(SWEEPS):
             before = self.root_inputs.clone()
             self._covariance_step(s, 1.0)
@@ -95,62 +92,64 @@ class Kronecker(Module):
 
     @torch.no_grad()
     def natural_step(self, s: Statistics, rate: float) -> None:
-        """Along the natural gradient: of S_H, of S_X, then of the mean.
+        """Natural gradient step for S_H, S_X and then the mean.
 
-        That of the mean is S_H G S_X for a gradient G; as far as it goes uphill, so that the mean
-        cannot overshoot where the covariance is wider than the data allow.
+        The natural gradient of the mean is S_H G S_X for the gradient G. The step is limited to the
+        maximum along that direction, since it could overshoot with a too wide covariance.
         """
         self._covariance_step(s, rate)
         S_H, S_X = self.covariances()
         gradient = (s.precision.unsqueeze(1) * s.psi).T @ s.b - _curvature(s, self.mean)
-        along = S_H @ gradient @ S_X
-        bend = (along * _curvature(s, along)).sum()
-        if bend > 0:
-            self.mean.add_(along, alpha=rate * min(1.0, float((gradient * along).sum() / bend)))
+        direction = S_H @ gradient @ S_X
+        curvature = (direction * _curvature(s, direction)).sum()
+        if curvature > 0:
+            self.mean.add_(
+                direction, alpha=rate * min(1.0, float((gradient * direction).sum() / curvature))
+            )
 
     def _covariance_step(self, s: Statistics, rate: float) -> None:
-        """Inverse covariances move towards those that are best, the other one given."""
+        """Move the inverse of each covariance towards its optimum given the other one."""
         h, x = self.mean.shape
         S_H, S_X = self.covariances()
         traces = s.precision * (s.A * S_X).sum((1, 2))
-        best = (S_X.trace() * torch.eye(h).to(S_X) + torch.einsum("d,dij->ij", traces, s.P)) / x
-        S_H = self._towards(self.root_outputs, S_H, best, rate)
+        optimum = (S_X.trace() * torch.eye(h).to(S_X) + torch.einsum("d,dij->ij", traces, s.P)) / x
+        S_H = self._towards(self.root_outputs, S_H, optimum, rate)
         traces = s.precision * (s.P * S_H).sum((1, 2))
         A = traces.sum() * s.A[0] if s.same_inputs() else torch.einsum("d,dij->ij", traces, s.A)
         self._towards(self.root_inputs, S_X, (S_H.trace() * torch.eye(x).to(A) + A) / h, rate)
 
     @staticmethod
     def _towards(
-        root: nn.Parameter, covariance: Tensor, best: Tensor, rate: float
+        root: nn.Parameter, covariance: Tensor, optimum: Tensor, rate: float
     ) -> Float[Tensor, "m m"]:
         if rate < 1:
-            best = (1 - rate) * torch.linalg.inv(covariance) + rate * best
-        covariance = torch.cholesky_inverse(torch.linalg.cholesky(0.5 * (best + best.T)))
+            optimum = (1 - rate) * torch.linalg.inv(covariance) + rate * optimum
+        covariance = torch.cholesky_inverse(torch.linalg.cholesky(0.5 * (optimum + optimum.T)))
         lower = torch.linalg.cholesky(covariance)
         root.copy_(lower.tril(-1) + lower.diagonal().log().diag())
         return covariance
 
     def _solve(self, s: Statistics) -> None:
-        """The best mean: (I + sum of P_d o A_d / noise_d) mean = c, without building the matrix."""
+        """Solve (I + sum_d P_d o A_d / noise_d) mean = c by preconditioned conjugate gradients."""
         S_H, S_X = self.covariances()
         c = (s.precision.unsqueeze(1) * s.psi).T @ s.b
         residual = c - _curvature(s, self.mean)
-        towards = S_H @ residual @ S_X
-        direction, size = towards, (residual * towards).sum()
+        preconditioned = S_H @ residual @ S_X
+        direction, size = preconditioned, (residual * preconditioned).sum()
         for _ in range(2 * c.numel()):
             if residual.norm() <= TOLERANCE * c.norm():
                 break
-            bent = _curvature(s, direction)
-            step = size / (direction * bent).sum()
+            curvature = _curvature(s, direction)
+            step = size / (direction * curvature).sum()
             self.mean.add_(step * direction)
-            residual = residual - step * bent
-            towards = S_H @ residual @ S_X
-            before, size = size, (residual * towards).sum()
-            direction = towards + size / before * direction
+            residual = residual - step * curvature
+            preconditioned = S_H @ residual @ S_X
+            previous, size = size, (residual * preconditioned).sum()
+            direction = preconditioned + size / previous * direction
 
 
 def _curvature(s: Statistics, V: Float[Tensor, "h x"]) -> Float[Tensor, "h x"]:
-    """(I + sum over d of P_d o A_d / noise_d) applied to V."""
+    """(I + sum_d P_d o A_d / noise_d) V."""
     if s.same_inputs():
         return V + torch.einsum("d,dij->ij", s.precision, s.P) @ V @ s.A[0]
     return V + torch.einsum("d,dij->ij", s.precision, s.P @ V @ s.A)

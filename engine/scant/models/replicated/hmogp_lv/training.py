@@ -1,4 +1,4 @@
-"""Training of HMOGP-LV step by step: L-BFGS with the best q(U), natural gradients, or Adam."""
+"""Training of HMOGP-LV: L-BFGS with the optimal q(U), natural gradients, or Adam."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ SCHEMES = ("lbfgs", "natural", "adam")
 
 
 class HMOGPLVTrainer(Resumable):
-    """Optimizer steps on a model and its data.
+    """Optimizer of a model on its data.
 
     Args:
-        model: Trained in place. `"lbfgs"` goes with a dense q(U), the others with one whose
-            covariance is a Kronecker product (`build(..., dense=scheme == "lbfgs")`).
+        model: The model, trained in place. `"lbfgs"` needs a dense q(U), the other schemes a
+            Kronecker covariance (`build(..., dense=scheme == "lbfgs")`).
         data: All rows, standardized.
-        generator: A CPU generator that draws the minibatches.
+        generator: A CPU generator for the minibatches.
         scheme: `"lbfgs"`: q(U) in closed form and L-BFGS for the rest. `"natural"`: natural
-            gradients for q(U), and Adam for the rest. `"adam"`: Adam for all, as published.
-        rate: Adam's step.
-        natural_rate: Of the natural gradient; the smaller the batch, the smaller.
-        batch: Outputs in a step, drawn without replacement; 0 takes all.
+            gradients for q(U) and Adam for the rest. `"adam"`: Adam for all, as published.
+        rate: Learning rate of Adam.
+        natural_rate: Step size of the natural gradient; use smaller values for small batches.
+        batch: Number of outputs in a step, without replacement; 0 uses all.
 
     Raises:
-        BadInput: An unknown scheme, one that does not fit the model, or a batch below zero.
+        BadInput: The scheme is unknown or does not fit the model, or the batch size is negative.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class HMOGPLVTrainer(Resumable):
         if batch < 0 or (batch and dense):
             raise BadInput(f"L-BFGS takes all outputs and others a batch above zero, got {batch}.")
         self.model, self.generator, self.scheme = model, generator, scheme
-        self.layout = ReplicaBatch.of(model.seen(data))
+        self.layout = ReplicaBatch.of(model.preprocess(data))
         D = len(self.layout.outputs)
         self.batch = batch if 0 < batch < D else D
         self.natural_rate = natural_rate
         self.steps = 0
-        self.notes: list[str] = []  # of the numerics, each once
+        self.notes: list[str] = []  # numerical warnings, each once
         self.inner: LBFGS | None = None
-        self._last: tuple[Tensor, Statistics] | None = None  # parameters and what they gave
+        self._last: tuple[Tensor, Statistics] | None = None  # parameters and their statistics
         self.optimizers = []  # one, or none with L-BFGS
         own = {id(p) for p in model.posterior.parameters()} if scheme == "natural" else set()
         parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
@@ -77,13 +77,13 @@ class HMOGPLVTrainer(Resumable):
 
     @property
     def stalled(self) -> bool:
-        """Whether no lower point is found any more."""
+        """True once L-BFGS finds no better point."""
         return self.inner is not None and self.inner.stalled
 
     def step(self) -> float:
-        """One step; the bound in nats: after it with L-BFGS, else before it, from the batch.
+        """Take one step and return the bound in nats: after the step for L-BFGS, else before it.
 
-        NaN where a matrix can no longer be factorized; no step is taken then.
+        Return NaN without a step if a factorization fails.
         """
         with collect_numerical_warnings(self.notes):
             value = self._lbfgs_step() if self.inner else self._gradient_step()
@@ -96,7 +96,7 @@ class HMOGPLVTrainer(Resumable):
         return self.model.best_bound(statistics, self.layout).neg()
 
     def _lbfgs_step(self) -> float:
-        """Ends with the best q(U) where the step ends, which is mostly where it last looked."""
+        """L-BFGS step that sets the optimal q(U), usually from the last evaluated statistics."""
         assert self.inner is not None
         value = self.inner.step()
         if not math.isfinite(value):
@@ -128,7 +128,7 @@ class HMOGPLVTrainer(Resumable):
         return bound.item()
 
     def _draw(self) -> tuple[ReplicaBatch, float]:
-        """The outputs of a step, and how many each stands for."""
+        """Sample the outputs of a step, with their weight."""
         D = len(self.layout.outputs)
         if self.batch == D:
             return self.layout, 1.0
@@ -136,11 +136,11 @@ class HMOGPLVTrainer(Resumable):
         return self.layout.at(pick.to(self.layout.outputs.device)), D / self.batch
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All that a bitwise resume needs besides the model's `state_dict`."""
+        """State for a bitwise resume, without the model's `state_dict`."""
         return super().state_dict() | (self.inner.state_dict() if self.inner else {})
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave, the model's own state being loaded already."""
+        """Restore the state of `state_dict`, after the model's own state."""
         super().load_state_dict(state)
         if self.inner:
             self.inner.load_state_dict(state)
