@@ -1,1 +1,1 @@
-"""Users' tables: schema, reading, checks, images. Free of torch."""
+"""Reading and checking of users' tables and images, without PyTorch."""

@@ -1,4 +1,4 @@
-"""Columns of a table as finite numbers, or a sentence that names the cell that is none."""
+"""Conversion of table columns to finite numbers, with errors that name the invalid cell."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def finite(
     at: Int[np.ndarray, " n"],
     gaps: bool = False,
 ) -> Float[np.ndarray, "n v"]:
-    """A copy of some columns, float64.
+    """Copy columns of a data frame to float64.
 
     Args:
         frame: The table.
-        columns: Of it, as a model learns or has learned from them.
-        name: What messages call it.
-        at: What messages call its rows.
-        gaps: Whether cells may be empty; they become NaN.
+        columns: Columns that a model uses.
+        name: Name of the table for messages.
+        at: Row numbers for messages.
+        gaps: True to convert empty cells to NaN.
 
     Raises:
-        BadInput: A column is absent; a cell is no number or infinite, or empty without `gaps`.
+        BadInput: A column is absent, or a cell is not a finite number (or empty without `gaps`).
     """
     absent = [c for c in columns if c not in frame]
     if absent:
@@ -43,14 +43,14 @@ def finite(
     except (TypeError, ValueError):
         coerced = cells.apply(pd.to_numeric, errors="coerce")
         x = coerced.to_numpy(dtype=np.float64, na_value=np.nan)
-    lost = ~np.isfinite(x)
-    if gaps and lost.any():
-        lost &= cells.notna().to_numpy() | np.isinf(x)
-    if lost.any():
-        row, column = np.argwhere(lost)[0]
-        got, end = "there is no finite number", "give one or drop the row."
+    invalid = ~np.isfinite(x)
+    if gaps and invalid.any():
+        invalid &= cells.notna().to_numpy() | np.isinf(x)
+    if invalid.any():
+        row, column = np.argwhere(invalid)[0]
+        problem, advice = "there is no finite number", "give one or drop the row."
         if gaps:
-            got = f"got {str(cells.iat[row, column])[:40]!r}, which is no finite number"
-            end = "give one, or leave the cell empty."
-        raise BadInput(f"{name}, column {columns[column]!r}, row {at[row]}: {got}; {end}")
+            problem = f"got {str(cells.iat[row, column])[:40]!r}, which is no finite number"
+            advice = "give one, or leave the cell empty."
+        raise BadInput(f"{name}, column {columns[column]!r}, row {at[row]}: {problem}; {advice}")
     return x

@@ -1,4 +1,4 @@
-"""From checked columns to a table: columns renamed, features chosen."""
+"""Assembly of checked columns into a `Table`: renaming, and selection of features."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from scant.tables.profile import profile
 from scant.tables.schema import COVARIATE, READING, ColumnPreview, Table, TableSchema
 from scant.tables.wide import tasks
 
-_MANY = 1000  # columns
-_LISTED = 30  # of which one sentence speaks
+_WIDE_TABLE = 1000  # columns of a table that is stored as one block
+_LISTED = 30  # most column names in one note
 
 
 def assemble(
@@ -38,19 +38,19 @@ def assemble(
     levels: Levels | None = None,
     suggestion: tuple[dict[str, str], Guesses] | None = None,
 ) -> Table:
-    """The table, as far as it goes; what is wrong with it stands in the findings.
+    """Assemble a table; problems are collected in `findings`.
 
-    Arguments are those of `read_table`; `suggestion` is that of `suggested`, where it is known, and
-    `levels` are those of the text columns that are inputs; to fit, None finds them.
+    The other arguments are those of `read_table`. `suggestion` is the result of `suggested` if
+    known, and `levels` are the levels of text columns used as inputs (None determines them).
     """
     if purpose not in ("fit", "predict"):
         raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
     predict, schema = purpose == "predict", schema.with_target(target)
     if not isinstance(missing_codes, Mapping):
         missing_codes = dict.fromkeys(cells, missing_codes)
-    if not predict and (lost := [name for name in missing_codes if name not in cells]):
+    if not predict and (unknown := [name for name in missing_codes if name not in cells]):
         findings.problems.append(
-            f"{findings.file} has no column {lost[0]!r}, of which a code for missing values is "
+            f"{findings.file} has no column {unknown[0]!r}, of which a code for missing values is "
             f"given; it has {column_matching.listed(list(cells))}."
         )
     cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
@@ -60,57 +60,57 @@ def assemble(
         cells, mapping, suggestion = _by_tasks(cells, findings, mapping, suggestion)
     columns, ignored = _renamed(cells, schema, findings, mapping, purpose, suggestion)
     if schema.errors:
-        columns, said = with_limits(columns)
-        for name, sentence in said.items():
+        columns, limit_notes = with_limits(columns)
+        for name, sentence in limit_notes.items():
             findings.note(name, sentence)
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
-    own = {c.name for c in schema.columns}
-    rest = {n: c for n, c in columns.items() if n not in own}
-    drawn = any(c.kind == "geometry" and c.name in columns for c in schema.columns)
-    if drawn:
+    named = {c.name for c in schema.columns}
+    others = {n: c for n, c in columns.items() if n not in named}
+    has_polygons = any(c.kind == "geometry" and c.name in columns for c in schema.columns)
+    if has_polygons:
         made[geometry.COLUMN] = geometry.checked(columns[geometry.COLUMN], findings)
-        rest, attributes = _beside_polygons(rest, findings, predict=predict)
+        others, attributes = _polygon_columns(others, findings, predict=predict)
         ignored += attributes
     if not predict and levels is None:
-        levels = _levels(rest, columns, schema, findings)
+        levels = _levels(others, columns, schema, findings)
     levels = levels or {}
-    rest, unseen, strange = encoded(rest, levels)
-    for name, note in strange.items():
+    others, unseen, level_notes = encoded(others, levels)
+    for name, note in level_notes.items():
         findings.note(name, note)
     ignored += [columns[name] for name in levels if name in columns]
     if predict and features is not None:
-        rest, extra = _as_trained(rest, features, schema, findings)
+        others, extra = _as_trained(others, features, schema, findings)
         ignored += extra
     used: dict[str, np.ndarray] = {}
     if schema.features:
         if schema.boxes:
-            checks.boxes(rest, findings)
+            checks.boxes(others, findings)
         used, left_out = checks.features(
-            rest, schema, findings, predict=predict, trained=features is not None
+            others, schema, findings, predict=predict, trained=features is not None
         )
-        ignored += [rest[n] for n in left_out]
-        if not used and not drawn and not findings.problems:
+        ignored += [others[n] for n in left_out]
+        if not used and not has_polygons and not findings.problems:
             findings.problems.append(
                 f"{findings.file} has no feature column with numbers beside "
-                f"{column_matching.listed(sorted(own))}; add at least one."
+                f"{column_matching.listed(sorted(named))}; add at least one."
             )
     else:
-        ignored += list(rest.values())
-        if rest and not predict:
+        ignored += list(others.values())
+        if others and not predict:
             findings.notes.append(
-                f"{findings.file}: not used: {column_matching.listed(list(rest))}."
+                f"{findings.file}: not used: {column_matching.listed(list(others))}."
             )
     made.update(used)
     index = pd.RangeIndex(len(findings.rows))
-    inside = [new for n in columns for new in (names(n, levels[n]) if n in levels else [n])]
-    taken = {n: made[n] for n in [*inside, *made] if n in made}
-    frame = _frame(taken, index)
-    aside = pd.DataFrame({c.name: c.labels() for c in ignored}, index=index)
+    order = [new for n in columns for new in (names(n, levels[n]) if n in levels else [n])]
+    ordered = {n: made[n] for n in [*order, *made] if n in made}
+    frame = _frame(ordered, index)
+    ignored_frame = pd.DataFrame({c.name: c.labels() for c in ignored}, index=index)
     inputs = tuple(schema.order([n for n in used if not (schema.errors and beside(n, used))]))
     if unseen.any():
         frame.attrs[UNSEEN] = np.flatnonzero(unseen).tolist()
-    read = _reading(findings, missing_codes, levels, schema)
-    return _finish(frame, aside, inputs, schema, findings, read, predict=predict)
+    reading = _reading(findings, missing_codes, levels, schema)
+    return _finish(frame, ignored_frame, inputs, schema, findings, reading, predict=predict)
 
 
 def _by_tasks(
@@ -119,13 +119,13 @@ def _by_tasks(
     mapping: Mapping[str, str] | None,
     suggestion: tuple[dict[str, str], Guesses] | None,
 ) -> tuple[dict[str, Cells], Mapping[str, str] | None, tuple[dict[str, str], Guesses] | None]:
-    """Several columns of values below each other, by what is mapped or else suggested."""
-    known = mapping if suggestion is None or mapping is not None else suggestion[0]
-    assert known is not None
-    values = [n for n in cells if known.get(n, n) == "y"]
+    """Stack several value columns as tasks, by the mapping or else the suggestion."""
+    roles = mapping if suggestion is None or mapping is not None else suggestion[0]
+    assert roles is not None
+    values = [n for n in cells if roles.get(n, n) == "y"]
     if len(values) < 2:
         return cells, mapping, suggestion
-    cells, rows, known = tasks(cells, findings.rows, known)
+    cells, rows, roles = tasks(cells, findings.rows, roles)
     if findings.files is not None:
         findings.files = np.tile(findings.files, len(rows) // len(findings.rows))
     findings.rows = rows
@@ -134,8 +134,8 @@ def _by_tasks(
         f"{column_matching.listed(values)}."
     )
     if mapping is None and suggestion is not None:
-        return cells, None, (known, suggestion[1])
-    return cells, known, suggestion
+        return cells, None, (roles, suggestion[1])
+    return cells, roles, suggestion
 
 
 def _levels(
@@ -144,47 +144,46 @@ def _levels(
     schema: TableSchema,
     findings: Diagnostics,
 ) -> dict[str, tuple[str, ...]]:
-    """Levels of the text columns that are inputs; none of those that repeat what is learned.
+    """Levels of the text columns that become inputs, except copies of a target.
 
-    A text column of a table of boxes names tasks, and is no dimension.
+    Text columns of a table of boxes name tasks and are not inputs.
     """
     if not schema.features or schema.boxes:
         return {}
-    goals = [columns[c.name] for c in schema.columns if c.target and c.name in columns]
-    found: dict[str, tuple[str, ...]] = {}
+    targets = [columns[c.name] for c in schema.columns if c.target and c.name in columns]
+    result: dict[str, tuple[str, ...]] = {}
     for name, cells in rest.items():
-        known = levels_of(cells, schema.missing)[0] if cells.is_text else ()
-        if not known:
+        levels = levels_of(cells, schema.missing)[0] if cells.is_text else ()
+        if not levels:
             continue
-        if goal := next((g.name for g in goals if same(cells, g)), ""):
-            goal = findings.headers.get(goal, goal)
-            findings.note(name, f"it says the same as {goal!r}, which is learned")
+        if target := next((g.name for g in targets if same(cells, g)), ""):
+            target = findings.headers.get(target, target)
+            findings.note(name, f"it says the same as {target!r}, which is learned")
             continue
-        found[name] = known
-        count = len(names(name, known))
+        result[name] = levels
+        count = len(names(name, levels))
         became = f"{count} inputs of 0 and 1" if count > 1 else "one input of 0 and 1"
-        findings.note(name, f"its {len(known)} levels became {became}")
-    return found
+        findings.note(name, f"its {len(levels)} levels became {became}")
+    return result
 
 
-def _beside_polygons(
+def _polygon_columns(
     rest: Mapping[str, Cells], findings: Diagnostics, *, predict: bool
 ) -> tuple[dict[str, Cells], list[Cells]]:
-    """The further dimensions of a map, and its attributes.
+    """Split the columns of a map into further dimensions and unused attributes.
 
-    A map has columns for all that is known of its polygons: of these times are dimensions, and what
-    comes with both ends of an interval; covariates are those whose names say so.
+    Dimensions are times, intervals with both ends, and columns named as covariates.
     """
-    named = {n for n in rest if n.endswith(("_lo", "_hi")) or n.startswith(COVARIATE)}
-    kept = {n: c for n, c in rest.items() if n in named or (is_time(n) and not c.is_text)}
-    aside = [c for n, c in rest.items() if n not in kept]
-    if aside and not predict:
-        names = [findings.headers.get(c.name, c.name) for c in aside]
+    dimensions = {n for n in rest if n.endswith(("_lo", "_hi")) or n.startswith(COVARIATE)}
+    used = {n: c for n, c in rest.items() if n in dimensions or (is_time(n) and not c.is_text)}
+    attributes = [c for n, c in rest.items() if n not in used]
+    if attributes and not predict:
+        names = [findings.headers.get(c.name, c.name) for c in attributes]
         findings.notes.append(
             f"{findings.file}: not used, for beside polygons only times are further inputs: "
             f"{column_matching.listed(names)}."
         )
-    return kept, aside
+    return used, attributes
 
 
 def _reading(
@@ -193,36 +192,37 @@ def _reading(
     levels: Levels,
     schema: TableSchema,
 ) -> dict[str, Any]:
-    """The headers that have another name, what means "not measured", levels of text columns, and
-    whether intervals include their ends.
+    """How the table was read: renamed headers, missing codes, levels, and closed intervals.
 
-    Headers with their own name are among them where another file's would be left out.
+    Headers with unchanged names are included if they would be left out by default.
     """
     headers = findings.headers
-    kept = {h for h in headers.values() if column_matching.is_left_out(h, schema)}
-    mapping = {header: to for to, header in headers.items() if header != to or header in kept}
+    default_out = {h for h in headers.values() if column_matching.is_left_out(h, schema)}
+    mapping = {
+        header: to for to, header in headers.items() if header != to or header in default_out
+    }
     codes = {name: list(own) for name, own in missing_codes.items() if len(own)}
-    own_levels = {name: list(known) for name, known in levels.items()}
-    made = {"mapping": mapping, "missing_codes": codes, LEVELS: own_levels}
-    made[CLOSED] = dict(findings.closed)
-    return {word: values for word, values in made.items() if values}
+    level_lists = {name: list(known) for name, known in levels.items()}
+    reading = {"mapping": mapping, "missing_codes": codes, LEVELS: level_lists}
+    reading[CLOSED] = dict(findings.closed)
+    return {key: values for key, values in reading.items() if values}
 
 
 def _frame(columns: Mapping[str, np.ndarray], index: pd.Index) -> pd.DataFrame:
-    """The columns as a data frame; thousands of numbers as one block, which is much faster."""
+    """Create a data frame; thousands of numeric columns as one block, which is much faster."""
     numbers = {n: v for n, v in columns.items() if v.dtype == np.float64}
-    if len(numbers) < _MANY:
+    if len(numbers) < _WIDE_TABLE:
         return pd.DataFrame(columns, index=index, copy=False)
     frame = pd.DataFrame(np.array(list(numbers.values())).T, index, list(numbers))
-    for place, (name, values) in enumerate(columns.items()):
+    for position, (name, values) in enumerate(columns.items()):
         if name not in numbers:
-            frame.insert(place, name, values)
+            frame.insert(position, name, values)
     return frame
 
 
 def _finish(
     frame: pd.DataFrame,
-    aside: pd.DataFrame,
+    ignored: pd.DataFrame,
     inputs: tuple[str, ...],
     schema: TableSchema,
     findings: Diagnostics,
@@ -230,21 +230,21 @@ def _finish(
     *,
     predict: bool,
 ) -> Table:
-    """Rows without a target dropped, rows counted, data hashed."""
+    """Drop rows without a target, check the number of rows, and hash the data."""
     rows: Int[np.ndarray, " n"] = findings.rows
     if not predict and not findings.problems:
         needed = [c.name for c in schema.columns if c.target and not c.missing]
-        needed += inputs if schema.boxes else ()  # a value without its place teaches nothing
+        needed += inputs if schema.boxes else ()  # rows without coordinates are useless
         gaps = [n for n in needed if n in frame and frame[n].isna().any()]
         keep = frame[gaps].notna().all(axis=1).to_numpy()
-        if gone := int((~keep).sum()):
+        if dropped := int((~keep).sum()):
             findings.notes.append(
-                f"{findings.file}: {gone:,} row{'s' * (gone > 1)} without a value in "
-                f"{' or '.join(map(repr, gaps))} {'were' if gone > 1 else 'was'} left out, "
+                f"{findings.file}: {dropped:,} row{'s' * (dropped > 1)} without a value in "
+                f"{' or '.join(map(repr, gaps))} {'were' if dropped > 1 else 'was'} left out, "
                 f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
-        if gone:
-            frame, aside = (f[keep].reset_index(drop=True) for f in (frame, aside))
+        if dropped:
+            frame, ignored = (f[keep].reset_index(drop=True) for f in (frame, ignored))
             rows = rows[keep]
         if len(frame) < schema.minimum_rows:
             findings.problems.append(
@@ -253,11 +253,11 @@ def _finish(
             )
         checks.duplicates(frame, rows, findings)
     notes = tuple(findings.notes)
-    return noted(Table(frame, inputs, aside, rows, notes, content_hash(frame), reading))
+    return noted(Table(frame, inputs, ignored, rows, notes, content_hash(frame), reading))
 
 
 def noted(table: Table) -> Table:
-    """The same table, whose frame carries what is known of it to where it is fitted."""
+    """Attach notes, hash and reading to the frame's `attrs`, and return the table."""
     table.frame.attrs |= {"notes": list(table.notes), "sha256": table.sha256}
     if table.reading:
         table.frame.attrs[READING] = dict(table.reading)
@@ -270,10 +270,11 @@ def suggested(
     purpose: str,
     aside: Collection[str] = (),
 ) -> tuple[dict[str, str], Guesses]:
-    """What the columns are by name and, of a table to fit, by what they hold; and the guesses.
+    """Suggest a mapping of columns by their names and, to fit, by their contents.
 
-    Sure ones are in the mapping. Columns that are `aside` are left out unless their names say what
-    they are.
+    Returns:
+        The mapping, including certain guesses, and the guesses. Columns `aside` are left out
+        unless their names match the schema.
     """
     names, goals = list(columns), column_matching.schema_names(schema)
     if purpose != "fit":
@@ -282,10 +283,10 @@ def suggested(
         mapping = column_matching.suggest(names, schema, columns)
         mapping |= {n: "" for n in aside if mapping.get(n) == n not in goals}
         guesses = guess(columns, mapping, schema)
-        mapping |= guesses.sure
+        mapping |= guesses.certain
     if schema.views:
         own = column_matching.schema_names(schema)
-        taken = own | set(guesses.unsure)
+        taken = own | set(guesses.uncertain)
         numeric = [n for n in names if columns[n].kind == "number"]
         free = [n for n in numeric if mapping[n] == n and n not in taken]
         mapping |= views(free)
@@ -306,11 +307,11 @@ def _renamed(
     purpose: str,
     suggestion: tuple[dict[str, str], Guesses] | None,
 ) -> tuple[dict[str, Cells], list[Cells]]:
-    """Columns under the schema's names, and those that are left out."""
+    """Rename columns to the schema's names, and separate those that are left out."""
     names = list(cells)
     if mapping is None:
         mapping, guesses = suggestion or _suggestion(cells, schema, purpose)
-        findings.proposals = {to: name for name, to in guesses.unsure.items() if to}
+        findings.proposals = {to: name for name, to in guesses.uncertain.items() if to}
         rival = column_matching.rival_target(names, schema)
         if rival is not None:
             findings.notes.append(
@@ -338,62 +339,65 @@ def _renamed(
 
 
 def _note_mapping(mapping: Mapping[str, str], schema: TableSchema, findings: Diagnostics) -> None:
-    """Say which columns were taken for others, or left out."""
+    """Add notes on columns that were renamed or left out."""
     dotted = [n for n, to in mapping.items() if schema.views and "." in to and to != n]
     if dotted:
-        inside = dict.fromkeys(mapping[n].partition(".")[0] for n in dotted)
+        views = dict.fromkeys(mapping[n].partition(".")[0] for n in dotted)
         findings.notes.append(
-            f"{findings.file}: columns were put into the views {', '.join(inside)} by their names."
+            f"{findings.file}: columns were put into the views {', '.join(views)} by their names."
         )
     errors = [n for n, to in mapping.items() if schema.errors and to == f"{to[:-4]}_err" != n]
-    out = [n for n, to in mapping.items() if not to and not column_matching.is_identifier(n)]
-    many: set[str] = set()
-    for alike, what in ((errors, "read as errors of others"), (out, "left out, as no inputs")):
-        if len(alike) > 2:
-            many |= {*alike}
+    left_out = [n for n, to in mapping.items() if not to and not column_matching.is_identifier(n)]
+    summarized: set[str] = set()
+    for group, action in (
+        (errors, "read as errors of others"),
+        (left_out, "left out, as no inputs"),
+    ):
+        if len(group) > 2:
+            summarized |= {*group}
             findings.notes.append(
-                f"{findings.file}: {len(alike)} columns were {what}: "
-                f"{column_matching.listed(alike, _LISTED)}."
+                f"{findings.file}: {len(group)} columns were {action}: "
+                f"{column_matching.listed(group, _LISTED)}."
             )
     for name, to in mapping.items():
-        if to and to != name and name not in dotted and name not in many:
+        if to and to != name and name not in dotted and name not in summarized:
             findings.note(name, f"it was read as {to!r}")
-        elif not to and name not in many:
-            what = "a number of the row" if column_matching.is_identifier(name) else "no input"
-            findings.note(name, f"it looks like {what} and was left out")
+        elif not to and name not in summarized:
+            action = "a number of the row" if column_matching.is_identifier(name) else "no input"
+            findings.note(name, f"it looks like {action} and was left out")
 
 
 def _as_trained(
-    rest: dict[str, Cells], features: Sequence[str], schema: TableSchema, findings: Diagnostics
+    columns: dict[str, Cells], features: Sequence[str], schema: TableSchema, findings: Diagnostics
 ) -> tuple[dict[str, Cells], list[Cells]]:
-    """The columns that the model was trained on, in its order; absent ones are all missing."""
+    """Columns the model was trained on, in its order; absent columns are all missing values."""
     n = len(findings.rows)
-    absent = [f for f in features if f not in rest]
+    absent = [f for f in features if f not in columns]
     inputs = [f for f in features if not beside(f, features)]
     if absent and (not schema.missing or all(f in absent for f in inputs)):
         findings.problems.append(
             f"{findings.file} lacks the column {origin(absent[0])!r} that the model was trained "
-            f"on; it has {column_matching.listed(list(rest))}: rename or add it."
+            f"on; it has {column_matching.listed(list(columns))}: rename or add it."
         )
         return {}, []
     if absent:
-        lost = list(dict.fromkeys(map(origin, absent)))
-        findings.notes.append(
-            f"{findings.file} lacks {column_matching.listed(lost)}; every cell is taken as missing."
-        )
-    nothing = np.full(n, np.nan)
-    chosen = {
-        f: rest.get(f, Cells(f, nothing, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)))
+        names = column_matching.listed(list(dict.fromkeys(map(origin, absent))))
+        findings.notes.append(f"{findings.file} lacks {names}; every cell is taken as missing.")
+    nan = np.full(n, np.nan)
+    selected = {
+        f: columns.get(f, Cells(f, nan, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)))
         for f in features
     }
     if schema.errors:
-        extra = (f"{f}{end}" for f in inputs for end in BESIDE)
-        chosen |= {name: rest[name] for name in extra if name in rest and name not in chosen}
-    return chosen, [c for name, c in rest.items() if name not in chosen]
+        beside_names = (f"{f}{end}" for f in inputs for end in BESIDE)
+        selected |= {
+            name: columns[name] for name in beside_names if name in columns and name not in selected
+        }
+    return selected, [c for name, c in columns.items() if name not in selected]
 
 
 def _without(cells: Cells, codes: Sequence[float]) -> Cells:
-    """Cells equal to a code for "not measured" are empty."""
+    """Empty the cells that are equal to a missing code."""
     if not len(codes):
         return cells
     hit = np.isin(cells.values, codes)
@@ -402,10 +406,10 @@ def _without(cells: Cells, codes: Sequence[float]) -> Cells:
 
 
 def content_hash(frame: pd.DataFrame) -> str:
-    """SHA-256 of a table's names and values."""
+    """SHA-256 of a table's column names and values."""
     digest = hashlib.sha256("\x1f".join(str(c) for c in frame.columns).encode())
     blocks: dict[str, np.ndarray] = {}
-    if frame.shape[1] >= _MANY:  # at once, as `_frame` made them
+    if frame.shape[1] >= _WIDE_TABLE:  # one block, see `_frame`
         numbers = frame.select_dtypes(np.float64)
         blocks = dict(zip(map(str, numbers), numbers.to_numpy().T))
     for column in frame.columns:

@@ -1,4 +1,4 @@
-"""The cells of a column: which are numbers, which are empty, which are neither."""
+"""Columns as cells: numbers, empty cells, and cells that are neither."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from jaxtyping import Bool, Float
 
 from scant.tables.number_style import POINTS, NumberStyle
 
-# Words for "not measured": of people, of statistical packages and offices, of spreadsheets.
+# Words for missing values: common ones, and those of statistical software and spreadsheets.
 _PLAIN = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?")
 _ODD: tuple[str, ...] = (".", "..", "*", "**", "n.a.", "<na>", "(x)", "(d)", "(s)", "(z)", "(na)")
 _ODD += ("#div/0!", "#value!", "#ref!", "#num!", "#name?")
 EMPTY = pa.array([*_PLAIN, *_ODD])
 _BLANK = pa.array([*EMPTY.to_pylist(), "NA", "N/A", "NaN", "NULL", "None"])  # the usual cases
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_EXACT = 1e15  # larger whole numbers lose digits where they are made floats, and shown
-_PIECE = 1 << 17  # cells that are made numbers at once
+_EXACT = 1e15  # larger integers lose digits as floats
+_BLOCK = 1 << 17  # cells converted per block
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Cells:
     """One column, read both as text and as numbers.
 
     Attributes:
-        name: Its header.
-        values: float64, NaN where empty or not a finite number.
-        empty: Cells without a value.
-        bad: Cells that hold something else than a finite number.
-        text: The cells as they stood in the file; None where they were numbers from the start.
+        name: Header of the column.
+        values: float64 values, NaN where empty or not a finite number.
+        empty: True for cells without a value.
+        bad: True for cells that are neither empty nor a finite number.
+        text: Original text of the cells; None for numeric sources.
     """
 
     name: str
@@ -43,60 +43,60 @@ class Cells:
     text: pa.StringArray | None = None
 
     def shown(self, i: int) -> str:
-        """Cell i for a message, cut to 40 characters."""
+        """Text of cell i for a message, cut to 40 characters."""
         if self.text is not None:
-            word = str(self.text[i])
+            text = str(self.text[i])
         else:
-            value = self.values[i]  # whole numbers, such as ids, with all digits
-            word = f"{value:.15g}" if value.is_integer() and abs(value) <= _EXACT else f"{value:g}"
-        return word if len(word) <= 40 else word[:37] + "..."
+            value = self.values[i]  # integers, such as ids, with all digits
+            text = f"{value:.15g}" if value.is_integer() and abs(value) <= _EXACT else f"{value:g}"
+        return text if len(text) <= 40 else text[:37] + "..."
 
     @property
     def is_text(self) -> bool:
-        """Is (almost) nothing in it a number? A few bad cells in a column of numbers are errors."""
+        """True if fewer than a tenth of the filled cells are numbers."""
         filled = len(self.values) - int(self.empty.sum())
         return filled > 0 and (filled - int(self.bad.sum())) < 0.1 * filled
 
     @property
     def levels(self) -> int:
-        """How many different words it holds; 0 where it holds numbers, or nothing."""
+        """Number of distinct texts; 0 for numeric or empty columns."""
         if self.text is None or not self.is_text:
             return 0
         return int(pc.count_distinct(self.text.filter(pa.array(~self.empty))).as_py())
 
     def void(self) -> str:
-        """The first word that stands for an empty cell, such as "none"; "" where there is none."""
+        """First nonblank word of an empty cell, such as "none"; "" if there is none."""
         if self.text is None:
             return ""
         cells = pc.utf8_trim_whitespace(self.text).to_numpy(zero_copy_only=False)[self.empty]
         return next((str(word) for word in cells if word), "")
 
     def odd_words(self) -> set[str]:
-        """The words that stand for empty cells without being known to everybody: ".", "(X)"."""
+        """Unusual words of empty cells, such as "." and "(X)"."""
         if self.text is None or not self.empty.any():
             return set()
-        words = {str(w) for w in pc.unique(self.text.filter(pa.array(self.empty))).to_pylist()}
-        return {w for w in words if w.strip().lower() not in _PLAIN}
+        distinct = {str(w) for w in pc.unique(self.text.filter(pa.array(self.empty))).to_pylist()}
+        return {w for w in distinct if w.strip().lower() not in _PLAIN}
 
     def labels(self) -> np.ndarray:
-        """Cells as text, None where empty; whole numbers without a decimal point."""
+        """Cells as text, None where empty; integers without a decimal point."""
         if self.text is None:
             labels = np.array([f"{v:.15g}" for v in self.values], dtype=object)
         else:
-            levels = self.text.dictionary_encode()  # so that each word is there once
-            known = np.array([*levels.dictionary.to_pylist(), None], dtype=object)[:-1]
-            labels = known[levels.indices.to_numpy()]
+            encoded = self.text.dictionary_encode()  # stores each distinct text once
+            texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)[:-1]
+            labels = texts[encoded.indices.to_numpy()]
         labels[self.empty] = None
         return labels
 
 
 def from_text(name: str, text: pa.StringArray, style: NumberStyle = POINTS) -> Cells:
-    """A column of a file.
+    """Read a column of text.
 
     Args:
-        name: Its header.
-        text: Its cells, blanks trimmed.
-        style: What stands between the digits of numbers.
+        name: Header of the column.
+        text: Cells, with blanks trimmed.
+        style: Decimal and thousands separators.
     """
     return from_texts({name: text}, style)[name]
 
@@ -104,30 +104,32 @@ def from_text(name: str, text: pa.StringArray, style: NumberStyle = POINTS) -> C
 def from_texts(
     texts: Mapping[str, pa.StringArray], style: NumberStyle = POINTS
 ) -> dict[str, Cells]:
-    """The columns of a file, all of one length; see `from_text`."""
+    """Read columns of equal length; see `from_text`."""
     made: dict[str, Cells] = {}
     names = list(texts)
     n = len(texts[names[0]]) if names else 0
-    many = max(1, _PIECE // max(n, 1))
-    for first in range(0, len(names), many):  # many short columns at once
-        group = names[first : first + many]
-        text = pa.concat_arrays([texts[name] for name in group]) if many > 1 else texts[group[0]]
+    group_size = max(1, _BLOCK // max(n, 1))
+    for first in range(0, len(names), group_size):  # several short columns at once
+        group = names[first : first + group_size]
+        text = (
+            pa.concat_arrays([texts[name] for name in group]) if group_size > 1 else texts[group[0]]
+        )
         size = len(text)
         values, empty, bad = np.empty(size), np.empty(size, dtype=bool), np.empty(size, dtype=bool)
-        for start in range(0, size, _PIECE):  # each step copies the text: little, piece by piece
-            here = slice(start, start + _PIECE)
-            values[here], empty[here], bad[here] = _numbers(text[here], style)
+        for start in range(0, size, _BLOCK):  # each step copies the text of one block
+            block = slice(start, start + _BLOCK)
+            values[block], empty[block], bad[block] = _numbers(text[block], style)
         for i, name in enumerate(group):
-            own = slice(i * n, (i + 1) * n)
-            made[name] = Cells(name, values[own], empty[own], bad[own], texts[name])
+            rows = slice(i * n, (i + 1) * n)
+            made[name] = Cells(name, values[rows], empty[rows], bad[rows], texts[name])
     return made
 
 
 def _numbers(text: pa.StringArray, style: NumberStyle) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values of some cells, and which of them are empty or no finite numbers."""
-    known = _plain_numbers(text) if style.thousands != "." else None
-    if known is not None:
-        return known
+    """Values, and masks of empty and invalid cells."""
+    result = _plain_numbers(text) if style.thousands != "." else None
+    if result is not None:
+        return result
     empty = pc.is_in(pc.utf8_lower(text), value_set=EMPTY)
     plain = style.plain(text)
     good = pc.match_substring_regex(plain, NUMBER)
@@ -140,10 +142,7 @@ def _numbers(text: pa.StringArray, style: NumberStyle) -> tuple[np.ndarray, np.n
 
 
 def _plain_numbers(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """As `_numbers`, of cells that all are empty or finite numbers with a point; else None.
-
-    Arrow's parser takes a third of the time of the patterns, and knows no other numbers.
-    """
+    """`_numbers` by Arrow's parser, in a third of the time; None if any cell has another format."""
     blank = pc.is_in(text, value_set=_BLANK)
     try:
         numbers = pc.cast(pc.if_else(blank, None, text), pa.float64())
@@ -156,7 +155,7 @@ def _plain_numbers(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def from_series(name: str, series: pd.Series) -> Cells:
-    """A column of a data frame."""
+    """Read a column of a data frame."""
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_complex_dtype(series):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
         empty, bad = np.isnan(values), np.isinf(values)

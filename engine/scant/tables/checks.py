@@ -1,4 +1,4 @@
-"""Checks of a table against its schema, column by column; all problems are collected."""
+"""Checks of a table against its schema, which collect all problems."""
 
 from __future__ import annotations
 
@@ -17,37 +17,39 @@ from scant.tables.limits import beside
 from scant.tables.schema import Column, TableSchema
 from scant.tables.sentinels import sentinels
 
-_HUGE = 1e12  # more is rather a wrong unit
-_FEW = 50  # columns, in which hardly ever two rows of a wide table are the same
-LARGEST, SMALLEST = 1e100, 1e-100  # beyond, squares and products leave the range of a double
+_HUGE = 1e12  # larger values suggest a wrong unit
+_HASHED = 50  # columns compared first to find duplicate rows
+LARGEST, SMALLEST = 1e100, 1e-100  # limits for squares and products in double precision
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{2,4}(\D|$)")
 
 
 @dataclass
 class Diagnostics:
-    """Sentences on a table while it is read: what forbids a fit, and what is worth knowing."""
+    """Messages collected while a table is read: problems that prevent a fit, and notes."""
 
     file: str
     rows: Int[np.ndarray, " n"]
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)  # columns that must be there
-    headers: dict[str, str] = field(default_factory=dict)  # of the file, where ours differ
-    proposals: dict[str, str] = field(default_factory=dict)  # headers for columns that are absent
-    closed: dict[str, bool] = field(default_factory=dict)  # of intervals, see `intervals.bounds`
-    files: np.ndarray | None = None  # of each row, where several files were made one table
-    origin: dict[tuple[str, str], str] = field(default_factory=dict)  # headers in these files
+    absent: list[str] = field(default_factory=list)  # required columns that are absent
+    headers: dict[str, str] = field(default_factory=dict)  # original headers of renamed columns
+    proposals: dict[str, str] = field(default_factory=dict)  # candidate headers for absent columns
+    closed: dict[str, bool] = field(
+        default_factory=dict
+    )  # closed intervals, see `intervals.bounds`
+    files: np.ndarray | None = None  # file of each row, if there are several
+    origin: dict[tuple[str, str], str] = field(default_factory=dict)  # header by (file, column)
 
     def cell(self, column: str, bad: Bool[np.ndarray, " n"], got: str, do: str) -> None:
-        """A problem with the first of the cells flagged in `bad`."""
-        where = int(np.flatnonzero(bad)[0])
+        """Add a problem that names the first of the cells flagged in `bad`."""
+        first = int(np.flatnonzero(bad)[0])
         more = int(bad.sum()) - 1
         also = f" (and {more:,} more cell{'s' * (more > 1)} of this column)" if more else ""
-        file = self.file if self.files is None else str(self.files[where])
+        file = self.file if self.files is None else str(self.files[first])
         header = self.headers.get(column, column)
         header = self.origin.get((file, header), header)
         self.problems.append(
-            f"{file}, column {header!r}, row {self.rows[where]}: {got}{also}; {do}."
+            f"{file}, column {header!r}, row {self.rows[first]}: {got}{also}; {do}."
         )
 
     def column(self, column: str, got: str, do: str) -> None:
@@ -60,16 +62,16 @@ class Diagnostics:
 
 
 def numbers(cells: Cells, findings: Diagnostics, *, may_be_empty: bool) -> None:
-    """Problems of a column that must hold finite numbers."""
+    """Check that a column has finite numbers of a plausible size."""
     if cells.bad.any():
-        word = cells.shown(int(np.flatnonzero(cells.bad)[0]))
-        infinite = word.lower().lstrip("+-") in {"inf", "infinity", "∞"}
-        what = (
-            "is infinite" if infinite else "is a date" if _DATE.match(word) else "is not a number"
+        text = cells.shown(int(np.flatnonzero(cells.bad)[0]))
+        infinite = text.lower().lstrip("+-") in {"inf", "infinity", "∞"}
+        kind = (
+            "is infinite" if infinite else "is a date" if _DATE.match(text) else "is not a number"
         )
-        got = f"got {word!r}, which {what}"
+        got = f"got {text!r}, which {kind}"
         hint = "write finite numbers, without units or separators"
-        if _DATE.match(word):
+        if _DATE.match(text):
             hint = "write a number for it, such as the days since the first"
         if may_be_empty:
             hint += ", or leave the cell empty"
@@ -77,9 +79,9 @@ def numbers(cells: Cells, findings: Diagnostics, *, may_be_empty: bool) -> None:
     if not may_be_empty and cells.empty.any():
         findings.cell(cells.name, cells.empty, "the cell is empty", "give a number or drop the row")
     size = np.abs(cells.values)
-    if (absurd := size > LARGEST).any():
-        got = f"got {cells.shown(int(np.flatnonzero(absurd)[0]))!r}, which is beyond {LARGEST:g}"
-        findings.cell(cells.name, absurd, got, "correct it, or write it in another unit")
+    if (too_large := size > LARGEST).any():
+        got = f"got {cells.shown(int(np.flatnonzero(too_large)[0]))!r}, which is beyond {LARGEST:g}"
+        findings.cell(cells.name, too_large, got, "correct it, or write it in another unit")
     elif (size > _HUGE).any():
         findings.note(cells.name, f"some values are beyond {_HUGE:g}; check their unit")
     elif 0 < np.max(size, initial=0.0, where=size > 0) < SMALLEST:
@@ -88,7 +90,7 @@ def numbers(cells: Cells, findings: Diagnostics, *, may_be_empty: bool) -> None:
 
 
 def codes(cells: Cells, findings: Diagnostics) -> None:
-    """A note on values that look like a code for 'not measured'."""
+    """Add a note on values that look like missing codes."""
     for code, count, first in sentinels(cells.values):
         share = 100 * count / len(cells.values)
         findings.note(
@@ -103,7 +105,7 @@ def codes(cells: Cells, findings: Diagnostics) -> None:
 def named(
     columns: Mapping[str, Cells], schema: TableSchema, findings: Diagnostics, *, predict: bool
 ) -> dict[str, np.ndarray]:
-    """The columns that the schema names, checked: float64 numbers, or text with None."""
+    """Check the columns of the schema and return them as float64 numbers or text with None."""
     made: dict[str, np.ndarray] = {}
     for column in schema.columns:
         cells = columns.get(column.name)
@@ -147,40 +149,40 @@ def named(
 
 
 def _absence(findings: Diagnostics, columns: Mapping[str, Cells], schema: TableSchema) -> str:
-    """One sentence on all the columns that must be there and are not."""
+    """Sentence on all required columns that are absent."""
     names = [repr(name) for name in findings.absent]
-    lost = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    missing = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     setting = ""
     if schema.target_setting and set(findings.absent) & set(schema.targets):
         setting = f", or name another column in the setting {schema.target_setting!r}"
-    there = listed([findings.headers.get(n, n) for n in columns])
-    which = "those that they are" if len(names) > 1 else "the one that it is"
-    perhaps = [
+    available = listed([findings.headers.get(n, n) for n in columns])
+    advice = "those that they are" if len(names) > 1 else "the one that it is"
+    candidates = [
         f"{findings.proposals[n]!r} may be {n!r}"
         for n in findings.absent
         if n in findings.proposals
     ]
-    guess = f" ({'; '.join(perhaps)})" if perhaps else ""
+    guess = f" ({'; '.join(candidates)})" if candidates else ""
     return (
-        f"{findings.file} has no column{'s' * (len(names) > 1)} {lost}; it has {there}: "
-        f"rename {which}{setting}{guess}."
+        f"{findings.file} has no column{'s' * (len(names) > 1)} {missing}; it has {available}: "
+        f"rename {advice}{setting}{guess}."
     )
 
 
 def _level_labels(column: Column, cells: Cells, findings: Diagnostics) -> np.ndarray:
-    """The words of a label, with levels for what means a level ("dead", "1.0")."""
+    """Labels of a column, with synonyms ("dead", "1.0") replaced by their levels."""
     labels = cells.labels()
-    known = {f"{level}.0": level for level in column.levels} | dict(column.synonyms)
-    if not known:
+    synonyms = {f"{level}.0": level for level in column.levels} | dict(column.synonyms)
+    if not synonyms:
         return labels
     other = {w for w in labels if w is not None and w not in column.levels}
-    means = {w: known[w.lower()] for w in other if w.lower() in known}
+    replacements = {w: synonyms[w.lower()] for w in other if w.lower() in synonyms}
     messages = [
-        f"{w!r} was read as {level}" for w, level in sorted(means.items()) if w[-2:] != ".0"
+        f"{w!r} was read as {level}" for w, level in sorted(replacements.items()) if w[-2:] != ".0"
     ]
     if messages:
         findings.note(column.name, " and ".join(messages))
-    return np.array([means.get(w, w) for w in labels], dtype=object)
+    return np.array([replacements.get(w, w) for w in labels], dtype=object)
 
 
 def _named_number(column: Column, cells: Cells, findings: Diagnostics) -> None:
@@ -188,7 +190,7 @@ def _named_number(column: Column, cells: Cells, findings: Diagnostics) -> None:
         if column.required or not column.missing:
             findings.column(column.name, "every cell is empty", "fill it or map another column")
         return
-    # Rows without a target teach nothing; they are dropped with a note, not refused.
+    # Rows without a target are dropped with a note later.
     numbers(cells, findings, may_be_empty=column.missing or column.target)
     codes(cells, findings)
     wrong = cells.values <= 0
@@ -231,7 +233,7 @@ def _labels(
 
 
 def boxes(columns: Mapping[str, Cells], findings: Diagnostics) -> None:
-    """Every `<dim>_lo` needs its `<dim>_hi`, not below it, and no `<dim>` beside them."""
+    """Check boxes: each `<dim>_lo` needs a `<dim>_hi` that is not below it, and no `<dim>`."""
     for name, cells in columns.items():
         base, _, end = name.rpartition("_")
         if end not in ("lo", "hi") or not base:
@@ -258,9 +260,9 @@ def features(
     predict: bool,
     trained: bool = False,
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Feature and error columns, checked; and the names of columns left out.
+    """Check feature and error columns; return them and the names of columns left out.
 
-    To predict, nothing is left out but text, and not even that where they are what was `trained`.
+    To predict, only text columns are left out, and none if the columns are those `trained` on.
     """
     made: dict[str, np.ndarray] = {}
     left_out: list[str] = []
@@ -270,12 +272,12 @@ def features(
         if not predict and _useless(cells, schema, findings, is_beside=is_beside):
             left_out.append(name)
             continue
-        if predict and not trained and cells.is_text:  # a comment or a date beside the features
+        if predict and not trained and cells.is_text:  # such as a comment or a date
             findings.note(name, TEXT)
             left_out.append(name)
             continue
-        # To fit, rows of boxes with gaps are left out with a note.
-        if schema.boxes and cells.empty.all() and not predict:  # only a bound comes here
+        # To fit, incomplete rows of boxes are dropped with a note later.
+        if schema.boxes and cells.empty.all() and not predict:  # only bounds get here
             findings.column(name, "every cell is empty", "fill it, or leave both bounds out")
         may_be_empty = not predict if schema.boxes else schema.missing
         numbers(cells, findings, may_be_empty=may_be_empty)
@@ -298,9 +300,9 @@ def features(
 
 
 def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_beside: bool) -> bool:
-    """Columns without information are left out, with a note."""
+    """Return True (with a note) if a column carries no information and is left out."""
     if schema.boxes and cells.name.endswith(("_lo", "_hi")):
-        return False  # one bound is nothing without the other, even where it is the same everywhere
+        return False  # a bound is needed even if it is constant
     if cells.empty.all():
         findings.note(cells.name, "every cell is empty; it was left out")
         return True
@@ -317,10 +319,10 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_bes
 
 
 def duplicates(frame: pd.DataFrame, rows: Int[np.ndarray, " n"], findings: Diagnostics) -> None:
-    """A note on rows that repeat an earlier one."""
-    # Of the rows' hashes: pandas' own way numbers the values of each column first.
-    again = pd.util.hash_pandas_object(frame.iloc[:, :_FEW], index=False).duplicated().to_numpy()
-    if again.any() and frame.shape[1] > _FEW:
+    """Add a note on duplicate rows."""
+    # Hashes of rows are faster than `DataFrame.duplicated`.
+    again = pd.util.hash_pandas_object(frame.iloc[:, :_HASHED], index=False).duplicated().to_numpy()
+    if again.any() and frame.shape[1] > _HASHED:
         again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
     if again.any():
         first = rows[int(np.flatnonzero(again)[0])]

@@ -1,4 +1,4 @@
-"""What follows from a visitor's choice of columns: of two targets one is learned, none an input."""
+"""Consequences of a user's choice of columns: one target, and no target among the inputs."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ def choose(
     mapping: Mapping[str, str],
     columns: Columns,
     schema: TableSchema,
-    known: str,
+    role: str,
     names: Sequence[str],
 ) -> dict[str, str]:
-    """The mapping once columns were chosen for a name of the schema.
+    """Update a mapping after columns were chosen for a name of the schema.
 
-    What had been taken for it is left out. So is, beside a target, what gives it away: other
-    targets of the schema, where one is learned, and columns that look like targets.
+    Columns previously mapped to the name are left out. For a target, so are the other targets of
+    the schema and columns that look like targets, which would reveal it.
 
     Args:
-        mapping: Of the file's headers, as of `read_table`.
-        columns: What they hold.
-        schema: What the study takes.
-        known: The name in the schema.
-        names: The headers that are taken for it; none: nothing is.
+        mapping: Headers to names, as for `read_table`.
+        columns: Previews of the columns.
+        schema: Schema of the study.
+        role: Name in the schema.
+        names: Headers chosen for it, possibly none.
     """
-    made = {n: OUT if to == known else to for n, to in mapping.items()}
-    made |= dict.fromkeys(names, known)
-    if not names or known not in schema.targets:
-        return made
+    result = {n: OUT if to == role else to for n, to in mapping.items()}
+    result |= dict.fromkeys(names, role)
+    if not names or role not in schema.targets:
+        return result
     if schema.one_target:
-        others = {c.name for c in schema.columns if c.target and known not in (c.name, c.beside)}
-        made = {n: OUT if to in others else to for n, to in made.items()}
+        others = {c.name for c in schema.columns if c.target and role not in (c.name, c.beside)}
+        result = {n: OUT if to in others else to for n, to in result.items()}
     if schema.features and not schema.boxes:
         own = schema_names(schema)
-        free = {n: c for n, c in columns.items() if n in names or made.get(n, n) not in {*own, OUT}}
-        made |= dict.fromkeys(other_targets(free, names[0]), OUT)
-    return made
+        free = {
+            n: c for n, c in columns.items() if n in names or result.get(n, n) not in {*own, OUT}
+        }
+        result |= dict.fromkeys(other_targets(free, names[0]), OUT)
+    return result

@@ -1,4 +1,4 @@
-"""Which column of a file is which of the schema: names as people give them."""
+"""Matching of file headers with the names of a schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scant.tables.levels import is_made
 from scant.tables.limits import BESIDE, is_limit, limit_base
 from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
 
-_REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
+_CACHED = 50_000  # headers cached; those of wide tables are looked up many times
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
@@ -31,26 +31,25 @@ _GLUED = re.compile(r"(.+?)(min|max|start|end|lo|hi)|(min|max)(.+)")  # xmin, ma
 def suggest(
     names: Sequence[str], schema: TableSchema, columns: Mapping[str, ColumnPreview] | None = None
 ) -> dict[str, str]:
-    """A schema name for each column of a file: its own where nothing better is known.
+    """Suggest a schema name for each column of a file, by default its own header.
 
-    Aliases are taken where the schema's own name is absent and one column answers to it, by its
-    whole name or, where the column is needed, by a word of it; a unit in brackets is no part of a
-    name. Columns of errors are called `<feature>_err`, limits beside them `<feature>_lim`, the ends
-    of boxes `<dim>_lo` and `<dim>_hi`.
-    Identifiers are left out ("").
+    If a name of the schema is absent, a single column that matches one of its aliases is used: by
+    its whole header or, for required columns, by a word of it. Units in brackets are ignored.
+    Columns of errors become `<feature>_err`, limits `<feature>_lim`, and ends of boxes `<dim>_lo`
+    and `<dim>_hi`. Identifiers are left out ("").
 
     Args:
-        names: The file's headers.
-        schema: What the study takes.
-        columns: What they hold, where that is known: dates answer to no name of numbers.
+        names: Headers of the file.
+        schema: Schema of the study.
+        columns: Previews of the columns, if known; dates do not match numeric names.
     """
     mapping = {name: name for name in names}
-    _answering(mapping, names, schema, columns or {})
+    _match_aliases(mapping, names, schema, columns or {})
     rival = rival_target(names, schema)
     if rival is not None:
         target, (band, named) = schema.targets[0], rival
         mapping |= {band: f"{target}_band" if band == target else band, named: target}
-    own = schema_names(schema)
+    schema_columns = schema_names(schema)
     if schema.one_target:  # a date is no time of survival, whatever it is called
         dated = {c.name for c in schema.columns if c.kind == "number" and not c.dates}
         mapping |= {n: "" for n, c in (columns or {}).items() if n in dated and c.kind == "date"}
@@ -59,8 +58,8 @@ def suggest(
     if schema.target_setting:
         mapping |= dict.fromkeys(also_targets(mapping, schema), "")
     if schema.errors:
-        _beside(mapping, schema)
-    free = [n for n in names if mapping[n] == n and n not in own]
+        _match_errors(mapping, schema)
+    free = [n for n in names if mapping[n] == n and n not in schema_columns]
     if schema.boxes:
         ends = _box_ends(free)
         dated = {n for n, c in (columns or {}).items() if c.kind == "date"}
@@ -73,14 +72,14 @@ def suggest(
     return mapping
 
 
-def _beside(mapping: dict[str, str], schema: TableSchema) -> None:
-    """Note in the mapping which columns hold errors and limits of others.
+def _match_errors(mapping: dict[str, str], schema: TableSchema) -> None:
+    """Map columns of errors and limits of other columns.
 
-    They are known by the rest of their names; where that is no column ("modelMagErr_u" beside
-    "dered_u"), by the band of which there is one column. Errors of the target are left out.
+    They match by the rest of their header or, if that is no column ("modelMagErr_u" and
+    "dered_u"), by a band with a single column. Errors of the target are left out.
     """
-    own = schema_names(schema)
-    features = [n for n, to in mapping.items() if to and to not in own]
+    schema_columns = schema_names(schema)
+    features = [n for n, to in mapping.items() if to and to not in schema_columns]
     by_key = {key(n): n for n in mapping} | {key(bare(n)): n for n in mapping}
     for column in schema.columns:  # "zErr" beside "redshift"
         header = next((n for n, to in mapping.items() if to == column.name), None)
@@ -88,79 +87,87 @@ def _beside(mapping: dict[str, str], schema: TableSchema) -> None:
             by_key = dict.fromkeys(map(key, (column.name, *column.aliases)), header) | by_key
     bases = {n: base for n in features if (base := error_base(n, by_key)) not in (None, n)}
     mapping |= {n: f"{mapping[b]}_err" for n, b in bases.items() if b in features}
-    of_target = [n for n, b in bases.items() if mapping[b] in own]
-    lost = [n for n in features if mapping[n] == n and says_error(n)]
-    found = _by_band(lost, mapping, features, "_err", schema)
-    if set(found) - set(of_target):  # else it is the error of a redshift, and not of a band
-        mapping |= found
+    of_target = [n for n, b in bases.items() if mapping[b] in schema_columns]
+    unmatched = [n for n in features if mapping[n] == n and says_error(n)]
+    matches = _by_band(unmatched, mapping, features, "_err", schema)
+    if set(matches) - set(of_target):  # else it is the error of a redshift, and not of a band
+        mapping |= matches
     mapping |= {n: "" for n in of_target if mapping[n] == n}
-    lost = [n for n in features if mapping[n] == n and limit_base(n, by_key) != n and is_limit(n)]
-    limited = {n: base for n in lost if (base := limit_base(n, by_key)) in features}
-    found = {n: f"{mapping[base]}_lim" for n, base in limited.items()}
-    found |= _by_band([n for n in lost if n not in found], mapping, features, "_lim", schema)
+    unmatched = [
+        n for n in features if mapping[n] == n and limit_base(n, by_key) != n and is_limit(n)
+    ]
+    limited = {n: base for n in unmatched if (base := limit_base(n, by_key)) in features}
+    matches = {n: f"{mapping[base]}_lim" for n, base in limited.items()}
+    matches |= _by_band(
+        [n for n in unmatched if n not in matches], mapping, features, "_lim", schema
+    )
     errors = set(mapping.values())
-    mapping |= {n: to for n, to in found.items() if f"{to[:-4]}_err" in errors}
+    mapping |= {n: to for n, to in matches.items() if f"{to[:-4]}_err" in errors}
 
 
 def _by_band(
-    lost: Sequence[str],
+    unmatched: Sequence[str],
     mapping: Mapping[str, str],
     features: Sequence[str],
     end: str,
     schema: TableSchema,
 ) -> dict[str, str]:
-    """Names for columns of errors or limits, each of which is the only one of its band."""
+    """Names for columns of errors or limits that are the only ones of their band."""
     if schema.band is None:
         return {}
     taken, made = set(mapping.values()), dict[str, str]()
     plain = [n for n in features if mapping[n] == n or not mapping[n].endswith(BESIDE)]
     plain = [n for n in plain if not says_error(n) and not is_limit(n)]
-    for name in lost:
+    for name in unmatched:
         band = schema.band(name)
         same = [mapping[n] for n in plain if band and schema.band(n) == band]
-        alone = [n for n in lost if schema.band(n) == band] == [name]
-        if alone and len(same) == 1 and f"{same[0]}{end}" not in taken:
+        unique = [n for n in unmatched if schema.band(n) == band] == [name]
+        if unique and len(same) == 1 and f"{same[0]}{end}" not in taken:
             made[name] = f"{same[0]}{end}"
     return made
 
 
 def as_before(
-    names: Sequence[str], schema: TableSchema, known: Mapping[str, str]
+    names: Sequence[str], schema: TableSchema, earlier: Mapping[str, str]
 ) -> dict[str, str]:
-    """A schema name for each column of a file whose headers were given names once.
+    """Suggest names for a file like an earlier one, reusing the earlier mapping.
 
     Args:
-        names: The file's headers.
-        schema: What the study takes.
-        known: Headers of the earlier file, each with its name.
+        names: Headers of the file.
+        schema: Schema of the study.
+        earlier: Mapping of the earlier file.
     """
-    own = {name: known[name] for name in names if name in known}
-    taken = set(own.values())
-    rest = {n: to for n, to in suggest(names, schema).items() if n not in own}
-    return own | {n: "" if to in taken else to for n, to in rest.items()}
+    mapped = {name: earlier[name] for name in names if name in earlier}
+    taken = set(mapped.values())
+    others = {n: to for n, to in suggest(names, schema).items() if n not in mapped}
+    return mapped | {n: "" if to in taken else to for n, to in others.items()}
 
 
-def _answering(
+def _match_aliases(
     mapping: dict[str, str],
     names: Sequence[str],
     schema: TableSchema,
     columns: Mapping[str, ColumnPreview],
 ) -> None:
-    """Note in the mapping which columns answer to names that the file lacks."""
+    """Map columns whose headers match names of the schema that the file lacks."""
     dates = {n for n, c in columns.items() if c.kind == "date"}
     absent = [c for c in schema.columns if c.name not in names]
-    own = schema_names(schema)
-    called = {n: {key(n), key(bare(n))} for n in names}
-    spoken = {n: _runs(words(n)) for n in names} if any(map(_sought, absent)) else {}
+    schema_columns = schema_names(schema)
+    keys = {n: {key(n), key(bare(n))} for n in names}
+    word_keys = {n: _runs(words(n)) for n in names} if any(map(_sought, absent)) else {}
     for by_word in (False, True):
         for column in absent:
             if column.name in mapping.values() or (by_word and not _sought(column)):
                 continue
             if column.only_with and column.only_with not in mapping.values():
                 continue
-            wanted = {key(a) for a in column.aliases} | (set() if by_word else {key(column.name)})
-            tokens = spoken if by_word else called
-            matches = [n for n in names if mapping[n] == n and n not in own and wanted & tokens[n]]
+            aliases = {key(a) for a in column.aliases} | (set() if by_word else {key(column.name)})
+            tokens = word_keys if by_word else keys
+            matches = [
+                n
+                for n in names
+                if mapping[n] == n and n not in schema_columns and aliases & tokens[n]
+            ]
             if schema.errors and by_word:
                 matches = [n for n in matches if not says_error(n) and not is_aside(n, schema)]
             if column.kind == "number" and not column.dates:
@@ -170,12 +177,12 @@ def _answering(
 
 
 def _sought(column: Column) -> bool:
-    """Is a table without this column refused, or misread?"""
+    """Return True if a table without this column would be refused or misread."""
     return column.required or bool(column.default) or (column.target and bool(column.levels))
 
 
 def _runs(parts: Sequence[str]) -> set[str]:
-    """Words, and neighboring words as one: of "log2 z spec" also "zspec"."""
+    """Words and joined adjacent words: "zspec" for "log2 z spec"."""
     n = min(len(parts), 8)
     return {"".join(parts[i:j]) for i in range(n) for j in range(i + 1, n + 1)}
 
@@ -205,17 +212,17 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
 
 
 def is_end(name: str) -> bool:
-    """Is a header nothing but a word for an end, such as "start"?"""
+    """Return True if a header is only a word for an end, such as "start"."""
     end = _SAME_END.get(key(name), key(name))
     return end in _ENDS or end in _ENDS.values()
 
 
 def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
-    """The column whose error `name` holds, by its name: `err_u`, `u_error`, `modelMagErr_u`.
+    """Column whose error `name` holds, by its header: `err_u`, `u_error`, `modelMagErr_u`.
 
     Args:
         name: A header.
-        by_key: All headers by their letters and digits in lower case.
+        by_key: Headers by `key`.
     """
     parts = [w for w in re.split(r"[_\s.\-]+", bare(name).lower()) if w]
     for i, word in enumerate(parts):
@@ -232,25 +239,25 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
     return None
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def says_error(name: str) -> bool:
-    """Does a column of that name hold errors of something?"""
+    """Return True if the header denotes errors of another quantity."""
     parts = re.split(r"[_\s.\-]+", bare(name).lower())
     return any(p in _ERROR_WORDS or _ERROR_END.fullmatch(p) for p in parts) and len(name) > 1
 
 
 def is_aside(name: str, schema: TableSchema) -> bool:
-    """Is a column of that name no feature, though it may hold numbers?"""
+    """Return True if the schema excludes a column of this name from the features."""
     return bool(schema.aside and re.fullmatch(schema.aside, "_".join(words(name))))
 
 
 def is_left_out(name: str, schema: TableSchema) -> bool:
-    """Is a column of that name no feature unless somebody says so?"""
+    """Return True if a column of this name is left out by default."""
     return (schema.features and is_identifier(name)) or is_aside(name, schema)
 
 
 def also_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
-    """Headers by which the target is known beside the column that is taken for it."""
+    """Headers that also match an alias of the mapped target."""
     target = next((c for c in schema.columns if c.target), None)
     if target is None or target.name not in mapping.values():
         return []
@@ -258,57 +265,56 @@ def also_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
     return [n for n, to in mapping.items() if to == n != target.name and key(bare(n)) in aliases]
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def is_identifier(name: str) -> bool:
-    """Does a column of that name number the rows?"""
+    """Return True if the header denotes an identifier of rows."""
     return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
 
 
 def with_identifiers(table: Table, schema: TableSchema) -> pd.DataFrame:
-    """The frame of a table and the identifiers beside it, which reading it again leaves out again.
+    """Add a table's identifiers to its frame, so that predictions can be assigned to rows.
 
-    Predictions of the table carry them, so that its owner can tell the rows apart.
+    Only identifiers that are left out again when the result is read are added.
     """
     names = [str(n) for n in table.ignored if n not in table.frame and is_identifier(str(n))]
-    again = suggest([*map(str, table.frame), *names], schema) if names else {}
-    beside = {n: table.ignored[n] for n in names if again[n] in ("", n)}
-    return table.frame.assign(**beside) if beside else table.frame
+    mapping = suggest([*map(str, table.frame), *names], schema) if names else {}
+    identifiers = {n: table.ignored[n] for n in names if mapping[n] in ("", n)}
+    return table.frame.assign(**identifiers) if identifiers else table.frame
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def bare(name: str) -> str:
-    """A header without its unit."""
+    """Header without its unit in brackets."""
     return _UNIT.sub("", name) or name
 
 
 def unit(name: str) -> str:
-    """The unit in a header's brackets; "" where it has none."""
-    found = _UNIT.search(name)
-    return found[0].strip(" []()") if found and found.start() else ""
+    """Unit in a header's brackets; "" if there is none."""
+    match = _UNIT.search(name)
+    return match[0].strip(" []()") if match and match.start() else ""
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def words(name: str) -> tuple[str, ...]:
-    """The words of a header in lower case, without its unit: "PatientID" has two.
+    """Words of a header in lower case, without its unit: "PatientID" has two.
 
-    An input that was made of a level has none: `state = ID` is no identifier.
+    Inputs made from levels (`state = ID`) have no words, so that they are not identifiers.
     """
     if is_made(name):
         return ()
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
-    return tuple(re.findall(r"[^\W_]+", apart.lower()))
+    separated = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
+    return tuple(re.findall(r"[^\W_]+", separated.lower()))
 
 
 def schema_names(schema: TableSchema) -> set[str]:
-    """The names that a schema gives to columns."""
+    """Column names of a schema."""
     return {column.name for column in schema.columns}
 
 
 def rival_target(names: Collection[str], schema: TableSchema) -> tuple[str, str] | None:
-    """A band that bears the target's name, and the column that is rather the target.
+    """A photometric band with the target's name, and the column that is probably the target.
 
-    Tables of ugriz photometry call the fifth band z, which is also the name of a redshift: taken
-    for the target it would be learned without anybody noticing.
+    Tables of ugriz photometry call the fifth band z, which is also the name of the redshift.
     """
     target = next((c for c in schema.columns if c.target), None)
     if target is None or len(target.name) > 1 or not {"g", "r", "i"} <= {n.lower() for n in names}:
@@ -320,12 +326,12 @@ def rival_target(names: Collection[str], schema: TableSchema) -> tuple[str, str]
 
 
 def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> list[str]:
-    """What is wrong with a mapping: columns that are not there, two for one name."""
-    known = set(names)
+    """Problems of a mapping: columns that do not exist, or two columns for one name."""
+    available = set(names)
     messages = [
         f"{file} has no column {name!r} to map to {to!r}; it has {listed(names)}."
         for name, to in mapping.items()
-        if name not in known and to
+        if name not in available and to
     ]
     taken: dict[str, str] = {}
     for name in names:
@@ -340,12 +346,12 @@ def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> l
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Names for a sentence, the first few of many."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    """Comma-separated names for a message, at most `most` of them."""
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def key(name: str) -> str:
-    """A header's letters and digits in lower case."""
+    """Letters and digits of a header in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

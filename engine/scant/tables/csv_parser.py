@@ -1,4 +1,4 @@
-"""From text to columns of text: delimiter, header, ragged rows. The parser is Arrow's."""
+"""Parsing of delimited text into columns of text, with Arrow: delimiter, header, ragged rows."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from scant.tables import margins
 from scant.tables.fixed_width import delimited
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-MOST_LINES = 5_000_000  # more rows no study can fit; of two digits each they take memory by the GB
-_FOOTNOTES = 6  # lines without a delimiter at the end of a file
-_SNIFFED = 50  # records that decide on the delimiter
-_HEAD = 200_000  # characters in which they are sought
+MAX_LINES = 5_000_000  # no study can fit more rows, and even short ones take gigabytes
+_FOOTNOTES = 6  # most lines without a delimiter at the end of a file
+_SNIFFED = 50  # records used to detect the delimiter
+_HEAD = 200_000  # characters that contain them
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True)
 class RawTable:
-    """Cells as text (blanks trimmed), with the row of each record as a spreadsheet shows it.
+    """Cells as text (blanks trimmed), with the spreadsheet row number of each record.
 
-    The delimiter is " " where columns are lined up by spaces.
+    The delimiter is " " for columns aligned by spaces.
     """
 
     names: tuple[str, ...]
@@ -42,22 +42,22 @@ class RawTable:
 
 
 def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> RawTable:
-    """Columns of text.
+    """Parse delimited or space-aligned text.
 
     Args:
-        text: Of the file.
-        name: What messages call it.
-        maximum_columns: More are refused.
-        ends: Whether its last lines may be totals or footnotes; not where a file is cut.
+        text: Text of the file.
+        name: Name of the file for messages.
+        maximum_columns: Maximum number of columns.
+        ends: True if the last lines may be totals or footnotes; False for truncated files.
 
     Raises:
-        BadInput: Header only, too many rows or columns, unclear delimiter, ragged rows, names that
-            are missing or there twice.
+        BadInput: There are no rows, too many rows or columns, an ambiguous delimiter, ragged rows,
+            or missing or duplicate headers.
     """
     lines = max(text.count("\n"), text.count("\r"))
-    if lines > MOST_LINES:
+    if lines > MAX_LINES:
         raise BadInput(
-            f"{name} has {lines:,} lines and the limit is {MOST_LINES:,}; keep fewer rows."
+            f"{name} has {lines:,} lines and the limit is {MAX_LINES:,}; keep fewer rows."
         )
     body = text.lstrip("\r\n")
     if not body.strip():
@@ -65,12 +65,12 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
     blank = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     notes: list[str] = []
     delimiter, above = _delimiter(body, name)
-    lined_up = False
+    aligned = False
     if not delimiter:
-        other = delimited(body)
-        delimiter, lined_up = "\t" if other else ",", bool(other)
-        if other:
-            body = other
+        aligned_body = delimited(body)
+        delimiter, aligned = "\t" if aligned_body else ",", bool(aligned_body)
+        if aligned_body:
+            body = aligned_body
             notes.append(f"{name} is lined up by spaces.")
     elif delimiter != ",":
         notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
@@ -103,12 +103,12 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
             "mend the row, and put quotes around text that holds a delimiter."
         )
     n = cells.num_rows
-    # Rows without a single filled cell (blank lines, a spreadsheet's padding) say nothing.
+    # Drop rows without any filled cell (blank lines, padding of spreadsheets).
     filled = np.zeros(n, dtype=bool)
     columns: list[pa.StringArray] = []
     untrimmed = cells.columns[::-1]
     del cells
-    while untrimmed:  # one by one, so that no more than one is there twice
+    while untrimmed:  # one by one, to limit memory
         columns.append(pc.utf8_trim_whitespace(untrimmed.pop()).combine_chunks())
         filled |= np.asarray(pc.not_equal(columns[-1], ""), dtype=bool)
     names = [_clean(str(c[0])) for c in columns]
@@ -133,19 +133,19 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
         names = [f"{n} [{unit}]" if n and unit else n for n, unit in zip(names, units)]
         columns, rows = [c[1:] for c in columns], rows[1:]
     names, columns = _named(names, columns, name, notes)
-    mark = " " if lined_up else delimiter
-    return RawTable(tuple(names), tuple(columns), rows, mark, tuple(notes))
+    separator = " " if aligned else delimiter
+    return RawTable(tuple(names), tuple(columns), rows, separator, tuple(notes))
 
 
 @dataclass
 class _Uneven:
-    """Records with another number of cells than the header.
+    """Records whose number of cells differs from the header's.
 
     Attributes:
-        ragged: How many of them hold something.
-        short: Numbers of those with a single cell, as footnotes have it.
-        first: Number, expected and actual cells of the first of these.
-        padding: Numbers of those that hold nothing, which a spreadsheet leaves with fewer cells.
+        ragged: Number of such records with content.
+        short: Numbers of the records with a single cell, such as footnotes.
+        first: Number, expected and actual cells of the first ragged record.
+        padding: Numbers of empty records, which spreadsheets write with fewer cells.
     """
 
     ragged: int = 0
@@ -155,14 +155,14 @@ class _Uneven:
 
 
 def _lines(body: str) -> Iterator[str]:
-    """The lines of a text with their ends, one at a time."""
+    """Iterate over the lines of a text, including line ends."""
     return (line[0] for line in _LINE.finditer(body))
 
 
 def _cells(
     body: str, delimiter: str, width: int, name: str, ends: bool
 ) -> tuple[pa.Table, _Uneven]:
-    """All records as text, the header among them, and what was wrong with others."""
+    """All records as text, including the header, and the uneven records."""
     uneven = _Uneven()
 
     def note(row: Any) -> str:
@@ -200,18 +200,18 @@ def _cells(
         reason = str(error).splitlines()[0][:120]
         raise BadInput(f"{name} cannot be read as CSV ({reason}); save it as CSV again.") from None
     end = table.num_rows + len(uneven.padding) + uneven.ragged
-    last = all(number > end - _FOOTNOTES for number in uneven.short)
-    if ends and last and uneven.ragged == len(uneven.short) and table.num_rows > 4:
+    at_end = all(number > end - _FOOTNOTES for number in uneven.short)
+    if ends and at_end and uneven.ragged == len(uneven.short) and table.num_rows > 4:
         uneven.padding = sorted(uneven.padding + uneven.short)
         uneven.ragged = 0
     return table, uneven
 
 
 def _delimiter(body: str, name: str) -> tuple[str, int]:
-    """The delimiter by which header and first records have the same number of cells.
+    """Detect the delimiter: header and first records have the same number of cells.
 
     Returns:
-        It, "" where there is none, and the number of lines above the header.
+        The delimiter ("" if there is none), and the number of lines above the header.
     """
     head = body[:_HEAD]
     counts: dict[str, list[int]] = {}
@@ -227,7 +227,7 @@ def _delimiter(body: str, name: str) -> tuple[str, int]:
                 line = reader.line_num
         except csv.Error:
             continue
-        # The last record may be cut where the head ends.
+        # The last record of the head may be truncated.
         if len(head) < len(body) and len(records) > 1:
             records.pop()
         first = margins.titles(records)
@@ -249,7 +249,7 @@ def _delimiter(body: str, name: str) -> tuple[str, int]:
 
 
 def _clean(name: str) -> str:
-    """A header without control characters and line breaks; anything else stays as it is."""
+    """Header without control characters, line breaks and enclosing quotes."""
     if len(name) > 2 and name[0] == name[-1] == "'":
         name = name[1:-1]
     return " ".join(
@@ -260,26 +260,26 @@ def _clean(name: str) -> str:
 def _named(
     names: list[str], columns: list[pa.StringArray], file: str, notes: list[str]
 ) -> tuple[list[str], list[pa.StringArray]]:
-    """Columns with a name of their own: empty ones left out, nameless ones numbered."""
+    """Drop empty unnamed columns, number the other unnamed ones, and refuse duplicate names."""
     named: list[tuple[str, pa.StringArray]] = []
-    for place, (name, column) in enumerate(zip(names, columns), start=1):
+    for position, (name, column) in enumerate(zip(names, columns), start=1):
         if not name:
             if pc.all(pc.equal(column, "")).as_py():
                 continue
-            if place == 1 and pc.count_distinct(column).as_py() == len(column):
+            if position == 1 and pc.count_distinct(column).as_py() == len(column):
                 notes.append(f"{file}, column 1 has no name and was left out as a row number.")
                 continue
-            name = f"column {place}"
-            notes.append(f"{file}, column {place} has no name and is called {name!r}.")
+            name = f"column {position}"
+            notes.append(f"{file}, column {position} has no name and is called {name!r}.")
         named.append((name, column))
-    places: dict[str, int] = {}
-    for place, name in enumerate(names, start=1):
-        if name and name in places:
+    positions: dict[str, int] = {}
+    for position, name in enumerate(names, start=1):
+        if name and name in positions:
             raise BadInput(
-                f"{file}, row 1: the column name {name!r} stands in columns {places[name]} and "
-                f"{place}; rename one of them."
+                f"{file}, row 1: the column name {name!r} stands in columns {positions[name]} and "
+                f"{position}; rename one of them."
             )
-        places[name] = place
+        positions[name] = position
     if not named:
         raise BadInput(f"{file}, row 1: no column has a name; add a header.")
     return [n for n, _ in named], [c for _, c in named]

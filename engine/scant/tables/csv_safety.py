@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
-# A cell that begins so is a formula to Excel, LibreOffice or Sheets (OWASP, CSV injection).
+# Excel, LibreOffice and Sheets take cells with these beginnings as formulas (OWASP, CSV injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _BEGINS = f"^ *[{re.escape(''.join(_FORMULA))}]"
 _NUMBER = re.compile(r"[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?|--?")
 
 
 def safe_for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
-    """A copy whose text cells and headers no spreadsheet takes for a formula.
+    """Copy a frame with text cells and headers escaped that spreadsheets take as formulas.
 
-    Such text gets an apostrophe in front; numbers, and text that is a number, stay as they are.
+    An apostrophe is prepended. Numbers and numeric text are not changed.
     """
     safe = frame.copy(deep=False)
     safe.columns = pd.Index([_quoted(c) for c in frame.columns])
@@ -36,7 +36,7 @@ def safe_for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _suspects(series: pd.Series) -> Int[np.ndarray, " k"]:
-    """Places of the cells that may have to be quoted."""
+    """Positions of cells that may have to be escaped."""
     try:
         text = pa.array(series, from_pandas=True)
         begins = pc.match_substring_regex(text, _BEGINS)

@@ -16,33 +16,35 @@ _DAY = (
     rf"|{_MONTH}-\d{{1,2}}-\d{{4}}|{_MONTH} (?:\d{{1,2}},? )?\d{{4}})(?:[T ,].*)?$"
 )
 _CLOCK = r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
-_MOST = 0.9  # of the filled cells
+_MIN_SHARE = 0.9  # of the filled cells
 
 
 def are_dates(cells: Cells) -> bool:
-    """Does a column hold dates, or times of day?"""
+    """Return True if a column holds dates or times of day."""
     return _pattern(cells) != ""
 
 
 def as_numbers(cells: Cells) -> tuple[Cells, str]:
-    """A column of dates as days since 1970-01-01, one of times of day as hours; and a note.
+    """Convert dates to days since 1970-01-01, or times of day to hours, and return a note.
 
-    Months and days that could be exchanged are told apart by the whole column; where nothing
-    decides, 5/6/2024 is May 6th and 5.6.2024 is June 5th.
+    The order of day and month is determined by the whole column; if it is ambiguous, 5/6/2024 is
+    May 6th and 5.6.2024 is June 5th.
     """
     assert cells.text is not None
     clock = _pattern(cells) == _CLOCK
     encoded = cells.text.dictionary_encode()
     texts = pd.Series(encoded.dictionary.to_pylist(), dtype=object)
     if clock:
-        long = texts.where(texts.str.count(":") != 1, texts + ":00")
-        numbers = pd.to_timedelta(long, errors="coerce").dt.total_seconds().to_numpy() / 3600
+        with_seconds = texts.where(texts.str.count(":") != 1, texts + ":00")
+        numbers = (
+            pd.to_timedelta(with_seconds, errors="coerce").dt.total_seconds().to_numpy() / 3600
+        )
         note = "its times were read as hours"
     else:
         day_first = _day_first(texts)
-        known = texts.where(texts.str.contains(_DAY, regex=True))
+        dates = texts.where(texts.str.contains(_DAY, regex=True))
         moments = pd.to_datetime(
-            known, format="mixed", dayfirst=day_first, errors="coerce", utc=True
+            dates, format="mixed", dayfirst=day_first, errors="coerce", utc=True
         )
         days = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
         numbers = np.asarray(days, dtype=np.float64)
@@ -54,15 +56,15 @@ def as_numbers(cells: Cells) -> tuple[Cells, str]:
 
 
 def _pattern(cells: Cells) -> str:
-    """By which of the two patterns (almost) all cells are dates or times; "" for neither."""
+    """Pattern (dates or times) that matches almost all cells; "" if neither does."""
     if cells.text is None or not cells.is_text:
         return ""
     given: pa.StringArray = cells.text.filter(pa.array(~cells.empty))
     for pattern in (_DAY, _CLOCK):
         head = pc.match_substring_regex(given[:20], pattern)
-        if pc.mean(head).as_py() >= _MOST / 2:
+        if pc.mean(head).as_py() >= _MIN_SHARE / 2:
             share = pc.mean(pc.match_substring_regex(given, pattern)).as_py()
-            return pattern if share >= _MOST else ""
+            return pattern if share >= _MIN_SHARE else ""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""A table's hash, by which runs on the same data are known."""
+"""Hash of a table, to identify runs on the same data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pandas.util import hash_pandas_object
 
 
 def table_hash(frame: pd.DataFrame | None) -> str:
-    """SHA-256 of a table's names and cells; empty where there is none."""
+    """SHA-256 of a table's column names and cells; "" for None."""
     if frame is None:
         return ""
     digest = hashlib.sha256(json.dumps([str(c) for c in frame.columns]).encode())

@@ -1,4 +1,4 @@
-"""Text encodings of uploads, with a sentence for files that are not text."""
+"""Decoding of uploaded text files, with errors for files that are not text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from scant.errors import BadInput
 
-LIMIT_BYTES = 200_000_000  # of a file, packed and unpacked
+LIMIT_BYTES = 200_000_000  # maximum size of a file, compressed and uncompressed
 
-# How files that are not text begin.
+# First bytes of common binary files.
 _SIGNATURES = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -26,11 +26,11 @@ _ADVICE = "export the table as CSV (comma-separated, UTF-8) or .xlsx and try aga
 
 
 def load(source: Path | bytes, name: str, limit_bytes: int = LIMIT_BYTES) -> bytes:
-    """The bytes of a file, refused by its size before anything is read.
+    """Read the bytes of a file after checking its size.
 
     Raises:
-        BadInput: No such file, one that is no file or cannot be read, an empty one, or one over
-            the limit.
+        BadInput: The file does not exist, is not a regular file, cannot be read, is empty, or is
+            larger than the limit.
     """
     size = regular(source, name) if isinstance(source, Path) else len(source)
     if size > limit_bytes:
@@ -48,14 +48,14 @@ def load(source: Path | bytes, name: str, limit_bytes: int = LIMIT_BYTES) -> byt
 
 
 def regular(path: Path, name: str = "") -> int:
-    """The size in bytes of what must be an ordinary file: a pipe or a device has no end.
+    """Size in bytes of a regular file; pipes and devices, which have no end, are refused.
 
     Args:
-        path: The file.
-        name: What messages call it; its own name by default.
+        path: Path of the file.
+        name: Name of the file for messages; by default that of the path.
 
     Raises:
-        BadInput: There is no such file, it is something else, or the path is none.
+        BadInput: The file does not exist or is not a regular file, or the path is invalid.
     """
     name = name or path.name or str(path)
     try:
@@ -80,10 +80,10 @@ def _short(name: str) -> str:
 
 
 def decode(data: bytes, name: str) -> tuple[str, list[str]]:
-    """Text of a CSV file, and notes on its encoding.
+    """Decode a CSV file; return the text and notes on its encoding.
 
     Raises:
-        BadInput: The bytes are of another kind of file.
+        BadInput: The bytes are those of another kind of file.
     """
     _refuse_other_kinds(data, name)
     for mark, encoding in (
@@ -125,7 +125,7 @@ def _refuse_other_kinds(data: bytes, name: str) -> None:
 
 
 def _without_mark(data: bytes, name: str) -> tuple[str, list[str]]:
-    """UTF-32 or UTF-16 without a byte order mark: of plain text, all bytes but one are zero."""
+    """Decode UTF-32 or UTF-16 without a byte order mark, detected by its zero bytes."""
     head = data[:4096]
     if not data.strip(b"\x00"):
         raise BadInput(f"{name} holds nothing but zero bytes; copy or download it again.")

@@ -1,4 +1,4 @@
-"""Text whose columns are lined up by spaces, as rows with a delimiter."""
+"""Conversion of text with columns aligned by spaces to delimited text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import islice
 
 import pandas as pd
 
-_SNIFFED = 100  # lines that decide
+_SNIFFED = 100  # lines used to detect columns
 
 
 def delimited(body: str) -> str | None:
-    """The same table separated by tabs, a line for each line; None where it is one column.
+    """Convert a space-aligned table to tab-separated lines; None if it has a single column.
 
-    Cells are words where every line has as many of them; otherwise columns lie between the places
-    that are blank in all of the first lines (pandas' `read_fwf`).
+    If all lines have the same number of words, cells are words. Otherwise columns are separated by
+    positions that are blank in all of the first lines (pandas' `read_fwf`).
     """
     if max(map(len, body.split('"'))) > csv.field_size_limit():
         return None  # a quote that is never closed
@@ -26,7 +26,7 @@ def delimited(body: str) -> str | None:
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", lineterminator="\n")
     hashed = lines[0].startswith("#") and _words(lines[0][1:]) == _words(head[-1]) > 1
-    if hashed:  # as NumPy writes a header
+    if hashed:  # header as written by NumPy
         lines[0] = head[0] = lines[0][1:]
     if _words(head[0]) > 1 and len({_words(line) for line in head}) == 1:
         stripped = (line.strip() for line in lines)

@@ -1,9 +1,8 @@
-"""Cells that are polygons or points: text that survives any storage, in degrees once checked.
+"""Cells with polygons or points, stored as text in longitude and latitude.
 
-A checked cell is `SRID=4326;` and well-known text (EWKT): longitude and latitude of WGS 84, so that
-tables from different files, in whatever systems these were, can be compared. What reads a file
-whose system is known writes such cells at once; a CSV file may have well-known text with or without
-`SRID=<EPSG code>;` in front, or the hexadecimal bytes that PostGIS shows.
+A checked cell is `SRID=4326;` followed by well-known text (EWKT) in WGS 84 degrees, independent of
+the coordinate system of the file. Readers of map files write such cells directly; CSV files may
+have well-known text with or without `SRID=<EPSG code>;`, or hexadecimal WKB as shown by PostGIS.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from scant.tables.checks import Diagnostics
 
 COLUMN = "geometry"
 ALIASES = ("geom", "the_geom", "wkt", "wkt_geom", "geometry_wkt", "wkb_geometry", "polygon")
-DEGREES = 4326  # the EPSG code of longitude and latitude of WGS 84
+DEGREES = 4326  # EPSG code of WGS 84 longitude and latitude
 _SRID = re.compile(r"\s*SRID\s*=\s*(\d+)\s*;", re.IGNORECASE)
 _HEX = re.compile(r"\s*0[01][0-9A-Fa-f]{20,}\s*")
-_DIGITS = 9  # of a degree: a tenth of a millimeter
-_LISTED = 5  # rows that a note names
+_DIGITS = 9  # decimals of a degree: a tenth of a millimeter
+_LISTED = 5  # most rows named in a note
 _ASSUMED = "longitude and latitude were assumed"
-_JUMP = 180  # degrees between neighboring vertices, more of which go around the other way
-_AROUND = 300  # degrees of longitude that a polygon seems to have which goes around
+_JUMP = 180  # degrees between adjacent vertices; more means crossing the antimeridian
+_AROUND = 300  # apparent extent in longitude of polygons across the antimeridian
 _KINDS = {
     0: "point", 1: "line", 2: "ring", 3: "polygon", 4: "set of points", 5: "set of lines",
     6: "multipolygon", 7: "collection",
@@ -39,10 +38,10 @@ _POLYGONS = (3, 6)
 
 
 def libraries(file: str) -> tuple[Any, Any]:
-    """The modules shapely and pyproj, which are optional packages.
+    """Import the optional packages shapely and pyproj.
 
     Raises:
-        BadInput: One is not installed.
+        BadInput: A package is not installed.
     """
     try:
         import pyproj
@@ -53,7 +52,7 @@ def libraries(file: str) -> tuple[Any, Any]:
 
 
 def missing(file: str) -> BadInput:
-    """That the packages for maps are not installed."""
+    """Error for missing map packages."""
     return BadInput(
         f"{file} holds polygons, for which shapely, pyproj and pyogrio are needed: "
         'pip install "scant-gp[maps]".'
@@ -61,49 +60,49 @@ def missing(file: str) -> BadInput:
 
 
 def in_degrees(geometries: np.ndarray, system: object, file: str) -> np.ndarray:
-    """Geometries (None where missing) as checked cells have them.
+    """Convert geometries (None where missing) to the text of checked cells.
 
     Args:
-        geometries: shapely's, in a coordinate system.
-        system: Anything that pyproj knows systems by; None: not known, and the text says so.
-        file: What messages call the file.
+        geometries: shapely geometries.
+        system: Coordinate system in any form that pyproj accepts; None (unknown) omits the SRID.
+        file: Name of the file for messages.
 
     Returns:
         Text, None where there is no geometry.
 
     Raises:
-        BadInput: The system is unknown, or a coordinate has no place on Earth in it.
+        BadInput: The system is unknown, or coordinates are outside its range.
     """
     shapely, pyproj = libraries(file)
     geometries = shapely.force_2d(np.asarray(geometries, dtype=object))
-    mark = ""
+    prefix = ""
     if system is not None:
-        mark = f"SRID={DEGREES};"
+        prefix = f"SRID={DEGREES};"
         try:
-            known, wanted = pyproj.CRS.from_user_input(system), pyproj.CRS.from_epsg(DEGREES)
-            same = known.equals(wanted, ignore_axis_order=True)
-            turn = pyproj.Transformer.from_crs(known, wanted, always_xy=True).transform
+            source, target = pyproj.CRS.from_user_input(system), pyproj.CRS.from_epsg(DEGREES)
+            same = source.equals(target, ignore_axis_order=True)
+            transform = pyproj.Transformer.from_crs(source, target, always_xy=True).transform
         except pyproj.exceptions.ProjError:
-            called = f"EPSG:{system}" if isinstance(system, int) else str(system)[:60]
+            label = f"EPSG:{system}" if isinstance(system, int) else str(system)[:60]
             raise BadInput(
-                f"{file}: its coordinate system {called!r} is unknown; save it in "
+                f"{file}: its coordinate system {label!r} is unknown; save it in "
                 "longitude and latitude (EPSG:4326)."
             ) from None
         if not same:
             geometries = shapely.transform(
-                geometries, lambda xy: np.column_stack(turn(xy[:, 0], xy[:, 1]))
+                geometries, lambda xy: np.column_stack(transform(xy[:, 0], xy[:, 1]))
             )
             if not np.isfinite(shapely.get_coordinates(geometries)).all():
                 raise BadInput(
                     f"{file}: some coordinates have no place on Earth in its system, "
-                    f"{known.name[:60]!r}; correct them, or name the right system."
+                    f"{source.name[:60]!r}; correct them, or name the right system."
                 )
-    text = shapely.to_wkt(geometries, rounding_precision=_DIGITS if mark else 15, trim=True)
-    return np.array([None if t is None else f"{mark}{t}" for t in text], dtype=object)
+    text = shapely.to_wkt(geometries, rounding_precision=_DIGITS if prefix else 15, trim=True)
+    return np.array([None if t is None else f"{prefix}{t}" for t in text], dtype=object)
 
 
 def words(series: pd.Series) -> pd.Series:
-    """A column of geopandas as text, with its coordinate system; any other column as it is."""
+    """Convert a geopandas column to text with its coordinate system; return others unchanged."""
     if str(series.dtype) != "geometry":
         return series
     own = in_degrees(series.to_numpy(), getattr(series.array, "crs", None), str(series.name))
@@ -111,40 +110,43 @@ def words(series: pd.Series) -> pd.Series:
 
 
 def parsed(cells: Iterable[object], file: str) -> tuple[np.ndarray, np.ndarray]:
-    """Geometries of cells and the codes of their systems.
+    """Parse cells into geometries and EPSG codes.
 
     Returns:
-        shapely's geometries, None where the text is none; and codes, 0 where there is none.
+        shapely geometries (None for invalid text), and EPSG codes (0 if not given).
     """
     shapely, _ = libraries(file)
-    every = ["" if cell is None else str(cell) for cell in cells]
-    codes, made = np.zeros(len(every), dtype=np.int64), np.full(len(every), None, dtype=object)
+    text_cells = ["" if cell is None else str(cell) for cell in cells]
+    codes, geometries = (
+        np.zeros(len(text_cells), dtype=np.int64),
+        np.full(len(text_cells), None, dtype=object),
+    )
     texts: dict[str, list[int]] = {"wkt": [], "wkb": []}
     bodies: list[str] = []
-    for i, cell in enumerate(every):
+    for i, cell in enumerate(text_cells):
         if mark := _SRID.match(cell[:40]):
             codes[i], cell = int(mark[1]), cell[mark.end() :]
         bodies.append(cell.strip())
         texts["wkb" if _HEX.fullmatch(cell) else "wkt"].append(i)
-    for kind, places in texts.items():
-        if not places:
+    for kind, positions in texts.items():
+        if not positions:
             continue
         read = shapely.from_wkb if kind == "wkb" else shapely.from_wkt
-        made[places] = read([bodies[i] or None for i in places], on_invalid="ignore")
+        geometries[positions] = read([bodies[i] or None for i in positions], on_invalid="ignore")
         if kind == "wkb":
-            codes[places] = shapely.get_srid(made[places])
-    return made, np.maximum(codes, 0)
+            codes[positions] = shapely.get_srid(geometries[positions])
+    return geometries, np.maximum(codes, 0)
 
 
 def checked(cells: Cells, findings: Diagnostics) -> np.ndarray:
-    """A column of geometries as checked cells; what is wrong or was mended is in the findings."""
+    """Convert a column to checked cells; problems and corrections are added to `findings`."""
     shapely, _ = libraries(findings.file)
     labels, name = cells.labels(), cells.name
-    made, codes = parsed(labels, findings.file)
-    if not _readable(shapely, cells, made, findings):
+    geometries, codes = parsed(labels, findings.file)
+    if not _readable(shapely, cells, geometries, findings):
         return labels
     systems = sorted(set(codes.tolist()))
-    if systems == [0, DEGREES] and _like_degrees(shapely.get_coordinates(made[codes == 0])):
+    if systems == [0, DEGREES] and _like_degrees(shapely.get_coordinates(geometries[codes == 0])):
         row = findings.rows[int(np.flatnonzero(codes == 0)[0])]
         findings.note(name, f"row {row}: no coordinate system is named; {_ASSUMED}")
         systems = [DEGREES]
@@ -156,8 +158,8 @@ def checked(cells: Cells, findings: Diagnostics) -> np.ndarray:
         return labels
     system: int | None = systems[0] or None
     if system is None:
-        if not _like_degrees(shapely.get_coordinates(made)):
-            x, y = shapely.get_coordinates(made)[0]
+        if not _like_degrees(shapely.get_coordinates(geometries)):
+            x, y = shapely.get_coordinates(geometries)[0]
             findings.column(
                 name,
                 f"coordinates such as ({x:g}, {y:g}) are no degrees, and the file does not say "
@@ -168,19 +170,19 @@ def checked(cells: Cells, findings: Diagnostics) -> np.ndarray:
             return labels
         findings.note(name, f"it names no coordinate system; {_ASSUMED}")
     if system in (None, DEGREES):
-        made = _continued(shapely, made, findings, name)
-    made = _mended(shapely, made, findings, name)
+        geometries = _continued(shapely, geometries, findings, name)
+    geometries = _mended(shapely, geometries, findings, name)
     try:
-        text = in_degrees(made, system or DEGREES, findings.file)
+        text = in_degrees(geometries, system or DEGREES, findings.file)
     except BadInput as error:
         findings.problems.append(str(error))
         return labels
     if system not in (None, DEGREES):
-        made, _ = parsed(text, findings.file)
-    lost = ~_each_in_degrees(shapely, made)
-    if lost.any():
+        geometries, _ = parsed(text, findings.file)
+    outside = ~_each_in_degrees(shapely, geometries)
+    if outside.any():
         findings.cell(
-            name, lost, "its coordinates lie beyond the degrees of the Earth",
+            name, outside, "its coordinates lie beyond the degrees of the Earth",
             "name the coordinate system that they are in",
         )  # fmt: skip
     return text
@@ -189,15 +191,15 @@ def checked(cells: Cells, findings: Diagnostics) -> np.ndarray:
 def geometries(
     cells: Sequence[str | None], file: str, rows: Sequence[int] | np.ndarray
 ) -> np.ndarray:
-    """The geometries, in degrees, of a column that is asked about.
+    """Geometries in degrees of a column of cells.
 
     Args:
-        cells: Checked, or any that can be.
-        file: What messages call the table.
-        rows: Of the cells, for messages.
+        cells: Cells, checked or not.
+        file: Name of the table for messages.
+        rows: Row numbers of the cells for messages.
 
     Raises:
-        BadInput: The first problem of the column.
+        BadInput: A cell is invalid; the message is the first problem of the column.
     """
     shapely, _ = libraries(file)
     every = [None if pd.isna(c) else str(c) for c in cells]
@@ -212,15 +214,15 @@ def geometries(
         every = checked(from_text(COLUMN, text), findings).tolist()
         if findings.problems:
             raise BadInput(findings.problems[0])
-    made: np.ndarray = shapely.from_wkt([(c or "").removeprefix(mark) for c in every])
-    return made
+    result: np.ndarray = shapely.from_wkt([(c or "").removeprefix(mark) for c in every])
+    return result
 
 
 def _readable(shapely: Any, cells: Cells, made: np.ndarray, findings: Diagnostics) -> bool:
-    """Whether every cell is a geometry that can be a support."""
-    nothing = cells.empty | shapely.is_empty(made)
-    if nothing.any():
-        findings.cell(cells.name, nothing, "the geometry is empty", "draw it or drop the row")
+    """Return True if every cell is a polygon or point; otherwise add a problem."""
+    empty = cells.empty | shapely.is_empty(made)
+    if empty.any():
+        findings.cell(cells.name, empty, "the geometry is empty", "draw it or drop the row")
         return False
     if (bad := shapely.is_missing(made)).any():
         got = f"got {cells.shown(int(np.flatnonzero(bad)[0]))!r}, which is no geometry"
@@ -244,9 +246,9 @@ def _readable(shapely: Any, cells: Cells, made: np.ndarray, findings: Diagnostic
 
 
 def _continued(shapely: Any, made: np.ndarray, findings: Diagnostics, name: str) -> np.ndarray:
-    """Polygons drawn across the antimeridian, from 179 to -179, continued to 181 with a note."""
+    """Continue polygons across the antimeridian (179 to -179 becomes 181), with a note."""
     west, _, east, _ = shapely.bounds(made).T
-    made, found = made.copy(), []
+    made, moved = made.copy(), []
     for i in np.flatnonzero(east - west > _AROUND):
         rings = shapely.get_rings(shapely.get_parts(made[i]))
         jumps = [np.abs(np.diff(shapely.get_coordinates(ring)[:, 0])) for ring in rings]
@@ -254,13 +256,13 @@ def _continued(shapely: Any, made: np.ndarray, findings: Diagnostics, name: str)
         low, _, high, _ = shapely.bounds(turned)
         if high - low < 180 and any((jump > _JUMP).any() for jump in jumps):
             made[i] = turned
-            found.append(i)
-    if found:
-        rows = ", ".join(str(findings.rows[i]) for i in found[:_LISTED])
-        more = f" and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
+            moved.append(i)
+    if moved:
+        rows = ", ".join(str(findings.rows[i]) for i in moved[:_LISTED])
+        more = f" and {len(moved) - _LISTED:,} more" if len(moved) > _LISTED else ""
         findings.note(
             name,
-            f"row{'s' * (len(found) > 1)} {rows}{more}: drawn across the antimeridian; negative "
+            f"row{'s' * (len(moved) > 1)} {rows}{more}: drawn across the antimeridian; negative "
             "longitudes were continued beyond 180°",
         )
     return made
@@ -270,17 +272,20 @@ def _eastward(xy: np.ndarray) -> np.ndarray:
     return np.column_stack([np.where(xy[:, 0] < 0, xy[:, 0] + 360, xy[:, 0]), xy[:, 1]])
 
 
-def extent(drawn: np.ndarray) -> tuple[float, float, float, float]:
-    """West, south, east and north of geometries in degrees; east is beyond 180 where they lie on
-    both sides of the antimeridian and are nearer to each other that way."""
+def extent(geometries: np.ndarray) -> tuple[float, float, float, float]:
+    """West, south, east and north of geometries in degrees.
+
+    East exceeds 180 if the geometries lie on both sides of the antimeridian and their extent is
+    smaller that way.
+    """
     shapely, _ = libraries("the table")
-    west, south, east, north = (float(v) for v in shapely.total_bounds(drawn))
+    west, south, east, north = (float(v) for v in shapely.total_bounds(geometries))
     if east - west <= 180:
         return west, south, east, north
-    around = np.unique(shapely.get_coordinates(drawn)[:, 0] % 360)
-    gaps = np.diff(np.append(around, around[0] + 360))
+    longitudes = np.unique(shapely.get_coordinates(geometries)[:, 0] % 360)
+    gaps = np.diff(np.append(longitudes, longitudes[0] + 360))
     widest = int(gaps.argmax())
-    start = float(around[(widest + 1) % len(around)])
+    start = float(longitudes[(widest + 1) % len(longitudes)])
     if 360 - gaps[widest] >= east - west:
         return west, south, east, north
     start -= 360 * (start > 180)
@@ -288,7 +293,7 @@ def extent(drawn: np.ndarray) -> tuple[float, float, float, float]:
 
 
 def _mended(shapely: Any, made: np.ndarray, findings: Diagnostics, name: str) -> np.ndarray:
-    """Polygons that cross themselves made valid, with a note; none without area is left."""
+    """Repair invalid polygons with a note, and refuse polygons without area."""
     bad = np.flatnonzero(~shapely.is_valid(made))
     if len(bad):
         made = made.copy()

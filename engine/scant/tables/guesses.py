@@ -1,7 +1,7 @@
-"""What the columns of any table are for: targets, inputs and numbers of rows, by simple rules.
+"""Rules that guess the roles of columns: targets, inputs and row numbers.
 
-A guess is sure where the name says it or nothing else is left; the rest become questions, each
-with the answer that is taken until somebody gives another.
+A guess is certain if the header determines it or there is only one candidate. The others become
+questions, each with a default answer.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from scant.tables.schema import Column, ColumnPreview, Question, TableSchema
 
 Columns = Mapping[str, ColumnPreview]
 
-CLASSES = 30  # more different words are rather names than classes
-MOST_TASKS = 12  # values of one table that are offered as tasks
-ONE_TASK = ""  # the answer that no column names the task
-_WHOLE_CLASSES = 12  # more different whole numbers are rather counts
+CLASSES = 30  # most distinct texts of classes; more are probably names
+MAX_TASKS = 12  # most value columns that are offered as tasks
+ONE_TASK = ""  # answer for tables without a task column
+_WHOLE_CLASSES = 12  # most distinct integers of classes; more are probably counts
 _TARGETS = {"target", "label", "class", "outcome", "response", "y", "dependent", "endog"}
 _TARGETS |= {"classes", "labels", "targets", "classification", "groundtruth"}
 _LIKELY = {"species", "diagnosis", "survived", "died", "churn", "default", "variety", "cultivar"}
@@ -36,19 +36,19 @@ _LIKELY |= {"wage", "salary", "sales", "rate", "demand", "load", "power", "rings
 _LIKELY |= {"concentration", "redshift", "cost", "expenditure", "consumption", "loss", "category"}
 _LIKELY |= {"deaths", "cases", "visits", "accidents", "claims", "crimes", "mortality", "incidence"}
 _LIKELY |= {"duration", "choice", "vote", "votes", "turnout", "admissions", "failures", "defects"}
-# What is known of people and places before anything is measured.
+# Attributes of people and places that are not measurements.
 _COVARIATES = {"population", "pop", "sex", "gender", "race", "ethnicity", "urban", "rural"}
 _TIME = {"time", "date", "year", "month", "day", "hour", "week", "minute", "quarter", "timestamp"}
 _TIME |= {"datetime", "t", "yr", "hours", "days", "weeks", "months", "years"}
 _SPACE = {"lat", "latitude", "lon", "long", "lng", "longitude", "easting", "northing", "x1", "x2"}
 _SPACE |= {"x", "coordx", "coordy"}
-# What a map says of its polygons themselves, and of the districts' numbers.
+# Attributes of map polygons: sizes and district codes.
 _DRAWN = {"area", "perimeter", "shapearea", "shapelength", "shapeleng", "shapelen", "fips", "geoid"}
 _DRAWN |= {"fipsno", "aland", "awater", "statefp", "countyfp", "cnty"}
-# What instruments say of themselves and of the air around them.
+# Status and ambient readings of instruments.
 _INSTRUMENT = {"status", "valid", "flag", "flags", "qc", "qa", "battery", "voltage", "flow", "rh"}
 _INSTRUMENT |= {"temp", "temperature", "humidity", "pressure", "readings", "altitude", "elevation"}
-_GLUED = tuple(word for word in _LIKELY if len(word) > 3)  # where a header ends in one
+_GLUED = tuple(word for word in _LIKELY if len(word) > 3)  # as the end of a header
 _TRANSFORMED = {"log", "ln", "log10", "log2", "sqrt", "scaled", "binned", "cat"}
 _EVENTS = {"event", "e", "died", "dead", "death", "status", "observed", "fustat", "arrest", "cens"}
 _EVENTS |= {"relapse", "censor", "censors", "vitalstatus", "osevent", "deathevent", "dpd"}
@@ -67,27 +67,27 @@ _DURATIONS = _TIME | {
 
 @dataclass
 class Guesses:
-    """What is thought of the columns that no name explains.
+    """Guessed roles of columns that their headers do not determine.
 
     Attributes:
-        sure: Headers to names of the schema, "" to leave one out.
-        unsure: The same, where somebody should look.
-        questions: On the unsure ones.
+        certain: Headers to names of the schema, "" to leave a column out.
+        uncertain: The same for guesses that should be confirmed.
+        questions: Questions on the uncertain guesses.
     """
 
-    sure: dict[str, str] = field(default_factory=dict)
-    unsure: dict[str, str] = field(default_factory=dict)
+    certain: dict[str, str] = field(default_factory=dict)
+    uncertain: dict[str, str] = field(default_factory=dict)
     questions: list[Question] = field(default_factory=list)
 
-    def settle(self, column: Column, name: str, options: Sequence[str], sure: bool) -> None:
-        """Take a header for a column of the schema."""
-        (self.sure if sure else self.unsure)[name] = column.name
-        if not sure:
+    def assign(self, column: Column, name: str, options: Sequence[str], certain: bool) -> None:
+        """Assign a header to a column of the schema, with a question unless it is certain."""
+        (self.certain if certain else self.uncertain)[name] = column.name
+        if not certain:
             self.ask(column, [(n, n) for n in options], name)
 
     def ask(self, column: Column, options: Sequence[tuple[Any, str]], guess: Any = None) -> None:
-        """Ask which header, or headers, a column of the schema is; the first is the guess."""
-        what = column.doc.partition(";")[0]  # more than that stands in the template's help
+        """Add a question on the header of a schema column; the default is the first option."""
+        what = column.doc.partition(";")[0]  # the rest is in the template's help
         means = ", the target" if column.target else f" ({what})" if what else ""
         text = f"Which column is “{column.name}”{means}?"
         guess = options[0][0] if guess is None else guess
@@ -95,47 +95,47 @@ class Guesses:
 
 
 def is_class(column: ColumnPreview) -> bool:
-    """Could a column hold classes?"""
+    """Return True if a column may hold classes."""
     if column.kind == "text":
         return 2 <= column.levels <= CLASSES and not column.distinct
-    few = column.kind == "number" and column.whole and 2 <= column.levels <= _WHOLE_CLASSES
-    if not few or column.distinct:
+    small = column.kind == "number" and column.whole and 2 <= column.levels <= _WHOLE_CLASSES
+    if not small or column.distinct:
         return False
-    # Codes of classes are counted through; numbers of things leave some out.
-    top = column.levels - 1 + (column.minimum or 0)
-    return column.levels == 2 or (column.minimum in (0, 1) and column.maximum == top)
+    # Codes of classes are consecutive.
+    last = column.levels - 1 + (column.minimum or 0)
+    return column.levels == 2 or (column.minimum in (0, 1) and column.maximum == last)
 
 
-def _is_mark(column: ColumnPreview) -> bool:
-    """Are all cells 0 or 1, as of rows whose date was mended?"""
+def _is_flag(column: ColumnPreview) -> bool:
+    """Return True if all cells are 0 or 1, as in a column of flags."""
     return column.whole and column.levels == 2 and (column.minimum, column.maximum) == (0, 1)
 
 
 def is_value(column: ColumnPreview) -> bool:
-    """Could a column hold values to be learned?"""
+    """Return True if a column may hold a numeric target."""
     return column.kind == "number" and column.levels > 2
 
 
 def named_target(columns: Columns) -> list[str]:
-    """Columns whose name says that they are learned.
+    """Columns whose header denotes a target.
 
-    A y beside an x is a coordinate, and beside g, r and i a band of light.
+    A y with an x is a coordinate, and with g, r and i a photometric band.
     """
     keys = {key(n) for n in columns}
-    other = "x" in keys or {"g", "r", "i"} <= keys
-    return [n for n in columns if key(n) in _TARGETS - ({"y"} if other else set())]
+    not_target = "x" in keys or {"g", "r", "i"} <= keys
+    return [n for n in columns if key(n) in _TARGETS - ({"y"} if not_target else set())]
 
 
 def target(columns: Columns, candidates: Sequence[str]) -> tuple[str, bool]:
-    """The target among candidates, and whether that is sure; "" where there are none.
+    """Guess the target among candidates ("" if there are none), and whether it is certain.
 
-    Named ones come first, then the last and the first whose names end in a likely word
-    ("STACKLOSS"), then the last column, the first one, and what is nearest to the end;
-    where that one is made of others, or known beforehand, the first candidate that is not.
+    Named targets come first, then headers with or ending in a likely word ("STACKLOSS"), then the
+    last column, the first column and the last candidate. A derived column or a covariate is
+    replaced by the first candidate that is neither.
     """
     ends = [list(columns)[-1], next(iter(columns))] if columns else []
     candidates = [n for n in candidates if not is_dimension(n)] or candidates
-    for names, sure in (
+    for names, certain in (
         ([n for n in named_target(columns) if n in candidates], True),
         ([n for n in candidates if key(n) in _LIKELY], False),
         ([n for n in candidates if n in ends[:1] and _LIKELY & set(words(n))], False),
@@ -143,39 +143,40 @@ def target(columns: Columns, candidates: Sequence[str]) -> tuple[str, bool]:
         ([n for n in candidates[:1] if key(n).endswith(_GLUED)], False),
     ):
         if names:
-            return names[-1], sure and len(names) == 1
-    found = next((n for n in ends if n in candidates), candidates[-1] if candidates else "")
-    if found and _is_input(found, columns):
-        found = next((n for n in candidates if not _is_input(n, columns)), found)
-    return found, False
+            return names[-1], certain and len(names) == 1
+    fallback = next((n for n in ends if n in candidates), candidates[-1] if candidates else "")
+    if fallback and _is_input(fallback, columns):
+        fallback = next((n for n in candidates if not _is_input(n, columns)), fallback)
+    return fallback, False
 
 
 def _is_input(name: str, columns: Columns) -> bool:
-    """Is a column a covariate by its name, made of others, an earlier value, or one of a factor?
+    """Return True for covariates, derived columns, earlier values, and indicators of a factor.
 
-    Made of others: `COUTAX_FEMALEUNEMP` beside `COUTAX`, `INCOMESQ` beside `INCOME`. An earlier
-    value: `BILLS103` beside `BILLS104`. Of a factor: one of several columns of 0 and 1 whose names
-    differ by the last letter.
+    Derived: `COUTAX_FEMALEUNEMP` with `COUTAX`, `INCOMESQ` with `INCOME`. Earlier value: `BILLS103`
+    with `BILLS104`. Indicators: several 0/1 columns whose headers differ in the last letter.
     """
-    own, column = key(name), columns[name]
-    stem, number = _numbered(own)
+    name_key, column = key(name), columns[name]
+    stem, number = _numbered(name_key)
     for other in (key(n) for n in columns if n != name):
-        made = len(other) > 2 and own.startswith(other) and own != other
+        derived = len(other) > 2 and name_key.startswith(other) and name_key != other
         base, later = _numbered(other)
-        if made or (stem and base == stem and 0 <= number < later):
+        if derived or (stem and base == stem and 0 <= number < later):
             return True
-    alike = [n for n, c in columns.items() if c.levels == 2 and key(n)[:-1] == own[:-1]]
-    return own in _COVARIATES or (column.levels == 2 and len(own) > 3 and len(alike) > 2)
+    indicators = [n for n, c in columns.items() if c.levels == 2 and key(n)[:-1] == name_key[:-1]]
+    return name_key in _COVARIATES or (
+        column.levels == 2 and len(name_key) > 3 and len(indicators) > 2
+    )
 
 
 def _numbered(word: str) -> tuple[str, int]:
-    """A word that ends in a number, and the number; -1 where it has none."""
+    """Split a word into stem and final number (-1 if there is none)."""
     match = re.fullmatch(r"(.*?)(\d+)", word)
     return (match[1], int(match[2])) if match else (word, -1)
 
 
 def other_targets(columns: Columns, chosen: str) -> list[str]:
-    """Columns that are targets as well: inputs that give the answer away."""
+    """Other target columns, which would reveal the chosen one as inputs."""
     stem = re.sub(r"[\d_\s.]+$", "", chosen.lower())
     parts, named = set(words(chosen)), set(named_target(columns))
     result = []
@@ -190,22 +191,22 @@ def other_targets(columns: Columns, chosen: str) -> list[str]:
 
 
 def is_dimension(name: str) -> bool:
-    """Does a header name a time or a place?"""
+    """Return True if a header denotes a time or a place."""
     return key(name) in _TIME | _SPACE or bool(set(words(name)) & (_TIME | _SPACE - {"x", "long"}))
 
 
 def is_instrument(name: str) -> bool:
-    """Does a header name what an instrument says beside what it measures?"""
+    """Return True if a header denotes the status or ambient conditions of an instrument."""
     return bool(set(words(name)) & _INSTRUMENT)
 
 
 def is_time(name: str) -> bool:
-    """Does a header name a time?"""
+    """Return True if a header denotes a time."""
     return key(name) in _TIME or bool(set(words(name)) & (_TIME - {"t"}))
 
 
 def survival(columns: Columns) -> tuple[str, str] | None:
-    """The columns of time and event, where rows are of patients, machines or customers."""
+    """Columns of survival time and event, or None."""
     events = [
         n
         for n, c in columns.items()
@@ -218,7 +219,7 @@ def survival(columns: Columns) -> tuple[str, str] | None:
 
 
 def durations(columns: Columns) -> list[str]:
-    """The columns that may be times until an event; an age only where there is nothing else."""
+    """Candidate columns of times until an event; an age only if there is no other."""
     times = [
         n
         for n, c in columns.items()
@@ -228,27 +229,27 @@ def durations(columns: Columns) -> list[str]:
 
 
 def views(names: Sequence[str]) -> dict[str, str]:
-    """`<view>.<feature>` for headers such as "mean radius", "radius error" and "worst radius".
+    """Names `<view>.<feature>` for headers such as "mean radius", "radius error", "worst radius".
 
-    Nothing, where a header has a dot or a column would be in no view.
+    The result is empty if a header has a dot or a column would belong to no view.
     """
     if any("." in n for n in names) or len(names) < 4:
         return {}
     split = {n: [w for w in re.split(r"[ _]+", n.strip()) if w] for n in names}
-    left, made = dict(split), dict[str, str]()
-    while left:
+    remaining, made = dict(split), dict[str, str]()
+    while remaining:
         groups: dict[tuple[int, str], list[str]] = {}
-        for name, parts in left.items():
+        for name, parts in remaining.items():
             if len(parts) > 1:
                 for end in (0, -1):
                     groups.setdefault((end, parts[end].lower()), []).append(name)
         if not groups:
             return {}
-        (end, view), members = max(groups.items(), key=lambda g: (len(g[1]), g[0][0]))
-        if len(members) < 2:
+        (end, view), in_view = max(groups.items(), key=lambda g: (len(g[1]), g[0][0]))
+        if len(in_view) < 2:
             return {}
-        for name in members:
-            parts = left.pop(name)
+        for name in in_view:
+            parts = remaining.pop(name)
             rest = parts[1:] if end == 0 else parts[:-1]
             made[name] = f"{view}.{' '.join(rest)}"
     several = len({m.partition(".")[0] for m in made.values()}) > 1
@@ -256,54 +257,67 @@ def views(names: Sequence[str]) -> dict[str, str]:
 
 
 def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> Guesses:
-    """What the columns are that no name explains.
+    """Guess the roles of columns that their headers do not determine.
 
     Args:
-        columns: The file's, by header.
-        mapping: What is known by name.
-        schema: What the study takes.
+        columns: Previews by header.
+        mapping: Mapping by headers.
+        schema: Schema of the study.
     """
-    made, own = Guesses(), schema_names(schema)
+    guesses, schema_columns = Guesses(), schema_names(schema)
     taken = set(mapping.values())
     free = {
         n: c
         for n, c in columns.items()
-        if mapping[n] == n and n not in own and c.kind != "empty" and not is_identifier(n)
+        if mapping[n] == n
+        and n not in schema_columns
+        and c.kind != "empty"
+        and not is_identifier(n)
     }
     if schema.features and not schema.boxes and len(free) > 2:
-        made.sure |= dict.fromkeys(row_numbers(free), "")
+        guesses.certain |= dict.fromkeys(row_numbers(free), "")
     by_key = {key(n): n for n in columns}
     free = {
-        n: c for n, c in free.items() if n not in made.sure and error_base(n, by_key) in (None, n)
+        n: c
+        for n, c in free.items()
+        if n not in guesses.certain and error_base(n, by_key) in (None, n)
     }
     absent = {c.name: c for c in schema.columns if c.name not in taken}
     if schema.replicas:
-        _guess_replicas(free, absent, made)
+        _guess_replicas(free, absent, guesses)
     elif schema.boxes:
-        _guess_boxes(free, absent, columns, mapping, made)
+        _guess_boxes(free, absent, columns, mapping, guesses)
     else:
-        _guess_target(free, absent, taken, schema, made)
+        _guess_target(free, absent, taken, schema, guesses)
     if schema.one_target:
-        made.unsure |= dict.fromkeys(_further_goals(mapping, schema), "")
-    chosen = next((n for n, to in {**mapping, **made.sure, **made.unsure}.items()
+        guesses.uncertain |= dict.fromkeys(_other_schema_targets(mapping, schema), "")
+    chosen = next((n for n, to in {**mapping, **guesses.certain, **guesses.uncertain}.items()
                    if to in schema.targets), "")  # fmt: skip
     if schema.features and not schema.boxes and chosen:
         rest = {n: c for n, c in columns.items() if n in free or n == chosen}
-        others = [n for n in other_targets(rest, chosen) if n not in {**made.sure, **made.unsure}]
-        (made.unsure if chosen in made.unsure else made.sure).update(dict.fromkeys(others, ""))
-    return made
+        others = [
+            n
+            for n in other_targets(rest, chosen)
+            if n not in {**guesses.certain, **guesses.uncertain}
+        ]
+        (guesses.uncertain if chosen in guesses.uncertain else guesses.certain).update(
+            dict.fromkeys(others, "")
+        )
+    return guesses
 
 
-def _further_goals(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
-    """Headers of targets beside the one that is learned: a time with its event before a class."""
+def _other_schema_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
+    """Headers of other targets; a survival time with its event takes precedence over a class."""
     named = {to: n for n, to in mapping.items() if to in schema.targets}
-    whole = [c.beside for c in schema.columns if c.beside in named and c.name in mapping.values()]
-    kept = next(iter(whole), next((t for t in schema.targets if t in named), ""))
-    return [n for to, n in named.items() if to != kept]
+    with_event = [
+        c.beside for c in schema.columns if c.beside in named and c.name in mapping.values()
+    ]
+    target = next(iter(with_event), next((t for t in schema.targets if t in named), ""))
+    return [n for to, n in named.items() if to != target]
 
 
 def row_numbers(free: Columns) -> list[str]:
-    """The first column, where it counts the rows and is no time."""
+    """The first column if it numbers the rows and is not a time, as a list."""
     if not free:
         return []
     first = next(iter(free))
@@ -311,26 +325,30 @@ def row_numbers(free: Columns) -> list[str]:
 
 
 def _guess_target(
-    free: Columns, absent: Mapping[str, Column], taken: set[str], schema: TableSchema, made: Guesses
+    free: Columns,
+    absent: Mapping[str, Column],
+    taken: set[str],
+    schema: TableSchema,
+    guesses: Guesses,
 ) -> None:
-    """One target: a class, a value, or a time with its event."""
+    """Guess one target: a class, a value, or a time with its event."""
     if "event" in taken and "time" in absent and (times := durations(free)):
-        made.settle(absent["time"], times[0], times, len(times) == 1)
+        guesses.assign(absent["time"], times[0], times, len(times) == 1)
         return
-    goals = [absent[t] for t in schema.targets if t in absent and absent[t].guessed]
-    if len(goals) < len(schema.targets) or not goals:
+    absent_targets = [absent[t] for t in schema.targets if t in absent and absent[t].guessed]
+    if len(absent_targets) < len(schema.targets) or not absent_targets:
         return
     if "event" in absent and (both := survival(free)):
-        made.settle(absent["time"], both[0], list(free), True)
-        made.settle(absent["event"], both[1], list(free), True)
+        guesses.assign(absent["time"], both[0], list(free), True)
+        guesses.assign(absent["event"], both[1], list(free), True)
         return
-    label = next((c for c in goals if c.kind == "label"), None)
-    value = next((c for c in goals if c.kind == "number" and not c.positive), None)
+    label = next((c for c in absent_targets if c.kind == "label"), None)
+    value = next((c for c in absent_targets if c.kind == "number" and not c.positive), None)
     classes = [n for n, c in free.items() if is_class(c)]
     values = [n for n, c in free.items() if is_value(c)]
     textual = [n for n in classes if free[n].kind == "text"]
     if label and not label.required and not schema.one_target:
-        classes = [n for n in classes if free[n].levels == 2]  # a pool may have no labels at all
+        classes = [n for n in classes if free[n].levels == 2]  # a pool may be unlabeled
         textual = [n for n in textual if n in classes]
     if label and value:
         name, named = target(free, [n for n in free if n in classes or n in values])
@@ -342,15 +360,15 @@ def _guess_target(
     else:
         assert value is not None
         column, candidates = value, values
-    name, sure = target(free, candidates)
-    if column is label and not sure and len(textual) == 1:
-        name, sure = textual[0], len([c for c in free.values() if c.kind == "text"]) == 1
+    name, certain = target(free, candidates)
+    if column is label and not certain and len(textual) == 1:
+        name, certain = textual[0], len([c for c in free.values() if c.kind == "text"]) == 1
     if name:
-        made.settle(column, name, candidates, sure)
+        guesses.assign(column, name, candidates, certain)
     outer = next((c for c in absent.values() if c.default), None)
     other = [n for n in textual if n != name]
     if outer and name and len(other) == 1 and free[other[0]].levels < free[name].levels:
-        made.settle(outer, other[0], textual, False)
+        guesses.assign(outer, other[0], textual, False)
 
 
 def _guess_boxes(
@@ -358,91 +376,91 @@ def _guess_boxes(
     absent: Mapping[str, Column],
     columns: Columns,
     mapping: Mapping[str, str],
-    made: Guesses,
+    guesses: Guesses,
 ) -> None:
-    """Tasks, boxes or points in time and space, and the value."""
+    """Guess tasks, boxes or points in time and space, and the value."""
     taken, headers = set(mapping.values()), columns.keys()
     task, value = absent.get("task"), absent.get("y")
-    ends = {
+    box_ends = {
         n
         for n in free
         if n.endswith(("_lo", "_hi")) and {f"{n[:-3]}_lo", f"{n[:-3]}_hi"} <= headers
     }
     outlines = [n for n, to in mapping.items() if to == "geometry"]
-    drawn = bool(outlines)
-    boxed = bool(ends) or drawn or any(to.endswith("_lo") for to in taken)
-    free = {n: c for n, c in free.items() if n not in ends}  # of whatever dimension
-    if boxed:  # a time that an interval begins at says nothing more
-        again = [n for n, c in free.items() if c.kind == "date" and is_end(n)]
-        made.sure |= dict.fromkeys(again, "")
-        free = {n: c for n, c in free.items() if n not in again}
+    has_polygons = bool(outlines)
+    boxed = bool(box_ends) or has_polygons or any(to.endswith("_lo") for to in taken)
+    free = {n: c for n, c in free.items() if n not in box_ends}  # of any dimension
+    if boxed:  # start dates of intervals are redundant
+        interval_starts = [n for n, c in free.items() if c.kind == "date" and is_end(n)]
+        guesses.certain |= dict.fromkeys(interval_starts, "")
+        free = {n: c for n, c in free.items() if n not in interval_starts}
     textual = [n for n, c in free.items() if c.kind == "text" and 2 <= c.levels <= CLASSES]
-    if drawn:  # names of places are no tasks
-        places = max((c.levels for c in columns.values() if c.name in outlines), default=0)
-        textual = [n for n in textual if not free[n].distinct and free[n].levels < places]
+    if has_polygons:  # names of places are not tasks
+        n_polygons = max((c.levels for c in columns.values() if c.name in outlines), default=0)
+        textual = [n for n in textual if not free[n].distinct and free[n].levels < n_polygons]
     if task and len(textual) == 1 and not free[textual[0]].missing:
-        made.settle(task, textual[0], textual, True)
+        guesses.assign(task, textual[0], textual, True)
     elif task and textual:
-        made.ask(task, [(ONE_TASK, "none: all rows are one task"), *((n, n) for n in textual)])
+        guesses.ask(task, [(ONE_TASK, "none: all rows are one task"), *((n, n) for n in textual)])
     dims = [n for n, c in free.items() if c.kind == "date" or is_dimension(n)]
-    dims = [n for n in dims if not _is_mark(free[n])] or dims
+    dims = [n for n in dims if not _is_flag(free[n])] or dims
     named = boxed or bool(dims)
     if not named:
         dims = [n for n, c in free.items() if c.kind == "number"][:1]
     numbers = [n for n, c in free.items() if c.kind == "number" and n not in dims]
     if not value:
-        made.unsure |= dict.fromkeys(numbers if named else [], "")  # measured as well
+        guesses.uncertain |= dict.fromkeys(numbers if named else [], "")  # other measurements
         return
     if not numbers or not (boxed or dims):
         return
-    measured = [n for n in numbers if not is_class(free[n]) or key(n) in _LIKELY] or numbers
-    measured = [n for n in measured if key(n) not in _COVARIATES] or measured
-    stems = {_numbered(key(n))[0] for n in measured} - {""}  # few values of one, of a series
-    measured = [n for n in numbers if n in measured or _numbered(key(n))[0] in stems]
-    measured = [n for n in measured if not is_instrument(n)] or measured
-    if drawn:
-        measured = [n for n in measured if key(n) not in _DRAWN] or measured
-    likely = [n for n in measured if n in named_target(free) or key(n) in _LIKELY]
-    # Of two columns the last is the value; of all that a station measures, the first.
-    name = likely[-1] if likely else measured[-1 if len(measured) == 2 else 0]
-    made.unsure |= dict.fromkeys(numbers, "")
-    alone = len(measured) == 1 and all(is_instrument(n) or n == name for n in numbers)
-    if named and alone:
-        made.sure |= {n: made.unsure.pop(n) for n in numbers}
-        made.settle(value, name, numbers, True)
+    values = [n for n in numbers if not is_class(free[n]) or key(n) in _LIKELY] or numbers
+    values = [n for n in values if key(n) not in _COVARIATES] or values
+    stems = {_numbered(key(n))[0] for n in values} - {""}  # small values of the same series
+    values = [n for n in numbers if n in values or _numbered(key(n))[0] in stems]
+    values = [n for n in values if not is_instrument(n)] or values
+    if has_polygons:
+        values = [n for n in values if key(n) not in _DRAWN] or values
+    likely = [n for n in values if n in named_target(free) or key(n) in _LIKELY]
+    # The last of two columns, or the first of a station's measurements, is the value.
+    name = likely[-1] if likely else values[-1 if len(values) == 2 else 0]
+    guesses.uncertain |= dict.fromkeys(numbers, "")
+    single = len(values) == 1 and all(is_instrument(n) or n == name for n in numbers)
+    if named and single:
+        guesses.certain |= {n: guesses.uncertain.pop(n) for n in numbers}
+        guesses.assign(value, name, numbers, True)
         return
     options: list[tuple[Any, str]] = [(n, n) for n in [name, *(m for m in numbers if m != name)]]
-    if not textual and 1 < len(measured) <= MOST_TASKS:
-        each = f"all {len(measured)}, each a task of its own: {', '.join(measured)}"
-        options.append((tuple(measured), each))
-        if len({_numbered(key(n))[0] for n in measured}) == 1 and _numbered(key(name))[0]:
-            # The first to the fourth of the same: they are sure, and shown as a question.
-            made.sure |= dict.fromkeys(measured, value.name)
-            made.unsure = {n: to for n, to in made.unsure.items() if n not in measured}
-            made.ask(value, options, tuple(measured))
+    if not textual and 1 < len(values) <= MAX_TASKS:
+        each = f"all {len(values)}, each a task of its own: {', '.join(values)}"
+        options.append((tuple(values), each))
+        if len({_numbered(key(n))[0] for n in values}) == 1 and _numbered(key(name))[0]:
+            # Columns of one numbered series: certain, but still shown as a question.
+            guesses.certain |= dict.fromkeys(values, value.name)
+            guesses.uncertain = {n: to for n, to in guesses.uncertain.items() if n not in values}
+            guesses.ask(value, options, tuple(values))
             return
-    made.unsure[name] = value.name
-    made.ask(value, options)
+    guesses.uncertain[name] = value.name
+    guesses.ask(value, options)
 
 
-def _guess_replicas(free: Columns, absent: Mapping[str, Column], made: Guesses) -> None:
-    """Outputs, replicas, the input and the value of a long table."""
+def _guess_replicas(free: Columns, absent: Mapping[str, Column], guesses: Guesses) -> None:
+    """Guess outputs, replicas, input and value of a long table."""
     inputs = [n for n, c in free.items() if c.kind == "date" or (is_value(c) and is_dimension(n))]
     numbers = [n for n, c in free.items() if is_value(c)]
     if "x" in absent and (inputs or len(numbers) > 1):
-        made.settle(absent["x"], (inputs or numbers)[0], inputs or numbers, len(inputs) == 1)
-    numbers = [n for n in numbers if n not in {**made.sure, **made.unsure}]
+        guesses.assign(absent["x"], (inputs or numbers)[0], inputs or numbers, len(inputs) == 1)
+    numbers = [n for n in numbers if n not in {**guesses.certain, **guesses.uncertain}]
     if "replica" in absent:
         textual = [n for n, c in free.items() if c.kind == "text" and c.levels > 1]
         whole = [n for n in numbers if free[n].whole and free[n].levels < 100]
         options = [*textual[1 if "output" in absent else 0 :], *whole]
         if options and (len(numbers) > 1 or options[0] not in numbers):
-            made.settle(absent["replica"], options[0], options, False)
+            guesses.assign(absent["replica"], options[0], options, False)
             numbers = [n for n in numbers if n != options[0]]
     if "output" in absent:
-        textual = [n for n, c in free.items() if c.kind == "text" and n not in made.unsure]
+        textual = [n for n, c in free.items() if c.kind == "text" and n not in guesses.uncertain]
         if textual:
-            made.settle(absent["output"], textual[0], textual, len(textual) == 1)
+            guesses.assign(absent["output"], textual[0], textual, len(textual) == 1)
     if "y" in absent and numbers:
-        sure = len(numbers) == 1 and not made.unsure
-        made.settle(absent["y"], target(free, numbers)[0], numbers, sure)
+        certain = len(numbers) == 1 and not guesses.uncertain
+        guesses.assign(absent["y"], target(free, numbers)[0], numbers, certain)

@@ -1,8 +1,8 @@
-"""Text columns as inputs: each of few levels a column of 0 and 1, of two levels one for the second.
+"""One-hot encoding of text columns with few levels; two levels give one column for the second.
 
-`sex` of female and male becomes `sex = male`. The levels are a part of how the table is read
-(`Table.reading`), so that a fitted model takes later tables alike; a level that it has not learned
-is 0 everywhere, and its row counts as outside.
+`sex` with female and male becomes `sex = male`. The levels are part of `Table.reading`, so that a
+fitted model encodes later tables in the same way. New levels are encoded as zeros, and their rows
+are flagged as outside.
 """
 
 from __future__ import annotations
@@ -16,128 +16,126 @@ from jaxtyping import Bool
 from scant.tables.cells import Cells, from_series
 from scant.tables.dates import are_dates
 
-LEVELS = "levels"  # the word of `Table.reading`
-UNSEEN = "unseen"  # in a frame's `attrs`: the places of rows with a level that was not learned
+LEVELS = "levels"  # key of `Table.reading`
+UNSEEN = "unseen"  # key in a frame's `attrs`: positions of rows with new levels
 NOT_LEARNED = "was not learned"
 TEXT = "it holds text; it was left out of the features"
-MOST = 12  # levels; more are rather names
-LEAST_ROWS = 3  # of each level
+MAX_LEVELS = 12  # more are probably names
+MIN_ROWS = 3  # of each level
 _IS = " = "
-_HEAD = 1000  # rows
+_HEAD = 1000  # rows compared first
 
 Levels = Mapping[str, Sequence[str]]
 
 
 def levels_of(cells: Cells, gaps: bool) -> tuple[tuple[str, ...], str]:
-    """The levels of a text column that can be inputs, or why it cannot.
+    """Levels of a text column that can be an input, or a sentence why it cannot.
 
     Args:
         cells: The column.
-        gaps: Whether inputs may have empty cells.
+        gaps: True if inputs may have empty cells.
     """
     if are_dates(cells):
         return (), "it holds dates and was left out of the features"
-    if cells.levels > MOST:
-        many = f"{cells.levels:,} different values, and at most {MOST} can be inputs"
-        return (), f"{TEXT}, for it has {many}"
+    if cells.levels > MAX_LEVELS:
+        excess = f"{cells.levels:,} different values, and at most {MAX_LEVELS} can be inputs"
+        return (), f"{TEXT}, for it has {excess}"
     count = pd.Series(cells.labels()).value_counts()
     if len(count) < 2:
         return (), TEXT
-    if count.iloc[-1] < LEAST_ROWS:
-        few = f"{str(count.index[-1])[:40]!r} is in fewer than {LEAST_ROWS} rows"
-        return (), f"{TEXT}, for {few}"
+    if count.iloc[-1] < MIN_ROWS:
+        reason = f"{str(count.index[-1])[:40]!r} is in fewer than {MIN_ROWS} rows"
+        return (), f"{TEXT}, for {reason}"
     if cells.empty.any() and not gaps:
         return (), f"{TEXT}, for it has empty cells; fill them to learn from it"
     return tuple(sorted(map(str, count.index))), ""
 
 
 def same(cells: Cells, other: Cells) -> bool:
-    """Whether two columns say the same in other words, wherever both have a value."""
+    """Return True if two columns are equal up to renaming, where both have a value."""
     both = pd.DataFrame({"own": cells.labels(), "other": other.labels()}).dropna()
-    pairs = both[:_HEAD].drop_duplicates()  # mostly enough to tell that they do not
+    pairs = both[:_HEAD].drop_duplicates()  # usually enough to find a difference
     if pairs.nunique().tolist() == [len(pairs)] * 2:
         pairs = both.drop_duplicates()
     return len(pairs) > 1 and pairs.nunique().tolist() == [len(pairs)] * 2
 
 
 def names(column: str, levels: Sequence[str]) -> list[str]:
-    """The inputs that a text column becomes."""
+    """Names of the inputs that encode a text column."""
     return [f"{column}{_IS}{level}" for level in (levels[1:] if len(levels) == 2 else levels)]
 
 
 def origin(name: str) -> str:
-    """The text column that an input was made of; the input itself where it was made of none."""
+    """Text column that an input encodes; other inputs are returned unchanged."""
     return name.partition(_IS)[0]
 
 
 def is_made(name: str) -> bool:
-    """Does an input's name say that it was made of a level?"""
+    """Return True if an input encodes a level."""
     return _IS in name
 
 
 def measured(names: Sequence[str]) -> list[str]:
-    """The inputs that were numbers in the table: only they may be missing in a row of it."""
+    """Inputs that are numeric columns of the table."""
     return [name for name in names if not is_made(name)]
 
 
 def encoded(
     columns: Mapping[str, Cells], levels: Levels
 ) -> tuple[dict[str, Cells], Bool[np.ndarray, " n"], dict[str, str]]:
-    """Columns with those of levels in the place of text, and what was not learned.
-
-    What is empty stays empty, in every column.
+    """Encode text columns; empty cells are empty in every column.
 
     Returns:
-        The columns; the rows with a level that is none of `levels`; and of each text column that
-        has such rows a sentence.
+        The columns, a mask of rows with levels not in `levels`, and a sentence for each text
+        column with such rows.
     """
-    made: dict[str, Cells] = {}
+    result: dict[str, Cells] = {}
     notes: dict[str, str] = {}
     unseen = np.zeros(max((len(c.values) for c in columns.values()), default=0), dtype=bool)
     for name, cells in columns.items():
         if name not in levels:
-            made[name] = cells
+            result[name] = cells
             continue
-        labels, known = pd.Series(cells.labels(), dtype=object), list(levels[name])
-        other = ~cells.empty & ~labels.isin(known).to_numpy()
+        labels, known_levels = pd.Series(cells.labels(), dtype=object), list(levels[name])
+        other = ~cells.empty & ~labels.isin(known_levels).to_numpy()
         if other.any():
             unseen |= other
             notes[name] = (
                 f"{cells.shown(int(np.flatnonzero(other)[0]))!r} {NOT_LEARNED} (only "
-                f"{', '.join(known)}); it counts as none of them, and its rows are flagged "
+                f"{', '.join(known_levels)}); it counts as none of them, and its rows are flagged "
                 "'outside'"
             )
-        new = names(name, known)
-        for column, level in zip(new, known[-len(new) :]):
+        new = names(name, known_levels)
+        for column, level in zip(new, known_levels[-len(new) :]):
             values = np.where(cells.empty, np.nan, (labels == level).to_numpy(dtype=float))
             bad = np.zeros(len(values), dtype=bool)
-            made[column] = Cells(column, values, cells.empty, bad)
-    return made, unseen, notes
+            result[column] = Cells(column, values, cells.empty, bad)
+    return result, unseen, notes
 
 
 def encoded_frame(table: pd.DataFrame, levels: Levels) -> pd.DataFrame:
-    """A data frame with the columns of levels in the place of text; `attrs` as in `UNSEEN`."""
-    there = {n: from_series(n, table[n]) for n in levels if n in table}
-    if not there:
+    """Encode the text columns of a data frame; `attrs[UNSEEN]` lists rows with new levels."""
+    text_columns = {n: from_series(n, table[n]) for n in levels if n in table}
+    if not text_columns:
         return table
-    made, unseen, _ = encoded(there, levels)
-    own = pd.DataFrame({n: c.values for n, c in made.items()}, index=table.index)
-    query = table.drop(columns=list(there)).join(own)
+    made, unseen, _ = encoded(text_columns, levels)
+    encoded_columns = pd.DataFrame({n: c.values for n, c in made.items()}, index=table.index)
+    query = table.drop(columns=list(text_columns)).join(encoded_columns)
     query.attrs = {**table.attrs, UNSEEN: np.flatnonzero(unseen).tolist()}
     return query
 
 
 def decoded(frame: pd.DataFrame, levels: Levels) -> pd.DataFrame:
-    """A frame with the text again that its columns of levels were made of."""
-    for column, known in levels.items():
-        made = names(column, known)
+    """Replace the encoded columns of a frame by the original text."""
+    for column, column_levels in levels.items():
+        made = names(column, column_levels)
         if not set(made) <= set(frame):
             continue
         values = frame[made].to_numpy(dtype=float)
-        words = np.array([*known], dtype=object)
-        which = values[:, 0].astype(bool) if len(known) == 2 else values.argmax(1)
-        text = pd.Series(words[which.astype(int)], frame.index).where(~np.isnan(values[:, 0]))
-        place = list(frame).index(made[0])
+        texts = np.array([*column_levels], dtype=object)
+        index = values[:, 0].astype(bool) if len(column_levels) == 2 else values.argmax(1)
+        text = pd.Series(texts[index.astype(int)], frame.index).where(~np.isnan(values[:, 0]))
+        position = list(frame).index(made[0])
         frame = frame.drop(columns=made)
-        frame.insert(place, column, text)
+        frame.insert(position, column, text)
     return frame

@@ -1,6 +1,6 @@
-"""What stands around a table in its file: titles above, units below the header, totals at the end.
+"""Titles above a table, units below its header, and totals or footnotes at its end.
 
-Spreadsheets and statistical offices write them; none is a row of the table.
+Spreadsheets and statistical offices write them; they are not rows of the table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from scant.tables.cells import EMPTY
 
-_MOST_TITLES, _MOST_NOTES = 12, 6  # records above, and below
+_MAX_TITLES, _MAX_NOTES = 12, 6  # most records above and below the table
 _TOTAL = re.compile(
     r"(grand |sub)?(totals?|sum|mean|average|median|gesamt|insgesamt|summe|mittelwert|moyenne)\W*",
     re.IGNORECASE,
@@ -24,21 +24,20 @@ _NUMBER = re.compile(r"\s*[+\-−]?[.,]?\d[\d.,' ]*([eE][+-]?\d+)?%?\s*$")  # in
 
 
 def titles(records: Sequence[Sequence[str]]) -> int:
-    """How many of the first records stand above the header.
+    """Number of records above the header.
 
-    A title has one cell, or is a comment; the header below it has as many cells as most records,
-    and words in them.
+    A title has one cell or is a comment; the header has as many cells as most records, with words.
     """
     width = Counter(map(len, records)).most_common(1)[0][0] if records else 0
-    for i, record in enumerate(records[: _MOST_TITLES + 1]):
-        alone = len(record) == 1 or (width > 2 and record[0] and not any(record[1:]))
-        if any(record) and not (alone or record[0].lstrip().startswith(("#", "%", "//"))):
+    for i, record in enumerate(records[: _MAX_TITLES + 1]):
+        single = len(record) == 1 or (width > 2 and record[0] and not any(record[1:]))
+        if any(record) and not (single or record[0].lstrip().startswith(("#", "%", "//"))):
             return i if i and len(record) == width > 1 and _names(record) else 0
     return 0
 
 
 def has_header(header: Sequence[str]) -> bool:
-    """Are these names, and not the first row of numbers? Numbers that rise may be years or ids."""
+    """Return True if the record is a header: not numbers, except increasing ones (years, ids)."""
     plain = [cell.strip().replace(",", ".") for cell in header]
     numbers = [float(cell) for cell in plain if re.fullmatch(r"[+-]?\d*\.?\d+", cell)]
     if len(numbers) < 2 or 2 * len(numbers) < len(header):
@@ -48,13 +47,13 @@ def has_header(header: Sequence[str]) -> bool:
 
 
 def footnotes(columns: Sequence[pa.StringArray]) -> int:
-    """How many of the last rows are totals, or remarks in the first column alone."""
-    n, least = len(columns[0]), 4
+    """Number of final rows that are totals, or remarks in the first column."""
+    n, first_row = len(columns[0]), 4
     if len(columns) < 2:
         return 0
-    for count in range(_MOST_NOTES):
+    for count in range(_MAX_NOTES):
         at = n - 1 - count
-        first = columns[0][at].as_py() if at >= least else ""
+        first = columns[0][at].as_py() if at >= first_row else ""
         others = any(c[at].as_py() for c in columns[1:])
         remark = len(columns) > 2 and not others and not _NUMBER.match(first)
         if not first or not (remark or _TOTAL.fullmatch(first)):
@@ -63,7 +62,7 @@ def footnotes(columns: Sequence[pa.StringArray]) -> int:
 
 
 def units(columns: Sequence[pa.StringArray]) -> list[str] | None:
-    """The units in the first row, one a column, where that row holds nothing else."""
+    """Units in the first row, one per column, or None if the row is data."""
     if len(columns[0]) < 4:
         return None
     first = [c[0].as_py() for c in columns]
@@ -77,7 +76,7 @@ def units(columns: Sequence[pa.StringArray]) -> list[str] | None:
         return None
     texts = [i for i in range(len(first)) if i not in numeric]
     if any(first[i] and pc.any(pc.equal(columns[i][1:], first[i])).as_py() for i in texts):
-        return None  # a word of the column, not a unit
+        return None  # a value of the column, not a unit
     return [first[i].strip("[]()") if i in named else "" for i in range(len(first))]
 
 

@@ -1,4 +1,4 @@
-"""Decimal points, decimal commas and marks of thousands: one style for a whole file."""
+"""Detection of decimal and thousands separators, for a whole file."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _GROUPS = r"^[+-]?[1-9]\d{0,2}(MARK\d{3})+(POINT\d+)?$"
-# What a mark inside a number must be, where it can only be one of the two.
+# Numbers in which a mark can only be a decimal or only a thousands separator.
 _ONLY_DECIMAL = r"^[+-]?(\d+MARK(\d{1,2}|\d{4,})|0\d*MARK\d+|\d{4,}MARK\d+|\d+MARK\d+[eE][+-]?\d+)$"
 _ONLY_THOUSANDS = r"^[+-]?\d{1,3}((MARK\d{3}){2,}(POINT\d+)?|(MARK\d{3})+POINT\d+)$"
 _EITHER = r"^[+-]?[1-9]\d{0,2}MARK\d{3}$"
 _SPACED = "^[+-]?\\d{1,3}([ '’\u00a0\u202f]\\d{3})+([.,]\\d+)?$"
-_HEAD = 1000  # cells in which a decimal point is sought first
+_HEAD = 1000  # cells searched first for a decimal point
 
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """What stands between the digits of a file's numbers.
+    """Decimal and thousands separators of a file.
 
     Attributes:
         decimal: "." or ",".
-        thousands: ",", "." or "", where numbers are written without.
-        note: A sentence on it; "" for plain decimal points.
-        unsure: A cell that could be read in either way, as (column, place), where nothing decides.
-        mixed: Whether the file has decimal commas and commas for thousands.
+        thousands: ",", "." or "" (none).
+        note: Sentence on the separators; "" for plain decimal points.
+        unsure: An ambiguous cell as (column, position), if nothing determines the style.
+        mixed: True if the file has both decimal commas and commas for thousands.
     """
 
     decimal: str = "."
@@ -36,7 +36,7 @@ class NumberStyle:
     mixed: bool = False
 
     def plain(self, text: pa.StringArray) -> pa.StringArray:
-        """Cells with their numbers as Python writes them."""
+        """Convert the numbers in cells to Python's format."""
         text = pc.replace_substring(text, "−", "-")  # the typographic minus of some spreadsheets
         text = _where(text, _SPACED, pc.replace_substring_regex(text, "[ '’\u00a0\u202f]", ""))
         if self.thousands:
@@ -55,16 +55,16 @@ POINTS = NumberStyle()
 def number_style(
     columns: Mapping[str, pa.StringArray], delimiter: str, decimal: str | None = None
 ) -> NumberStyle:
-    """The style of a file's numbers.
+    """Detect the style of a file's numbers.
 
-    A mark with one, two or four digits after it is a decimal one, a repeated mark stands for
-    thousands, and either tells what the other mark is. Where every mark has three digits after it,
-    the delimiter decides, and `unsure` names a cell.
+    A mark followed by one, two or four digits is a decimal separator, a repeated mark is a
+    thousands separator, and either determines the other mark. If every mark is followed by three
+    digits, the delimiter decides, and `unsure` names a cell.
 
     Args:
         columns: Cells as text.
-        delimiter: Of the file; where it is a comma, decimal commas are rare.
-        decimal: "." or ",", where the user has said so.
+        delimiter: Delimiter of the file; with commas, decimal commas are rare.
+        decimal: "." or "," if given by the user.
     """
     if decimal:
         return NumberStyle(decimal, "," if decimal == "." else ".", _note(decimal, "other"))
@@ -115,13 +115,13 @@ def _either(mark: str) -> str:
 
 
 def _decimal_points(text: pa.StringArray) -> bool:
-    """Has a column numbers whose point can only be a decimal one?"""
+    """Return True if a column has numbers whose point can only be a decimal point."""
     pattern = _pattern(_ONLY_DECIMAL, ".")
     return _any(text[:_HEAD], pattern) or (_has(text, ".") and _any(text, pattern))
 
 
 def _beside_small(text: pa.StringArray) -> bool:
-    """Are the numbers without a mark below 1000, and none above? So are numbers with thousands."""
+    """Return True if all numbers without a mark are below 1000, as with thousands separators."""
     return _any(text, r"^[+-]?\d{1,3}$") and not _any(text, r"^[+-]?\d{4,}$")
 
 

@@ -1,6 +1,6 @@
-"""From files and data frames to columns: archives of several tables, intervals, wide tables.
+"""Opening of files and data frames as columns: archives, intervals and wide tables.
 
-What is opened here is assembled, with the answers to questions on columns, in `scant.tables.read`.
+`scant.tables.read` assembles the opened columns with the answers to questions.
 """
 
 from __future__ import annotations
@@ -36,17 +36,16 @@ from scant.tables.wide import long_form
 
 
 class Answers(TypedDict, total=False):
-    """What only the user knows of a table.
+    """User's answers to questions on a table.
 
     Attributes:
-        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
-        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
-        levels: Text columns that are inputs, with their levels; None: those of few levels.
-        columns: Names of the schema, each with the header that is taken for it, several headers
-            ("y": each is a task of its own), or "" where no column is.
-        closed: Whether intervals such as 15-19 include their upper ends, by header.
-        join: Headers, of a table and of a map, that name the same places; None: those whose values
-            are alike.
+        missing_codes: Numbers that mean "not measured", such as -99; for all columns, or by header.
+        decimal: Decimal mark of numbers in text, "." or ","; None to detect it.
+        levels: Text columns to use as inputs, with their levels; None for columns with few levels.
+        columns: Header by name in the schema; several headers for one task each (only "y"), or ""
+            for no column.
+        closed: By header, True if intervals such as 15-19 include their upper bounds.
+        join: Headers in a table and in a map with the same identifiers; None to detect them.
     """
 
     missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
@@ -58,16 +57,16 @@ class Answers(TypedDict, total=False):
 
 
 class Reading(Answers, total=False):
-    """How a table is read.
+    """Options for reading a table.
 
     Attributes:
-        mapping: The table's column names to the schema's, "" to leave one out; names that it lacks
-            stay as they are. None: as `inspect_table` suggests.
-        target: The target column where the schema leaves it to a setting.
-        purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
-        features: For "predict": the columns that the model was trained on.
-        part: Which sheet of a workbook, file of a ZIP or table of an HDF5 file; the first. "*",
-            where a study takes boxes: all tables of a ZIP, as tasks or joined with a map.
+        mapping: Name in the schema by header, "" to leave a column out; other headers are kept.
+            None for the suggestion of `inspect_table`.
+        target: Name of the target column if the schema leaves it to a setting.
+        purpose: "fit", or "predict" for a table without target whose rows and columns are all kept.
+        features: Columns that the model was trained on, for "predict".
+        part: Sheet of a workbook, file of a ZIP or table of an HDF5 file; by default the first.
+            "*" for all tables of a ZIP, as tasks or joined with a map, if the study takes boxes.
     """
 
     mapping: Mapping[str, str] | None
@@ -79,13 +78,13 @@ class Reading(Answers, total=False):
 
 @dataclass
 class Opened:
-    """The columns of a file, what is wrong with them, and what cannot be known."""
+    """Columns of a file with the problems found and the questions to the user."""
 
     cells: dict[str, Cells]
     findings: Diagnostics
     questions: list[Question]
-    aside: set[str] = field(default_factory=set)  # columns that are no values
-    settled: bool = False  # answers on columns of several files were taken for each of them
+    aside: set[str] = field(default_factory=set)  # columns that hold no values to learn from
+    settled: bool = False  # whether the answers on columns were already applied, file by file
 
 
 def suggestion_of(
@@ -94,50 +93,50 @@ def suggestion_of(
     reading: Reading,
     columns: Mapping[str, ColumnPreview] | None = None,
 ) -> tuple[dict[str, str], Guesses]:
-    """What the columns are, as somebody has said or else by name and by what they hold."""
+    """Map columns to the schema by the user's answers, else by name and content."""
     columns = columns or {n: profile(c) for n, c in opened.cells.items()}
     mapping, guesses = suggested(columns, schema, reading.get("purpose", "fit"), opened.aside)
-    for known, headers in reading.get("columns", {}).items():
-        if known not in schema_names(schema):
+    for role, headers in reading.get("columns", {}).items():
+        if role not in schema_names(schema):
             raise BadInput(
-                f"There is no column {known!r} in this study; it has "
+                f"There is no column {role!r} in this study; it has "
                 f"{listed([c.name for c in schema.columns])}."
             )
         names = [headers] if isinstance(headers, str) else list(headers)
-        lost = [n for n in names if n and n not in columns]
-        if lost and opened.settled:
+        missing = [n for n in names if n and n not in columns]
+        if missing and opened.settled:
             continue
-        if lost:
+        if missing:
             raise BadInput(
-                f"{opened.findings.file} has no column {lost[0]!r} to take for {known!r}; it has "
+                f"{opened.findings.file} has no column {missing[0]!r} to take for {role!r}; it has "
                 f"{listed(list(columns))}."
             )
-        mapping = choose(mapping, columns, schema, known, [n for n in names if n])
-        guesses.unsure = {
-            n: to for n, to in guesses.unsure.items() if to != known and n not in names
+        mapping = choose(mapping, columns, schema, role, [n for n in names if n])
+        guesses.uncertain = {
+            n: to for n, to in guesses.uncertain.items() if to != role and n not in names
         }
-        guesses.questions = [q for q in guesses.questions if q.column != known]
+        guesses.questions = [q for q in guesses.questions if q.column != role]
     return mapping, guesses
 
 
 def opened_file(
     source: Path | bytes, file: str, schema: TableSchema, limit_bytes: int, reading: Reading
 ) -> Opened:
-    """The columns of a file; of an archive of tables, where a study takes several, of all."""
+    """Open the columns of a file, or of all tables in an archive if the study takes several."""
     part = reading.get("part", "")
-    inside = tables_of(source, file, limit_bytes) if schema.boxes else []
-    if len(inside) < 2 or reading.get("purpose", "fit") != "fit":
+    tables = tables_of(source, file, limit_bytes) if schema.boxes else []
+    if len(tables) < 2 or reading.get("purpose", "fit") != "fit":
         return _open_one(source, file, schema, limit_bytes, reading)
-    named = dict(inside)
+    sources = dict(tables)
     if part in ("", ALL):
-        made, guess = opened_together(inside, schema, limit_bytes, reading), ALL
-    elif part in named:
-        made, guess = _open_one(named[part], part, schema, limit_bytes, _whole(reading)), part
+        opened, guess = opened_together(tables, schema, limit_bytes, reading), ALL
+    elif part in sources:
+        opened, guess = _open_one(sources[part], part, schema, limit_bytes, _whole(reading)), part
     else:
-        raise BadInput(f"{file} has no file {part!r}; it has {listed(list(named))}.")
-    asked = [q for q in made.questions if q.about != "part"]  # of a layer inside
-    made.questions = [tables_question(list(named), guess), *asked]
-    return made
+        raise BadInput(f"{file} has no file {part!r}; it has {listed(list(sources))}.")
+    others = [q for q in opened.questions if q.about != "part"]  # questions on a layer in a table
+    opened.questions = [tables_question(list(sources), guess), *others]
+    return opened
 
 
 def opened_together(
@@ -146,40 +145,40 @@ def opened_together(
     limit_bytes: int,
     reading: Reading,
 ) -> Opened:
-    """Several tables as one."""
+    """Open several files as one table."""
     questions: list[Question] = []
     members = []
     for name, source in files:
-        one = _open_one(source, name, schema, limit_bytes, _whole(reading))
-        questions += [q for q in one.questions if q.about not in {p.about for p in questions}]
-        members.append(Member(one.findings, one.cells))
+        opened = _open_one(source, name, schema, limit_bytes, _whole(reading))
+        questions += [q for q in opened.questions if q.about not in {p.about for p in questions}]
+        members.append(Member(opened.findings, opened.cells))
     _check_answers(members, reading)
-    members, asked = with_polygons(members, reading.get("join"))
+    members, join_questions = with_polygons(members, reading.get("join"))
     for member in members if len(members) > 1 else ():
         own = Opened(member.cells, member.findings, [], member.aside)
-        there: dict[str, str | Sequence[str]] = {}
-        for known, headers in reading.get("columns", {}).items():
+        answers: dict[str, str | Sequence[str]] = {}
+        for role, headers in reading.get("columns", {}).items():
             names = [headers] if isinstance(headers, str) else headers
-            if here := [n for n in names if n in member.cells or not n]:
-                there[known] = here
-        mapping, guesses = suggestion_of(own, schema, {"columns": there})
-        member.mapping = mapping | guesses.unsure
-    made = stacked(members, schema)
+            if present := [n for n in names if n in member.cells or not n]:
+                answers[role] = present
+        mapping, guesses = suggestion_of(own, schema, {"columns": answers})
+        member.mapping = mapping | guesses.uncertain
+    table = stacked(members, schema)
     settled = len(members) > 1
-    return Opened(made.cells, made.findings, [*asked, *questions], made.aside, settled)
+    return Opened(table.cells, table.findings, [*join_questions, *questions], table.aside, settled)
 
 
 def _check_answers(members: Sequence[Member], reading: Reading) -> None:
-    """Refuse headers that none of several files has."""
-    there = {n for m in members for n in m.cells}
-    for known, headers in reading.get("columns", {}).items():
+    """Raise `BadInput` for an answer that names a column in none of the files."""
+    present = {n for m in members for n in m.cells}
+    for role, headers in reading.get("columns", {}).items():
         for name in [headers] if isinstance(headers, str) else headers:
-            if name and name not in there:
-                raise BadInput(f"No file has a column {name!r} to take for {known!r}; rename it.")
+            if name and name not in present:
+                raise BadInput(f"No file has a column {name!r} to take for {role!r}; rename it.")
 
 
 def _whole(reading: Reading) -> Reading:
-    """How one of several tables is read: the part that was chosen is not its own."""
+    """Return the options without `part`, for one of several tables."""
     return Reading(**{k: v for k, v in reading.items() if k != "part"})  # type: ignore[typeddict-item]
 
 
@@ -196,7 +195,7 @@ def _open_one(
         assert isinstance(content.table, str)
         raw = parse(content.table, file, schema.maximum_columns)
         del content
-        pa.default_memory_pool().release_unused()  # what the parser had, several times the file
+        pa.default_memory_pool().release_unused()  # several times the file size
         texts = dict(zip(raw.names, raw.columns))
         style = number_style(texts, raw.delimiter, reading.get("decimal"))
         findings = Diagnostics(file, raw.rows, notes=[*notes, *raw.notes])
@@ -223,27 +222,27 @@ def prepared(
     schema: TableSchema,
     reading: Reading,
 ) -> Opened:
-    """Columns in the form that is assembled: intervals as bounds, wide tables turned long."""
+    """Convert intervals to bounds and wide tables to long ones before the assembly."""
     _note_empty(cells, findings)
     if schema.boxes:
-        cells, asked = bounds(cells, findings, reading.get("closed", {}))
-        questions = [*questions, *asked]
+        cells, interval_questions = bounds(cells, findings, reading.get("closed", {}))
+        questions = [*questions, *interval_questions]
     cells = _turned(cells, findings, schema, reading)
     return Opened(cells, findings, questions)
 
 
 def columns_of(frame: pd.DataFrame, name: str, maximum_columns: int) -> dict[str, Cells]:
-    """The columns of a data frame, by their names as text.
+    """Return the columns of a data frame by name.
 
     Raises:
-        BadInput: No data, too many columns, or a name that is there twice.
+        BadInput: There are no data, too many columns, or duplicate names.
     """
     names = [str(c) for c in frame.columns]
     if not len(frame) or not names:
         raise BadInput(f"{name} has {len(frame)} rows and {len(names)} columns; give data.")
-    twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
-    if twice:
-        raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
+    duplicates = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
+    if duplicates:
+        raise BadInput(f"{name} has the column {duplicates[0]!r} twice; rename one of them.")
     if len(names) > maximum_columns:
         raise BadInput(
             f"{name} has {len(names):,} columns and the limit is {maximum_columns:,}; "
@@ -255,24 +254,24 @@ def columns_of(frame: pd.DataFrame, name: str, maximum_columns: int) -> dict[str
 def _turned(
     cells: dict[str, Cells], findings: Diagnostics, schema: TableSchema, reading: Reading
 ) -> dict[str, Cells]:
-    """The columns of a wide table turned long, where the study takes replicas; others as they are.
+    """Convert a wide table to a long one if the study takes replicas.
 
-    A mapping of the file's own columns says that it is long already.
+    A table for which the user maps columns is long already.
     """
     long = set(reading.get("mapping") or ()) & set(cells)
     if not schema.replicas or reading.get("purpose", "fit") != "fit" or long:
         return cells
-    turned = long_form(cells, findings.rows, schema)
-    if turned is None:
+    converted = long_form(cells, findings.rows, schema)
+    if converted is None:
         return cells
-    cells, findings.rows, message = turned
+    cells, findings.rows, message = converted
     findings.notes.append(f"{findings.file}: {message}.")
     return cells
 
 
 def _note_empty(cells: Mapping[str, Cells], findings: Diagnostics) -> None:
-    """Say which unusual words were read as empty cells."""
+    """Add a note on unusual words that were read as empty cells."""
     odd = sorted({word for column in cells.values() for word in column.odd_words()})
     if odd:
-        named = ", ".join(map(repr, odd))
-        findings.notes.append(f"{findings.file}: {named} was read as an empty cell.")
+        words = ", ".join(map(repr, odd))
+        findings.notes.append(f"{findings.file}: {words} was read as an empty cell.")

@@ -1,11 +1,10 @@
-"""Tables of any length, piece by piece: read in constant memory, written under their name at once.
+"""Reading and writing of tables of any length in blocks of rows, with constant memory.
 
-The text of a CSV file, also a packed one, is cut between records, and each piece goes through the
-common parser with the file's own header in front; JSON lines, also packed, Parquet, Feather, HDF5,
-FITS and ECSV come as their formats cut them. Excel, fixed-width text, and what is packed without
-being lines, are read at once, up to the limit of the common reader. What is read goes out as it
-came: cells of text are not made numbers here. All formats but Excel and fixed-width text are
-written piece by piece.
+CSV text (also compressed) is split between records, and each block is parsed with the header of the
+file; JSON lines (also compressed), Parquet, Feather, HDF5, FITS and ECSV are split by their format
+modules. Excel files, fixed-width text and other compressed formats are read whole, up to the size
+limit of the table reader. Text cells are written as they were read. All formats except Excel and
+fixed-width text are written in blocks.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from scant.tables.formats.registry import Rows, Style
 from scant.tables.number_style import NumberStyle, number_style
 from scant.tables.opening import columns_of
 
-ROWS = 5000  # of a piece
-_CHARACTERS = 1 << 21  # of a CSV file that are parsed at once
-_ENCODINGS = (  # those with a byte order mark last: without one, the rest is not read by them
+ROWS = 5000  # rows of a block
+_CHARACTERS = 1 << 21  # characters of a CSV file parsed at once
+_ENCODINGS = (  # encodings with a byte order mark last: they cannot decode later blocks
     *("utf-8-sig", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be", "utf-32", "utf-16"),
     "cp1252",
 )
@@ -39,14 +38,13 @@ _ENCODINGS = (  # those with a byte order mark last: without one, the rest is no
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a table.
+    """Block of rows of a table.
 
     Attributes:
-        frame: Cells as they stand in the file; its index has the rows' numbers, as a spreadsheet
-            counts them.
-        cells: The same, read as numbers too, by the columns' names.
-        share: How much of the file is read with it.
-        notes: What is worth knowing of how the file was read.
+        frame: Cells as in the file, indexed by row number in a spreadsheet (the header is row 1).
+        cells: Cells converted to numbers, by column name.
+        share: Fraction of the file that is read after this block.
+        notes: Sentences on how the file was read.
     """
 
     frame: pd.DataFrame
@@ -56,46 +54,48 @@ class Piece:
 
 
 def ending(path: Path) -> str:
-    """The format's ending: of `x.csv.gz` both parts.
+    """Return the file extension of the format, such as ".csv.gz".
 
     Raises:
-        BadInput: No format of tables.
+        BadInput: The extension belongs to no table format.
     """
-    known = files.by_ending(path.name)
-    if known is None:
+    kind = files.by_ending(path.name)
+    if kind is None:
         raise BadInput(
             f"{path.name}: a table to predict, and its result, end in one of "
             f"{', '.join(files.endings())}; "
             "save it as one of these."
         )
-    inner = Path(path.stem).suffix.lower() if known.unpack and files.by_ending(path.stem) else ""
+    inner = Path(path.stem).suffix.lower() if kind.unpack and files.by_ending(path.stem) else ""
     return f"{inner}{path.suffix.lower()}"
 
 
 def pieces(path: Path, columns: int, part: str = "") -> tuple[Style, Iterator[Piece]]:
-    """A table's style and its rows.
+    """Read the style of a table and iterate over its blocks of rows.
 
     Args:
-        path: The file.
-        columns: As many may it have.
-        part: Which sheet, member or group; "" for the first.
+        path: Path of the file.
+        columns: Maximum number of columns.
+        part: Sheet, archive member or group; "" for the first.
 
     Raises:
-        BadInput: It cannot be read, at once or when its rows are asked for.
+        BadInput: The file cannot be read, at the call or during the iteration.
     """
     regular(path)
     ending(path)
     with files.opened(path, part) as opened:
-        known = registry.of(opened.stream.read(registry.HEAD), opened.name)
-        at_once = opened.packed and not known.lines
-    if known.pieces and not at_once:
-        rows = known.pieces(partial(files.opened, path, part), path.name, part, ROWS)
+        kind = registry.of(opened.stream.read(registry.HEAD), opened.name)
+        read_whole = opened.packed and not kind.lines
+    if kind.pieces and not read_whole:
+        rows = kind.pieces(partial(files.opened, path, part), path.name, part, ROWS)
         return Style(), _frames(rows, path.name, columns)
-    return _whole(path, columns, part) if at_once or not known.lines else _text(path, columns, part)
+    return (
+        _whole(path, columns, part) if read_whole or not kind.lines else _text(path, columns, part)
+    )
 
 
 def _whole(path: Path, columns: int, part: str) -> tuple[Style, Iterator[Piece]]:
-    """A table in a format that is read at once."""
+    """Read a whole table and return its style and blocks."""
     content = files.read(path, path.name, part=part)
     if isinstance(content.table, pd.DataFrame):
         return Style(), _frames([Rows(content.table, 1.0, content.notes)], path.name, columns)
@@ -107,7 +107,7 @@ def _whole(path: Path, columns: int, part: str) -> tuple[Style, Iterator[Piece]]
 
 
 def _frames(rows: Iterable[Rows], file: str, columns: int) -> Iterator[Piece]:
-    """Pieces of data frames."""
+    """Convert blocks from a format module."""
     start = 2
     for read in rows:
         frame, n = read.frame, len(read.frame)
@@ -122,27 +122,27 @@ def _frames(rows: Iterable[Rows], file: str, columns: int) -> Iterator[Piece]:
 
 def _text(path: Path, columns: int, part: str) -> tuple[Style, Iterator[Piece]]:
     blocks = _blocks(path, part)
-    text, share, told = next(blocks)
+    text, share, head_notes = next(blocks)
     first = parse(text, path.name, columns, ends=False)
-    if first.delimiter == " ":  # all lines tell where its columns lie
+    if first.delimiter == " ":  # the columns are located from all lines
         return _whole(path, columns, part)
     numbers = number_style(dict(zip(first.names, first.columns)), first.delimiter)
     note = numbers.note
     style = Style(first.delimiter, numbers.decimal)
     header = "".join(_lines(text, int(first.rows[0]) - 1))
-    notes = (*told, *first.notes, *([note] if note else []))
+    notes = (*head_notes, *first.notes, *([note] if note else []))
 
     def rows() -> Iterator[Piece]:
-        raw, at, known, before = first, share, notes, 0
+        raw, share_read, block_notes, rows_before = first, share, notes, 0
         while True:
-            yield from _cut(raw, numbers, before, at, known)
-            last = int(raw.rows[-1]) + before
+            yield from _cut(raw, numbers, rows_before, share_read, block_notes)
+            last = int(raw.rows[-1]) + rows_before
             following = next((block for block in blocks if block[0].strip()), None)
             if following is None:
                 return
-            body, at, known = following
+            body, share_read, block_notes = following
             raw = parse(header + body, path.name, columns, ends=False)
-            before = last - int(first.rows[0]) + 1
+            rows_before = last - int(first.rows[0]) + 1
             if raw.names != first.names:
                 raise BadInput(
                     f"{path.name}: a column without a name is filled in some of the rows only; "
@@ -155,7 +155,7 @@ def _text(path: Path, columns: int, part: str) -> tuple[Style, Iterator[Piece]]:
 def _cut(
     raw: RawTable, style: NumberStyle, before: int, share: float, notes: tuple[str, ...]
 ) -> Iterator[Piece]:
-    """Pieces of what was parsed at once; `before` rows came earlier."""
+    """Split parsed rows into blocks; `before` is the number of rows in the file before them."""
     for start in range(0, len(raw.rows), ROWS):
         own = [column[start : start + ROWS] for column in raw.columns]
         text = pa.table(dict(zip(raw.names, own))).to_pandas(types_mapper=pd.ArrowDtype)
@@ -165,12 +165,12 @@ def _cut(
 
 
 def _blocks(path: Path, part: str) -> Iterator[tuple[str, float, tuple[str, ...]]]:
-    """Parts of a text file that end with a record, how much of it is read with each, and notes."""
+    """Iterate over text that ends with a record, the fraction of the file read, and notes."""
     with files.opened(path, part) as opened:
         head = opened.stream.read(_CHARACTERS)
         load(head, path.name)
     end = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1 or len(head)
-    while head[end : end + 1] == b"\x00":  # the rest of a line's end in UTF-16 or UTF-32
+    while head[end : end + 1] == b"\x00":  # remainder of a line break in UTF-16 or UTF-32
         end += 1
     encoding = _encoding(head[:end], path.name)
     with files.opened(path, part) as opened:
@@ -179,7 +179,7 @@ def _blocks(path: Path, part: str) -> Iterator[tuple[str, float, tuple[str, ...]
             with io.TextIOWrapper(cast(Any, opened.stream), encoding, newline="") as lines:
                 while text := lines.read(_CHARACTERS):
                     text += _line(lines, path.name)
-                    # A cell may have line breaks in it; a quotation mark may stand alone.
+                    # A quoted cell may contain line breaks, and a quotation mark may be unpaired.
                     while text.count('"') % 2 and len(text) < 2 * _CHARACTERS:
                         if not (more := _line(lines, path.name)):
                             break
@@ -194,7 +194,7 @@ def _blocks(path: Path, part: str) -> Iterator[tuple[str, float, tuple[str, ...]
 
 
 def _line(lines: io.TextIOWrapper, name: str) -> str:
-    """The rest of a line; what is packed may have no end."""
+    """Read the remainder of a line, of limited length since compressed data can be endless."""
     line = lines.readline(_CHARACTERS)
     if len(line) >= _CHARACTERS:
         raise BadInput(
@@ -204,7 +204,7 @@ def _line(lines: io.TextIOWrapper, name: str) -> str:
 
 
 def _encoding(head: bytes, name: str) -> str:
-    """The encoding that the common reader takes the file to have."""
+    """Return the encoding that `decode` detects."""
     text, _ = decode(head, name)
     for encoding in _ENCODINGS:
         try:
@@ -216,14 +216,14 @@ def _encoding(head: bytes, name: str) -> str:
 
 
 def _lines(text: str, count: int) -> list[str]:
-    """The first lines of a text, with their ends."""
+    """Return the first `count` lines with their line breaks."""
     return [line for _, line in zip(range(count), io.StringIO(text, newline=""))]
 
 
 def write(frames: Iterable[pd.DataFrame], path: Path, style: Style) -> int:
-    """Write pieces one below another, in the format that the ending names; how many rows.
+    """Write blocks of rows in the format of the file extension and return the number of rows.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe in CSV files.
+    In CSV files, text that a spreadsheet would evaluate as a formula gets an apostrophe.
     """
     rows = 0
 

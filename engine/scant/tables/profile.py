@@ -1,4 +1,4 @@
-"""What a column of a file holds, before anything is decided."""
+"""Summary of a column: kind, range and number of distinct values."""
 
 from __future__ import annotations
 
@@ -10,32 +10,38 @@ from scant.tables.dates import are_dates
 from scant.tables.schema import ColumnPreview
 from scant.tables.wide import samples
 
-_COUNTED = 100_000  # cells of which different ones are counted
+_COUNTED = 100_000  # maximum number of cells inspected
 
 
 def profile(cells: Cells) -> ColumnPreview:
-    """Kind, range and number of different values of a column."""
+    """Summarize the kind, range and distinct values of a column."""
     missing, name = int(cells.empty.sum()), cells.name
     if missing == len(cells.empty):
         return ColumnPreview(name, "empty", missing, unit=unit(name))
     if cells.is_text:
         kind = "date" if are_dates(cells) else "text"
         levels, filled = cells.levels, len(cells.empty) - missing
-        alone = levels == filled > 2
-        timed = (
-            alone
+        distinct = levels == filled > 2
+        samples_named = (
+            distinct
             and kind == "text"
             and levels <= _COUNTED
             and bool(samples([str(w) for w in cells.labels()]))
         )
         return ColumnPreview(
-            name, kind, missing, levels=levels, distinct=alone, samples=timed, unit=unit(name)
+            name,
+            kind,
+            missing,
+            levels=levels,
+            distinct=distinct,
+            samples=samples_named,
+            unit=unit(name),
         )
     observed = cells.values[~np.isnan(cells.values)]
     if not len(observed):
         return ColumnPreview(name, "text", missing, levels=cells.levels, unit=unit(name))
     steps = np.unique(observed[:_COUNTED])
-    with np.errstate(over="ignore"):  # numbers that are refused later can be looked at
+    with np.errstate(over="ignore"):  # overflowing numbers are rejected later
         counts = len(steps) > 2 and bool((np.diff(observed[:_COUNTED]) == 1).all())
     return ColumnPreview(
         name,

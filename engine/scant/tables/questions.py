@@ -1,4 +1,4 @@
-"""What only the user can know of a file, asked once: its part, its decimal mark, missing values."""
+"""Questions to the user on a file: its part, decimal mark and missing values."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from scant.tables.several import ALL
 
 
 def part_question(content: Content) -> Question:
-    """Which sheet, file or group, where there are several."""
+    """Ask for the sheet, file or group to read."""
     options = tuple((part, part) for part in content.parts)
     return Question("part", "Which of its tables is it?", options, content.part)
 
 
 def tables_question(names: Sequence[str], guess: str) -> Question:
-    """Whether all tables of an archive belong together, or which one is meant."""
+    """Ask whether to read all tables of an archive together, or one of them."""
     every = f"all {len(names)} together: each a task, or values joined with a map"
     options = ((ALL, every), *((name, name) for name in names))
     return Question("part", "Which of its tables is it?", options, guess)
 
 
 def decimal_question(column: str, cell: str, guess: str) -> Question:
-    """Whether a mark inside a number is a decimal point, where all have three digits after it."""
+    """Ask whether a mark that is always followed by three digits is a decimal mark."""
     mark = "," if "," in cell else "."
     whole, point = cell.replace(mark, ""), cell.replace(",", ".")
     meanings = {mark: f"decimals: {point}", "," if mark == "." else ".": f"thousands: {whole}"}
@@ -37,9 +37,9 @@ def decimal_question(column: str, cell: str, guess: str) -> Question:
 
 
 def missing_question(cells: Mapping[str, Cells], mapping: Mapping[str, str]) -> list[Question]:
-    """Whether numbers far from all others, such as -99, mean "not measured"; none where none is.
+    """Ask whether outlying codes such as -99 mean "not measured"; an empty list without such codes.
 
-    An answer is a mapping from headers to codes, as `missing_codes` takes it.
+    The answer has the form of `missing_codes`: codes by header.
     """
     suspects = {
         name: tuple(s.code for s in sentinels(without_limits(name, cells, mapping)))

@@ -1,4 +1,4 @@
-"""Reading a user's table: file or data frame in, checked numbers and plain sentences out."""
+"""Reading of users' tables from files and data frames, with checks and messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from scant.tables.questions import missing_question
 from scant.tables.schema import Preview, Table, TableSchema, counts
 
 MOST_PROBLEMS = 20
-_HEAD = 8  # rows of a preview
+_HEAD = 8  # maximum number of rows in a preview
 
 
 def read_table(
@@ -39,17 +39,17 @@ def read_table(
     limit_bytes: int = LIMIT_BYTES,
     **reading: Unpack[Reading],
 ) -> Table:
-    """A file of any known format as a table that can be fitted, or predicted.
+    """Read a file of any supported format as a table to fit or to predict.
 
     Args:
-        source: A path or the file's bytes.
-        schema: What the study takes.
-        name: What messages call the file; a path's own name by default.
-        limit_bytes: Larger files are refused before they are read.
-        **reading: How it is read.
+        source: Path or content of the file.
+        schema: Columns that the study takes.
+        name: Name of the file for messages; by default the name of the path.
+        limit_bytes: Maximum size of the file in bytes.
+        **reading: Options of `Reading`.
 
     Raises:
-        BadInput: The first problem, and how many more there are.
+        BadInput: The table has problems; the message has the first one and the number of others.
     """
     file = name or (source.name if isinstance(source, Path) else "file.csv")
     opened = opened_file(source, file, schema, limit_bytes, reading)
@@ -63,42 +63,44 @@ def read_tables(
     limit_bytes: int = LIMIT_BYTES,
     **reading: Unpack[Reading],
 ) -> Table:
-    """Several files as one table: each a task of its own, or values joined with a map.
+    """Read several files as one table: one task for each file, or values joined with a map.
 
     Args:
-        sources: Paths.
-        schema: What the study takes.
-        limit_bytes: Larger files are refused before they are read.
-        **reading: How they are read.
+        sources: Paths of the files.
+        schema: Columns that the study takes.
+        limit_bytes: Maximum size of a file in bytes.
+        **reading: Options of `Reading`.
 
     Raises:
-        BadInput: The study takes one table, or the first problem, and how many more there are.
+        BadInput: The study takes only one table, or the tables have problems.
     """
     if not schema.boxes:
         raise BadInput(
             f"This study takes one table, and got {len(sources)} files; put their rows into one."
         )
-    made = [(path.name, path) for path in sources]
-    if twice := [n for n, _ in made if [m for m, _ in made].count(n) > 1]:
-        raise BadInput(f"{twice[0]} is there twice; a file's name is its task's name: rename one.")
-    opened = opened_together(made, schema, limit_bytes, reading)
+    named = [(path.name, path) for path in sources]
+    if duplicates := [n for n, _ in named if [m for m, _ in named].count(n) > 1]:
+        raise BadInput(
+            f"{duplicates[0]} is there twice; a file's name is its task's name: rename one."
+        )
+    opened = opened_together(named, schema, limit_bytes, reading)
     return _assembled(opened, schema, reading, of_file=True)
 
 
 def _assembled(
     opened: Opened, schema: TableSchema, reading: Reading, *, of_file: bool = False
 ) -> Table:
-    """The checked table; of a file with headers of its own, measurements beside y are left out."""
+    """Check and assemble the opened columns."""
     aimed = schema.with_target(reading.get("target"))
     suggestion, mapping = None, reading.get("mapping")
     if mapping is None:
         suggestion = suggestion_of(opened, aimed, reading)
         if of_file and schema.boxes and not set(opened.cells) & set(aimed.targets):
-            known, guesses = suggestion
-            if not any(guesses.unsure.values()):  # else y is asked first
-                known |= guesses.unsure
-    how = _assembling(reading) | {"mapping": mapping, "suggestion": suggestion}
-    table = assemble(opened.cells, schema, opened.findings, **how)
+            mapped, guesses = suggestion
+            if not any(guesses.uncertain.values()):  # else a question on y comes first
+                mapped |= guesses.uncertain
+    options = _assembling(reading) | {"mapping": mapping, "suggestion": suggestion}
+    table = assemble(opened.cells, schema, opened.findings, **options)
     _raise(opened.findings)
     return table
 
@@ -110,10 +112,10 @@ def read_frame(
     name: str = "the table",
     **reading: Unpack[Reading],
 ) -> Table:
-    """A data frame, checked as a file is; messages count rows from 0.
+    """Read a data frame with the checks of `read_table`; messages count rows from 0.
 
     Raises:
-        BadInput: The first problem, and how many more there are.
+        BadInput: The table has problems; the message has the first one and the number of others.
     """
     cells = columns_of(frame, name, schema.maximum_columns)
     findings = Diagnostics(name, np.arange(len(frame)))
@@ -128,9 +130,9 @@ def inspect_table(
     limit_bytes: int = LIMIT_BYTES,
     **reading: Unpack[Reading],
 ) -> Preview:
-    """What the upload wizard shows: never raises for a bad file, says what is wrong instead.
+    """Preview a file for the upload wizard, with its problems listed instead of raised.
 
-    Unsure guesses are taken, each with a question. Arguments are those of `read_table`.
+    Uncertain guesses are applied, each with a question. Arguments are those of `read_table`.
     """
     file = name or (source.name if isinstance(source, Path) else "file.csv")
     try:
@@ -144,8 +146,8 @@ def inspect_table(
         suggestion = suggestion_of(opened, aimed, reading, columns)
         mapping, guesses = suggestion[0], suggestion[1]
         questions += guesses.questions
-        if guesses.unsure:  # what is on show can be agreed to
-            mapping |= guesses.unsure
+        if guesses.uncertain:  # the preview shows them for confirmation
+            mapping |= guesses.uncertain
             reading["mapping"] = mapping
     if "missing_codes" not in reading and (missing := missing_question(cells, mapping)):
         questions += missing
@@ -170,9 +172,9 @@ def inspect_table(
 
 
 def _assembling(reading: Reading) -> dict[str, Any]:
-    """What of it is for columns, and not for the file."""
-    of_file = ("part", "decimal", "columns", "closed", "join")
-    return {k: v for k, v in reading.items() if k not in of_file}
+    """Return the options that `assemble` takes."""
+    file_options = ("part", "decimal", "columns", "closed", "join")
+    return {k: v for k, v in reading.items() if k not in file_options}
 
 
 def _raise(findings: Diagnostics) -> None:

@@ -1,4 +1,4 @@
-"""Types of tables: the schema of a study, a table as read, the preview of an upload."""
+"""Types of tables: schema of a study, checked table, preview of an upload."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-COVARIATE = "covariate_"  # what columns beside boxes or polygons begin with that are no dimension
-READING = "reading"  # where a frame's attributes and a study's metadata have `Table.reading`
-RowNumbers = Sequence[int] | Int[np.ndarray, " n"]  # what messages call the rows of a table
+COVARIATE = "covariate_"  # prefix of inputs beside boxes or polygons
+READING = "reading"  # key of `Table.reading` in a frame's attributes and a study's metadata
+RowNumbers = Sequence[int] | Int[np.ndarray, " n"]  # row numbers for messages
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that a schema names.
+    """Column with a meaning for a study.
 
     Attributes:
-        name: Its header.
+        name: Header.
         kind: "number", "label" (a class or group, read as text), "text" or "geometry" (polygons and
             points, see `scant.tables.geometry`).
-        required: Must the table have it?
-        missing: May cells be empty?
-        doc: What it holds, with its unit.
-        target: Is it what is learned, which a table to predict need not have?
-        beside: The target that it belongs to: without that one there is nothing to learn.
-        minimum_levels: A label with fewer different values cannot be fitted.
-        aliases: Other names it is known by, tried where a table lacks `name`.
-        only_with: A column without which a table's headers do not mean this one.
-        positive: Must a number be above zero?
-        levels: The only words that a label may be; any where there is none.
-        synonyms: Other words for levels, in lower case, each with the level that it means.
-        note: What is worth knowing of a table that has the column.
-        without: What is worth knowing of a table to fit that lacks it.
-        default: The label of every row where a table lacks the column.
-        dates: Whether dates in it are days, and times hours.
-        guessed: Whether a column of another name may be taken for it, with a question.
+        required: True if a table must have the column.
+        missing: True if cells may be empty.
+        doc: Description with the unit.
+        target: True for a target, which a table to predict may lack.
+        beside: Target that the column refers to, such as that of its standard errors.
+        minimum_levels: Minimum number of distinct values of a label.
+        aliases: Alternative headers for a table without `name`.
+        only_with: Column that must be present for this one to be recognized.
+        positive: True if numbers must be positive.
+        levels: Allowed values of a label; empty for any.
+        synonyms: Pairs of a word in lower case and the level it means.
+        note: Note on tables with the column.
+        without: Note on tables to fit without the column.
+        default: Label of all rows in a table without the column.
+        dates: True to convert dates to days and times to hours.
+        guessed: True if a column with another header may be suggested, with a question.
     """
 
     name: str
@@ -63,34 +63,32 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The table a study takes: named columns, and what further columns mean.
+    """Columns that a study takes and the treatment of further columns.
 
     Attributes:
-        columns: The columns with a meaning of their own.
-        features: Whether every further numeric column is a feature.
-        errors: Whether `<feature>_err` holds the standard deviation of a feature, and beside it
-            `<feature>_lim` a limit than which it is fainter (`scant.tables.limits`).
-        band: What of several quantities a feature measures, by its name ("u" of "dered_u"; "" where
-            that is not known), by which errors and limits of another name find it.
-        order: Features in the order in which they are shown and learned from.
-        aside: A pattern of names' words, joined by "_", that no feature has: positions, flags.
-        boxes: Whether an input `<dim>` may come as `<dim>_lo` and `<dim>_hi`.
-        missing: Whether an empty feature cell is a missing value (else it is an error).
-        one_target: Whether one of the columns that are learned must be there, whichever it is.
-        minimum_rows: Fewer cannot be fitted.
-        target_setting: The setting that names the target column, where the user may choose it;
-            the first of `columns` is then the target.
-        images: Whether a ZIP of images is taken in place of a CSV; features are then pixels, of
-            which constant ones are kept.
-        turned: Whether images that are light on the whole are turned over, so that what is dark
-            is 1; otherwise their gray stays as it is.
-        cut: Whether images are photographs, which are cut into patches, a row each, in place of
-            being brought to one size.
-        rates: Whether birth rates as the Human Fertility Database has them are taken as they are.
-        replicas: Whether wide tables of outputs in replicas, with a column for each sample or for
-            each output, are turned long.
-        views: Whether features come in views, `<view>.<feature>`.
-        maximum_columns: More are refused before they are read.
+        columns: Columns with a meaning for the study.
+        features: True if all other numeric columns are features.
+        errors: True if `<feature>_err` is the standard deviation of a feature and `<feature>_lim`
+            an upper limit on its brightness (`scant.tables.limits`).
+        band: Function from the name of a feature to its photometric band ("u" for "dered_u", "" if
+            unknown), to match errors and limits with other names.
+        order: Function that sorts features for display and training.
+        aside: Regular expression on the words of a name, joined by "_", that excludes columns from
+            the features, such as positions and flags.
+        boxes: True if an input `<dim>` may be given as `<dim>_lo` and `<dim>_hi`.
+        missing: True if an empty feature cell is a missing value instead of an error.
+        one_target: True if any one of the targets suffices.
+        minimum_rows: Minimum number of rows for a fit.
+        target_setting: Setting with the name of the target column, if the user may choose it; the
+            target is then the first of `columns`.
+        images: True to take a ZIP of images instead of a table; features are then pixels, and
+            constant ones are kept.
+        turned: True to invert images with a light background, so that 1 is dark.
+        cut: True to cut photographs into patches, one row each, instead of resizing them.
+        rates: True to take birth rates in the format of the Human Fertility Database.
+        replicas: True to convert wide tables with a column for each sample or output to long ones.
+        views: True if features are grouped into views, `<view>.<feature>`.
+        maximum_columns: Maximum number of columns.
     """
 
     columns: tuple[Column, ...] = ()
@@ -113,7 +111,7 @@ class TableSchema:
     maximum_columns: int = 25_000
 
     def with_target(self, name: str | None) -> TableSchema:
-        """This schema with its target flagged, and called `name` where the user may choose it."""
+        """Return a copy with the target flagged and, if the user may choose it, named `name`."""
         if not self.target_setting or not self.columns:
             return self
         own = self.columns[0].name
@@ -122,25 +120,24 @@ class TableSchema:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names of the columns that can be learned by themselves."""
+        """Names of the targets."""
         return tuple(c.name for c in self.columns if c.target and not c.beside)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that was read and checked against a schema.
+    """Table that was checked against a schema.
 
     Attributes:
         frame: Numbers as float64, labels as text, NaN where missing, in the original row order;
-            `attrs` carries `notes` and `sha256`, so that whoever fits it can say them.
-        features: The columns of `frame` that the schema does not name, errors left out.
-        ignored: Text of the columns that were left out, for the same rows.
-        rows: The row of each line as a spreadsheet shows it (the header is row 1).
-        notes: What was inferred, dropped or looks suspicious, a sentence each.
-        sha256: Hash of names and values, the same for the same data in another file.
-        reading: What else a file with the same headers is to be read with: keywords of `Reading`,
-            and the levels of text columns that became inputs; ready for JSON. `frame.attrs` has
-            it, too.
+            `attrs` has `notes`, `sha256` and `reading`.
+        features: Columns of `frame` that are not in the schema, without their errors.
+        ignored: Text of the columns that were left out, with the rows of `frame`.
+        rows: Row numbers in a spreadsheet (the header is row 1).
+        notes: Sentences on inferred, dropped or suspicious data.
+        sha256: Hash of names and values, independent of the file format.
+        reading: Keywords of `Reading` and levels of text columns to read another file with the same
+            headers, as JSON types.
     """
 
     frame: pd.DataFrame
@@ -154,20 +151,20 @@ class Table:
 
 @dataclass(frozen=True)
 class ColumnPreview:
-    """A column of an upload: what it holds, before anything is decided.
+    """Summary of a column of an upload.
 
     Attributes:
-        name: Its header.
+        name: Header.
         kind: "number", "date", "text" or "empty".
-        missing: Empty cells.
-        minimum: Of numbers.
-        maximum: Of numbers.
-        levels: Different values.
-        distinct: Whether no two rows have the same one.
-        whole: Whether all numbers are whole.
-        counts_rows: Whether each number is by one greater than that of the row above.
-        samples: Whether its words name samples taken at several times ("24h_rep1").
-        unit: What the header has in brackets.
+        missing: Number of empty cells.
+        minimum: Minimum of numbers.
+        maximum: Maximum of numbers.
+        levels: Number of distinct values.
+        distinct: True if no value occurs twice.
+        whole: True if all numbers are integers.
+        counts_rows: True if each number is greater by one than the number in the row above.
+        samples: True if the words are names of samples at several times, such as "24h_rep1".
+        unit: Unit in brackets in the header.
     """
 
     name: str
@@ -185,16 +182,15 @@ class ColumnPreview:
 
 @dataclass(frozen=True)
 class Question:
-    """What a reader cannot know, with its own guess.
+    """Question to the user with a default answer.
 
     Attributes:
-        about: The keyword of `Reading` that takes the answer: "part", "decimal", "missing_codes";
-            or "mapping", and then the answer is a header, or several, and what they are mapped to
-            is `column`; "": no column is.
-        text: The question.
-        options: Answers, each with what it means.
-        guess: The answer that is taken for the preview.
-        column: Of the schema, where `about` is "mapping".
+        about: Keyword of `Reading` for the answer: "part", "decimal", "missing_codes" and others.
+            For "mapping" the answer is the header or headers to map to `column`, "" for none.
+        text: Question.
+        options: Pairs of an answer and its description.
+        guess: Answer used for the preview.
+        column: Name in the schema if `about` is "mapping".
     """
 
     about: str
@@ -206,22 +202,22 @@ class Question:
 
 @dataclass(frozen=True)
 class Preview:
-    """What the upload wizard shows of a file.
+    """Preview of a file in the upload wizard.
 
     Attributes:
-        names: Headers, in order.
-        head: The first rows as text.
-        columns: What each column holds.
-        n_rows: Data rows.
-        mapping: Suggested schema name of each column of the file; "" leaves it out.
-        problems: Sentences; where there is none the table can be fitted.
-        warnings: Sentences on what was inferred or looks suspicious.
-        absent: Names that the table must have and lacks; the first problem then says so.
-        features: Columns that would be learned from, by their names in the schema.
-        levels: Text columns of which inputs would be made, by their names in the schema.
-        counts: What `counts` says of the table, as far as it could be read.
-        questions: What is unsure, at most one question each on the part of the file, the style of
-            its numbers, codes for missing values, and columns.
+        names: Headers in the order of the file.
+        head: First rows as text.
+        columns: Summaries of the columns.
+        n_rows: Number of data rows.
+        mapping: Suggested name in the schema by header; "" to leave a column out.
+        problems: Sentences on problems that prevent a fit.
+        warnings: Sentences on inferred or suspicious data.
+        absent: Required names that the table lacks; the first problem names them.
+        features: Names of the features after the mapping.
+        levels: Levels of text columns to use as inputs, by name after the mapping.
+        counts: Result of `counts` for the rows that could be read.
+        questions: At most one question each on the part of the file, decimal mark, codes for
+            missing values and columns.
     """
 
     names: tuple[str, ...] = ()
@@ -239,11 +235,10 @@ class Preview:
 
 
 def counts(frame: pd.DataFrame, schema: TableSchema) -> dict[str, dict[str, int]]:
-    """What an estimate of a fit's cost is told of a table beside its size.
+    """Count the rows of each label, to estimate the cost of a fit.
 
     Returns:
-        By column: rows of each value, where it is a label of the schema (a task, a class), nothing
-        of others.
+        For each column the number of rows by value; empty unless the schema has it as a label.
     """
     result: dict[str, dict[str, int]] = {str(name): {} for name in frame.columns}
     for column in schema.columns:

@@ -1,4 +1,4 @@
-"""Several tables as one: each a task of its own, or values joined with a map of their places."""
+"""Combination of several tables: one task for each table, or values joined with a map."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from scant.tables.guesses import is_time
 from scant.tables.schema import Question, TableSchema
 from scant.tables.wide import tasks
 
-ALL = "*"  # the part of an archive that means all of its tables
-_EAST, _NORTH = {"lon", "long", "lng", "longitude"}, {"lat", "latitude"}
+ALL = "*"  # value of `part` for all tables of an archive
+_LONGITUDES, _LATITUDES = {"lon", "long", "lng", "longitude"}, {"lat", "latitude"}
 
 
 @dataclass
 class Member:
-    """One of the tables.
+    """One of several tables.
 
     Attributes:
-        findings: With its name and rows.
-        cells: Its columns.
-        mapping: Its headers to names of the schema, as `read_table` takes it.
-        aside: Columns that are no values: keys of a join, attributes of a map.
+        findings: Problems and notes, with the file name and row numbers.
+        cells: Columns by header.
+        mapping: Name in the schema by header, as in `read_table`.
+        aside: Columns that hold no values to learn from: keys of a join, attributes of a map.
     """
 
     findings: Diagnostics
@@ -41,44 +41,45 @@ class Member:
 
     @property
     def file(self) -> str:
-        """What messages call it."""
+        """Name of the file for messages."""
         return self.findings.file
 
 
 def with_polygons(
     members: Sequence[Member], join: tuple[str, str] | None
 ) -> tuple[list[Member], list[Question]]:
-    """The same tables where there is no map; else each with polygons or points.
+    """Add polygons from a map, or points, to the tables without geometries.
 
-    A table of values without polygons is joined with the map, which is then no table of its own;
-    one with longitudes and latitudes becomes points.
+    Tables are joined with the best matching map by identifiers, else get points from their
+    longitudes and latitudes. A joined map is removed from the tables. Without a map the tables are
+    returned unchanged.
 
     Raises:
-        BadInput: A table has neither, or there are several maps that it could belong to.
+        BadInput: A table has neither identifiers nor coordinates, or matches several maps.
     """
     maps = [m for m in members if _outlined(m.cells)]
-    rest = [m for m in members if not _outlined(m.cells)]
-    if not maps or not rest:
+    others = [m for m in members if not _outlined(m.cells)]
+    if not maps or not others:
         return list(members), []
-    made: list[Member] = []
+    completed: list[Member] = []
     questions: list[Question] = []
     joined_with: set[str] = set()
-    for member in rest:
+    for member in others:
         found = [(m, joining.pairs(member.cells, _named(m.cells))) for m in maps]
-        drawn, pairs = max(found, key=lambda f: f[1][0].score if f[1] else 0.0)
+        map_table, pairs = max(found, key=lambda f: f[1][0].score if f[1] else 0.0)
         best = pairs[0].share if pairs else 0.0
-        if join is None and best < joining.LEAST and _as_points(member):
-            made.append(member)
+        if join is None and best < joining.MIN_SHARE and _as_points(member):
+            completed.append(member)
             continue
-        pair, asked = joining.chosen(pairs, join, member.file, drawn.file)
-        questions += asked[: 1 - len(questions)]
+        pair, join_questions = joining.select_pair(pairs, join, member.file, map_table.file)
+        questions += join_questions[: 1 - len(questions)]
         member.cells, member.aside = joining.joined(
-            pair, member.cells, member.findings, _named(drawn.cells), drawn.findings
+            pair, member.cells, member.findings, _named(map_table.cells), map_table.findings
         )
-        joined_with.add(drawn.file)
-        made.append(member)
-    kept = [m for m in maps if m.file not in joined_with]
-    return [*kept, *made], questions
+        joined_with.add(map_table.file)
+        completed.append(member)
+    unused_maps = [m for m in maps if m.file not in joined_with]
+    return [*unused_maps, *completed], questions
 
 
 def _outlined(cells: Mapping[str, Cells]) -> bool:
@@ -89,20 +90,23 @@ _GEOMETRY = {key(name) for name in (geometry.COLUMN, *geometry.ALIASES)}
 
 
 def _named(cells: Mapping[str, Cells]) -> dict[str, Cells]:
-    """The columns of a map, that of its geometries under our name for it."""
-    own = next(name for name in cells if key(name) in _GEOMETRY)
-    return {geometry.COLUMN if n == own else n: c for n, c in cells.items()}
+    """Return the columns of a map with the geometries under their name in the schema."""
+    header = next(name for name in cells if key(name) in _GEOMETRY)
+    return {geometry.COLUMN if n == header else n: c for n, c in cells.items()}
 
 
 def _as_points(member: Member) -> bool:
-    """Make longitudes and latitudes points; whether the table has them."""
-    pair = [next((n for n in member.cells if key(n) in names), "") for names in (_EAST, _NORTH)]
+    """Convert longitude and latitude columns to points; return False if there are none."""
+    pair = [
+        next((n for n in member.cells if key(n) in names), "")
+        for names in (_LONGITUDES, _LATITUDES)
+    ]
     if not all(pair):
         return False
-    east, north = (member.cells.pop(n) for n in pair)
+    longitudes, latitudes = (member.cells.pop(n) for n in pair)
     text = [
         "" if np.isnan(x) or np.isnan(y) else f"SRID={geometry.DEGREES};POINT ({x!r} {y!r})"
-        for x, y in zip(east.values.tolist(), north.values.tolist())
+        for x, y in zip(longitudes.values.tolist(), latitudes.values.tolist())
     ]
     member.cells[geometry.COLUMN] = from_text(geometry.COLUMN, pa.array(text, pa.string()))
     member.findings.notes.append(
@@ -112,10 +116,10 @@ def _as_points(member: Member) -> bool:
 
 
 def stacked(members: Sequence[Member], schema: TableSchema) -> Member:
-    """One table below the other, each a task by its file's name where it names no tasks itself.
+    """Concatenate tables; a table without a task column is one task, named by its file.
 
-    Tables with the same headers keep them; others get the schema's names, and dimensions that are
-    points in some and boxes in others become boxes.
+    Tables with different headers are renamed to the schema, and a dimension with points in some
+    tables and boxes in others gets boxes.
 
     Raises:
         BadInput: A table lacks a dimension that another one has.
@@ -123,20 +127,20 @@ def stacked(members: Sequence[Member], schema: TableSchema) -> Member:
     if len(members) == 1:
         return members[0]
     stems = _stems([m.file for m in members])
-    own = schema_names(schema)
-    named = all(_names_tasks(m) for m in members)
-    same = all(set(m.cells) == set(members[0].cells) for m in members)
+    schema_columns = schema_names(schema)
+    all_named = all(_names_tasks(m) for m in members)
+    same_headers = all(set(m.cells) == set(members[0].cells) for m in members)
     origin: dict[tuple[str, str], str] = {}
-    if not same or any(m.mapping != members[0].mapping for m in members):
+    if not same_headers or any(m.mapping != members[0].mapping for m in members):
         for member, stem in zip(members, stems):
             _name_task(member, stem)
-            made = tasks(member.cells, member.findings.rows, member.mapping)
-            member.cells, member.findings.rows, member.mapping = made
-        _one_dimension(members, own)
-        _check_dimensions(members, own)
+            converted = tasks(member.cells, member.findings.rows, member.mapping)
+            member.cells, member.findings.rows, member.mapping = converted
+        _one_dimension(members, schema_columns)
+        _check_dimensions(members, schema_columns)
         for member in members:
             origin |= {(member.file, to): n for n, to in member.mapping.items() if to}
-            _rename(member, own)
+            _rename(member, schema_columns)
         _as_boxes(members)
     for member, stem in zip(members, stems):
         _name_task(member, stem)
@@ -144,7 +148,7 @@ def stacked(members: Sequence[Member], schema: TableSchema) -> Member:
     sizes = [len(m.findings.rows) for m in members]
     cells = {n: below(n, [m.cells.get(n) for m in members], sizes) for n in names}
     findings = _together(members, sizes, origin)
-    if not named:
+    if not all_named:
         findings.notes.insert(
             0, f"{len(members)} files became tasks by their names: {listed(stems)}."
         )
@@ -157,14 +161,14 @@ def _names_tasks(member: Member) -> bool:
 
 
 def _name_task(member: Member, stem: str) -> None:
-    """Call the task of a table by its file's name where it does not name its tasks itself."""
+    """Add a task column with the file name to a table without one."""
     if not _names_tasks(member):
         word = pa.array([stem] * len(member.findings.rows), pa.string())
         member.cells["task"] = from_text("task", word)
 
 
 def below(name: str, parts: Sequence[Cells | None], sizes: Sequence[int]) -> Cells:
-    """Columns below each other; None is a column without a value, of its size."""
+    """Concatenate columns; None stands for `sizes[i]` empty cells."""
     as_text = any(p is not None and p.text is not None for p in parts)
     texts = [_text(p, n) for p, n in zip(parts, sizes)] if as_text else []
     return Cells(
@@ -191,33 +195,33 @@ def _text(cells: Cells | None, size: int) -> pa.StringArray:
 
 
 def _stems(files: Sequence[str]) -> list[str]:
-    """Files' names without endings, where these are different."""
-    bare = [PurePath(f).name.partition(".")[0] or f for f in files]
-    return bare if len(set(bare)) == len(bare) else list(files)
+    """Return file names without extensions, or in full if these are not unique."""
+    stems = [PurePath(f).name.partition(".")[0] or f for f in files]
+    return stems if len(set(stems)) == len(stems) else list(files)
 
 
 def _dimensions(member: Member, own: set[str]) -> dict[str, str]:
-    """Headers of a table's dimensions beside a map's, each with its name without its end."""
-    drawn = geometry.COLUMN in member.mapping.values()
-    made = {}
+    """Return the dimension of each header; with a map only of bounds, dates and times."""
+    has_map = geometry.COLUMN in member.mapping.values()
+    dimensions = {}
     for name, cells in member.cells.items():
         to = member.mapping.get(name, name)
-        end = to.endswith(("_lo", "_hi"))
-        dated = are_dates(cells)
-        if not to or to in own or (cells.is_text and not dated):
+        is_bound = to.endswith(("_lo", "_hi"))
+        is_date = are_dates(cells)
+        if not to or to in own or (cells.is_text and not is_date):
             continue
-        if end or not drawn or dated or is_time(to):
-            made[name] = to[:-3] if end else to
-    return made
+        if is_bound or not has_map or is_date or is_time(to):
+            dimensions[name] = to[:-3] if is_bound else to
+    return dimensions
 
 
 def _one_dimension(members: Sequence[Member], own: set[str]) -> None:
-    """Tables of one dimension each, differently called, get the first one's name for it."""
-    every = [set(_dimensions(m, own).values()) for m in members]
-    if any(len(d) != 1 for d in every) or len(set.union(*every)) == 1:
+    """Rename the dimension of one-dimensional tables to that of the first table."""
+    dimensions = [set(_dimensions(m, own).values()) for m in members]
+    if any(len(d) != 1 for d in dimensions) or len(set.union(*dimensions)) == 1:
         return
-    first = next(iter(every[0]))
-    for member, (other,) in zip(members[1:], every[1:]):
+    first = next(iter(dimensions[0]))
+    for member, (other,) in zip(members[1:], dimensions[1:]):
         if other == first:
             continue
         for name in _dimensions(member, own):
@@ -229,35 +233,35 @@ def _one_dimension(members: Sequence[Member], own: set[str]) -> None:
 
 
 def _check_dimensions(members: Sequence[Member], own: set[str]) -> None:
-    every = {m.file: set(_dimensions(m, own).values()) for m in members}
-    drawn = {m.file for m in members if geometry.COLUMN in m.mapping.values()}
-    for file, dims in every.items():
-        for other, theirs in every.items():
-            if lost := sorted(theirs - dims):
+    dimensions = {m.file: set(_dimensions(m, own).values()) for m in members}
+    with_map = {m.file for m in members if geometry.COLUMN in m.mapping.values()}
+    for file, present in dimensions.items():
+        for other, needed in dimensions.items():
+            if lost := sorted(needed - present):
                 raise BadInput(
                     f"{file} has no dimension {lost[0]!r}, which {other} has; add a column for it, "
                     "name the two alike, or bring each file alone."
                 )
-        if drawn and file not in drawn:
+        if with_map and file not in with_map:
             raise BadInput(
-                f"{file} has no polygons, and {next(iter(drawn))} has; give all files polygons, "
+                f"{file} has no polygons, and {next(iter(with_map))} has; give all files polygons, "
                 "points or names of polygons."
             )
 
 
 def _rename(member: Member, own: set[str]) -> None:
-    """Columns under the schema's names; others keep theirs unless these are taken."""
-    named = {to: n for n, to in member.mapping.items() if to and to != n and n in member.cells}
-    made = {to: replace(member.cells[n], name=to) for to, n in named.items()}
+    """Rename columns to the schema; others keep their names unless these are taken."""
+    headers = {to: n for n, to in member.mapping.items() if to and to != n and n in member.cells}
+    renamed = {to: replace(member.cells[n], name=to) for to, n in headers.items()}
     for name, cells in member.cells.items():
-        if name not in named.values() and name not in made and member.mapping.get(name, name):
-            made[name] = cells
-    member.cells, member.mapping = made, {}
-    member.aside &= set(made)
+        if name not in headers.values() and name not in renamed and member.mapping.get(name, name):
+            renamed[name] = cells
+    member.cells, member.mapping = renamed, {}
+    member.aside &= set(renamed)
 
 
 def _as_boxes(members: Sequence[Member]) -> None:
-    """Points of a dimension that has bounds in another table are boxes without width."""
+    """Convert points to boxes of zero width in dimensions with bounds in another table."""
     bounded = {n[:-3] for m in members for n in m.cells if n.endswith("_lo")}
     for member in members:
         for dim in bounded & set(member.cells):
@@ -271,14 +275,14 @@ def _together(
 ) -> Diagnostics:
     files = [m.file for m in members]
     more = f" and {len(files) - 2} more" if len(files) > 2 else ""
-    found = Diagnostics(
+    findings = Diagnostics(
         f"{', '.join(files[:2])}{more}" if more else " and ".join(files),
         np.concatenate([m.findings.rows for m in members]),
         files=np.repeat(np.array(files, dtype=object), sizes),
         origin=origin,
     )
     for member in members:
-        found.problems += member.findings.problems
-        found.notes += member.findings.notes
-        found.closed |= member.findings.closed
-    return found
+        findings.problems += member.findings.problems
+        findings.notes += member.findings.notes
+        findings.closed |= member.findings.closed
+    return findings

@@ -1,7 +1,7 @@
-"""Wide tables turned long, one value a row: outputs in replicas, and several values of a box.
+"""Conversion of wide tables to long ones with one value for each row.
 
-Genes are measured in samples, each at a time and in a replica. In the tables of that field genes
-are rows and samples columns ("24h_rep1"), or samples rows and genes columns.
+Gene expression is measured in samples, each at one time and in one replica. Such tables have rows
+for genes and columns for samples (such as "24h_rep1"), or the other way around.
 """
 
 from __future__ import annotations
@@ -29,45 +29,48 @@ _TIME = re.compile(
 _NUMBER = re.compile(r"([a-z]*)[ _.#-]?(\d+(?:\.\d+)?)", re.IGNORECASE)
 _REPLICA = {"rep", "r", "replicate", "embryo", "e", "sample", "subject", "mouse", "bio", "b", "run"}
 _EDGES = " _-.:/|()[]"
-_LONGEST = 500  # characters of a sample's name; of images in base64 the search takes minutes
+_MAX_CHARACTERS = 500  # of a sample's name; the search takes minutes for base64 images
 
 
 class Sample(NamedTuple):
-    """What the name of a sample says."""
+    """Time and replica of a sample."""
 
     x: float
     replica: str
 
 
 def samples(names: Sequence[str]) -> list[Sample] | None:
-    """Time and replica of samples by their names ("WT_24h_2"); None where they tell no times.
+    """Parse time and replica from the names of samples, such as "WT_24h_2".
 
-    The replica is what the name says beside the time.
+    The replica is the remainder of the name. Returns None if the names have no times.
     """
-    if any(len(name) > _LONGEST for name in names):
+    if any(len(name) > _MAX_CHARACTERS for name in names):
         return None
-    found = [_TIME.search(name) for name in names]
-    if all(found):
-        made = [_sample(n, m.span(), m[1] or m[2]) for n, m in zip(names, found) if m]
+    matches = [_TIME.search(name) for name in names]
+    if all(matches):
+        parsed = [_sample(n, m.span(), m[1] or m[2]) for n, m in zip(names, matches) if m]
     else:
         numbers = [list(_NUMBER.finditer(name)) for name in names]
         count = {len(n) for n in numbers}
         if count != {2}:
             return None
-        places = [i for i in range(2) if not any(n[i][1].lower() in _REPLICA for n in numbers)]
-        if not places:
+        positions = [i for i in range(2) if not any(n[i][1].lower() in _REPLICA for n in numbers)]
+        if not positions:
             return None
-        place = max(places, key=lambda i: len({n[i][2] for n in numbers}))
-        made = [_sample(name, n[place].span(2), n[place][2]) for name, n in zip(names, numbers)]
-    return made if len({s.x for s in made}) > 1 and len(set(made)) == len(made) else None
+        position = max(positions, key=lambda i: len({n[i][2] for n in numbers}))
+        parsed = [
+            _sample(name, n[position].span(2), n[position][2]) for name, n in zip(names, numbers)
+        ]
+    return parsed if len({s.x for s in parsed}) > 1 and len(set(parsed)) == len(parsed) else None
 
 
 def long_form(
     cells: Mapping[str, Cells], rows: Int[np.ndarray, " n"], schema: TableSchema
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], str] | None:
-    """The columns output, replica, x and y of a wide table, the row of each, and what was done.
+    """Convert a wide table to the columns output, replica, x and y.
 
-    None where the table is no wide one.
+    Returns:
+        Columns, row numbers in the file, and a note; None if the table is not wide.
     """
     mapping = suggest(list(cells), schema)
     columns = {to: cells[name] for name, to in mapping.items()}
@@ -77,47 +80,49 @@ def long_form(
         c for n, c in cells.items()
         if mapping[n] == n and not c.is_text and not c.empty.all() and not is_identifier(n)
     ]  # fmt: skip
-    named = [c for n, c in cells.items() if c.is_text and not are_dates(c)]
-    if "x" not in columns and len(values) > 2 and named:
-        timed = samples([c.name for c in values])
-        if timed:
-            genes = columns.get("output", named[0])
-            return _long(values, [s.x for s in timed], [s.replica for s in timed], genes, rows)
+    text_columns = [c for n, c in cells.items() if c.is_text and not are_dates(c)]
+    if "x" not in columns and len(values) > 2 and text_columns:
+        parsed = samples([c.name for c in values])
+        if parsed:
+            genes = columns.get("output", text_columns[0])
+            return _long(values, [s.x for s in parsed], [s.replica for s in parsed], genes, rows)
     if "output" in columns or len(values) < 2:
         return None
     x, replicas = columns.get("x"), columns.get("replica")
     if x is None:
-        source = replicas or (named[0] if named else None)
-        timed = samples([str(w) for w in source.labels()]) if source is not None else None
-        if timed is None:
+        source = replicas or (text_columns[0] if text_columns else None)
+        parsed = samples([str(w) for w in source.labels()]) if source is not None else None
+        if parsed is None:
             return None
-        times, repeats = [s.x for s in timed], [s.replica for s in timed]
+        times, replica_names = [s.x for s in parsed], [s.replica for s in parsed]
     else:
         if are_dates(x):
             return None
         times = x.values.tolist()
-        replicas = replicas or (named[0] if len(named) == 1 else None)
-        repeats = _occurrences(times) if replicas is None else [str(w) for w in replicas.labels()]
-    if len(set(repeats)) < 2:
+        replicas = replicas or (text_columns[0] if len(text_columns) == 1 else None)
+        replica_names = (
+            _occurrences(times) if replicas is None else [str(w) for w in replicas.labels()]
+        )
+    if len(set(replica_names)) < 2:
         return None
-    return _turned(values, times, repeats, rows)
+    return _turned(values, times, replica_names, rows)
 
 
 def tasks(
     cells: Mapping[str, Cells], rows: Int[np.ndarray, " n"], mapping: Mapping[str, str]
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], dict[str, str]]:
-    """Columns that are all mapped to y below each other, each a task of its own by its header.
+    """Concatenate several columns that are mapped to y, as one task for each header.
 
-    Beside a column of tasks a task is a pair of both. Without several such columns all comes back
-    as it was.
+    With a task column, each pair of task and header is a task. Tables with at most one such column
+    are returned unchanged.
     """
     values = [c for n, c in cells.items() if mapping.get(n, n) == "y"]
     if len(values) < 2:
         return dict(cells), rows, dict(mapping)
     k = len(values)
-    outer = next((c for n, c in cells.items() if mapping.get(n, n) == "task"), None)
-    named = {c.name for c in (*values, *([outer] if outer else []))} | {"task", "y"}
-    repeated = {
+    task_column = next((c for n, c in cells.items() if mapping.get(n, n) == "task"), None)
+    replaced = {c.name for c in (*values, *([task_column] if task_column else []))} | {"task", "y"}
+    tiled = {
         n: replace(
             c,
             values=np.tile(c.values, k),
@@ -126,13 +131,17 @@ def tasks(
             text=None if c.text is None else pa.concat_arrays([c.text] * k),
         )
         for n, c in cells.items()
-        if n not in named
+        if n not in replaced
     }
-    within = [""] * len(rows) if outer is None else [f"{w} · " if w else "" for w in outer.labels()]
-    task = pa.array([f"{w}{c.name}" for c in values for w in within], pa.string())
-    made = {"task": from_text("task", task), "y": _joined("y", values)}
-    kept = {n: to for n, to in mapping.items() if n not in named}
-    return {**repeated, **made}, np.tile(rows, k), kept
+    prefixes = (
+        [""] * len(rows)
+        if task_column is None
+        else [f"{w} · " if w else "" for w in task_column.labels()]
+    )
+    task = pa.array([f"{w}{c.name}" for c in values for w in prefixes], pa.string())
+    stacked = {"task": from_text("task", task), "y": _joined("y", values)}
+    remaining = {n: to for n, to in mapping.items() if n not in replaced}
+    return {**tiled, **stacked}, np.tile(rows, k), remaining
 
 
 def _long(
@@ -142,7 +151,7 @@ def _long(
     genes: Cells,
     rows: Int[np.ndarray, " n"],
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], str]:
-    """Of genes in rows and samples in columns."""
+    """Convert a table with rows for genes and columns for samples."""
     n = len(rows)
     output = pa.array(np.tile(genes.labels(), len(values)), pa.string(), from_pandas=True)
     replica = pa.array(np.repeat(replicas, n), pa.string())
@@ -158,7 +167,7 @@ def _turned(
     replicas: Sequence[str],
     rows: Int[np.ndarray, " n"],
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], str]:
-    """Of samples in rows and genes in columns."""
+    """Convert a table with rows for samples and columns for genes."""
     n = len(rows)
     output = pa.array(np.repeat([c.name for c in values], n), pa.string())
     replica = pa.array(np.tile(replicas, len(values)), pa.string())
@@ -176,18 +185,18 @@ def _stacked(
     rows: Int[np.ndarray, " m"],
     note: str,
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], str]:
-    nothing = np.zeros(len(x), dtype=bool)
-    made = {
+    none_bad = np.zeros(len(x), dtype=bool)
+    columns = {
         "output": from_text("output", output.fill_null("")),
         "replica": from_text("replica", replica),
-        "x": Cells("x", x, np.isnan(x), nothing),
+        "x": Cells("x", x, np.isnan(x), none_bad),
         "y": _joined("y", values),
     }
-    return made, rows, f"it has {note}; it was turned long, one value a row"
+    return columns, rows, f"it has {note}; it was turned long, one value a row"
 
 
 def _joined(name: str, columns: Sequence[Cells]) -> Cells:
-    """Columns below each other."""
+    """Concatenate columns."""
     numbers, empty, bad = (
         np.concatenate([getattr(c, part) for c in columns]) for part in ("values", "empty", "bad")
     )
@@ -202,10 +211,10 @@ def _sample(name: str, span: tuple[int, int], x: str) -> Sample:
 
 
 def _occurrences(times: Sequence[float]) -> list[str]:
-    """How often each time was there before: rows of the same time are different replicas."""
+    """Number the rows of each time, as names of replicas."""
     count: dict[float, int] = {}
-    made = []
+    names = []
     for time in times:
         count[time] = count.get(time, 0) + 1
-        made.append(str(count[time]))
-    return made
+        names.append(str(count[time]))
+    return names

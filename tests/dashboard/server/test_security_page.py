@@ -13,7 +13,7 @@ from scant.runs import backlog, leases, limited, limits, store_writer
 from scant.runs.dispatch import lifecycle
 from scant.store import UPLOAD_DAYS, logins, quota
 from scant.studies import STUDIES
-from scant.tables.csv_parser import MOST_LINES
+from scant.tables.csv_parser import MAX_LINES
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES, ArchiveLimits
 from scant_dashboard import app, routes
 from scant_dashboard.auth import accounts, throttle, visitor_cookie
@@ -167,7 +167,7 @@ NUMBERS = [
     f"{uploads.PER_VISITOR // MB} MB per visitor, {uploads.PER_ADDRESS // MB} MB per address, "
     f"{uploads.OVERALL // MB} MB in all",
     f"pause within an upload | {uploads.STALLED:.0f} s",
-    f"lines of a table | {MOST_LINES:,}",
+    f"lines of a table | {MAX_LINES:,}",
     f"{ARCHIVE.files:,} files, {ARCHIVE.unpacked_bytes // MB} MB unpacked, "
     f"{ARCHIVE.ratio:.0f} times compression, {ARCHIVE.pixels // 10**6} million pixels",
     f"{quota.TABLES} tables, {quota.TABLE_BYTES // GB} GB, {UPLOAD_DAYS:.0f} days",

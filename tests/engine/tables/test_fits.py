@@ -196,7 +196,7 @@ def test_without_astropy_a_sentence_says_how_to_get_it(
 def test_astropy_reads_what_is_written_piece_by_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fits_writing, "AT_ONCE", 1000)  # so that words that grow move many blocks
+    monkeypatch.setattr(fits_writing, "MAX_BYTES", 1000)  # so that words that grow move many blocks
     rng = np.random.default_rng(0)
     words = ["a" * int(n) for n in rng.integers(0, 5, 100)] + ["", "longer words", "x" * 70]
     frame = pd.DataFrame({

@@ -231,7 +231,7 @@ def test_packed_rows_are_counted_before_they_are_unpacked(
 
     file = tmp_path / "mine.parquet"
     pd.DataFrame({"g": np.zeros(2000), "z": np.zeros(2000)}).to_parquet(file)
-    monkeypatch.setattr(registry, "MOST_LINES", 1000)
+    monkeypatch.setattr(registry, "MAX_LINES", 1000)
     result = entry("redshift")
     with pytest.raises(BadInput, match=r"2,000 rows and the limit is 1,000"):
         open_table(result, file, result.settings())

@@ -14,7 +14,7 @@ from scant.errors import BadInput
 from scant.studies import entry
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats.packed import tables_of
-from scant.tables.joining import alike
+from scant.tables.joining import normalized
 from scant.tables.opening import columns_of
 from scant.tables.read import inspect_table, read_table, read_tables
 from tests.engine.files import packed
@@ -127,7 +127,7 @@ def test_names_and_codes_are_alike_in_any_spelling() -> None:
     frame = pd.DataFrame(
         {"a": ["01001", "1001", "0500000US01001", "ÎLE-de  France", "ile de france"]}
     )
-    words = alike(columns_of(frame, "a.csv", 9)["a"])
+    words = normalized(columns_of(frame, "a.csv", 9)["a"])
     assert len(set(words[:3])) == 1
     assert words[3] == words[4]
 

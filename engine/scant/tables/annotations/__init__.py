@@ -1,1 +1,1 @@
-"""Labels of pictures, in and out: Label Studio, COCO, YOLO, CSV and folders of pictures."""
+"""Reading and writing of image labels: Label Studio, COCO, YOLO, CSV and folders of pictures."""

@@ -1,26 +1,26 @@
-"""One label of one place in one picture, as every format of annotations is read and written."""
+"""Label of a picture or a box in it, independent of the file format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 Box = tuple[float, float, float, float]  # left, top, width, height
-DECIMALS = 6  # of a pixel: below them is rounding, of percents and shares
+DECIMALS = 6  # decimals of a pixel; further ones are rounding errors of percentages
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """A label that somebody gave.
+    """Label of a picture or a box in it.
 
     Attributes:
-        picture: The name of the picture's file.
-        label: The class; "" where a box has been drawn and nobody has labeled it.
-        box: Left, top, width and height in pixels of the whole picture; None: the whole picture.
-        size: Width and height of the whole picture in pixels; None where nobody knows. (1, 1): the
-            box is in shares of a picture whose size the file does not say (YOLO).
-        labeler: Who gave it; "" where nobody says.
-        created: When, in seconds since 1970; None where nobody says.
-        unsure: Whether they said that they were not sure.
+        picture: File name of the picture.
+        label: Class; "" for an unlabeled box.
+        box: Left, top, width and height in pixels of the picture; None for the whole picture.
+        size: Width and height of the picture in pixels; None if unknown. With (1, 1) the box is
+            relative to a picture of unknown size, as in YOLO.
+        labeler: Name of the annotator; "" if unknown.
+        created: Unix time in seconds; None if unknown.
+        unsure: True if the annotator was uncertain.
     """
 
     picture: str
@@ -32,18 +32,20 @@ class Annotation:
     unsure: bool = False
 
     def on(self, size: tuple[int, int]) -> Annotation:
-        """The same label on the picture at another size, which has perhaps been reduced since."""
+        """Return a copy with the box rescaled to another size of the picture."""
         if self.size in (None, size) or self.box is None:
             return replace(self, size=size)
         assert self.size is not None
-        across, down = size[0] / self.size[0], size[1] / self.size[1]
+        scale_x, scale_y = size[0] / self.size[0], size[1] / self.size[1]
         left, top, width, height = self.box
         return replace(
-            self, size=size, box=rounded((left * across, top * down, width * across, height * down))
+            self,
+            size=size,
+            box=rounded((left * scale_x, top * scale_y, width * scale_x, height * scale_y)),
         )
 
 
 def rounded(box: Box) -> Box:
-    """A box without the rounding errors of percents and shares."""
+    """Round a box to remove rounding errors of percentages."""
     left, top, width, height = (round(v, DECIMALS) for v in box)
     return left, top, width, height

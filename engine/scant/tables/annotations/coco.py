@@ -1,8 +1,8 @@
-"""COCO's JSON of object detection: images, annotations with `bbox`, categories.
+"""COCO format for object detection: JSON with images, annotations with `bbox`, and categories.
 
-Segmentations are passed over where a `bbox` is there. `iscrowd` boxes are of many things: passed
-over. What COCO has no place for stands in `attributes` of each annotation, as CVAT does it:
-labeler, created, unsure, and whether a label is of the whole picture. Nothing is lost.
+Segmentations and boxes with `iscrowd` are ignored. Fields that COCO lacks are stored in
+`attributes` of each annotation, as in CVAT: labeler, created, unsure, and whether the label is of
+the whole picture. The format is therefore lossless.
 
 Source: https://cocodataset.org/#format-data (2026).
 """
@@ -17,19 +17,19 @@ from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.entries import Entries, moment
 from scant.tables.annotations.json_text import dumped, objects, parsed
 
-_UNLABELED = "unlabeled"  # the category of boxes that wait for a label
+_UNLABELED = "unlabeled"  # category of boxes without a label
 
 
 def is_like(value: Any) -> bool:
-    """Whether a JSON value is one of COCO's."""
+    """Return True if a JSON value has the structure of COCO."""
     return isinstance(value, dict) and "images" in value and "annotations" in value
 
 
 def read(content: bytes, file: str) -> Entries:
-    """The annotations of a file.
+    """Read the annotations of a file.
 
     Raises:
-        BadInput: Not such a file; the annotation is named.
+        BadInput: The file has another format or an invalid annotation, which is named.
     """
     value, entries = parsed(content, file), Entries(file)
     if not is_like(value):
@@ -38,61 +38,61 @@ def read(content: bytes, file: str) -> Entries:
     categories = {
         _key(v): v.get("name") for v in objects(value.get("categories"), f"{file}, categories")
     }
-    for number, one in enumerate(objects(value["annotations"], f"{file}, annotations"), 1):
-        where = f"annotation {one.get('id', number)}"
-        image = images.get(repr(one.get("image_id")))
+    for number, raw in enumerate(objects(value["annotations"], f"{file}, annotations"), 1):
+        where = f"annotation {raw.get('id', number)}"
+        image = images.get(repr(raw.get("image_id")))
         if image is None:
             raise BadInput(
-                f"{file}, {where}: there is no image {str(one.get('image_id'))[:40]!r}; export the "
+                f"{file}, {where}: there is no image {str(raw.get('image_id'))[:40]!r}; export the "
                 "labels again."
             )
-        category = repr(one.get("category_id"))
+        category = repr(raw.get("category_id"))
         if category not in categories:
             raise BadInput(
-                f"{file}, {where}: there is no category {str(one.get('category_id'))[:40]!r}; "
+                f"{file}, {where}: there is no category {str(raw.get('category_id'))[:40]!r}; "
                 "export the labels again."
             )
-        if one.get("iscrowd"):
+        if raw.get("iscrowd"):
             entries.passed_over["annotations are of crowds: passed over"] += 1
             continue
-        more = one["attributes"] if isinstance(one.get("attributes"), dict) else {}
-        box = one.get("bbox")
-        if not more.get("whole") and not isinstance(box, list):
+        attributes = raw["attributes"] if isinstance(raw.get("attributes"), dict) else {}
+        box = raw.get("bbox")
+        if not attributes.get("whole") and not isinstance(box, list):
             entries.passed_over["annotations have no 'bbox': passed over"] += 1
             continue
         size = [image.get("width"), image.get("height")]
         entries.add(
             where,
             image.get("file_name"),
-            "" if more.get(_UNLABELED) else categories[category],
-            None if more.get("whole") else box,
+            "" if attributes.get(_UNLABELED) else categories[category],
+            None if attributes.get("whole") else box,
             None if None in size or 0 in size else size,
-            labeler=more.get("labeler", ""),
-            created=more.get("created"),
-            unsure=more.get("unsure", False),
+            labeler=attributes.get("labeler", ""),
+            created=attributes.get("created"),
+            unsure=attributes.get("unsure", False),
         )
     return entries
 
 
 def write(annotations: Sequence[Annotation]) -> bytes:
-    """A file with the pictures and classes that the annotations name."""
+    """Encode annotations with their pictures and categories."""
     images: dict[tuple[str, tuple[int, int] | None], int] = {}
     categories: dict[str, int] = {}
-    made = []
-    for number, one in enumerate(annotations, 1):
-        image = images.setdefault((one.picture, one.size), len(images) + 1)
-        category = categories.setdefault(one.label, len(categories) + 1)
-        box = one.box or (0.0, 0.0, *(one.size or (0, 0)))
-        more: dict[str, Any] = {"whole": True} if one.box is None else {}
-        if not one.label:
-            more[_UNLABELED] = True
-        if one.labeler:
-            more["labeler"] = one.labeler
-        if one.created is not None:
-            more["created"] = moment(one.created)
-        if one.unsure:
-            more["unsure"] = True
-        made.append(
+    entries = []
+    for number, annotation in enumerate(annotations, 1):
+        image = images.setdefault((annotation.picture, annotation.size), len(images) + 1)
+        category = categories.setdefault(annotation.label, len(categories) + 1)
+        box = annotation.box or (0.0, 0.0, *(annotation.size or (0, 0)))
+        attributes: dict[str, Any] = {"whole": True} if annotation.box is None else {}
+        if not annotation.label:
+            attributes[_UNLABELED] = True
+        if annotation.labeler:
+            attributes["labeler"] = annotation.labeler
+        if annotation.created is not None:
+            attributes["created"] = moment(annotation.created)
+        if annotation.unsure:
+            attributes["unsure"] = True
+        entries.append(
             {
                 "id": number,
                 "image_id": image,
@@ -102,23 +102,23 @@ def write(annotations: Sequence[Annotation]) -> bytes:
                 "iscrowd": 0,
                 "segmentation": [],
             }
-            | ({"attributes": more} if more else {})
+            | ({"attributes": attributes} if attributes else {})
         )
     return dumped(
         {
             "info": {"description": "Labels of pictures"},
             "images": [_image(key, *of) for of, key in images.items()],
-            "annotations": made,
+            "annotations": entries,
             "categories": [{"id": k, "name": n or _UNLABELED} for n, k in categories.items()],
         }
     )
 
 
 def _image(key: int, name: str, size: tuple[int, int] | None) -> dict[str, Any]:
-    known = {} if size is None else {"width": size[0], "height": size[1]}
-    return {"id": key, "file_name": name, **known}
+    dimensions = {} if size is None else {"width": size[0], "height": size[1]}
+    return {"id": key, "file_name": name, **dimensions}
 
 
 def _key(entry: dict[str, Any]) -> str:
-    """An id of any JSON type as a key: 1 is not "1"."""
+    """Return a key for an id of any JSON type, which distinguishes 1 and "1"."""
     return repr(entry.get("id"))

@@ -1,9 +1,9 @@
-"""A CSV file with a row a label: picture, left, top, width, height, label, labeler and so on.
+"""CSV files with one row per label: picture, left, top, width, height, label, labeler and others.
 
-Columns are found by these names and by those of other programs (filename, class, xmin, xmax …).
-Without columns of a box a label is of the whole picture; so is a row whose box is empty.
-`picture_width` and `picture_height` say the picture's size. Nothing is lost; text that a
-spreadsheet would take for a formula gets an apostrophe in front, which is taken off on reading.
+Column names of other programs are recognized, such as filename, class, xmin and xmax. A label
+without a box applies to the whole picture. `picture_width` and `picture_height` are its size. The
+format is lossless; text that a spreadsheet would evaluate as a formula gets an apostrophe, which is
+removed on reading.
 """
 
 from __future__ import annotations
@@ -43,25 +43,26 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "picture_height": ("pictureheight", "imageheight"),
 }  # fmt: skip
 _DELIMITERS = ",;\t|"
-_HEAD = 20_000  # bytes in which a header is sought
-_ESCAPED = re.compile(r"'+ *[=+\-@\t\r\n＝＋－＠]")  # with one apostrophe more than it had
+_HEAD = 20_000  # bytes searched for a header
+_ESCAPED = re.compile(r"'+ *[=+\-@\t\r\n＝＋－＠]")  # text with an added apostrophe
 
 
 def read(content: bytes, file: str) -> Entries:
-    """The annotations of a table.
+    """Read the annotations of a table.
 
     Raises:
-        BadInput: Not text, no header, no column of pictures, half a box; the row is named.
+        BadInput: The file is not text, lacks a header or a column of pictures, or has an incomplete
+            box; the row is named.
     """
     body, _ = decode(content, file)
     rows = _rows(body, file)
     header = next(rows, [])
-    places = named(header)
-    if "picture" not in places:
+    columns = named(header)
+    if "picture" not in columns:
         raise BadInput(
             f"{file} has no column that names pictures, but {listed(header)}; call it 'picture'."
         )
-    if not places.keys() - {"picture", "picture_width", "picture_height"}:
+    if not columns.keys() - {"picture", "picture_width", "picture_height"}:
         raise BadInput(f"{file} has pictures and no labels; add a column 'label'.")
     entries = Entries(file)
     for line, row in enumerate(rows, 2):
@@ -72,14 +73,14 @@ def read(content: bytes, file: str) -> Entries:
                 f"{file}, row {line}: {len(row)} cells where the header has {len(header)}; put "
                 "quotes around text that holds a delimiter."
             )
-        own = {n: plain(row[i].strip()) for n, i in places.items() if i < len(row)}
-        get = own.get
+        values = {n: plain(row[i].strip()) for n, i in columns.items() if i < len(row)}
+        get = values.get
         entries.add(
             f"row {line}",
             get("picture", ""),
             get("label", ""),
-            _box(own, f"{file}, row {line}"),
-            _size(own),
+            _box(values, f"{file}, row {line}"),
+            _size(values),
             labeler=get("labeler", ""),
             created=get("created"),
             unsure=get("unsure", ""),
@@ -88,7 +89,7 @@ def read(content: bytes, file: str) -> Entries:
 
 
 def is_like(content: bytes) -> bool:
-    """Whether a file has a header that names pictures, and labels or boxes."""
+    """Return True if the header has pictures and labels or boxes."""
     return _like(named(_header(content)))
 
 
@@ -97,7 +98,7 @@ def _like(places: Mapping[str, int]) -> bool:
 
 
 def why_not(content: bytes) -> str:
-    """Why a file holds no labels, to be said behind its name."""
+    """Describe why a file has no labels, to follow its name in a sentence."""
     header = _header(content)
     if "picture" in named(header):
         return (
@@ -107,7 +108,7 @@ def why_not(content: bytes) -> str:
 
 
 def _header(content: bytes) -> list[str]:
-    """The first row of a file; nothing of one that is no text."""
+    """Return the first row of a file; empty if it is not text."""
     try:
         return next(_rows(decode(content[:_HEAD], "")[0], ""), [])
     except BadInput:
@@ -115,64 +116,64 @@ def _header(content: bytes) -> list[str]:
 
 
 def write(annotations: Sequence[Annotation]) -> bytes:
-    """A table with all columns; times are in UTC, to the microsecond."""
+    """Encode annotations with all columns; times are in UTC with microseconds."""
     rows = [
         (
-            one.picture,
-            *(("",) * 4 if one.box is None else (f"{v:.15g}" for v in one.box)),
-            one.label,
-            one.labeler,
-            "" if one.created is None else moment(one.created),
-            "yes" if one.unsure else "",
-            *(one.size or ("", "")),
+            annotation.picture,
+            *(("",) * 4 if annotation.box is None else (f"{v:.15g}" for v in annotation.box)),
+            annotation.label,
+            annotation.labeler,
+            "" if annotation.created is None else moment(annotation.created),
+            "yes" if annotation.unsure else "",
+            *(annotation.size or ("", "")),
         )
-        for one in annotations
+        for annotation in annotations
     ]
     return table(COLUMNS, rows)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
-    """A CSV file whose cells no spreadsheet takes for formulas; `plain` gives them back."""
+    """Encode a CSV file with escaped formulas; `plain` is the inverse."""
     frame = pd.DataFrame(
-        [[_kept(v) for v in row] for row in rows], columns=list(columns), dtype=object
+        [[_escaped(v) for v in row] for row in rows], columns=list(columns), dtype=object
     )
-    made = safe_for_spreadsheet(frame).to_csv(index=False, lineterminator="\r\n")
-    return str(made).encode()
+    csv_text = safe_for_spreadsheet(frame).to_csv(index=False, lineterminator="\r\n")
+    return str(csv_text).encode()
 
 
 def named(header: Sequence[str]) -> dict[str, int]:
-    """The column of each thing that a header names."""
+    """Return the column index by field name."""
     keys = [re.sub(r"[^a-z0-9]", "", plain(cell.strip()).lower()) for cell in header]
-    made: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for name, aliases in _ALIASES.items():
-        there = [keys.index(alias) for alias in aliases if alias in keys]
-        if there:
-            made[name] = there[0]
-    if "right" in made and "bottom" in made:  # then these are the picture's own
+        found = [keys.index(alias) for alias in aliases if alias in keys]
+        if found:
+            columns[name] = found[0]
+    if "right" in columns and "bottom" in columns:  # then width and height are those of the picture
         for side in ("width", "height"):
-            if side in made and keys[made[side]] == side:
-                made.setdefault(f"picture_{side}", made[side])
-            made.pop(side, None)
-    return made
+            if side in columns and keys[columns[side]] == side:
+                columns.setdefault(f"picture_{side}", columns[side])
+            columns.pop(side, None)
+    return columns
 
 
 def cells(content: bytes, file: str) -> list[list[str]]:
-    """The rows of a table that `table` has written, the header among them.
+    """Read the rows of a table written by `table`, including the header.
 
     Raises:
-        BadInput: It is no text.
+        BadInput: The file is not text.
     """
     body, _ = decode(content, file)
     return [[plain(cell) for cell in row] for row in _rows(body, file)]
 
 
 def plain(cell: str) -> str:
-    """A cell without the apostrophe that kept a spreadsheet from taking it for a formula."""
+    """Remove the apostrophe that prevents evaluation as a formula."""
     return cell[1:] if _ESCAPED.match(cell) else cell
 
 
-def _kept(value: object) -> object:
-    """A cell that begins as if it were escaped gets an apostrophe, too."""
+def _escaped(value: object) -> object:
+    """Add an apostrophe to text that looks like an escaped formula."""
     return f"'{value}" if isinstance(value, str) and _ESCAPED.match(value) else value
 
 
@@ -194,14 +195,14 @@ def _box(cells: Mapping[str, str], where: str) -> list[object] | None:
     if not any(values):
         return None
     if not all(values):
-        lacks = names[values.index("")]
-        raise BadInput(f"{where}: the box has no {lacks}; give {listed(names)}, or none of them.")
+        missing = names[values.index("")]
+        raise BadInput(f"{where}: the box has no {missing}; give {listed(names)}, or none of them.")
     if names[2] == "width":
         return list(values)
     try:
         left, top, right, bottom = (float(v) for v in values)
     except ValueError:
-        return list(values)  # whose sentence is that of any cell which is no number
+        return list(values)  # reported as an invalid number by `Entries.add`
     return [left, top, right - left, bottom - top]
 
 

@@ -1,4 +1,4 @@
-"""What a file of annotations holds, checked entry by entry."""
+"""Validation of the entries of an annotation file."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from urllib.parse import unquote, urlsplit
 from scant.errors import BadInput
 from scant.tables.annotations.annotation import Annotation, Box, rounded
 
-LIMIT_BYTES = 50_000_000  # of a file of annotations
-MOST = 200_000  # annotations of a file
-LONGEST = 200  # characters of a class or a labeler
-LONGEST_NAME = 500  # characters of a picture's name
-MOST_SIDE = 1_000_000  # pixels: beyond it nothing is a place in a picture
-_LATEST = 1e11  # seconds since 1970
-_UPLOADED = re.compile(r"data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?(.+)")  # by Label Studio
+LIMIT_BYTES = 50_000_000  # maximum size of an annotation file
+MOST = 200_000  # maximum number of annotations of a file
+MAX_CHARACTERS = 200  # of a class or a labeler
+MAX_NAME_CHARACTERS = 500  # of the name of a picture
+MAX_PIXELS = 1_000_000  # maximum coordinate in a picture
+_MAX_TIME = 1e11  # Unix time in seconds
+_UPLOADED = re.compile(
+    r"data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?(.+)"
+)  # path of an upload in Label Studio
 
 
 @dataclass
 class Entries:
-    """The annotations of a file, and what was passed over.
+    """Annotations of a file and counts of ignored entries.
 
     Attributes:
-        file: What messages call it.
-        annotations: In the order of the file.
-        passed_over: How many there were of what is no box and no label of a whole picture.
+        file: Name of the file for messages.
+        annotations: Annotations in the order of the file.
+        passed_over: Numbers of ignored entries by description.
         messages: Further notes.
     """
 
@@ -42,8 +44,8 @@ class Entries:
 
     @property
     def notes(self) -> list[str]:
-        """A sentence on each kind of what was passed over."""
-        counted = (f"{n:,} {what}" for what, n in self.passed_over.items())
+        """Sentences on the kinds of ignored entries."""
+        counted = (f"{n:,} {description}" for description, n in self.passed_over.items())
         return [f"{self.file}: {message}." for message in (*self.messages, *counted)]
 
     def add(
@@ -58,110 +60,109 @@ class Entries:
         created: Any = None,
         unsure: Any = False,
     ) -> None:
-        """Take one annotation.
+        """Validate and add an annotation.
 
         Args:
-            where: The entry, as messages name it behind the file.
-            picture: A name, a path or an address.
-            label: The class.
-            box: Left, top, width and height in pixels; what reaches out of the picture is cut off.
-            size: Of the picture.
-            labeler: Who gave it.
-            created: When: seconds since 1970, or a date and time as ISO 8601 has them.
-            unsure: Whether they were not sure.
+            where: Position of the entry in the file for messages.
+            picture: Name, path or URL of the picture.
+            label: Class.
+            box: Left, top, width and height in pixels; the box is clipped to the picture.
+            size: Width and height of the picture in pixels.
+            labeler: Name of the annotator.
+            created: Unix time in seconds, or date and time in ISO 8601.
+            unsure: True if the annotator was uncertain.
 
         Raises:
-            BadInput: A name or a class that is no text, numbers that are none, a box without
-                width or height or outside of its picture, or too many entries.
+            BadInput: A name or class is not text, a number is invalid, the box is empty or outside
+                the picture, or there are too many entries.
         """
         if len(self.annotations) >= MOST:
             raise BadInput(f"{self.file} holds more than {MOST:,} annotations; give fewer.")
-        at = f"{self.file}, {where}"
-        own = None if size is None else _size(size, at)
+        location = f"{self.file}, {where}"
+        dimensions = None if size is None else _size(size, location)
         time = _time(created)
         if time is None and created not in (None, ""):
             self.passed_over["times could not be read and were left out"] += 1
         self.annotations.append(
             Annotation(
-                picture_name(picture, at),
-                text(label, f"{at}, class"),
-                None if box is None else _box(box, own, at),
-                own,
-                text(labeler, f"{at}, labeler"),
+                picture_name(picture, location),
+                text(label, f"{location}, class"),
+                None if box is None else _box(box, dimensions, location),
+                dimensions,
+                text(labeler, f"{location}, labeler"),
                 time,
                 _yes(unsure),
             )
         )
 
 
-def text(value: Any, where: str, longest: int = LONGEST) -> str:
-    """A name on one line, without signs that cannot be seen.
+def text(value: Any, where: str, longest: int = MAX_CHARACTERS) -> str:
+    """Normalize a name to one line without invisible characters.
 
     Raises:
-        BadInput: It is neither text nor a whole number, or too long.
+        BadInput: The value is neither text nor an integer, or is too long.
     """
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise BadInput(f"{where}: got {str(value)[:40]!r}; give a name.")
-    plain = unicodedata.normalize("NFC", str(value)[: 4 * longest])
-    seen = (" " if c.isspace() else c for c in plain if c.isspace() or _visible(c))
-    made = " ".join("".join(seen).split())
-    if len(made) > longest:
+    normalized = unicodedata.normalize("NFC", str(value)[: 4 * longest])
+    visible = (" " if c.isspace() else c for c in normalized if c.isspace() or _visible(c))
+    name = " ".join("".join(visible).split())
+    if len(name) > longest:
         raise BadInput(f"{where}: a name of over {longest} characters; shorten it.")
-    return made
+    return name
 
 
 def picture_name(value: Any, where: str) -> str:
-    """The name of a picture's file, from a name, a path or an address.
+    """Return the path of a picture from a name, path or URL, without references to parent folders.
 
-    It is only compared with names of files; none is ever opened by it. Folders that lead up are
-    left out.
+    The result is only compared with names of files and never opened.
 
     Raises:
-        BadInput: It is no text, or names nothing.
+        BadInput: The value is not text or is empty.
     """
     if not isinstance(value, str):
         raise BadInput(f"{where}: the picture is {str(value)[:40]!r}; give its file's name.")
-    word = value.strip().replace("\\", "/")
-    if "://" in word or word.startswith("/"):
-        parts = urlsplit(word) if word.count("[") == word.count("]") == 0 else None
-        path = word if parts is None else parts.path
+    name = value.strip().replace("\\", "/")
+    if "://" in name or name.startswith("/"):
+        parts = urlsplit(name) if name.count("[") == name.count("]") == 0 else None
+        path = name if parts is None else parts.path
         if parts is not None and parts.query.startswith("d="):  # Label Studio's local files
             path = parts.query[2:]
-        word = unquote(path)
-        if (uploaded := _UPLOADED.search(word)) is not None:
-            word = uploaded[1]
-    parts_of = (part.strip() for part in text(word, where, LONGEST_NAME).split("/"))
-    made = "/".join(part for part in parts_of if part not in NOWHERE)
-    if not made:
+        name = unquote(path)
+        if (uploaded := _UPLOADED.search(name)) is not None:
+            name = uploaded[1]
+    parts_of = (part.strip() for part in text(name, where, MAX_NAME_CHARACTERS).split("/"))
+    joined = "/".join(part for part in parts_of if part not in NOWHERE)
+    if not joined:
         raise BadInput(f"{where}: no picture is named; give the name of its file.")
-    return made
+    return joined
 
 
-NOWHERE = ("", ".", "..")  # folders of a path that are none
+NOWHERE = ("", ".", "..")  # parts of a path that are not folders
 
 
 def number(value: Any, where: str) -> float:
-    """A finite number that can be a place in a picture.
+    """Convert to a finite number of pixels.
 
     Raises:
-        BadInput: It is none.
+        BadInput: The value is not a number or is too large.
     """
-    made = math.nan
+    result = math.nan
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
-            made = float(value)
+            result = float(value)
         except (ValueError, OverflowError):
-            made = math.nan
-    if not abs(made) <= MOST_SIDE:
+            result = math.nan
+    if not abs(result) <= MAX_PIXELS:
         got = str(value)[:40]
         raise BadInput(f"{where}: got {got!r}; give a number of pixels.")
-    return made
+    return result
 
 
 def moment(seconds: float) -> str:
-    """A time as ISO 8601 has it, to the microsecond; `Entries.add` reads it."""
+    """Format a Unix time in ISO 8601 with microseconds, as `Entries.add` reads it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -182,10 +183,10 @@ def _box(box: Sequence[Any], size: tuple[int, int] | None, where: str) -> Box:
     left, top, width, height = rounded(
         (number(box[0], where), number(box[1], where), number(box[2], where), number(box[3], where))
     )
-    drawn = f"{left:g}, {top:g}, {width:g}, {height:g}"
+    shown = f"{left:g}, {top:g}, {width:g}, {height:g}"
     if width <= 0 or height <= 0:
         raise BadInput(
-            f"{where}: the box {drawn} has no width or no height; give left, top, width and height."
+            f"{where}: the box {shown} has no width or no height; give left, top, width and height."
         )
     if size is None:
         return left, top, width, height
@@ -195,7 +196,7 @@ def _box(box: Sequence[Any], size: tuple[int, int] | None, where: str) -> Box:
         width, height = round(right - left, 6), round(bottom - top, 6)
         if width <= 0 or height <= 0:
             raise BadInput(
-                f"{where}: the box {drawn} lies outside of the picture of {size[0]:,} x "
+                f"{where}: the box {shown} lies outside of the picture of {size[0]:,} x "
                 f"{size[1]:,} pixels; correct it."
             )
     return left, top, width, height
@@ -207,13 +208,13 @@ def _time(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             try:
-                made = datetime.fromisoformat(value.strip())
-                value = (made if made.tzinfo else made.replace(tzinfo=UTC)).timestamp()
+                parsed = datetime.fromisoformat(value.strip())
+                value = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
             except (ValueError, OverflowError):
                 return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < _LATEST else None
+    return float(value) if 0 <= value < _MAX_TIME else None
 
 
 def _yes(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The formats of annotations: recognized by content, read and written."""
+"""Detection, reading and writing of annotation formats."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from scant.tables.images.archives import (
     harmless,
 )
 
-_ARCHIVE_BYTES = 500_000_000  # of a ZIP with pictures in it, unpacked
+_ARCHIVE_BYTES = 500_000_000  # maximum unpacked size of an archive with pictures
 
 
 @dataclass(frozen=True)
 class Format:
-    """A way to write annotations.
+    """Annotation format for export.
 
     Attributes:
-        name: By which `write` knows it and people choose it.
-        file: What its file is called.
-        media_type: Of the file.
-        pictures: Whether `write` needs the pictures themselves.
-        carries: A sentence on what it has no place for; "" where nothing is lost.
+        name: Name of the format.
+        file: File name of the export.
+        media_type: Media type of the file.
+        pictures: True if `write` needs the pictures.
+        carries: Sentence on fields that the format lacks; "" for a lossless format.
     """
 
     name: str
@@ -59,10 +59,10 @@ FORMATS = (
 
 
 def format_named(name: str) -> Format:
-    """The format of this name.
+    """Return the format with this name, ignoring case.
 
     Raises:
-        BadInput: There is none.
+        BadInput: There is no format with this name.
     """
     for one in FORMATS:
         if one.name.lower() == name.strip().lower():
@@ -78,58 +78,58 @@ def write(
     annotations: Sequence[Annotation],
     image: Callable[[Annotation], bytes] | None = None,
 ) -> bytes:
-    """Annotations as a file.
+    """Encode annotations as a file.
 
     Args:
-        name: Of a format.
-        annotations: The labels.
-        image: The file of what an annotation labels; ImageFolder needs it.
+        name: Name of a format.
+        annotations: Annotations.
+        image: Function that returns the image file of an annotation, for ImageFolder.
 
     Raises:
-        BadInput: No such format; boxes whose pictures have no known size, where the format is in
-            shares of them; no pictures, where it needs them.
+        BadInput: The format does not exist, needs the sizes of pictures that are unknown, or needs
+            the pictures.
     """
-    own = format_named(name)
-    if own.pictures:
+    format_ = format_named(name)
+    if format_.pictures:
         if image is None:
-            raise BadInput(f"{own.name} holds the pictures themselves, and there are none.")
+            raise BadInput(f"{format_.name} holds the pictures themselves, and there are none.")
         return image_folders.write(annotations, image)
     writers = {"CSV": csv_rows, "Label Studio": label_studio, "COCO": coco, "YOLO": yolo}
-    return writers[own.name].write(annotations)
+    return writers[format_.name].write(annotations)
 
 
 def read(content: bytes, name: str, notes: list[str] | None = None) -> list[Annotation]:
-    """The annotations of a file of any of the formats, which its content tells.
+    """Read annotations in any supported format, which is detected by content.
 
     Args:
-        content: Of the file.
-        name: What messages call it.
-        notes: Gets a sentence on each kind of what was passed over.
+        content: Content of the file.
+        name: Name of the file for messages.
+        notes: List to which sentences on ignored entries are added.
 
     Raises:
-        BadInput: Too large, of no known format, or an entry that cannot be; it is named.
+        BadInput: The file is too large, in no supported format, or has an invalid entry.
     """
     if content.startswith(b"PK\x03\x04"):
-        found = _of_zip(content, name)
+        entries = _of_zip(content, name)
     else:
         if len(content) > LIMIT_BYTES:
             raise BadInput(
                 f"{name} has {len(content) / 1e6:,.0f} MB and the limit is "
                 f"{LIMIT_BYTES / 1e6:,.0f} MB; give fewer labels."
             )
-        found = of_text(content, name)
-    if not found.annotations:
-        raise BadInput(f"{name} holds no labels; {'; '.join(found.notes) or 'add some.'}")
+        entries = of_text(content, name)
+    if not entries.annotations:
+        raise BadInput(f"{name} holds no labels; {'; '.join(entries.notes) or 'add some.'}")
     if notes is not None:
-        notes += found.notes
-    return found.annotations
+        notes += entries.notes
+    return entries.annotations
 
 
 def of_text(content: bytes, name: str) -> Entries:
-    """The annotations of a JSON or CSV file.
+    """Read the annotations of a JSON or CSV file.
 
     Raises:
-        BadInput: As `read`.
+        BadInput: The file is in no supported format, or has an invalid entry.
     """
     if content[:200].lstrip(b"\xef\xbb\xbf \r\n\t")[:1] not in (b"[", b"{"):
         if not content.strip():
@@ -149,15 +149,15 @@ def of_text(content: bytes, name: str) -> Entries:
 def inside(
     archive: zipfile.ZipFile, members: Sequence[Member], file: str
 ) -> tuple[Entries, list[str]]:
-    """The annotations of the files of an archive that hold some, but not of its folders.
+    """Read the annotation files in an archive; class folders are not considered.
 
     Returns:
-        They, and the names of these files; none where there are none.
+        Annotations and the names of the files with annotations.
 
     Raises:
-        BadInput: As `read`, where a file is one of annotations.
+        BadInput: An annotation file is invalid.
     """
-    every, used = Entries(file), list[str]()
+    entries, used = Entries(file), list[str]()
     for member, path in members:
         ending = path.suffix.lower()
         if ending not in (".json", ".csv", ".tsv") or path.name == "pictures.csv":
@@ -167,24 +167,24 @@ def inside(
         if ending == ".json":
             value = parsed(content, where)
             if not coco.is_like(value) and not label_studio.is_like(value):
-                every.messages.append(f"{member.filename[:80]!r} holds no labels")
+                entries.messages.append(f"{member.filename[:80]!r} holds no labels")
                 continue
         elif not csv_rows.is_like(content):
-            every.messages.append(f"{member.filename[:80]!r} {csv_rows.why_not(content)}")
+            entries.messages.append(f"{member.filename[:80]!r} {csv_rows.why_not(content)}")
             continue
-        _join(every, of_text(content, where))
+        _join(entries, of_text(content, where))
         used.append(member.filename)
     lines = yolo.label_files(members)
     if lines:
-        _join(every, yolo.read(archive, members, file))
+        _join(entries, yolo.read(archive, members, file))
         used.append(f"{len(lines):,} text file{'s' * (len(lines) > 1)} of YOLO")
-    return every, used
+    return entries, used
 
 
-def _join(every: Entries, found: Entries) -> None:
-    every.annotations += found.annotations
-    every.passed_over += found.passed_over
-    every.messages += found.messages
+def _join(entries: Entries, added: Entries) -> None:
+    entries.annotations += added.annotations
+    entries.passed_over += added.passed_over
+    entries.messages += added.messages
 
 
 def _of_zip(content: bytes, name: str) -> Entries:
@@ -194,9 +194,9 @@ def _of_zip(content: bytes, name: str) -> Entries:
         raise BadInput(f"{name} is a damaged ZIP archive; pack it again.") from None
     with archive:
         members = harmless(archive, name, ArchiveLimits(unpacked_bytes=_ARCHIVE_BYTES))
-        found, used = inside(archive, members, name)
+        entries, used = inside(archive, members, name)
         if used:
-            return found
+            return entries
         if any(path.suffix.lower() in ENDINGS for _, path in members):
             return image_folders.read(members, name)
     raise BadInput(

@@ -1,9 +1,7 @@
-"""Folders of pictures, a folder a class, as torchvision's ImageFolder has them, in a ZIP.
+"""ZIP archives with one folder of pictures per class, as in ImageFolder of torchvision.
 
-The class of a picture is the folder that it lies in. What is labeled may be a part of a picture:
-then its file is called `picture@left,top,width,height.png`, and is read so. The format has no place
-for labelers, times, doubts and the sizes of the pictures: these are left out. What has no label
-lies in no folder.
+A box of a picture is stored as `picture@left,top,width,height.png`. Unlabeled pictures are not in a
+folder. The format has no labelers, times, uncertain labels and sizes of pictures.
 """
 
 from __future__ import annotations
@@ -23,10 +21,10 @@ _ENDING = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"GIF8": ".gif", b"BM": 
 
 
 def read(members: Sequence[Member], file: str) -> Entries:
-    """The annotations of the pictures of an archive, by their paths alone.
+    """Read the annotations of an archive from the paths of its pictures.
 
     Raises:
-        BadInput: A part without width or height.
+        BadInput: A box has no width or height.
     """
     entries = Entries(file)
     for member, path in members:
@@ -38,40 +36,42 @@ def read(members: Sequence[Member], file: str) -> Entries:
 
 
 def class_of(folder: str) -> str:
-    """The class that a folder is of."""
+    """Return the class of a folder."""
     return unquote(folder)
 
 
 def part_of(name: str) -> tuple[str, Box | None]:
-    """The picture that a file is of, and the box of its part; None: all of it."""
+    """Parse a file name as a picture and a box; None for the whole picture."""
     stem = name.rpartition(".")[0]
-    if (found := _PART.fullmatch(stem)) is None:
+    if (match := _PART.fullmatch(stem)) is None:
         return unquote(name), None
-    left, top, width, height = (float(v) for v in found.groups()[1:])
-    return unquote(found[1]), (left, top, width, height)
+    left, top, width, height = (float(v) for v in match.groups()[1:])
+    return unquote(match[1]), (left, top, width, height)
 
 
 def write(annotations: Sequence[Annotation], image: Callable[[Annotation], bytes]) -> bytes:
-    """A ZIP of pictures and of parts of pictures; what two people labeled alike is there once.
+    """Encode a ZIP archive of pictures and boxes, without duplicates.
 
     Args:
-        annotations: The labels.
-        image: The file of what an annotation labels: PNG, JPEG, GIF or BMP.
+        annotations: Annotations.
+        image: Function that returns the image file of an annotation (PNG, JPEG, GIF or BMP).
     """
     files: dict[str, bytes] = {}
-    for one in annotations:
-        content = image(one)
-        ending = next((e for mark, e in _ENDING.items() if content.startswith(mark)), ".png")
-        name = file_name(one.picture)
-        if one.box is not None:
-            name += "@" + ",".join(_digits(v) for v in one.box) + ending
-        elif not one.picture.lower().endswith(tuple(ENDINGS)):
+    for annotation in annotations:
+        content = image(annotation)
+        ending = next(
+            (e for signature, e in _ENDING.items() if content.startswith(signature)), ".png"
+        )
+        name = file_name(annotation.picture)
+        if annotation.box is not None:
+            name += "@" + ",".join(_digits(v) for v in annotation.box) + ending
+        elif not annotation.picture.lower().endswith(tuple(ENDINGS)):
             name += ending
-        folder = f"{file_name(one.label)}/" if one.label else ""
+        folder = f"{file_name(annotation.label)}/" if annotation.label else ""
         files[f"{folder}{name}"] = content
     return packed(files)
 
 
 def _digits(value: float) -> str:
-    """A number of pixels without an exponent."""
+    """Format a number of pixels without an exponent."""
     return f"{value:.{DECIMALS}f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""JSON of annotations: read with limits, never evaluated."""
+"""Reading and writing of JSON annotation files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from scant.errors import BadInput
 
 
 def parsed(content: bytes, file: str) -> Any:
-    """The value of a JSON file; NaN and Infinity are numbers here, refused where they stand.
+    """Parse a JSON file; NaN and Infinity are accepted here and rejected by `Entries.add`.
 
     Raises:
-        BadInput: It is not JSON, or nested too deeply.
+        BadInput: The file is not JSON or nested too deeply.
     """
     try:
         return json.loads(content.decode("utf-8-sig"))
@@ -23,22 +23,22 @@ def parsed(content: bytes, file: str) -> Any:
             f"{file} is not JSON: {error.msg.lower()} in line {error.lineno}, column "
             f"{error.colno}; export the labels again."
         ) from None
-    except (ValueError, RecursionError):  # an endless number, lists in lists without end
+    except (ValueError, RecursionError):  # too many digits, or nested too deeply
         raise BadInput(
             f"{file} is nested too deeply or has an endless number; export the labels again."
         ) from None
 
 
 def dumped(value: Any) -> bytes:
-    """JSON, one line an entry where it is a list."""
+    """Encode a value as indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).encode()
 
 
 def objects(value: Any, where: str) -> list[dict[str, Any]]:
-    """A list of objects; [] where there is nothing.
+    """Check that a value is a list of objects; None is an empty list.
 
     Raises:
-        BadInput: It is something else.
+        BadInput: The value is something else.
     """
     if value is None:
         return []

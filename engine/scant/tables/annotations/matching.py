@@ -1,4 +1,4 @@
-"""Which picture an annotation is of, and which box."""
+"""Matching of pictures by name and of boxes by overlap."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from urllib.parse import unquote
 import numpy as np
 from jaxtyping import Float
 
-OVERLAP = 0.5  # intersection over union, from which two boxes are of the same thing
+OVERLAP = 0.5  # minimum intersection over union of boxes of the same object
 
 
 class Names:
-    """Finds pictures by names that other programs gave them.
+    """Index of pictures by name.
 
-    Folders in front may be missing on either side, and the ending too, as long as only one picture
-    answers to what is left. Capitals do not count.
+    Leading folders and the extension may be missing on either side if the match is unique. Case is
+    ignored.
 
     Args:
-        names: Of the pictures, with their folders.
+        names: Paths of the pictures.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._of: dict[str, int | None] = {}
-        for ending in (True, False):  # names with their endings come first
-            made: dict[str, int | None] = {}
+        self._index: dict[str, int | None] = {}
+        for with_extension in (True, False):  # matches with extension take precedence
+            index: dict[str, int | None] = {}
             for i, name in enumerate(names):
-                for key in _ends(name, ending):
-                    made[key] = i if made.get(key, i) == i else None
-            self._of = made | self._of
-        self._of |= {_key(name): i for i, name in enumerate(names)}
+                for key in _suffixes(name, with_extension):
+                    index[key] = i if index.get(key, i) == i else None
+            self._index = index | self._index
+        self._index |= {_key(name): i for i, name in enumerate(names)}
 
     def find(self, picture: str) -> int | None:
-        """The number of the picture; None where there is none, or several."""
-        for ending in (True, False):
-            for key in _ends(picture, ending):
-                if key in self._of:
-                    return self._of[key]
+        """Return the index of the picture; None unless the match is unique."""
+        for with_extension in (True, False):
+            for key in _suffixes(picture, with_extension):
+                if key in self._index:
+                    return self._index[key]
         return None
 
 
-def _ends(name: str, ending: bool) -> list[str]:
-    """The whole name, then with fewer and fewer folders in front."""
+def _suffixes(name: str, with_extension: bool) -> list[str]:
+    """Return the path and its suffixes with fewer folders."""
     path = PurePosixPath(_key(name))
-    parts = (path if ending or not path.suffix else path.with_suffix("")).parts
+    parts = (path if with_extension or not path.suffix else path.with_suffix("")).parts
     return ["/".join(parts[i:]) for i in range(len(parts))]
 
 
@@ -55,10 +55,10 @@ def _key(name: str) -> str:
 def overlaps(
     boxes: Float[np.ndarray, "n 4"], others: Float[np.ndarray, "m 4"]
 ) -> Float[np.ndarray, "n m"]:
-    """Intersection over union of boxes, each left, top, width and height."""
+    """Compute the intersection over union of boxes, each with left, top, width and height."""
     a, b = boxes[:, None, :], others[None, :, :]
     low = np.maximum(a[..., :2], b[..., :2])
     high = np.minimum(a[..., :2] + a[..., 2:], b[..., :2] + b[..., 2:])
-    both = np.clip(high - low, 0, None).prod(-1)
-    union = a[..., 2:].prod(-1) + b[..., 2:].prod(-1) - both
-    return np.asarray(both / np.where(union > 0, union, 1.0))
+    intersection = np.clip(high - low, 0, None).prod(-1)
+    union = a[..., 2:].prod(-1) + b[..., 2:].prod(-1) - intersection
+    return np.asarray(intersection / np.where(union > 0, union, 1.0))

@@ -1,14 +1,13 @@
-"""YOLO's labels: a text file a picture, a line a box, in shares of the picture; names apart.
+"""YOLO format: one text file per picture with one line per box, relative to the picture.
 
-A line is `class x y width height`, the middle and sides of the box, each divided by those of the
-picture; a confidence may follow. Polygons (`class x y x y x y …`) are read as the box around them.
-Names of classes stand in `classes.txt`, `obj.names` or `data.yaml`.
+A line is `class x y width height` with the center and sides of the box divided by those of the
+picture; a confidence may follow. Polygons (`class x y x y x y …`) are replaced by their bounding
+boxes. Names of classes are in `classes.txt`, `obj.names` or `data.yaml`.
 
-The format has no place for labelers, times and doubts, nor for boxes without a label: these are
-left out. A label of a whole picture is a box of all of it, and is read so. It also leaves out the
-size and the ending of a picture; a file `pictures.csv` beside the labels keeps them, which other
-programs pass over. Where it is missing, boxes stay in shares (`Annotation.size` of 1 x 1) until
-the picture is there.
+The format has no labelers, times, uncertain labels and unlabeled boxes. A label of a whole picture
+is a box that covers it. Size and file extension of pictures are in an additional file
+`pictures.csv`, which other programs ignore; without it, boxes stay relative (`Annotation.size` of
+1 x 1) until the picture is read.
 
 Source: https://docs.ultralytics.com/datasets/detect (2026).
 """
@@ -36,81 +35,90 @@ _OTHER = ("readme", "license", "licence", "requirements", "train", "val", "valid
 
 
 def label_files(members: Sequence[Member]) -> list[Member]:
-    """The files that hold boxes: those in a folder `labels`, or beside a picture of their name."""
+    """Return the label files, found by folder `labels`, picture or class names."""
     pictures = {p.with_suffix("") for _, p in members if p.suffix.lower() in ENDINGS}
-    named = any(path.name.lower() in _NAMES for _, path in members)
-    made = []
+    has_class_names = any(path.name.lower() in _NAMES for _, path in members)
+    found = []
     for member, path in members:
         if path.suffix.lower() != ".txt" or path.name.lower() in _NAMES:
             continue
-        inside = LABELS in (part.lower() for part in path.parts[:-1])
-        known = named and path.stem.lower().split(".")[0] not in _OTHER
-        if inside or path.with_suffix("") in pictures or known:
-            made.append((member, path))
-    return made
+        in_labels_folder = LABELS in (part.lower() for part in path.parts[:-1])
+        is_plausible = has_class_names and path.stem.lower().split(".")[0] not in _OTHER
+        if in_labels_folder or path.with_suffix("") in pictures or is_plausible:
+            found.append((member, path))
+    return found
 
 
 def read(archive: zipfile.ZipFile, members: Sequence[Member], file: str) -> Entries:
-    """The annotations of an archive.
+    """Read the annotations of an archive.
 
     Raises:
-        BadInput: A line that is none, a class that has no name; file and line are named.
+        BadInput: A line is invalid or its class has no name; file and line are named.
     """
     entries = Entries(file)
     names = _names(archive, members, file)
-    known = _pictures(archive, members, file)
-    beside = {p.with_suffix("").parts: p for _, p in members if p.suffix.lower() in ENDINGS}
+    pictures = _pictures(archive, members, file)
+    images = {p.with_suffix("").parts: p for _, p in members if p.suffix.lower() in ENDINGS}
     for member, path in label_files(members):
-        picture, size = known.get(str(path), (_picture(path, beside), None))
+        picture, size = pictures.get(str(path), (_picture(path, images), None))
         text = content_of(archive, member, file).decode("utf-8", errors="replace")
         for line, row in enumerate(text.splitlines(), 1):
             if row.strip():
                 where = f"{member.filename[:80]!r}, line {line}"
-                label, shares = _line(row.split(), names, f"{file}, {where}")
-                whole = shares == [0, 0, 1, 1]
-                across, down = size or (1, 1)
-                box = [shares[0] * across, shares[1] * down, shares[2] * across, shares[3] * down]
+                label, relative = _line(row.split(), names, f"{file}, {where}")
+                is_whole = relative == [0, 0, 1, 1]
+                scale_x, scale_y = size or (1, 1)
+                box = [
+                    relative[0] * scale_x,
+                    relative[1] * scale_y,
+                    relative[2] * scale_x,
+                    relative[3] * scale_y,
+                ]
                 entries.add(
-                    where, picture, label, None if whole else box,
-                    size if size or whole else (1, 1),
+                    where, picture, label, None if is_whole else box,
+                    size if size or is_whole else (1, 1),
                 )  # fmt: skip
     return entries
 
 
 def write(annotations: Sequence[Annotation]) -> bytes:
-    """A ZIP with `labels/`, `classes.txt`, `data.yaml` and `pictures.csv`.
+    """Encode a ZIP archive with `labels/`, `classes.txt`, `data.yaml` and `pictures.csv`.
 
     Raises:
-        BadInput: A box in a picture whose size is not known: the format is in shares.
+        BadInput: The size of a picture with a box is unknown, since boxes are relative.
     """
-    classes = list(dict.fromkeys(one.label for one in annotations if one.label))
+    classes = list(
+        dict.fromkeys(annotation.label for annotation in annotations if annotation.label)
+    )
     index = {name: i for i, name in enumerate(classes)}
     sizes: dict[str, tuple[int, int] | None] = {}
     lines: dict[str, list[str]] = {}
-    for one in annotations:
-        own = lines.setdefault(one.picture, [])
-        sizes[one.picture] = one.size or sizes.get(one.picture)
-        if one.label:
-            shares = (0.5, 0.5, 1.0, 1.0) if one.box is None else _shares(one)
-            own.append(" ".join([str(index[one.label]), *(repr(v) for v in shares)]))
+    for annotation in annotations:
+        label_lines = lines.setdefault(annotation.picture, [])
+        sizes[annotation.picture] = annotation.size or sizes.get(annotation.picture)
+        if annotation.label:
+            relative = (0.5, 0.5, 1.0, 1.0) if annotation.box is None else _relative(annotation)
+            label_lines.append(
+                " ".join([str(index[annotation.label]), *(repr(v) for v in relative)])
+            )
     files: dict[str, bytes] = {}
     rows = []
-    for picture, own in lines.items():
+    for picture, label_lines in lines.items():
         path = path_name(picture)
-        place = f"{LABELS}/{PurePosixPath(path).with_suffix('.txt')}"
-        if place in files:
-            place = f"{LABELS}/{path}.txt"
-        files[place] = "".join(f"{line}\n" for line in own).encode()
-        rows.append((picture, *(sizes[picture] or ("", "")), place))
+        label_path = f"{LABELS}/{PurePosixPath(path).with_suffix('.txt')}"
+        if label_path in files:
+            label_path = f"{LABELS}/{path}.txt"
+        files[label_path] = "".join(f"{line}\n" for line in label_lines).encode()
+        rows.append((picture, *(sizes[picture] or ("", "")), label_path))
     files["classes.txt"] = "".join(f"{name}\n" for name in classes).encode()
-    described = {"path": ".", "train": "images", "val": "images", "names": dict(enumerate(classes))}
-    files["data.yaml"] = yaml.safe_dump(described, allow_unicode=True, sort_keys=False).encode()
+    config = {"path": ".", "train": "images", "val": "images", "names": dict(enumerate(classes))}
+    files["data.yaml"] = yaml.safe_dump(config, allow_unicode=True, sort_keys=False).encode()
     files[_PICTURES] = csv_rows.table(("picture", "width", "height", "labels"), rows)
     return packed(files)
 
 
 def _line(cells: list[str], names: list[str] | None, where: str) -> tuple[str, list[float]]:
-    """The class of a line, and left, top, width and height in shares."""
+    """Parse the class of a line and left, top, width and height relative to the picture."""
     polygon = len(cells) >= 7 and len(cells) % 2 == 1
     if len(cells) not in (5, 6) and not polygon:
         raise BadInput(
@@ -119,10 +127,10 @@ def _line(cells: list[str], names: list[str] | None, where: str) -> tuple[str, l
         )
     if not cells[0].isascii() or not cells[0].isdigit() or len(cells[0]) > 9:
         raise BadInput(f"{where}: the class is {cells[0][:40]!r}; give its number, from 0.")
-    at = int(cells[0])
-    if names is not None and at >= len(names):
+    index = int(cells[0])
+    if names is not None and index >= len(names):
         raise BadInput(
-            f"{where}: there is no class {at} among {len(names)} names; add it to classes.txt."
+            f"{where}: there is no class {index} among {len(names)} names; add it to classes.txt."
         )
     values = [number(cell, where) for cell in cells[1:]]
     if any(not -1 <= v <= 2 for v in values[:4]):
@@ -132,24 +140,28 @@ def _line(cells: list[str], names: list[str] | None, where: str) -> tuple[str, l
         )
     if polygon:
         xs, ys = values[::2], values[1::2]
-        shares = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
+        box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
     else:
         x, y, width, height = values[:4]
-        shares = [x - width / 2, y - height / 2, width, height]
-    return str(at) if names is None else names[at], shares
+        box = [x - width / 2, y - height / 2, width, height]
+    return str(index) if names is None else names[index], box
 
 
 def _names(archive: zipfile.ZipFile, members: Sequence[Member], file: str) -> list[str] | None:
-    """Names of the classes by number; None where no file says them."""
-    there = {path.name.lower(): member for member, path in members}
+    """Return the names of the classes; None if no file has them."""
+    members_by_name = {path.name.lower(): member for member, path in members}
     for name in _NAMES:
-        if name not in there:
+        if name not in members_by_name:
             continue
-        text = content_of(archive, there[name], file).decode("utf-8-sig", errors="replace")
+        text = content_of(archive, members_by_name[name], file).decode(
+            "utf-8-sig", errors="replace"
+        )
         if not name.endswith(("yaml", "yml")):
             return [line.strip() for line in text.rstrip().splitlines()]
-        if (found := _of_yaml(text, f"{file}, {there[name].filename[:80]!r}")) is not None:
-            return found
+        if (
+            names := _of_yaml(text, f"{file}, {members_by_name[name].filename[:80]!r}")
+        ) is not None:
+            return names
     return None
 
 
@@ -165,7 +177,7 @@ def _of_yaml(text: str, where: str) -> list[str] | None:
         names = [v for _, v in sorted(names.items(), key=lambda pair: int(pair[0]))]
     if not isinstance(names, list):
         return None
-    if not all(isinstance(n, str | int | float) for n in names):  # aliases of aliases among them
+    if not all(isinstance(n, str | int | float) for n in names):  # also rejects nested YAML aliases
         raise BadInput(f"{where}: 'names' is no list of names; write 'names: [first, second]'.")
     return [str(n) for n in names]
 
@@ -173,38 +185,43 @@ def _of_yaml(text: str, where: str) -> list[str] | None:
 def _pictures(
     archive: zipfile.ZipFile, members: Sequence[Member], file: str
 ) -> dict[str, tuple[str, tuple[int, int] | None]]:
-    """Names and sizes of pictures by the path of their labels, as `write` keeps them."""
-    own = next((m for m, path in members if str(path) == _PICTURES), None)
-    if own is None:
+    """Return names and sizes of pictures by label file, from the file that `write` adds."""
+    index_member = next((m for m, path in members if str(path) == _PICTURES), None)
+    if index_member is None:
         return {}
     where = f"{file}, {_PICTURES}"
-    made: dict[str, tuple[str, tuple[int, int] | None]] = {}
-    rows = csv_rows.cells(content_of(archive, own, file), where)
+    pictures: dict[str, tuple[str, tuple[int, int] | None]] = {}
+    rows = csv_rows.cells(content_of(archive, index_member, file), where)
     for line, row in enumerate(rows[1:], 2):
         if len(row) != 4:
             raise BadInput(f"{where}, row {line}: {len(row)} cells; give picture to labels.")
         size = tuple(round(number(v, f"{where}, row {line}")) for v in row[1:3] if v)
-        made[row[3]] = row[0], (size[0], size[1]) if len(size) == 2 else None
-    return made
+        pictures[row[3]] = row[0], (size[0], size[1]) if len(size) == 2 else None
+    return pictures
 
 
-def _picture(path: PurePosixPath, beside: dict[tuple[str, ...], PurePosixPath]) -> str:
-    """The picture of a file of labels: where `labels` is `images` in its path, else its stem."""
-    bare = path.with_suffix("").parts
-    for at in reversed(range(len(bare) - 1)):
-        if bare[at].lower() == LABELS:
-            moved = (*bare[:at], "images", *bare[at + 1 :])
-            return str(beside.get(moved, PurePosixPath(*bare[at + 1 :])))
-    return str(beside.get(bare, PurePosixPath(*bare)))
+def _picture(path: PurePosixPath, images: dict[tuple[str, ...], PurePosixPath]) -> str:
+    """Return the picture of a label file: in folder `images` instead of `labels`, else its stem."""
+    stem = path.with_suffix("").parts
+    for i in reversed(range(len(stem) - 1)):
+        if stem[i].lower() == LABELS:
+            image_stem = (*stem[:i], "images", *stem[i + 1 :])
+            return str(images.get(image_stem, PurePosixPath(*stem[i + 1 :])))
+    return str(images.get(stem, PurePosixPath(*stem)))
 
 
-def _shares(one: Annotation) -> tuple[float, float, float, float]:
-    if one.size is None:
+def _relative(item: Annotation) -> tuple[float, float, float, float]:
+    if item.size is None:
         raise BadInput(
-            f"{one.picture}: YOLO has boxes in shares of the picture, and its size is not known; "
+            f"{item.picture}: YOLO has boxes in shares of the picture, and its size is not known; "
             "choose CSV or COCO."
         )
-    assert one.box is not None
-    left, top, width, height = one.box
-    across, down = one.size
-    return (left + width / 2) / across, (top + height / 2) / down, width / across, height / down
+    assert item.box is not None
+    left, top, width, height = item.box
+    picture_width, picture_height = item.size
+    return (
+        (left + width / 2) / picture_width,
+        (top + height / 2) / picture_height,
+        width / picture_width,
+        height / picture_height,
+    )

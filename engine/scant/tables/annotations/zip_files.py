@@ -1,4 +1,4 @@
-"""Files inside a ZIP of annotations: names that lead nowhere, bytes up to a limit."""
+"""Safe names and limited reading of files in ZIP archives of annotations."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from scant.tables.annotations.entries import LIMIT_BYTES
 from scant.tables.images.archives import BROKEN
 
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*%@]|^[. ]|[. ]$')
-_DAY = (1980, 1, 1, 0, 0, 0)  # of every file, so that the same labels are the same bytes
+_DATE = (1980, 1, 1, 0, 0, 0)  # of every file, so that archives are reproducible
 
 
-def file_name(word: str) -> str:
-    """A name that every system takes for one file or folder; `urllib.parse.unquote` undoes it."""
-    return _UNSAFE.sub(lambda m: quote(m[0], safe="") if m[0] != "." else "%2E", word)
+def file_name(name: str) -> str:
+    """Escape a name for all file systems; `urllib.parse.unquote` is the inverse."""
+    return _UNSAFE.sub(lambda m: quote(m[0], safe="") if m[0] != "." else "%2E", name)
 
 
-def path_name(word: str) -> str:
-    """A path inside an archive that leads nowhere else."""
-    return "/".join(file_name(part) for part in word.split("/") if part) or "_"
+def path_name(path: str) -> str:
+    """Return a safe relative path for an archive."""
+    return "/".join(file_name(part) for part in path.split("/") if part) or "_"
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """A ZIP of these files."""
+    """Pack files into a ZIP archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            own = zipfile.ZipInfo(name, _DAY)
-            own.compress_type = zipfile.ZIP_DEFLATED
-            own.external_attr = 0o644 << 16
-            archive.writestr(own, content)
+            info = zipfile.ZipInfo(name, _DATE)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
     return out.getvalue()
 
 
 def content_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo, file: str) -> bytes:
-    """The bytes of a file of annotations.
+    """Read an annotation file in an archive.
 
     Raises:
-        BadInput: More than a file of annotations has, or damage.
+        BadInput: The file is too large or damaged.
     """
     where = f"{file}, {member.filename[:80]!r}"
     if member.file_size > LIMIT_BYTES:

@@ -1,1 +1,1 @@
-"""Formats of files that hold tables: how each is recognized, read and written."""
+"""Detection, reading and writing of file formats for tables."""

@@ -1,4 +1,4 @@
-"""Parquet, Feather and JSON lines, through Arrow."""
+"""Parquet, Feather and JSON lines formats with PyArrow."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from scant.tables.formats.registry import (
     check_size,
 )
 
-GROUP_ROWS = 200_000  # of a Parquet file that is written: small groups are slow to read
-BLOCK = 1 << 23  # bytes of JSON lines that are parsed at once
+GROUP_ROWS = 200_000  # minimum rows of a Parquet row group; small groups are slow to read
+BLOCK = 1 << 23  # bytes of JSON lines parsed at once
 _LINES = "JSON lines (an object each)"
 _OBJECT = re.compile(rb"\s*\{\s*\"")
 
@@ -37,9 +37,9 @@ def _read_parquet(data: bytes, file: str, part: str) -> Content:
         _check(geoparquet.plain(opened.schema_arrow, geo), opened.metadata.num_rows, file)
         if geo is not None:
             return Content(geoparquet.frame(opened.read(use_threads=False), geo, file))
-        words = [f.name for f in opened.schema_arrow if _is_text(f.type)]
-        # As dictionaries, so that a word that fills a page is in memory once and not in each row.
-        opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=words)
+        text_columns = [f.name for f in opened.schema_arrow if _is_text(f.type)]
+        # Dictionaries keep a repeated long word in memory only once.
+        opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=text_columns)
         return _frame(opened.read(use_threads=False), file)
     except BadInput:
         raise
@@ -80,70 +80,72 @@ def _parquet_pieces(open_file: Opener, file: str, part: str, rows: int) -> Itera
         with open_file() as opened, parquet.ParquetFile(opened.stream) as table:
             geo = geoparquet.described(table.schema_arrow)
             _check_kinds(geoparquet.plain(table.schema_arrow, geo), file)
-            done = 0
+            rows_read = 0
             for batch in _batches(table, rows):
-                done += batch.num_rows
-                some = pa.Table.from_batches([batch])
-                frame = _as_it_came(some) if geo is None else geoparquet.frame(some, geo, file)
-                yield Rows(frame, done / table.metadata.num_rows)
+                rows_read += batch.num_rows
+                piece = pa.Table.from_batches([batch])
+                frame = (
+                    _with_arrow_types(piece) if geo is None else geoparquet.frame(piece, geo, file)
+                )
+                yield Rows(frame, rows_read / table.metadata.num_rows)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(file, "Parquet", error) from None
 
 
 def _batches(table: parquet.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
-    """Some rows at a time, by row groups: a reader keeps what it has read to its end."""
-    waiting, count = list[int](), 0
+    """Iterate over batches with one reader for each few groups; a reader keeps all it has read."""
+    groups, count = list[int](), 0
     for group in range(table.num_row_groups):
-        waiting.append(group)
+        groups.append(group)
         count += table.metadata.row_group(group).num_rows
         if count >= rows or group + 1 == table.num_row_groups:
-            yield from table.iter_batches(rows, waiting, use_threads=False)
-            waiting, count = [], 0
+            yield from table.iter_batches(rows, groups, use_threads=False)
+            groups, count = [], 0
 
 
 def _feather_pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
     try:
         with open_file() as opened, pa.ipc.open_file(opened.stream) as table:
             _check_kinds(table.schema, file)
-            total, waiting = table.num_record_batches, []
+            total, batches = table.num_record_batches, []
             for i in range(total):
-                waiting.append(table.get_batch(i))  # of any number of rows
-                count = sum(batch.num_rows for batch in waiting)
+                batches.append(table.get_batch(i))  # batches have any number of rows
+                count = sum(batch.num_rows for batch in batches)
                 if count < rows and i + 1 < total:
                     continue
-                some = pa.Table.from_batches(waiting)
+                joined = pa.Table.from_batches(batches)
                 for start in range(0, count, rows):
                     share = (i + min(1.0, (start + rows) / count)) / total
-                    yield Rows(_as_it_came(some.slice(start, rows)), share)
-                waiting = []
+                    yield Rows(_with_arrow_types(joined.slice(start, rows)), share)
+                batches = []
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(file, "Feather", error) from None
 
 
 def _line_pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
-    """Twice through the file: a column of whole numbers may have a fraction in its last row."""
+    """Read the file twice, since an integer column may have a fraction in its last row."""
     schema: pa.Schema | None = None
     for table, _ in _blocks(open_file, file, None):
-        every = [table.schema] if schema is None else [schema, table.schema]
+        schemas = [table.schema] if schema is None else [schema, table.schema]
         try:
-            schema = pa.unify_schemas(every, promote_options="permissive")
+            schema = pa.unify_schemas(schemas, promote_options="permissive")
         except pa.ArrowException as error:
             raise _damaged(file, _LINES, error) from None
     if schema is None:
         return
     _check_kinds(schema, file)
-    words = pa.schema(  # what looks like a date goes out as it came
+    text_schema = pa.schema(  # dates stay text
         [f.with_type(pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema]
     )
-    for table, share in _blocks(open_file, file, words):
+    for table, share in _blocks(open_file, file, text_schema):
         for start in range(0, len(table), rows):
-            yield Rows(_as_it_came(table.slice(start, rows)), share)
+            yield Rows(_with_arrow_types(table.slice(start, rows)), share)
 
 
 def _blocks(
     open_file: Opener, file: str, schema: pa.Schema | None
 ) -> Iterator[tuple[pa.Table, float]]:
-    """Tables of some lines each, and how much of the file is read with each."""
+    """Iterate over tables of some lines each, and the fraction of the file read."""
     parsing = json.ParseOptions(explicit_schema=schema)
     with open_file() as opened:
         while block := opened.stream.read(BLOCK):
@@ -160,8 +162,8 @@ def _blocks(
             yield table.select(schema.names) if schema else table, opened.share()
 
 
-def _as_it_came(table: pa.Table) -> pd.DataFrame:
-    """A data frame with the types of the file."""
+def _with_arrow_types(table: pa.Table) -> pd.DataFrame:
+    """Convert to a data frame with Arrow types."""
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
     return frame
 
@@ -176,7 +178,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _check(schema: pa.Schema, rows: int, file: str) -> None:
-    """Refuse what is no plain table, before its cells are unpacked."""
+    """Check size and types before the cells are decompressed."""
     check_size(file, rows, len(schema))
     _check_kinds(schema, file)
 
@@ -194,15 +196,15 @@ def _check_kinds(schema: pa.Schema, file: str) -> None:
 
 
 def _frame(table: pa.Table, file: str) -> Content:
-    """The data frame of a table, whose words are measured first."""
+    """Convert to a data frame after a check of the size of its text."""
     size = 0
     for column in table.columns:
-        for piece in column.chunks:
-            if isinstance(piece, pa.DictionaryArray) and _is_text(piece.type.value_type):
-                lengths = pc.binary_length(piece.dictionary)
-                size += pc.sum(pc.take(lengths, piece.indices)).as_py() or 0
-            elif _is_text(piece.type):
-                size += piece.nbytes
+        for chunk in column.chunks:
+            if isinstance(chunk, pa.DictionaryArray) and _is_text(chunk.type.value_type):
+                lengths = pc.binary_length(chunk.dictionary)
+                size += pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0
+            elif _is_text(chunk.type):
+                size += chunk.nbytes
     if size > 2 * LIMIT_BYTES:
         raise BadInput(
             f"{file} unpacks to {size / 1e6:,.0f} MB of words and the limit is "
@@ -215,15 +217,15 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> 
     first = next(frames)
     schema = pa.Schema.from_pandas(first, preserve_index=False)
     with parquet.ParquetWriter(path, schema) as out:
-        waiting, count = list[pa.Table](), 0
+        tables, count = list[pa.Table](), 0
         for frame in chain([first], frames):
-            waiting.append(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            tables.append(pa.Table.from_pandas(frame, schema, preserve_index=False))
             count += len(frame)
             if count >= GROUP_ROWS:
-                out.write_table(pa.concat_tables(waiting), row_group_size=count)
-                waiting, count = [], 0
-        if waiting:
-            out.write_table(pa.concat_tables(waiting), row_group_size=max(count, 1))
+                out.write_table(pa.concat_tables(tables), row_group_size=count)
+                tables, count = [], 0
+        if tables:
+            out.write_table(pa.concat_tables(tables), row_group_size=max(count, 1))
 
 
 def _write_feather(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:

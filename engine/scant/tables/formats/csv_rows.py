@@ -1,6 +1,6 @@
-"""The rows of a CSV file through Arrow, character by character as pandas writes them.
+"""Fast formatting of CSV rows with PyArrow, identical to the output of pandas.
 
-A number is written with the fewest digits that read back as the same number, as Python does.
+Numbers have the shortest decimal representation that is parsed to the same number, as in Python.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_PLAIN = (1e-4, 1e10)  # sizes of numbers that Arrow writes as Python does, unless they are whole
+_PLAIN = (1e-4, 1e10)  # range of fractions that Arrow formats as Python does
 
 
 def rows(frame: pd.DataFrame, delimiter: str, decimal: str) -> bytes | None:
-    """The lines of a table without its header, in UTF-8.
+    """Format the rows of a table without header in UTF-8.
 
-    None where pandas has to write them: of other columns than numbers, truth values and text, or
-    of a single column.
+    Returns None for tables of a single column, or with columns other than numbers, booleans and
+    text.
     """
     if frame.shape[1] < 2 or not len(frame):
         return None
     cells = [_cells(frame.iloc[:, i], delimiter, decimal) for i in range(frame.shape[1])]
-    known = [c for c in cells if c is not None]
-    if len(known) < len(cells):
+    formatted = [c for c in cells if c is not None]
+    if len(formatted) < len(cells):
         return None
-    ends = pa.scalar(os.linesep, pa.large_string())
-    lines = pc.binary_join_element_wise(*known, pa.scalar(delimiter, pa.large_string()))
-    whole = pc.binary_join_element_wise(lines, ends, pa.scalar("", pa.large_string()))
-    _, offsets, text = whole.buffers()
-    first, last = np.frombuffer(offsets, np.int64)[[whole.offset, whole.offset + len(whole)]]
+    line_end = pa.scalar(os.linesep, pa.large_string())
+    lines = pc.binary_join_element_wise(*formatted, pa.scalar(delimiter, pa.large_string()))
+    joined = pc.binary_join_element_wise(lines, line_end, pa.scalar("", pa.large_string()))
+    _, offsets, text = joined.buffers()
+    first, last = np.frombuffer(offsets, np.int64)[[joined.offset, joined.offset + len(joined)]]
     return bytes(memoryview(text)[first:last])
 
 
 def text_of(series: pd.Series) -> pa.LargeStringArray | None:
-    """A column as Arrow's text, null where empty; None where it has anything but text."""
+    """Convert a text column to Arrow with null for empty cells; None for other columns."""
     try:
         text = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -67,8 +67,8 @@ def _is_text(kind: np.dtype | pd.api.extensions.ExtensionDtype) -> bool:
 
 
 def _array(series: pd.Series) -> pa.Array:
-    made = pa.array(series, from_pandas=True)
-    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+    array = pa.array(series, from_pandas=True)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _numbers(numbers: pa.DoubleArray) -> pa.LargeStringArray:
@@ -78,16 +78,16 @@ def _numbers(numbers: pa.DoubleArray) -> pa.LargeStringArray:
     plain = (size >= _PLAIN[0]) & (size < _PLAIN[1]) & (size != np.floor(size))
     if not plain.all():
         empty = np.isnan(values)
-        own = [repr(v) for v in values[~plain & ~empty].tolist()]
+        formatted = [repr(v) for v in values[~plain & ~empty].tolist()]
         text = pc.replace_with_mask(
-            text, pa.array(~plain & ~empty), pa.array(own, pa.large_string())
+            text, pa.array(~plain & ~empty), pa.array(formatted, pa.large_string())
         )
         text = pc.if_else(pa.array(empty), pa.scalar("", pa.large_string()), text)
     return text
 
 
 def _quoted(text: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
-    """Quotes around what holds a delimiter, a quote or a line break."""
+    """Quote cells with a delimiter, a quotation mark or a line break."""
     special = pc.match_substring_regex(text, f'["\r\n{re.escape(delimiter)}]')
     if not pc.any(special).as_py():
         return text

@@ -1,6 +1,6 @@
-"""ECSV, astropy's text tables: a header of comments, then CSV with spaces or commas.
+"""ECSV format of astropy: a header in comment lines, then CSV with spaces or commas.
 
-The comments tell the delimiter; types and units are not needed to read numbers and words.
+Only the delimiter is read from the comments; types and units are ignored.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from scant.tables.encoding import decode
 from scant.tables.formats.registry import Content, Format, Opener, Rows, Style
 
 _MARK = b"# %ECSV"
-_COMMA = re.compile(r"#\s*delimiter:\s*['\"]?,")  # a space where nothing is said
+_COMMA = re.compile(r"#\s*delimiter:\s*['\"]?,")  # the default is a space
 
 
 def _read(data: bytes, file: str, part: str) -> Content:
-    """Text for the CSV parser, with commas; comments are blank, so that rows keep their numbers."""
+    """Convert to comma-separated text, with blank lines for comments to keep the row numbers."""
     text, notes = decode(data, file)
-    lines, delimiter, above = _below(io.StringIO(text, newline=""))
+    lines, delimiter, n_comments = _skip_comments(io.StringIO(text, newline=""))
     if delimiter == ",":
-        return Content("\n" * above + "".join(lines), tuple(notes))
+        return Content("\n" * n_comments + "".join(lines), tuple(notes))
     out = io.StringIO()
-    out.write("\n" * above)
+    out.write("\n" * n_comments)
     try:
         csv.writer(out, lineterminator="\n").writerows(_records(lines, delimiter))
     except csv.Error as error:
@@ -43,35 +43,35 @@ def _pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows
     with open_file() as opened:
         text = io.TextIOWrapper(cast(Any, opened.stream), "utf-8", errors="replace", newline="")
         with text:
-            lines, delimiter, above = _below(text)
+            lines, delimiter, n_comments = _skip_comments(text)
             records = _records(lines, delimiter)
             try:
                 header = next(records, [])
-                at = above + 2
-                while some := list(islice(records, rows)):
-                    for i, record in enumerate(some):
+                row = n_comments + 2
+                while block := list(islice(records, rows)):
+                    for i, record in enumerate(block):
                         if len(record) != len(header):
                             raise BadInput(
-                                f"{file}, row {at + i}: {len(record)} cells where the header has "
+                                f"{file}, row {row + i}: {len(record)} cells where the header has "
                                 f"{len(header)}; mend the row."
                             )
-                    at += len(some)
-                    frame = pd.DataFrame(some, columns=pd.Index(header), dtype=object)
+                    row += len(block)
+                    frame = pd.DataFrame(block, columns=pd.Index(header), dtype=object)
                     yield Rows(frame, opened.share())
             except csv.Error as error:
                 raise _damaged(file, error) from None
 
 
-def _below(text: Iterator[str]) -> tuple[Iterator[str], str, int]:
-    """The lines below the comments, the delimiter that these tell, and their number."""
-    delimiter, above = " ", 0
+def _skip_comments(text: Iterator[str]) -> tuple[Iterator[str], str, int]:
+    """Return the lines after the comments, the delimiter, and the number of comment lines."""
+    delimiter, n_comments = " ", 0
     for line in text:
         if not line.startswith("#"):
-            return _chained(line, text), delimiter, above
-        above += 1
+            return _chained(line, text), delimiter, n_comments
+        n_comments += 1
         if _COMMA.match(line):
             delimiter = ","
-    return iter(()), delimiter, above
+    return iter(()), delimiter, n_comments
 
 
 def _chained(line: str, text: Iterator[str]) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _chained(line: str, text: Iterator[str]) -> Iterator[str]:
 
 
 def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
-    """Rows, blank lines left out; what is between quotes is one cell."""
+    """Iterate over the rows without blank lines."""
     stripped = (line.strip() + "\n" for line in lines) if delimiter == " " else lines
     return (r for r in csv.reader(stripped, delimiter=delimiter, skipinitialspace=True) if r)
 

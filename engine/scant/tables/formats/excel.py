@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx, .xlsm): one sheet as rows of text, read as a CSV file is."""
+"""Excel workbooks (.xlsx, .xlsm), converted to CSV text for the CSV parser."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats.registry import HEAD, MOST_CELLS, Content, Format, Style, chosen
 
-_RATIO = 200  # unpacked over packed; ordinary sheets are at 5 to 20
+_RATIO = 200  # maximum compression ratio; ordinary sheets have 5 to 20
 _MEMBERS = (b"[Content_Types].xml", b"docProps/", b"xl/workbook", b"xl/worksheets")
-_MOST_ROWS = 1_048_575  # of a sheet, below its header
+_MAX_ROWS = 1_048_575  # maximum rows of a sheet below its header
 
 
 def _is_workbook(data: bytes) -> bool:
@@ -29,7 +29,7 @@ def _is_workbook(data: bytes) -> bool:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return "xl/workbook.xml" in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
-        return any(name in data[:HEAD] for name in _MEMBERS)  # the beginning of a workbook
+        return any(name in data[:HEAD] for name in _MEMBERS)  # truncated workbook
 
 
 def _read(data: bytes, file: str, part: str) -> Content:
@@ -72,29 +72,29 @@ def _check(data: bytes, file: str) -> None:
 
 
 class _Lines(list[str]):
-    """Where a CSV writer puts its rows, one string each."""
+    """List of lines that a CSV writer can write to."""
 
     write = list.append
 
 
 def _as_text(sheet: Any, file: str) -> tuple[str, bool]:
-    """A sheet as CSV text, and whether cells inside of it are empty."""
-    lines, widths, gaps, cells, size = _Lines(), [], False, 0, 0
-    writer = csv.writer(lines, lineterminator="\r\n")  # so that either is quoted in a cell
-    sheet.reset_dimensions()  # what the file says of its size need not be true
+    """Convert a sheet to CSV text; the second result is True if cells within its rows are empty."""
+    lines, widths, has_gaps, cells, size = _Lines(), [], False, 0, 0
+    writer = csv.writer(lines, lineterminator="\r\n")  # both characters are quoted in cells
+    sheet.reset_dimensions()  # the size in the file may be wrong
     for row in sheet.iter_rows(values_only=True):
         words = [_word(value) for value in row]
         while words and not words[-1]:
             words.pop()
-        gaps = gaps or "" in words
+        has_gaps = has_gaps or "" in words
         writer.writerow(words)
         widths.append(max(len(words), 1))
         cells, size = cells + max(len(row), 1), size + len(lines[-1])
         if cells > MOST_CELLS or size > LIMIT_BYTES:
             raise BadInput(f"{file} has a sheet that is too large; keep fewer rows or columns.")
     width = max(widths, default=0)
-    # A sheet leaves out empty cells at the end of a row.
-    return "".join(f"{line[:-2]}{',' * (width - n)}\n" for line, n in zip(lines, widths)), gaps
+    # Sheets omit empty cells at the end of a row.
+    return "".join(f"{line[:-2]}{',' * (width - n)}\n" for line, n in zip(lines, widths)), has_gaps
 
 
 def _word(value: object) -> str:
@@ -110,14 +110,16 @@ def _word(value: object) -> str:
 
 
 def _refuse_formulas(data: bytes, file: str, name: str) -> None:
-    """A formula whose value was never computed reads as an empty cell."""
+    """Raise `BadInput` for formulas without a computed value, which are read as empty cells."""
     import openpyxl
 
     values = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)[name]
     formulas = openpyxl.load_workbook(io.BytesIO(data), read_only=True)[name]
     values.reset_dimensions(), formulas.reset_dimensions()
-    for row, (known, written) in enumerate(zip(values.iter_rows(), formulas.iter_rows()), start=1):
-        for value, cell in zip(known, written):
+    for row, (value_row, formula_row) in enumerate(
+        zip(values.iter_rows(), formulas.iter_rows()), start=1
+    ):
+        for value, cell in zip(value_row, formula_row):
             if value.value is None and cell.data_type == "f":
                 raise BadInput(
                     f"{file}, sheet {name!r}, row {row}, column {cell.column}: a formula without a "
@@ -127,9 +129,9 @@ def _refuse_formulas(data: bytes, file: str, name: str) -> None:
 
 def _write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     frame = safe_for_spreadsheet(pd.concat(frames, ignore_index=True))
-    if len(frame) > _MOST_ROWS:
+    if len(frame) > _MAX_ROWS:
         raise BadInput(
-            f"{path.name}: a sheet holds {_MOST_ROWS:,} rows, and these are {len(frame):,}; write "
+            f"{path.name}: a sheet holds {_MAX_ROWS:,} rows, and these are {len(frame):,}; write "
             ".csv or .parquet."
         )
     frame.to_excel(path, index=False)

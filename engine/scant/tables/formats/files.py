@@ -1,4 +1,4 @@
-"""Reading and writing tables in any format: the registry with all formats in it."""
+"""Reading and writing of tables in all supported formats."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ READABLE = (
 
 
 def is_url(name: str) -> bool:
-    """Is this an address on the web, or of a store there? Nothing is fetched from one."""
+    """Return True for a URL, which is never opened."""
     head, slashes, _ = name.partition("://")
     return bool(slashes) and head.isalnum()
 
 
 @contextmanager
 def opened(path: Path, part: str = "") -> Iterator[Opened]:
-    """A file as a stream, unpacked where it is packed, once.
+    """Open a file as a stream, with one level of decompression.
 
     Args:
-        path: The file.
-        part: Which member of a ZIP; "" for the first.
+        path: Path of the file.
+        part: Member of a ZIP archive; "" for the first.
 
     Raises:
-        BadInput: It is damaged or cannot be read, now or while the stream is used.
+        BadInput: The file is damaged or cannot be read, also while the stream is used.
     """
     size, packed = max(path.stat().st_size, 1), False
     try:
@@ -60,13 +60,13 @@ def opened(path: Path, part: str = "") -> Iterator[Opened]:
             def share() -> float:
                 return min(whole.tell() / size, 1.0)
 
-            known = registry.of(whole.read(registry.HEAD), path.name)
+            kind = registry.of(whole.read(registry.HEAD), path.name)
             whole.seek(0)
-            packed = known.unpack is not None
-            if known.unpack is None:
+            packed = kind.unpack is not None
+            if kind.unpack is None:
                 yield Opened(whole, path.name, False, share)
             else:
-                stream, name, notes = known.unpack(whole, path.name, part)
+                stream, name, notes = kind.unpack(whole, path.name, part)
                 with stream:
                     yield Opened(stream, name, True, share, notes)
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -81,31 +81,31 @@ def opened(path: Path, part: str = "") -> Iterator[Opened]:
 
 
 def write(tables: pd.DataFrame | Iterable[pd.DataFrame], path: Path, style: Style = PLAIN) -> None:
-    """Write a table in the format that its file's ending names, packed where that names two.
+    """Write a table in the format of the file extension, compressed for one such as ".csv.gz".
+
+    In CSV and Excel files, text that a spreadsheet would evaluate as a formula gets an apostrophe.
 
     Args:
-        tables: One data frame, or pieces with the same columns, one after another: all but Excel
-            and fixed-width text are written piece by piece.
-        path: Replaced only once all is written. Text cells of CSV and Excel files that a
-            spreadsheet would take for a formula get an apostrophe in front.
-        style: Delimiter and decimal mark of text.
+        tables: Data frame, or blocks of rows with the same columns.
+        path: Path of the file, which is replaced after everything is written.
+        style: Delimiter and decimal mark of text formats.
 
     Raises:
-        BadInput: No format has this ending, or the table does not fit into it.
+        BadInput: No format has this extension, or the table does not fit into it.
     """
-    known = by_ending(path.name)
-    if known is None or known.write is None:
+    kind = by_ending(path.name)
+    if kind is None or kind.write is None:
         raise BadInput(
             f"{path.name}: no table is written with this ending; use {endings_listed()}."
         )
-    pieces = iter([tables] if isinstance(tables, pd.DataFrame) else tables)
+    blocks = iter([tables] if isinstance(tables, pd.DataFrame) else tables)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".scant-") as folder:
-        made = Path(folder) / path.name
-        known.write(pieces, made, style)
-        os.replace(made, path)
+        temporary = Path(folder) / path.name
+        kind.write(blocks, temporary, style)
+        os.replace(temporary, path)
 
 
 def endings_listed() -> str:
-    """The endings of all formats for a sentence."""
-    known = endings()
-    return f"{', '.join(known[:-1])} or {known[-1]}"
+    """Return the extensions of all formats for a sentence."""
+    extensions = endings()
+    return f"{', '.join(extensions[:-1])} or {extensions[-1]}"

@@ -1,7 +1,7 @@
-"""FITS by astropy: tables of catalogues, binary or ASCII, one of a file.
+"""Binary and ASCII tables in FITS files with astropy.
 
-Headers are astropy's to read; rows are taken from the file some at a time, so that neither a large
-catalogue nor a header that promises one takes memory.
+Headers are parsed by astropy. Rows are read in blocks, so that neither large tables nor headers
+with a wrong size exhaust the memory.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ import numpy as np
 import pandas as pd
 
 from scant.errors import BadInput
-from scant.tables.formats.fits_writing import AT_ONCE, BLOCK, astropy_fits, write
+from scant.tables.formats.fits_writing import BLOCK, MAX_BYTES, astropy_fits, write
 from scant.tables.formats.registry import Content, Format, Opener, Rows, check_size, chosen
 
-_MOST_TABLES, _MOST_FIELDS = 1000, 999  # of a file; the second is the standard's
-_MOST_VALUES = 200  # of a cell that becomes as many columns; more is a spectrum or an image
-_LONGEST = 10_000  # characters of a word
-_LISTS = re.compile(r"\s*\d*[PQ]")  # columns with a list of any length in each row
+_MAX_TABLES, _MAX_FIELDS = 1000, 999  # per file and per table; the latter by the standard
+_MAX_VALUES = 200  # values of a cell to split into columns; more are spectra or images
+_MAX_CHARACTERS = 10_000  # of a text cell
+_LISTS = re.compile(r"\s*\d*[PQ]")  # columns of variable-length arrays
 
 
 @dataclass(frozen=True)
 class _Table:
-    """A table of a file.
+    """Table in a FITS file.
 
     Attributes:
-        header: Its own.
-        columns: As astropy describes them.
-        words: Whether its cells are text.
-        start: Byte of the file where its rows begin.
-        rows: How many there are.
+        header: Header of its HDU.
+        columns: Column definitions of astropy.
+        is_ascii: True for an ASCII table.
+        start: Byte offset of the rows in the file.
+        rows: Number of rows.
         width: Bytes of a row.
     """
 
     header: Any
     columns: Any
-    words: bool
+    is_ascii: bool
     start: int
     rows: int
     width: int
@@ -50,9 +50,11 @@ class _Table:
 
 def _read(data: bytes, file: str, part: str) -> Content:
     stream = io.BytesIO(data)
-    name, table, parts, notes = _chosen(stream, file, part)
-    check_size(file, table.rows, sum(int(np.prod(c.array_shape)) for c in _kept(table)[0]))
-    step = max(1, AT_ONCE // table.width)
+    name, table, parts, notes = _select_table(stream, file, part)
+    check_size(
+        file, table.rows, sum(int(np.prod(c.array_shape)) for c in _supported_columns(table)[0])
+    )
+    step = max(1, MAX_BYTES // table.width)
     frames = [
         _frame(stream, table, start, min(start + step, table.rows), file)
         for start in range(0, table.rows, step)
@@ -63,20 +65,20 @@ def _read(data: bytes, file: str, part: str) -> Content:
 
 def _pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
     with open_file() as source:
-        _, table, _, notes = _chosen(source.stream, file, part)
+        _, table, _, notes = _select_table(source.stream, file, part)
         for start in range(0, table.rows, rows):
             end = min(start + rows, table.rows)
             frame = _frame(source.stream, table, start, end, file)
             yield Rows(frame, end / table.rows, () if start else notes)
 
 
-def _chosen(
+def _select_table(
     stream: BufferedIOBase, file: str, part: str
 ) -> tuple[str, _Table, tuple[str, ...], tuple[str, ...]]:
-    """The wanted table with its name, the names of all, and notes."""
+    """Return the name of the selected table, the table, the names of all tables, and notes."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on files that are cut off, which we say ourselves
+            warnings.simplefilter("ignore")  # truncated files are reported below
             tables = _tables(stream, file)
     except BadInput:
         raise
@@ -86,7 +88,7 @@ def _chosen(
         raise BadInput(f"{file} is a FITS file without a table that has rows; give a catalogue.")
     parts = tuple(tables)
     name = chosen(parts, part, file, "table")
-    columns, left_out = _kept(tables[name])
+    columns, left_out = _supported_columns(tables[name])
     if not columns:
         raise BadInput(f"{file}, table {name!r} has no column with a number or a word a row.")
     notes = [f"{file}, column {c!r}: each row holds {why}; it was left out." for c, why in left_out]
@@ -96,22 +98,24 @@ def _chosen(
 
 
 def _tables(stream: BufferedIOBase, file: str) -> dict[str, _Table]:
-    """The tables of a file that have rows, by their names; none reaches beyond its end."""
+    """Return the non-empty tables of a file by name, after a check of their sizes."""
     fits = astropy_fits(file)
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
-    made: dict[str, _Table] = {}
+    tables: dict[str, _Table] = {}
     opened = fits.open(stream, memmap=False, disable_image_compression=True)
-    for place, hdu in enumerate(opened):
-        if place > _MOST_TABLES:
-            raise BadInput(f"{file} has more than {_MOST_TABLES:,} parts; keep the table.")
+    for position, hdu in enumerate(opened):
+        if position > _MAX_TABLES:
+            raise BadInput(f"{file} has more than {_MAX_TABLES:,} parts; keep the table.")
         header = hdu.header
         if not isinstance(hdu, fits.BinTableHDU | fits.TableHDU) or header.get("ZIMAGE"):
             continue
         if header.get("ZTABLE"):
-            raise BadInput(f"{file}, part {place}: the table is compressed; unpack it (funpack).")
+            raise BadInput(
+                f"{file}, part {position}: the table is compressed; unpack it (funpack)."
+            )
         rows, width, start = header["NAXIS2"], header["NAXIS1"], hdu.fileinfo()["datLoc"]
-        if not 0 < header["TFIELDS"] <= _MOST_FIELDS or rows < 1 or width < 1:
+        if not 0 < header["TFIELDS"] <= _MAX_FIELDS or rows < 1 or width < 1:
             continue
         if start + rows * width > size:
             raise BadInput(
@@ -121,106 +125,112 @@ def _tables(stream: BufferedIOBase, file: str) -> dict[str, _Table]:
         dtype = hdu.columns.dtype
         if dtype.itemsize > width or (dtype.itemsize < width and header["XTENSION"] == "BINTABLE"):
             raise BadInput(
-                f"{file}, part {place}: its columns take {dtype.itemsize:,} bytes of rows that "
+                f"{file}, part {position}: its columns take {dtype.itemsize:,} bytes of rows that "
                 f"have {width:,}; write it again."
             )
-        name = hdu.name or f"table {place}"
-        name = name if name not in made else f"{name} ({place})"
-        words = isinstance(hdu, fits.TableHDU)
-        made[name] = _Table(header, hdu.columns, words, start, rows, width)
-    return made
+        name = hdu.name or f"table {position}"
+        name = name if name not in tables else f"{name} ({position})"
+        is_ascii = isinstance(hdu, fits.TableHDU)
+        tables[name] = _Table(header, hdu.columns, is_ascii, start, rows, width)
+    return tables
 
 
-def _kept(table: _Table) -> tuple[list[_Column], list[tuple[str, str]]]:
-    """The columns of a table that hold numbers or words, and why others are left out."""
-    made: list[_Column] = []
+def _supported_columns(table: _Table) -> tuple[list[_Column], list[tuple[str, str]]]:
+    """Return the supported columns of a table, and the names of others with reasons."""
+    supported: list[_Column] = []
     left_out: list[tuple[str, str]] = []
     names = table.columns.dtype.names
-    for place, (own, column) in enumerate(zip(names, table.columns)):
-        kind = table.columns.dtype[own]
+    for position, (field, column) in enumerate(zip(names, table.columns)):
+        kind = table.columns.dtype[field]
         values = int(np.prod(kind.shape))
-        if _LISTS.match(str(table.header[f"TFORM{place + 1}"])):
+        if _LISTS.match(str(table.header[f"TFORM{position + 1}"])):
             left_out.append((column.name, "a list of its own length"))
         elif kind.base.kind == "c":
             left_out.append((column.name, "complex numbers"))
-        elif values > _MOST_VALUES:
+        elif values > _MAX_VALUES:
             left_out.append((column.name, f"{values:,} values"))
-        elif kind.base.kind == "S" and kind.base.itemsize > _LONGEST:
+        elif kind.base.kind == "S" and kind.base.itemsize > _MAX_CHARACTERS:
             left_out.append((column.name, f"{kind.base.itemsize:,} characters"))
         elif values and kind.itemsize:
-            made.append(_Column(own, column.name or own, place, kind.shape, column.null))
-    return made, left_out
+            supported.append(
+                _Column(field, column.name or field, position, kind.shape, column.null)
+            )
+    return supported, left_out
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column: its name in the rows' type and of its own, its place, its shape, and its null."""
+    """Column of a table with its field in the row dtype, name, position, shape and null value."""
 
     field: str
     name: str
-    place: int
+    position: int
     array_shape: tuple[int, ...]
     null: Any
 
 
 def _frame(stream: BufferedIOBase, table: _Table, first: int, last: int, file: str) -> pd.DataFrame:
-    """Some rows as a data frame."""
+    """Read a block of rows."""
     stream.seek(table.start + first * table.width)
     raw = stream.read((last - first) * table.width)
     try:
-        columns = list(_of_text(table, raw) if table.words else _of_bytes(table, raw, file))
+        columns = list(_of_text(table, raw) if table.is_ascii else _of_bytes(table, raw, file))
     except BadInput:
         raise
     except Exception as error:
         raise _damaged(file) from error
-    made: dict[str, Any] = {}
+    cells_by_name: dict[str, Any] = {}
     for name, cells in columns:
-        if name in made:
+        if name in cells_by_name:
             raise BadInput(f"{file} has the column {name!r} twice; rename one of them.")
-        made[name] = cells
-    return pd.DataFrame(made, copy=False)
+        cells_by_name[name] = cells
+    return pd.DataFrame(cells_by_name, copy=False)
 
 
 def _of_bytes(table: _Table, raw: bytes, file: str) -> Iterator[tuple[str, Any]]:
-    """The columns of rows in a binary table; those with several values a cell as several."""
+    """Iterate over the columns of a binary table; cells with several values become columns."""
     header, rows = table.header.copy(), len(raw) // table.width
     header["NAXIS2"], header["PCOUNT"] = rows, 0
     header.remove("THEAP", ignore_missing=True)
-    whole = header.tostring().encode("ascii") + raw + bytes(-len(raw) % BLOCK)
-    read = astropy_fits(file).BinTableHDU.fromstring(whole, uint=True, character_as_bytes=True).data
+    hdu_bytes = header.tostring().encode("ascii") + raw + bytes(-len(raw) % BLOCK)
+    read = (
+        astropy_fits(file)
+        .BinTableHDU.fromstring(hdu_bytes, uint=True, character_as_bytes=True)
+        .data
+    )
     stored = np.frombuffer(raw, table.columns.dtype.newbyteorder(">"))
-    for column in _kept(table)[0]:
-        cells, own = np.asarray(read.field(column.place)), stored[column.field]
+    for column in _supported_columns(table)[0]:
+        cells, stored_cells = np.asarray(read.field(column.position)), stored[column.field]
         cells = cells.astype(cells.dtype.newbyteorder("="), copy=False)
-        logical = cells.dtype.kind == "b" and own.dtype.kind == "i"
-        null: Any = 0 if logical else None  # neither true nor false
-        if own.dtype.kind in "iu" and not logical:
+        is_logical = cells.dtype.kind == "b" and stored_cells.dtype.kind == "i"
+        null: Any = 0 if is_logical else None  # neither true nor false
+        if stored_cells.dtype.kind in "iu" and not is_logical:
             null = column.null
         if cells.ndim == 1:
-            yield column.name, _empty(cells, own, null)
+            yield column.name, _with_missing(cells, stored_cells, null)
             continue
         cells = cells.reshape(rows, -1)
-        own = cells if null is None else own.reshape(rows, -1)
+        stored_cells = cells if null is None else stored_cells.reshape(rows, -1)
         for i in range(cells.shape[1]):
-            yield f"{column.name}_{i + 1}", _empty(cells[:, i], own[:, i], null)
+            yield f"{column.name}_{i + 1}", _with_missing(cells[:, i], stored_cells[:, i], null)
 
 
-def _empty(cells: np.ndarray, stored: np.ndarray, null: Any) -> Any:
-    """Cells of which those are empty whose stored value means that."""
+def _with_missing(cells: np.ndarray, stored: np.ndarray, null: Any) -> Any:
+    """Convert cells and mark those with the null value as missing."""
     if cells.dtype.kind == "S":
         return np.char.rstrip(np.char.decode(cells, "utf-8", errors="replace")).astype(object)
     if null is None:
         return cells
-    gone = np.asarray(stored == null)
+    missing = np.asarray(stored == null)
     if cells.dtype.kind in "iu":
-        return pd.arrays.IntegerArray(np.array(cells), gone)
+        return pd.arrays.IntegerArray(np.array(cells), missing)
     if cells.dtype.kind == "b":
-        return pd.arrays.BooleanArray(np.array(cells), gone)
-    return np.where(gone, np.nan, cells)
+        return pd.arrays.BooleanArray(np.array(cells), missing)
+    return np.where(missing, np.nan, cells)
 
 
 def _of_text(table: _Table, raw: bytes) -> Iterator[tuple[str, Any]]:
-    """The columns of rows in an ASCII table, as words."""
+    """Iterate over the columns of an ASCII table as text."""
     lines = np.frombuffer(raw, f"S{table.width}")
     dtype = table.columns.dtype
     packed = np.frombuffer(
@@ -234,12 +244,12 @@ def _of_text(table: _Table, raw: bytes) -> Iterator[tuple[str, Any]]:
             }
         ),
     )
-    for column in _kept(table)[0]:
+    for column in _supported_columns(table)[0]:
         words = np.char.strip(np.char.decode(packed[column.field], "utf-8", errors="replace"))
         if column.null is not None:
             words[words == str(column.null).strip()] = ""
-        if "A" not in str(table.header[f"TFORM{column.place + 1}"]):
-            words = np.char.replace(words, "D", "E")  # Fortran's exponents
+        if "A" not in str(table.header[f"TFORM{column.position + 1}"]):
+            words = np.char.replace(words, "D", "E")  # exponents of Fortran
         yield column.name, words.astype(object)
 
 

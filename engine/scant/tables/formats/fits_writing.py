@@ -1,4 +1,4 @@
-"""FITS tables written piece by piece: how many rows there are is known at last."""
+"""Writing of FITS tables in blocks; the number of rows is added to the header at the end."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pandas as pd
 from scant.errors import BadInput
 from scant.tables.formats.registry import Style
 
-BLOCK = 2880  # bytes, of which headers and data are multiples
-AT_ONCE = 1 << 24  # bytes of rows
-_NONE = -(2**63)  # stands for a whole number that is not there
+BLOCK = 2880  # bytes; size unit of headers and data
+MAX_BYTES = 1 << 24  # bytes of rows processed at once
+_NULL = -(2**63)  # code for missing integers
 
 
 def astropy_fits(file: str) -> Any:
-    """astropy's module for FITS, an optional package.
+    """Import the FITS module of astropy, an optional package.
 
     Raises:
-        BadInput: It is not installed.
+        BadInput: astropy is not installed.
     """
     try:
         from astropy.io import fits
@@ -35,10 +35,10 @@ def astropy_fits(file: str) -> Any:
 
 
 def write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
-    """Write a binary table: whole numbers and words as such, other numbers as floats.
+    """Write a binary table of integers, floats and text.
 
-    Arguments are those of `Format.write`. A name or word that is not ASCII is changed, as FITS
-    allows no other.
+    Arguments are those of `Format.write`. Characters other than ASCII are replaced, since FITS does
+    not support them.
 
     Raises:
         BadInput: astropy is not installed.
@@ -66,34 +66,34 @@ def write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
 
 
 def _header(fits: Any, kind: np.dtype, rows: int) -> bytes:
-    """The header of a table of so many rows; as long whatever their number."""
+    """Return the header, whose length does not depend on the number of rows."""
     hdu = fits.BinTableHDU(np.zeros(0, kind), name="TABLE")
-    for place, name in enumerate(kind.names or (), start=1):
+    for position, name in enumerate(kind.names or (), start=1):
         if kind[name].kind == "i":
-            hdu.header.set(f"TNULL{place}", _NONE, after=f"TFORM{place}")
+            hdu.header.set(f"TNULL{position}", _NULL, after=f"TFORM{position}")
     hdu.header["NAXIS2"] = rows
-    made: str = hdu.header.tostring()
-    return made.encode("ascii")
+    text: str = hdu.header.tostring()
+    return text.encode("ascii")
 
 
 def _packed(frame: pd.DataFrame, kind: np.dtype | None) -> np.ndarray:
-    """Rows as they lie in a file: as those above them, with more room for longer words."""
+    """Pack rows with the dtype of earlier rows, widened for longer text."""
     columns: list[np.ndarray] = []
-    for place, (_, column) in enumerate(frame.items()):
-        known = kind[place] if kind is not None else None
-        code = known.kind if known is not None else _code(column.dtype)
+    for position, (_, column) in enumerate(frame.items()):
+        earlier = kind[position] if kind is not None else None
+        code = earlier.kind if earlier is not None else _code(column.dtype)
         if code == "S":
-            words = column.astype(object).where(column.notna(), "").astype(str)
-            cells = np.array([w.encode("ascii", "replace") for w in words], dtype="S")
-            room = cells.dtype.itemsize if known is None else known.itemsize
-            if cells.dtype.itemsize > room:
-                room = max(cells.dtype.itemsize, 2 * room)
-            columns.append(cells.astype(f"S{max(room, 1)}"))
+            texts = column.astype(object).where(column.notna(), "").astype(str)
+            cells = np.array([w.encode("ascii", "replace") for w in texts], dtype="S")
+            width = cells.dtype.itemsize if earlier is None else earlier.itemsize
+            if cells.dtype.itemsize > width:
+                width = max(cells.dtype.itemsize, 2 * width)
+            columns.append(cells.astype(f"S{max(width, 1)}"))
         elif code == "i":
-            columns.append(column.astype("Int64").to_numpy(">i8", na_value=_NONE))
+            columns.append(column.astype("Int64").to_numpy(">i8", na_value=_NULL))
         else:
-            own = column.dtype if known is None else known
-            size = max(4, getattr(own, "itemsize", 8))
+            dtype = column.dtype if earlier is None else earlier
+            size = max(4, getattr(dtype, "itemsize", 8))
             columns.append(column.to_numpy(f">f{size}", na_value=np.nan))
     names = list(kind.names or ()) if kind is not None else _names(frame)
     rows = np.empty(len(frame), [(n, c.dtype) for n, c in zip(names, columns)])
@@ -103,29 +103,29 @@ def _packed(frame: pd.DataFrame, kind: np.dtype | None) -> np.ndarray:
 
 
 def _code(kind: Any) -> str:
-    """What a column is written as: whole numbers, such as ids, keep all digits."""
+    """Return the kind of a written column; large unsigned integers are text to keep all digits."""
     if pd.api.types.is_bool_dtype(kind) or pd.api.types.is_integer_dtype(kind):
         return "S" if pd.api.types.is_unsigned_integer_dtype(kind) and kind.itemsize > 4 else "i"
     return "f" if pd.api.types.is_float_dtype(kind) else "S"
 
 
 def _names(frame: pd.DataFrame) -> list[str]:
-    """Names of columns in ASCII, all different, whatever their case."""
-    made: dict[str, str] = {}
+    """Convert column names to ASCII, unique without regard to case."""
+    names: dict[str, str] = {}
     for column in frame:
         plain = re.sub(r"[^ -~]", "_", str(column))
-        tries = (f"{plain}_{i}" if i else plain for i in count())
-        name = next(n for n in tries if n.lower() not in made)
-        made[name.lower()] = name
-    return list(made.values())
+        candidates = (f"{plain}_{i}" if i else plain for i in count())
+        name = next(n for n in candidates if n.lower() not in names)
+        names[name.lower()] = name
+    return list(names.values())
 
 
 def _widen(out: Any, start: int, old: np.dtype, new: np.dtype, rows: int) -> None:
-    """Give rows that are written the room of others: from the last ones on, none is overwritten."""
-    step = max(1, AT_ONCE // new.itemsize)
+    """Rewrite the rows with a wider dtype, from the last block to the first."""
+    step = max(1, MAX_BYTES // new.itemsize)
     for first in range((rows - 1) // step * step, -1, -step):
         size = min(step, rows - first)
         out.seek(start + first * old.itemsize)
-        own = np.frombuffer(out.read(size * old.itemsize), old).astype(new)
+        block = np.frombuffer(out.read(size * old.itemsize), old).astype(new)
         out.seek(start + first * new.itemsize)
-        out.write(own.tobytes())
+        out.write(block.tobytes())

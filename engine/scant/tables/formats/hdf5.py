@@ -1,8 +1,8 @@
-"""HDF5 by h5py: one table of a file, in any of the forms in which tables are stored.
+"""Tables in HDF5 files with h5py.
 
-These are a compound dataset (PyTables, `to_hdf(format="table", data_columns=True)`), a group of
-columns of one length (RAIL's `tables_io`), a matrix, and pandas' own fixed form of numbers. pandas'
-reader is not used: it unpickles what a file holds, and runs whatever code that contains.
+Supported are compound datasets (PyTables, `to_hdf(format="table", data_columns=True)`), groups of
+columns of equal length (`tables_io` of RAIL), matrices, and numbers in the fixed format of pandas.
+The reader of pandas is not used, because it unpickles content, which can run arbitrary code.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from scant.tables.formats.registry import (
     chosen,
 )
 
-EVERY = slice(None)  # row
-_CHUNK = 8192  # rows of a column that lie together in a file
-_MOST_OBJECTS = 50_000  # groups and datasets
-_MOST_VALUES = 200  # of a row in a matrix that becomes as many columns
+ALL_ROWS = slice(None)
+_CHUNK = 8192  # rows of a chunk of a written column
+_MAX_OBJECTS = 50_000  # groups and datasets of a file
+_MAX_VALUES = 200  # columns of a matrix in a group
 
 
 def _read(data: bytes, file: str, part: str) -> Content:
     with _opened(io.BytesIO(data), file) as opened:
-        name, table, parts, notes = _chosen(opened, file, part)
+        name, table, parts, notes = _select_table(opened, file, part)
         frame = pd.DataFrame(_columns(table, file))
     if not len(frame):
         raise BadInput(f"{file}, table {name!r} has no rows; add data.")
@@ -46,7 +46,7 @@ def _read(data: bytes, file: str, part: str) -> Content:
 
 def _pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
     with open_file() as source, _opened(source.stream, file) as opened:
-        _, table, _, notes = _chosen(opened, file, part)
+        _, table, _, notes = _select_table(opened, file, part)
         total = _height(table)
         for start in range(0, total, rows):
             end = min(start + rows, total)
@@ -67,8 +67,10 @@ def _opened(stream: BufferedIOBase, file: str) -> Iterator[Any]:
         raise BadInput(f"{file} is a damaged HDF5 file, or none; write it again.") from error
 
 
-def _chosen(opened: Any, file: str, part: str) -> tuple[str, Any, tuple[str, ...], tuple[str, ...]]:
-    """The wanted table with its name, the names of all, and a note where one was chosen."""
+def _select_table(
+    opened: Any, file: str, part: str
+) -> tuple[str, Any, tuple[str, ...], tuple[str, ...]]:
+    """Return the name of the selected table, the table, the names of all tables, and notes."""
     tables = _tables(opened, file)
     if not tables:
         raise BadInput(
@@ -83,63 +85,63 @@ def _chosen(opened: Any, file: str, part: str) -> tuple[str, Any, tuple[str, ...
 
 
 def _tables(opened: Any, file: str) -> dict[str, Any]:
-    """What can be read as a table, by its path: datasets, and groups of datasets of one length."""
+    """Return datasets and groups that can be read as tables, by path."""
     import h5py
 
-    made: dict[str, Any] = {}
-    waiting, count = [opened], 0
-    while waiting:
-        group = waiting.pop(0)
-        plain: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
+    groups, count = [opened], 0
+    while groups:
+        group = groups.pop(0)
+        datasets: dict[str, Any] = {}
         for name in group:
             count += 1
-            if count > _MOST_OBJECTS:
-                raise BadInput(f"{file} has more than {_MOST_OBJECTS:,} datasets; keep the table.")
+            if count > _MAX_OBJECTS:
+                raise BadInput(f"{file} has more than {_MAX_OBJECTS:,} datasets; keep the table.")
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                continue  # it leads elsewhere, perhaps to another file of this machine
+                continue  # links may lead to other files
             child = group[name]
             if isinstance(child, h5py.Dataset):
                 if child.dtype.names or (child.ndim == 2 and child.dtype.kind in "iufb"):
-                    made[child.name.strip("/")] = child
-                plain[name] = child
-            elif count < _MOST_OBJECTS:
-                waiting.append(child)
-        if table := _pandas_fixed(group, plain) or _even(plain):
+                    tables[child.name.strip("/")] = child
+                datasets[name] = child
+            elif count < _MAX_OBJECTS:
+                groups.append(child)
+        if table := _pandas_fixed(group, datasets) or _equal_length(datasets):
             path = group.name.strip("/") or "/"
-            own = {d.name.strip("/") for d in plain.values()}
-            made = {n: d for n, d in made.items() if n not in own}
-            made[path] = table
-    return made
+            column_paths = {d.name.strip("/") for d in datasets.values()}
+            tables = {n: d for n, d in tables.items() if n not in column_paths}
+            tables[path] = table
+    return tables
 
 
-def _even(plain: dict[str, Any]) -> dict[str, Any]:
-    """Datasets as columns of one length, matrices beside them as several; nothing otherwise."""
-    flat = [d for d in plain.values() if d.ndim == 1 and not d.dtype.names]
-    if len(plain) < 2 or not flat:
+def _equal_length(datasets: dict[str, Any]) -> dict[str, Any]:
+    """Return datasets of equal length as columns, matrices split; empty if lengths differ."""
+    flat = [d for d in datasets.values() if d.ndim == 1 and not d.dtype.names]
+    if len(datasets) < 2 or not flat:
         return {}
-    made: dict[str, Any] = {}
-    for name, dataset in plain.items():
+    columns: dict[str, Any] = {}
+    for name, dataset in datasets.items():
         if dataset.dtype.names or dataset.ndim not in (1, 2) or len(dataset) != len(flat[0]):
             return {}
         if dataset.ndim == 1:
-            made[name] = dataset
-        elif dataset.dtype.kind not in "iufb" or dataset.shape[1] > _MOST_VALUES:
+            columns[name] = dataset
+        elif dataset.dtype.kind not in "iufb" or dataset.shape[1] > _MAX_VALUES:
             return {}
         else:
-            made |= {f"{name}_{i + 1}": (dataset, i) for i in range(dataset.shape[1])}
-    return made
+            columns |= {f"{name}_{i + 1}": (dataset, i) for i in range(dataset.shape[1])}
+    return columns
 
 
-def _pandas_fixed(group: Any, plain: dict[str, Any]) -> dict[str, Any]:
-    """The blocks of a data frame that pandas wrote in its fixed form: names to (matrix, column)."""
-    made: dict[str, Any] = {}
-    for i in range(len(plain)):
-        values, items = plain.get(f"block{i}_values"), plain.get(f"block{i}_items")
+def _pandas_fixed(group: Any, datasets: dict[str, Any]) -> dict[str, Any]:
+    """Return (matrix, column index) by name for a data frame in the fixed format of pandas."""
+    columns: dict[str, Any] = {}
+    for i in range(len(datasets)):
+        values, items = datasets.get(f"block{i}_values"), datasets.get(f"block{i}_items")
         if values is None or items is None or items.dtype.kind != "S" or values.ndim != 2:
             break
         for column, item in enumerate(items[:]):
-            made[item.decode("utf-8", errors="replace")] = (values, column)
-    return made
+            columns[item.decode("utf-8", errors="replace")] = (values, column)
+    return columns
 
 
 def _height(table: Any) -> int:
@@ -147,21 +149,21 @@ def _height(table: Any) -> int:
     return int((first[0] if isinstance(first, tuple) else first).shape[0])
 
 
-def _columns(table: Any, file: str, rows: slice = EVERY) -> dict[str, Any]:
-    """The columns of a dataset, or of a group of them; of some rows."""
-    made: dict[str, Any] = {}
+def _columns(table: Any, file: str, rows: slice = ALL_ROWS) -> dict[str, Any]:
+    """Read some rows of a dataset or a group of datasets as columns."""
+    columns: dict[str, Any] = {}
     if isinstance(table, dict):
         check_size(file, len(range(*rows.indices(_height(table)))), len(table))
         blocks: dict[str, Any] = {}
         for name, column in table.items():
             if isinstance(column, tuple):
-                values, at = column
+                values, index = column
                 if values.name not in blocks:
                     blocks[values.name] = _cells(values, file, rows)
-                made[name] = blocks[values.name][:, at]
+                columns[name] = blocks[values.name][:, index]
             else:
-                made[name] = _cells(column, file, rows)
-        return made
+                columns[name] = _cells(column, file, rows)
+        return columns
     if table.dtype.names:
         cells = _cells(table, file, rows)
         for name in table.dtype.names:
@@ -170,17 +172,17 @@ def _columns(table: Any, file: str, rows: slice = EVERY) -> dict[str, Any]:
                     f"{file}, table {table.name!r}: the field {name!r} holds several values a row; "
                     "write it with a column for each (in pandas: data_columns=True)."
                 )
-            made[name] = cells[name]
-        if list(made)[:1] == ["index"] and "CLASS" in table.attrs:  # PyTables, as pandas writes
-            del made["index"]
+            columns[name] = cells[name]
+        if list(columns)[:1] == ["index"] and "CLASS" in table.attrs:  # PyTables, as pandas writes
+            del columns["index"]
     else:
         cells = _cells(table, file, rows)
-        made = {f"column {i + 1}": cells[:, i] for i in range(cells.shape[1])}
-    return {n: _text(c) for n, c in made.items()}
+        columns = {f"column {i + 1}": cells[:, i] for i in range(cells.shape[1])}
+    return {n: _text(c) for n, c in columns.items()}
 
 
 def _cells(dataset: Any, file: str, rows: slice) -> np.ndarray:
-    """Rows of a dataset in memory, once it is known that it fits and lies in this very file."""
+    """Read rows of a dataset after a check of its size and that it is stored in this file."""
     import h5py
 
     if dataset.external or dataset.is_virtual:
@@ -198,18 +200,18 @@ def _cells(dataset: Any, file: str, rows: slice) -> np.ndarray:
         raise BadInput(
             f"{file}, {dataset.name!r}: its cells are neither numbers nor words; write plain ones."
         )
-    # Many rows may share a long word: by pieces, so that no piece outgrows the limit.
-    step, size, made = max(1, LIMIT_BYTES // dataset.file.id.get_filesize()), 0, []
+    # Rows may share a long word, so blocks are read that stay below the limit.
+    step, size, words = max(1, LIMIT_BYTES // dataset.file.id.get_filesize()), 0, []
     for start in range(first, last, step):
-        made += dataset.asstr(errors="replace")[start : min(start + step, last)].tolist()
-        size += sum(map(len, made[start - first :]))
+        words += dataset.asstr(errors="replace")[start : min(start + step, last)].tolist()
+        size += sum(map(len, words[start - first :]))
         if size > LIMIT_BYTES:
             raise BadInput(f"{file} holds more than {LIMIT_BYTES / 1e6:,.0f} MB of words.")
-    return np.array(made, dtype=object)
+    return np.array(words, dtype=object)
 
 
 def _text(cells: np.ndarray) -> np.ndarray:
-    """Words of fixed length as text; other cells as they are."""
+    """Decode text of fixed length; other cells are returned unchanged."""
     if cells.dtype.kind == "S":
         return np.char.decode(cells, "utf-8", errors="replace").astype(object)
     return cells
@@ -219,32 +221,32 @@ def _write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     import h5py
 
     with h5py.File(path, "w", track_order=True) as out:
-        group, done = out.create_group("table", track_order=True), 0
+        group, rows_written = out.create_group("table", track_order=True), 0
         for frame in frames:
             for name in frame:
-                own, column = str(name).replace("/", "∕"), frame[name]
-                if own not in group:
+                safe_name, column = str(name).replace("/", "∕"), frame[name]
+                if safe_name not in group:
                     group.create_dataset(
-                        own, (0,), _kind(column), maxshape=(None,), chunks=(_CHUNK,)
+                        safe_name, (0,), _kind(column), maxshape=(None,), chunks=(_CHUNK,)
                     )
-                cells = group[own]
-                cells.resize((done + len(frame),))
-                cells[done:] = (
+                cells = group[safe_name]
+                cells.resize((rows_written + len(frame),))
+                cells[rows_written:] = (
                     column.fillna("").astype(str).to_numpy(dtype=object)
                     if cells.dtype.hasobject
                     else column.to_numpy(dtype=cells.dtype, na_value=np.nan)
                 )
-            done += len(frame)
+            rows_written += len(frame)
 
 
 def _kind(column: pd.Series) -> Any:
-    """The type of a column in a file; whole numbers, such as ids, keep all digits."""
+    """Return the dtype of a written column; integers keep all digits."""
     import h5py
 
     if not pd.api.types.is_numeric_dtype(column.dtype):
         return h5py.string_dtype()
-    own = column.dtype
-    return own if isinstance(own, np.dtype) and own.kind in "iu" else np.dtype(np.float64)
+    dtype = column.dtype
+    return dtype if isinstance(dtype, np.dtype) and dtype.kind in "iu" else np.dtype(np.float64)
 
 
 FORMATS = (

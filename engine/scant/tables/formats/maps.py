@@ -1,8 +1,8 @@
-"""Maps: GeoJSON, GeoPackage and zipped shapefiles, each feature a row with its geometry as text.
+"""Maps in GeoJSON, GeoPackage and zipped shapefiles: one row per feature, geometries as text.
 
-GeoJSON is read here, by shapely; the others by GDAL, through pyogrio. GDAL tells formats by what is
-in a file, and some of its formats name further files to be opened, so that it is given nothing but
-what begins as a GeoPackage or a shapefile does.
+GeoJSON is read with shapely, other formats with GDAL through pyogrio. GDAL detects formats by
+content, and some of them refer to further files; it therefore gets only files with the signature
+of a GeoPackage or a shapefile.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ _GEOJSON = re.compile(
 _GPKG = b"SQLite format 3\x00"
 _SHP = b"\x00\x00\x27\x0a"
 _MEMBER = re.compile(rb"PK\x03\x04.{22}(.{2})(.{2})", re.DOTALL)  # lengths of name and extra field
-_BESIDE = (".shp", ".shx", ".dbf", ".prj", ".cpg")
+_EXTENSIONS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 _NEEDED = (".shp", ".shx", ".dbf")
 
 
 def _read_geojson(data: bytes, file: str, part: str) -> Content:
     shapely, _ = libraries(file)
     try:
-        made = json.loads(data.decode("utf-8-sig"))
+        content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0][:80]
         raise BadInput(f"{file} cannot be read as GeoJSON ({reason}); write it again.") from None
-    features = made.get("features") if isinstance(made, dict) else None
+    features = content.get("features") if isinstance(content, dict) else None
     if not isinstance(features, list) or not all(isinstance(f, dict) for f in features):
         raise BadInput(f"{file} is JSON without a list of features; save a map as GeoJSON.")
     if not features:
         raise BadInput(f"{file} has no features; give a map with polygons.")
     shapes = [f.get("geometry") for f in features]
-    found = shapely.from_geojson(
+    geometries = shapely.from_geojson(
         [None if s is None else json.dumps(s) for s in shapes], on_invalid="ignore"
     )
-    lost = [i for i, s in enumerate(shapes) if s is not None and found[i] is None]
-    if lost:
-        raise BadInput(f"{file}, feature {lost[0] + 1}: its geometry is no GeoJSON; correct it.")
-    named = made.get("crs")  # of an earlier version of the format, and still written
-    named = named.get("properties", {}).get("name") if isinstance(named, dict) else None
+    invalid = [i for i, s in enumerate(shapes) if s is not None and geometries[i] is None]
+    if invalid:
+        raise BadInput(f"{file}, feature {invalid[0] + 1}: its geometry is no GeoJSON; correct it.")
+    crs = content.get("crs")  # member of an earlier version of the format, still in use
+    crs = crs.get("properties", {}).get("name") if isinstance(crs, dict) else None
     frame = pd.DataFrame([dict(f.get("properties") or {}) for f in features])
-    return _content(frame, found, named or DEGREES, file)
+    return _content(frame, geometries, crs or DEGREES, file)
 
 
 def _read_geopackage(data: bytes, file: str, part: str) -> Content:
@@ -83,30 +83,32 @@ def _read_shapefile(data: bytes, file: str, part: str) -> Content:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {m.filename: m for m in archive.infolist() if not m.is_dir()}
-            shown = {n for n in members if not PurePath(n).name.startswith(".")}
-            parts = tuple(sorted(n for n in shown if n.lower().endswith(".shp")))
+            visible = {n for n in members if not PurePath(n).name.startswith(".")}
+            parts = tuple(sorted(n for n in visible if n.lower().endswith(".shp")))
             if not parts:
                 raise BadInput(f"{file} holds parts of a shapefile, but no .shp; pack all of them.")
             name = chosen(parts, part, file, "file")
-            beside = {
+            by_extension = {
                 PurePath(n).suffix.lower(): members[n]
-                for n in shown
+                for n in visible
                 if PurePath(n).with_suffix("") == PurePath(name).with_suffix("")
             }
-            if lost := [end for end in _NEEDED if end not in beside]:
+            if lost := [extension for extension in _NEEDED if extension not in by_extension]:
                 raise BadInput(
                     f"{file}: {PurePath(name).name} lacks its {lost[0]}; pack the .shp, .shx, .dbf "
                     "and .prj together."
                 )
-            own = {end: m for end, m in beside.items() if end in _BESIDE}
-            if any(m.flag_bits & 1 for m in own.values()):
+            used = {
+                extension: m for extension, m in by_extension.items() if extension in _EXTENSIONS
+            }
+            if any(m.flag_bits & 1 for m in used.values()):
                 raise BadInput(f"{file} is encrypted; pack it without a password.")
-            if sum(m.file_size for m in own.values()) > LIMIT_BYTES:
+            if sum(m.file_size for m in used.values()) > LIMIT_BYTES:
                 raise BadInput(
                     f"{file} unpacks to more than {LIMIT_BYTES / 1e6:,.0f} MB, which is the limit; "
                     "simplify its polygons, or keep fewer."
                 )
-            content = {end: archive.read(m) for end, m in own.items()}
+            content = {extension: archive.read(m) for extension, m in used.items()}
     except BadInput:
         raise
     except (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError):
@@ -116,8 +118,8 @@ def _read_shapefile(data: bytes, file: str, part: str) -> Content:
     several = len(parts) > 1
     notes = (f"{file} holds {len(parts)} maps; {name} was read.",) if several and not part else ()
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:
-        for end, inside in content.items():
-            (Path(folder) / f"map{end}").write_bytes(inside)
+        for extension, inside in content.items():
+            (Path(folder) / f"map{extension}").write_bytes(inside)
         read = _layer(Path(folder) / "map.shp", "", file, "a shapefile", notes, ())
     return Content(read.table, read.notes, parts if several else (), name)
 
@@ -131,40 +133,40 @@ def _bare_shapefile(data: bytes, file: str, part: str) -> Content:
 def _layer(
     source: Path, layer: str, file: str, kind: str, notes: tuple[str, ...], parts: tuple[str, ...]
 ) -> Content:
-    """A layer through GDAL; attributes that are no numbers or words are left out."""
+    """Read a layer with GDAL, without attributes other than numbers and text."""
     pyogrio = _pyogrio(file)
     shapely, _ = libraries(file)
     try:
-        told = pyogrio.read_info(source, layer=layer or None)
-        check_size(file, max(int(told["features"]), 0), len(told["fields"]) + 1)
+        info = pyogrio.read_info(source, layer=layer or None)
+        check_size(file, max(int(info["features"]), 0), len(info["fields"]) + 1)
         meta, table = pyogrio.raw.read_arrow(source, layer=layer or None, datetime_as_string=True)
-        place = table.schema.get_field_index(meta["geometry_name"] or "wkb_geometry")
-        found = shapely.from_wkb(table.column(place).to_numpy(), on_invalid="ignore")
+        position = table.schema.get_field_index(meta["geometry_name"] or "wkb_geometry")
+        shapes = shapely.from_wkb(table.column(position).to_numpy(), on_invalid="ignore")
     except BadInput:
         raise
     except Exception as error:  # GDAL raises many kinds
         raise _damaged(file, kind, error) from error
     if not table.num_rows:
         raise BadInput(f"{file} has no features; give a map with polygons.")
-    odd = [f.name for f in table.schema if pa.types.is_nested(f.type) or _is_bytes(f.type)]
-    frame = table.drop_columns(odd).to_pandas()
-    return _content(frame, found, meta["crs"], file, notes, parts, layer)
+    unsupported = [f.name for f in table.schema if pa.types.is_nested(f.type) or _is_bytes(f.type)]
+    frame = table.drop_columns(unsupported).to_pandas()
+    return _content(frame, shapes, meta["crs"], file, notes, parts, layer)
 
 
 def _content(
     frame: pd.DataFrame,
-    found: np.ndarray,
-    system: object,
+    shapes: np.ndarray,
+    crs: object,
     file: str,
     notes: tuple[str, ...] = (),
     parts: tuple[str, ...] = (),
     part: str = "",
 ) -> Content:
-    """Features as a table; a column of their attributes that is called like ours is left out."""
-    own = [c for c in frame if str(c).lower() == COLUMN]
-    frame = frame.drop(columns=own).reset_index(drop=True)
-    check_size(file, len(found), frame.shape[1] + 1)
-    frame[COLUMN] = in_degrees(found, system, file)
+    """Combine attributes and geometries; attributes named like the geometry column are dropped."""
+    dropped = [c for c in frame if str(c).lower() == COLUMN]
+    frame = frame.drop(columns=dropped).reset_index(drop=True)
+    check_size(file, len(shapes), frame.shape[1] + 1)
+    frame[COLUMN] = in_degrees(shapes, crs, file)
     return Content(frame, notes, parts, part)
 
 
@@ -187,11 +189,11 @@ def _damaged(file: str, kind: str, error: Exception) -> BadInput:
 
 
 def _is_zipped_shapefile(data: bytes) -> bool:
-    """By the names of its first members: a ZIP's own list is at its end."""
+    """Return True for a ZIP archive with parts of a shapefile among its first members."""
     head = data[:HEAD]
-    for found in _MEMBER.finditer(head) if head.startswith(b"PK\x03\x04") else ():
-        length = int.from_bytes(found[1], "little")
-        if head[found.end() : found.end() + length].lower().endswith((b".shp", b".shx", b".dbf")):
+    for member in _MEMBER.finditer(head) if head.startswith(b"PK\x03\x04") else ():
+        length = int.from_bytes(member[1], "little")
+        if head[member.end() : member.end() + length].lower().endswith((b".shp", b".shx", b".dbf")):
             return True
     return False
 
@@ -199,8 +201,10 @@ def _is_zipped_shapefile(data: bytes) -> bool:
 # --- writing ------------------------------------------------------------------------------------
 
 
-def _mapped(frames: Iterator[pd.DataFrame], path: Path) -> tuple[pd.DataFrame, np.ndarray]:
-    """The table without its geometries, and these."""
+def _split_geometries(
+    frames: Iterator[pd.DataFrame], path: Path
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Split tables into attributes and geometries."""
     frame = pd.concat(frames, ignore_index=True)
     if COLUMN not in frame:
         raise BadInput(
@@ -212,12 +216,12 @@ def _mapped(frames: Iterator[pd.DataFrame], path: Path) -> tuple[pd.DataFrame, n
 
 def _write_geojson(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     shapely, _ = libraries(path.name)
-    frame, shapes = _mapped(frames, path)
+    frame, shapes = _split_geometries(frames, path)
     rows = frame.to_json(orient="records", lines=True, double_precision=15, date_format="iso")
-    drawn = shapely.to_geojson(shapes)
+    encoded = shapely.to_geojson(shapes)
     with path.open("w", encoding="utf-8") as out:
         out.write('{"type": "FeatureCollection", "features": [\n')
-        for i, (row, shape) in enumerate(zip(rows.splitlines(), drawn)):
+        for i, (row, shape) in enumerate(zip(rows.splitlines(), encoded)):
             out.write("" if not i else ",\n")
             out.write(f'{{"type": "Feature", "properties": {row}, "geometry": {shape}}}')
         out.write("\n]}\n")
@@ -225,7 +229,7 @@ def _write_geojson(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> 
 
 def _write_geopackage(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     shapely, pyogrio = libraries(path.name)[0], _pyogrio(path.name)
-    frame, shapes = _mapped(frames, path)
+    frame, shapes = _split_geometries(frames, path)
     table = pa.Table.from_pandas(frame, preserve_index=False)
     table = table.append_column("geom", pa.array(shapely.to_wkb(shapes), pa.binary()))
     pyogrio.raw.write_arrow(

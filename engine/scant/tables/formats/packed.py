@@ -1,4 +1,4 @@
-"""Files packed in gzip, bzip2, Zstandard or ZIP, unpacked in memory up to a limit."""
+"""Files compressed with gzip, bzip2, Zstandard or ZIP, decompressed in memory up to a limit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from scant.errors import BadInput
 from scant.tables.encoding import LIMIT_BYTES, load, regular
 from scant.tables.formats.registry import Content, Format, Style, Unpacked, by_ending, chosen
 
-MOST_TABLES = 50  # of an archive that are read together
+MOST_TABLES = 50  # maximum tables of an archive to read
 DAMAGED = (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError, pa.ArrowException)
 
 
 def _stream(kind: str) -> Format:
-    """A format of Arrow's compressed streams; what is inside is told by the ending before."""
+    """Return the format of an Arrow codec; the inner extension names its content."""
     marks = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd"}
     ending = {"gzip": ".gz", "bz2": ".bz2", "zstd": ".zst"}[kind]
 
@@ -32,7 +32,7 @@ def _stream(kind: str) -> Format:
                 inside = stream.read(LIMIT_BYTES + 1)
         except DAMAGED:
             raise BadInput(f"{file} is damaged or cut off ({kind}); pack it again.") from None
-        return Content(_small(inside, file))
+        return Content(_check_content(inside, file))
 
     def unpack(packed: BufferedIOBase, file: str, part: str) -> Unpacked:
         stream = pa.CompressedInputStream(packed, kind)
@@ -50,7 +50,7 @@ def _stream(kind: str) -> Format:
 def _writer(
     pack: Callable[[Path, Path], None],
 ) -> Callable[[Iterator[pd.DataFrame], Path, Style], None]:
-    """Writes what the ending before the last one says, as CSV where it says nothing; packs it."""
+    """Return a writer that compresses the format of the inner extension, by default CSV."""
 
     def write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
         inner = by_ending(path.stem)
@@ -66,10 +66,10 @@ def _writer(
 
 
 def _unzip(data: bytes, file: str, part: str) -> Content:
-    """The one table of an archive; where there are several, the first unless another is wanted."""
+    """Extract the selected table of an archive, by default the first."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            member, parts, notes = _chosen(archive, file, part)
+            member, parts, notes = _select_member(archive, file, part)
             with archive.open(member) as stream:
                 inside = stream.read(LIMIT_BYTES + 1)
     except BadInput:
@@ -77,60 +77,64 @@ def _unzip(data: bytes, file: str, part: str) -> Content:
     except DAMAGED:
         raise BadInput(_damaged(file)) from None
     name = member.filename
-    return Content(_small(inside, file), notes, parts if len(parts) > 1 else (), name, inside=name)
+    return Content(
+        _check_content(inside, file), notes, parts if len(parts) > 1 else (), name, inside=name
+    )
 
 
 def tables_of(source: Path | bytes, file: str, limit_bytes: int) -> list[tuple[str, bytes]]:
-    """The tables of a ZIP, each with its name; the parts of a shapefile are one, a ZIP again.
+    """Extract the tables of a ZIP archive with their names; a shapefile stays a ZIP archive.
 
     Args:
-        source: A path or the file's bytes.
-        file: What messages call it.
-        limit_bytes: More, packed or unpacked, is refused before it is read.
+        source: Path or content of the file.
+        file: Name of the file for messages.
+        limit_bytes: Maximum compressed and decompressed size in bytes.
 
     Returns:
-        None of a file that is no ZIP of tables.
+        Pairs of name and content; empty unless the file is an archive of several tables.
 
     Raises:
-        BadInput: Too large, encrypted or damaged.
+        BadInput: The archive is too large, encrypted or damaged.
     """
     if not _head(source).startswith(b"PK\x03\x04"):
         return []
     data = load(source, file, limit_bytes)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            inside = {
+            members = {
                 m.filename: m
                 for m in archive.infolist()
                 if not m.is_dir() and not _hidden(m.filename)
             }
-            if "[Content_Types].xml" in inside:  # a workbook
+            if "[Content_Types].xml" in members:  # a workbook
                 return []
-            drawn = [PurePath(n).with_suffix("") for n in inside if n.lower().endswith(".shp")]
-            parts = {n: PurePath(n).with_suffix("") for n in inside}
-            tables = [n for n in inside if parts[n] not in drawn and by_ending(n)]
-            if len(tables) + len(drawn) < 2:
+            shapes = [PurePath(n).with_suffix("") for n in members if n.lower().endswith(".shp")]
+            parts = {n: PurePath(n).with_suffix("") for n in members}
+            tables = [n for n in members if parts[n] not in shapes and by_ending(n)]
+            if len(tables) + len(shapes) < 2:
                 return []
-            if len(tables) + len(drawn) > MOST_TABLES:
+            if len(tables) + len(shapes) > MOST_TABLES:
                 raise BadInput(
-                    f"{file} holds {len(tables) + len(drawn):,} tables, and at most {MOST_TABLES} "
+                    f"{file} holds {len(tables) + len(shapes):,} tables, and at most {MOST_TABLES} "
                     "can be read together; pack fewer, or put their rows into one with a column "
                     "'task'."
                 )
-            if sum(inside[n].file_size for n in inside) > LIMIT_BYTES:
+            if sum(members[n].file_size for n in members) > LIMIT_BYTES:
                 raise BadInput(_too_large(file))
-            if any(m.flag_bits & 1 for m in inside.values()):
+            if any(m.flag_bits & 1 for m in members.values()):
                 raise BadInput(f"{file} is encrypted; pack it without a password.")
-            bare = [PurePath(n).name for n in tables]
-            called = bare if len({*bare}) == len(bare) else tables
-            made = [(name, archive.read(n)) for name, n in zip(called, tables)]
-            for stem in drawn:
-                again = io.BytesIO()
-                with zipfile.ZipFile(again, "w") as own:
+            file_names = [PurePath(n).name for n in tables]
+            names = file_names if len({*file_names}) == len(file_names) else tables
+            tables_read = [(name, archive.read(n)) for name, n in zip(names, tables)]
+            for stem in shapes:
+                archive_bytes = io.BytesIO()
+                with zipfile.ZipFile(archive_bytes, "w") as shapefile_archive:
                     for n in (n for n, part in parts.items() if part == stem):
-                        own.writestr(PurePath(n).name, archive.read(n))
-                made.append((f"{stem if called is tables else stem.name}.shp", again.getvalue()))
-            return made
+                        shapefile_archive.writestr(PurePath(n).name, archive.read(n))
+                tables_read.append(
+                    (f"{stem if names is tables else stem.name}.shp", archive_bytes.getvalue())
+                )
+            return tables_read
     except BadInput:
         raise
     except DAMAGED:
@@ -160,14 +164,14 @@ def _too_large(file: str) -> str:
 
 def _member(packed: BufferedIOBase, file: str, part: str) -> Unpacked:
     archive = zipfile.ZipFile(packed)
-    member, _, notes = _chosen(archive, file, part)
+    member, _, notes = _select_member(archive, file, part)
     return cast("BufferedIOBase", archive.open(member)), member.filename, notes
 
 
-def _chosen(
+def _select_member(
     archive: zipfile.ZipFile, file: str, part: str
 ) -> tuple[zipfile.ZipInfo, tuple[str, ...], tuple[str, ...]]:
-    """The wanted table of an archive, the names of all, and a note where one was chosen."""
+    """Return the selected table of an archive, the names of all tables, and notes."""
     members = {
         m.filename: m
         for m in archive.infolist()
@@ -190,7 +194,7 @@ def _hidden(name: str) -> bool:
     return any(p.startswith((".", "__MACOSX")) for p in PurePath(name).parts)
 
 
-def _small(inside: bytes, file: str) -> bytes:
+def _check_content(inside: bytes, file: str) -> bytes:
     if len(inside) > LIMIT_BYTES:
         raise BadInput(_too_large(file))
     if not inside.strip(b"\r\n \t\xef\xbb\xbf"):

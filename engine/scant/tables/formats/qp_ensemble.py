@@ -1,8 +1,8 @@
-"""Densities as the ensembles of qp, which photometric redshift tools exchange: HDF5 by h5py.
+"""Writing of densities as qp ensembles, a format of photometric redshift tools, with h5py.
 
-`qp.read` opens what is written here: groups `meta` (name and version of the parameterization),
-`data` (its numbers, a row each) and `ancil` (whatever else is known of a row). Nothing of qp is
-needed to write it. Numbers are of single precision: five Gaussians take 60 bytes.
+The HDF5 files for `qp.read` have the groups `meta` (name and version of the parameterization),
+`data` (parameters of each row) and `ancil` (further columns). qp is not required. Numbers have
+single precision, that is 60 bytes for five Gaussians.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
-_CHUNK = 8192  # rows of a dataset that lie together in a file, at most
-_WHOLE = r"-?(?:0|[1-9]\d{0,17})"  # texts that are the same again when made whole numbers
+_CHUNK = 8192  # maximum rows of a chunk
+_INTEGER = r"-?(?:0|[1-9]\d{0,17})"  # text that is unchanged by conversion to an integer and back
 
 
 class MixtureWriter:
-    """Mixtures of Gaussians (qp's `mixmod`), written piece by piece in constant memory.
+    """Writer of Gaussian mixtures (`mixmod` of qp) in blocks of rows, with constant memory.
 
     Args:
-        path: The file to make.
+        path: Path of the new file.
 
     Attributes:
-        rows: How many are written.
+        rows: Number of rows written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,14 +56,13 @@ class MixtureWriter:
         stds: Float[np.ndarray, "n k"],
         ancil: Mapping[str, Shaped[np.ndarray, " n"]],
     ) -> None:
-        """Further rows.
+        """Append rows.
 
         Args:
-            weights: Of the components, as many in each call.
-            means: Of each.
-            stds: Likewise, above zero also where there is no weight (qp divides by them).
-            ancil: What else is known of the rows, by name; numbers with a fraction become single
-                precision, whole numbers and text (as bytes) stay as they are.
+            weights: Weights of the k components; k must be the same in all calls.
+            means: Means of the components.
+            stds: Standard deviations, positive even for zero weights since qp divides by them.
+            ancil: Further columns by name: floats, integers, or text as bytes.
         """
         for name, part in (("weights", weights), ("means", means), ("stds", stds)):
             self._append(self._data, name, part.astype(np.float32))
@@ -86,7 +85,7 @@ class MixtureWriter:
         rows[self.rows :] = cells.astype(kind)
 
     def _widen(self, group: Any, name: str, kind: np.dtype) -> None:
-        """Make room for what the rows so far have not shown, such as longer text."""
+        """Convert a dataset to a wider dtype, such as longer text."""
         old = group[name]
         group.move(name, "narrow")
         new = group.create_dataset(name, old.shape, kind, maxshape=old.maxshape, chunks=old.chunks)
@@ -96,10 +95,10 @@ class MixtureWriter:
 
 
 def identifiers(column: pd.Series) -> Shaped[np.ndarray, " n"]:
-    """Cells of a column of identifiers: whole numbers with all digits, else text as bytes."""
+    """Convert identifiers to integers, or to text as bytes if they are not integers."""
     if pd.api.types.is_float_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     text = column.astype(object).where(column.notna(), "").astype(str)
-    if text.str.fullmatch(_WHOLE).all():
+    if text.str.fullmatch(_INTEGER).all():
         return text.to_numpy(dtype=object).astype(np.int64)
     return np.strings.encode(text.to_numpy(dtype=object).astype(np.str_), "utf-8")

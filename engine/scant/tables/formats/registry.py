@@ -1,7 +1,6 @@
-"""One table of formats: from the first bytes or the ending of a file to its reader and writer.
+"""Registry of file formats with their readers and writers.
 
-A format of a single field registers here too: `register(Format(...))`, and page, command line and
-notebook take its files.
+`register(Format(...))` adds a format for the dashboard, the command line and notebooks.
 """
 
 from __future__ import annotations
@@ -15,25 +14,24 @@ from pathlib import Path, PurePath
 import pandas as pd
 
 from scant.errors import BadInput
-from scant.tables.csv_parser import MOST_LINES
+from scant.tables.csv_parser import MAX_LINES
 from scant.tables.encoding import LIMIT_BYTES, load
 
-MOST_CELLS = 100_000_000  # of a file of numbers, whose cells may take no room in it
-_DEEPEST = 2  # a .csv.gz in a ZIP
-HEAD = 65_536  # bytes of a file by which its format is known
+MOST_CELLS = 100_000_000  # maximum number of cells; compressed files can claim any number
+_MAX_LEVELS = 2  # of compression, such as a .csv.gz in a ZIP
+HEAD = 65_536  # bytes of a file used to detect its format
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds.
+    """Content of a file.
 
     Attributes:
-        table: Text in rows and cells, for the CSV parser; a data frame; or the bytes of another
-            file, unpacked.
-        notes: What is worth knowing of it, a sentence each.
-        parts: The tables of a file with several: sheets, members of an archive, groups of HDF5.
-        part: The one that was read.
-        inside: Name of the file that was unpacked, for its ending.
+        table: Text for the CSV parser, a data frame, or the decompressed bytes of another file.
+        notes: Sentences on how the file was read.
+        parts: Names of several tables: sheets, members of an archive, groups of HDF5.
+        part: Name of the table that was read.
+        inside: Name of the decompressed file.
     """
 
     table: str | pd.DataFrame | bytes
@@ -45,7 +43,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Style:
-    """How a text file is written, for one that is to look alike; "" where that is not known."""
+    """Delimiter and decimal mark of a text file; "" for an unknown delimiter."""
 
     delimiter: str = ""
     decimal: str = "."
@@ -53,12 +51,12 @@ class Style:
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a file that is read piece by piece.
+    """Block of rows of a file.
 
     Attributes:
-        frame: The rows.
-        share: How much of the file is read with them.
-        notes: What is worth knowing of the file, with its first rows.
+        frame: Rows.
+        share: Fraction of the file that is read after this block.
+        notes: Sentences on how the file was read, with the first block.
     """
 
     frame: pd.DataFrame
@@ -68,14 +66,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class Opened:
-    """A file that is read as a stream.
+    """File opened as a stream.
 
     Attributes:
-        stream: Its bytes, unpacked.
-        name: For its ending: of a packed file, what is inside.
-        packed: Whether it can be read from its beginning to its end only.
-        share: How much of the file is read.
-        notes: What is worth knowing of it.
+        stream: Decompressed bytes.
+        name: Name of the decompressed file.
+        packed: True for a compressed file, which can only be read sequentially.
+        share: Function that returns the fraction of the file read so far.
+        notes: Sentences on how the file was read.
     """
 
     stream: BufferedIOBase
@@ -86,26 +84,26 @@ class Opened:
 
 
 Opener = Callable[[], AbstractContextManager[Opened]]
-Unpacked = tuple[BufferedIOBase, str, tuple[str, ...]]  # a stream, its name, and notes
+Unpacked = tuple[BufferedIOBase, str, tuple[str, ...]]  # stream, name, notes
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file.
+    """File format.
 
     Attributes:
-        name: For sentences: "Parquet".
-        endings: Of file names, in lower case with the dot.
-        read: From bytes, what messages call the file, and the wanted part to its content; raises
-            `BadInput` alone.
-        begins: Whether the bytes of a file are of this kind; None for kinds without a signature.
-        write: Writes data frames with the same columns, one after another, text in a style; None:
-            cannot.
-        unpack: Of a packed format: the stream of what is inside of a file, given what `read` is;
-            its name; and notes.
-        lines: Whether it is made of lines, and so can be read from a packed file as it comes.
-        pieces: From a way to open a file, what messages call it, the wanted part and a number of
-            rows to as many rows at a time, in constant memory; None: it is read at once.
+        name: Name for messages, such as "Parquet".
+        endings: File extensions in lower case with the dot.
+        read: Function of the bytes, the file name for messages and the part that returns the
+            content, and raises only `BadInput`.
+        begins: Function that returns True if bytes have the signature of the format; None for
+            formats without a signature.
+        write: Function that writes blocks of rows to a path in a style; None if not supported.
+        unpack: For a compressed format, function of a stream, the file name and the part that
+            returns the decompressed stream, its name and notes.
+        lines: True for formats of text lines, which can be read from a compressed stream.
+        pieces: Function of an opener, the file name, the part and a number of rows that iterates
+            over blocks of that many rows; None if the format can only be read whole.
     """
 
     name: str
@@ -122,46 +120,46 @@ FORMATS: list[Format] = []
 
 
 def register(*formats: Format) -> None:
-    """Add formats; where two claim the same file, the later one is taken."""
-    for known in formats:
-        FORMATS.insert(0, known)
+    """Add formats; those registered later take precedence."""
+    for one in formats:
+        FORMATS.insert(0, one)
 
 
 def endings() -> tuple[str, ...]:
-    """The endings of all formats."""
-    return tuple(sorted({ending for known in FORMATS for ending in known.endings}))
+    """Return the file extensions of all formats."""
+    return tuple(sorted({ending for one in FORMATS for ending in one.endings}))
 
 
 def by_ending(name: str) -> Format | None:
-    """The format of a file name, by its last ending."""
+    """Return the format for the last extension of a file name."""
     ending = PurePath(name).suffix.lower()
     return next((f for f in FORMATS if ending in f.endings), None)
 
 
 def of(data: bytes, name: str) -> Format:
-    """The format of a file: by its first bytes, else by its ending, else CSV."""
-    known = next((f for f in FORMATS if f.begins and f.begins(data)), None)
-    known = known or by_ending(name) or by_ending("x.csv")
-    assert known is not None
-    return known
+    """Detect the format by signature, else by extension, else CSV."""
+    detected = next((f for f in FORMATS if f.begins and f.begins(data)), None)
+    detected = detected or by_ending(name) or by_ending("x.csv")
+    assert detected is not None
+    return detected
 
 
 def read(
     source: Path | bytes, name: str, *, part: str = "", limit_bytes: int = LIMIT_BYTES
 ) -> Content:
-    """The table in a file: text for the CSV parser, or a data frame.
+    """Read the table in a file as text for the CSV parser or as a data frame.
 
     Args:
-        source: A path or the file's bytes.
-        name: What messages call the file.
-        part: Which sheet, member or group; "" for the first.
-        limit_bytes: Larger files are refused before they are read.
+        source: Path or content of the file.
+        name: Name of the file for messages.
+        part: Sheet, archive member or group; "" for the first.
+        limit_bytes: Maximum size of the file in bytes.
 
     Raises:
-        BadInput: No such file, too large packed or unpacked, damaged, or of no known format.
+        BadInput: The file is missing, too large, damaged, or has no supported format.
     """
     outer = Content(load(source, name, limit_bytes), inside=name)
-    for _ in range(_DEEPEST + 1):
+    for _ in range(_MAX_LEVELS + 1):
         assert isinstance(outer.table, bytes)
         data, inside = outer.table, outer.inside
         content = of(data, inside).read(data, name, "" if outer.parts else part)
@@ -170,14 +168,14 @@ def read(
         if not isinstance(content.table, bytes):
             return content
         outer = replace(content, inside=content.inside or PurePath(inside).stem)
-    raise BadInput(f"{name} is packed more than {_DEEPEST} times; unpack it.")
+    raise BadInput(f"{name} is packed more than {_MAX_LEVELS} times; unpack it.")
 
 
 def chosen(parts: tuple[str, ...], part: str, file: str, kind: str) -> str:
-    """The part that is wanted, the first by default.
+    """Return the selected part, by default the first.
 
     Raises:
-        BadInput: There is none of that name.
+        BadInput: There is no part of this name.
     """
     if part and part not in parts:
         raise BadInput(f"{file} has no {kind} {part!r}; it has {', '.join(parts[:8])}.")
@@ -185,15 +183,13 @@ def chosen(parts: tuple[str, ...], part: str, file: str, kind: str) -> str:
 
 
 def check_size(file: str, rows: int, columns: int) -> None:
-    """Refuse more cells than memory is meant for, before they are unpacked.
+    """Check the numbers of rows and cells before they are decompressed.
 
     Raises:
-        BadInput: Too many rows or cells.
+        BadInput: There are too many rows or cells.
     """
-    if rows > MOST_LINES:
-        raise BadInput(
-            f"{file} has {rows:,} rows and the limit is {MOST_LINES:,}; keep fewer rows."
-        )
+    if rows > MAX_LINES:
+        raise BadInput(f"{file} has {rows:,} rows and the limit is {MAX_LINES:,}; keep fewer rows.")
     if rows * columns > MOST_CELLS:
         raise BadInput(
             f"{file} has {rows * columns:,} cells and the limit is {MOST_CELLS:,}; keep fewer rows "

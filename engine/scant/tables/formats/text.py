@@ -1,4 +1,4 @@
-"""Tables of text: CSV and TSV, and columns lined up by spaces."""
+"""Text formats: CSV, TSV and fixed-width columns."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _write(own: str, frames: Iterator[pd.DataFrame], path: Path, style: Style) -
 
 
 def _delimiter(own: str, style: Style) -> str:
-    """That of a table which this one is to look like, as far as the ending allows."""
-    kept = style.delimiter not in ("", " ") and (not own or "\t" not in (own, style.delimiter))
-    delimiter = style.delimiter if kept else own or "\t"
+    """Return the delimiter of the style if the file extension allows it."""
+    usable = style.delimiter not in ("", " ") and (not own or "\t" not in (own, style.delimiter))
+    delimiter = style.delimiter if usable else own or "\t"
     return ";" if delimiter == style.decimal else delimiter
 
 

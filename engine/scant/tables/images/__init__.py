@@ -1,1 +1,1 @@
-"""ZIP archives of images as tables, and features of images."""
+"""Reading of ZIP archives of images as tables, and features of images."""

@@ -1,4 +1,4 @@
-"""ZIPs of images: read in memory, nothing is ever written under a name from the archive."""
+"""Reading of ZIP archives of images in memory; nothing is extracted to disk."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from scant.tables.encoding import LIMIT_BYTES, load
 from scant.tables.images.decoding import BROKEN, Conversions, Decoded, decoded, why
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"})
-# Pictures as well, and not read; nobody should wonder where they are.
+# Unsupported image formats, listed in a note.
 UNREAD = frozenset(
     {".heic", ".heif", ".webp", ".avif", ".jp2", ".jxl", ".svg", ".psd", ".dng", ".cr2", ".cr3"}
     | {".nef", ".arw", ".raw", ".pdf", ".mp4", ".mov"}
 )
-TEXTS = frozenset({".json", ".csv", ".tsv", ".txt", ".yaml", ".yml", ".names"})  # of labels
+TEXTS = frozenset({".json", ".csv", ".tsv", ".txt", ".yaml", ".yml", ".names"})  # label files
 Read = TypeVar("Read")
 Member = tuple[zipfile.ZipInfo, PurePosixPath]
-IMAGE_LIMIT_BYTES = LIMIT_BYTES  # of one archive
+IMAGE_LIMIT_BYTES = LIMIT_BYTES  # maximum size of an archive
 
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """What an archive may hold; the defaults take the whole of Omniglot."""
+    """Limits on the content of an archive; the defaults admit the full Omniglot data set."""
 
     files: int = 50_000
     unpacked_bytes: int = 500_000_000
-    ratio: float = 100.0  # unpacked over packed, of a file
-    pixels: int = 16_000_000  # of an image
-    values: int = 60_000_000  # of the table: images times the pixels to which each is brought
+    ratio: float = 100.0  # compression ratio of a file
+    pixels: int = 16_000_000  # pixels of an image
+    values: int = 60_000_000  # number of images times pixels after resizing
 
 
 def read_images(
@@ -55,49 +55,49 @@ def read_images(
     limits: ArchiveLimits | None = None,
     limit_bytes: int = LIMIT_BYTES,
 ) -> pd.DataFrame:
-    """A ZIP of `alphabet/character/*.png` as a table.
+    """Read a ZIP archive of images `alphabet/character/*.png` as a table.
 
     Args:
-        source: A path or the archive's bytes.
-        levels: What the folders above an image mean, outermost first; a folder around
-            everything is allowed.
-        outer: How many of the first levels may be absent: where images lie in fewer folders.
-        inner: What further folders inside mean, where every image lies in as many.
-        size: Width and height in pixels to which every image is brought.
-        name: What messages call the file.
-        limits: How much it may hold.
-        limit_bytes: Larger archives are refused before they are read.
+        source: Path or content of the archive.
+        levels: Column names for the folders of an image, outermost first; a common parent folder
+            is ignored.
+        outer: Number of first levels that may be absent.
+        inner: Column names for further inner folders, used if all images have the same depth.
+        size: Width and height in pixels to which images are resized.
+        name: Name of the file for messages.
+        limits: Limits on the content.
+        limit_bytes: Maximum size of the archive in bytes.
 
     Returns:
-        A row an image in order of path: the levels as text, then `p0 … p{w*h-1}`, gray values in
-        [0, 1] row by row. Images that cannot be read are passed over; `attrs["notes"]` lists them.
+        One row per image in the order of paths: levels as text, then `p0 … p{w*h-1}`, gray values
+        in [0, 1] in row-major order. Unreadable images are left out and listed in `attrs["notes"]`.
 
     Raises:
-        BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, no image that
-            can be read.
+        BadInput: The file is no ZIP archive, is encrypted, exceeds a limit, has unsafe paths or
+            links, or has no readable image.
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     with opened(source, file, limit_bytes) as archive:
-        every = harmless(archive, file, limits or ArchiveLimits())
-        members = images_of(every, file)
-        values, most = len(members) * size[0] * size[1], (limits or ArchiveLimits()).values
-        if values > most:
+        all_members = harmless(archive, file, limits or ArchiveLimits())
+        members = images_of(all_members, file)
+        values, limit = len(members) * size[0] * size[1], (limits or ArchiveLimits()).values
+        if values > limit:
             raise BadInput(
                 f"{file} holds {len(members):,} images, which at {size[0]} x {size[1]} pixels are "
-                f"{values / 1e6:,.0f} million values and the limit is {most / 1e6:,.0f} million; "
+                f"{values / 1e6:,.0f} million values and the limit is {limit / 1e6:,.0f} million; "
                 "choose a smaller size or keep fewer images."
             )
-        most, done = (limits or ArchiveLimits()).pixels, Conversions()
+        limit, conversions = (limits or ArchiveLimits()).pixels, Conversions()
 
         def pixels_of(member: zipfile.ZipInfo) -> Float[np.ndarray, "h w"]:
-            made = decoded(archive.read(member), _place(member, file), most)
-            done.add(member.filename[:80], made.done)
-            return _gray(made, size)
+            decoded_image = decoded(archive.read(member), _location(member, file), limit)
+            conversions.add(member.filename[:80], decoded_image.done)
+            return _gray(decoded_image, size)
 
         members, rows, notes = readable(members, file, pixels_of)
-        notes += [*done.notes(file), *unread(every, file)]
-    fewest = min(len(path.parts) for _, path in members) - 1
-    levels = levels[min(max(len(levels) - fewest, 0), outer) :]
+        notes += [*conversions.notes(file), *unread(all_members, file)]
+    min_depth = min(len(path.parts) for _, path in members) - 1
+    levels = levels[min(max(len(levels) - min_depth, 0), outer) :]
     for member, path in members:
         if len(path.parts) <= len(levels):
             raise BadInput(
@@ -105,13 +105,13 @@ def read_images(
                 f"{'/'.join(levels)}/; move it there."
             )
     levels = (*levels, *inner[: _deeper([path for _, path in members], len(levels))])
-    above = {
+    folder_names = {
         level: [path.parts[i - len(levels) - 1] for _, path in members]
         for i, level in enumerate(levels)
     }
-    values_of = np.array(rows).reshape(len(rows), -1)
-    pixels = pd.DataFrame(values_of, columns=[f"p{i}" for i in range(size[0] * size[1])])
-    frame = pd.concat([pd.DataFrame(above), pixels], axis=1)
+    pixel_values = np.array(rows).reshape(len(rows), -1)
+    pixels = pd.DataFrame(pixel_values, columns=[f"p{i}" for i in range(size[0] * size[1])])
+    frame = pd.concat([pd.DataFrame(folder_names), pixels], axis=1)
     frame.attrs["notes"] = notes
     return frame
 
@@ -123,16 +123,19 @@ def readable(
     *,
     threads: bool = False,
 ) -> tuple[list[Member], list[Read], list[str]]:
-    """The members that can be read, what they hold, and a note on those that cannot.
+    """Read members of an archive and skip unreadable ones.
 
     Args:
-        members: Of an archive.
-        file: What messages call it.
-        read: What a member holds.
-        threads: Whether several are read at once, which pays for large images.
+        members: Members of the archive.
+        file: Name of the archive for messages.
+        read: Function that reads a member.
+        threads: True to read in parallel, which is faster for large images.
+
+    Returns:
+        Readable members, their contents, and a note on the others.
 
     Raises:
-        BadInput: There is none, or one is refused for another reason than damage.
+        BadInput: No member is readable, or `read` raises it.
     """
 
     def attempt(member: Member) -> tuple[Read | None, Exception | None]:
@@ -144,39 +147,39 @@ def readable(
             return None, error
 
     results = on_all_cores(attempt, members) if threads else map(attempt, members)
-    kept, made, lost = list[Member](), list[Read](), list[tuple[str, str]]()
+    readable_members, contents, failed = list[Member](), list[Read](), list[tuple[str, str]]()
     for member, (value, error) in zip(members, results):
         if error is not None:
-            lost.append((member[0].filename[:80], why(error)))
+            failed.append((member[0].filename[:80], why(error)))
         elif value is not None:
-            kept.append(member)
-            made.append(value)
-    if not kept:
-        first, reason = lost[0]
+            readable_members.append(member)
+            contents.append(value)
+    if not readable_members:
+        first, reason = failed[0]
         raise BadInput(f"{file}, {first!r} is not an image that can be read{reason}; replace it.")
-    named = [name + reason for name, reason in lost]
+    descriptions = [name + reason for name, reason in failed]
     notes = [
-        f"{file}: {len(lost):,} image{'s' * (len(lost) > 1)} cannot be read and "
-        f"{'were' if len(lost) > 1 else 'was'} passed over: {listed(named)}."
+        f"{file}: {len(failed):,} image{'s' * (len(failed) > 1)} cannot be read and "
+        f"{'were' if len(failed) > 1 else 'was'} passed over: {listed(descriptions)}."
     ]
-    return kept, made, notes if lost else []
+    return readable_members, contents, notes if failed else []
 
 
 def _deeper(paths: Sequence[PurePosixPath], levels: int) -> int:
-    """How many folders more than `levels` there are around every image, those of all left out."""
+    """Count the folders of each image beyond `levels` and common parents; 0 if depths differ."""
     folders = [path.parts[:-1] for path in paths]
-    shared = 0
-    while len(folders[0]) > shared and len({f[: shared + 1] for f in folders}) == 1:
-        shared += 1
-    deep = {len(f) - shared for f in folders}
-    return max(0, deep.pop() - levels) if len(deep) == 1 else 0
+    common = 0
+    while len(folders[0]) > common and len({f[: common + 1] for f in folders}) == 1:
+        common += 1
+    depths = {len(f) - common for f in folders}
+    return max(0, depths.pop() - levels) if len(depths) == 1 else 0
 
 
 def opened(source: Path | bytes, file: str, limit_bytes: int) -> zipfile.ZipFile:
-    """An archive of images that is in memory.
+    """Open an archive of images in memory.
 
     Raises:
-        BadInput: No such file, too large, or not a ZIP.
+        BadInput: The file is missing, too large or no ZIP archive.
     """
     data = load(source, file, limit_bytes)
     try:
@@ -190,7 +193,7 @@ def opened(source: Path | bytes, file: str, limit_bytes: int) -> zipfile.ZipFile
 
 
 def zips_inside(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The ZIPs in an archive that has no images beside them, as of files dropped together."""
+    """Return the nested ZIP archives of an archive without images of its own."""
     names = [PurePosixPath(name.replace("\\", "/")) for name in archive.namelist()]
     if any(path.suffix.lower() in ENDINGS for path in names):
         return []
@@ -202,46 +205,46 @@ def zips_inside(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 
 def _flat(archive: zipfile.ZipFile, inner: Sequence[zipfile.ZipInfo], file: str) -> zipfile.ZipFile:
-    """An archive with what the ZIPs in it hold, each in a folder of its name."""
+    """Unpack nested ZIP archives into folders with their names."""
     limits, size = ArchiveLimits(), 0
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as made:
+    with zipfile.ZipFile(out, "w") as flat:
         for member, path in harmless(archive, file, limits):
             if member not in inner:
-                made.writestr(str(path), archive.read(member))
+                flat.writestr(str(path), archive.read(member))
                 continue
-            with zipfile.ZipFile(io.BytesIO(archive.read(member))) as own:
-                place = f"{file}, {member.filename[:80]!r}"
-                for part, below in harmless(own, place, limits):
-                    if (size := size + part.file_size) > limits.unpacked_bytes:
+            with zipfile.ZipFile(io.BytesIO(archive.read(member))) as nested:
+                location = f"{file}, {member.filename[:80]!r}"
+                for nested_member, nested_path in harmless(nested, location, limits):
+                    if (size := size + nested_member.file_size) > limits.unpacked_bytes:
                         raise BadInput(
                             f"{file} unpacks to over {limits.unpacked_bytes / 1e6:,.0f} MB, which "
                             "is the limit; keep fewer or smaller images."
                         )
                     folder = path.with_suffix("")
-                    made.writestr(str(folder / below), own.read(part))
+                    flat.writestr(str(folder / nested_path), nested.read(nested_member))
     return zipfile.ZipFile(out)
 
 
 def images_of(members: Sequence[Member], file: str) -> list[Member]:
-    """Those of the members that are images by their names, by path.
+    """Return the members with the extension of an image, sorted by path.
 
     Raises:
-        BadInput: There are none.
+        BadInput: There are no images.
     """
     images = [m for m in members if m[1].suffix.lower() in ENDINGS]
     if not images:
         other = sorted({p.suffix.lower() for _, p in members} & UNREAD)
-        but = f", but {listed(other)}" if other else ""
+        hint = f", but {listed(other)}" if other else ""
         raise BadInput(
-            f"{file} holds no images (PNG, JPEG, BMP, GIF or TIFF){but}; "
+            f"{file} holds no images (PNG, JPEG, BMP, GIF or TIFF){hint}; "
             f"{'save these as JPEG or PNG' if other else 'add some'}."
         )
     return sorted(images, key=lambda found: found[1])
 
 
 def unread(members: Sequence[Member], file: str) -> list[str]:
-    """A note on pictures of kinds that are not read."""
+    """Return a note on images in other formats."""
     other = [member.filename[:80] for member, path in members if path.suffix.lower() in UNREAD]
     return [
         f"{file}: {len(other):,} picture{'s' * (len(other) > 1)} of a kind that is not read "
@@ -250,10 +253,10 @@ def unread(members: Sequence[Member], file: str) -> list[str]:
 
 
 def harmless(archive: zipfile.ZipFile, file: str, limits: ArchiveLimits) -> list[Member]:
-    """The files of an archive but hidden ones, after every member was found harmless.
+    """Check all members of an archive and return the files that are not hidden.
 
     Raises:
-        BadInput: One is not, or there is too much.
+        BadInput: A member is unsafe, or the archive exceeds a limit.
     """
     members = archive.infolist()
     if len(members) > limits.files:
@@ -276,42 +279,42 @@ def harmless(archive: zipfile.ZipFile, file: str, limits: ArchiveLimits) -> list
 
 
 def _harmless(member: zipfile.ZipInfo, file: str, limits: ArchiveLimits) -> PurePosixPath:
-    """The path of a member that neither leads out of the archive nor unpacks without end."""
-    where = _place(member, file)
+    """Return the path of a member after checks for unsafe paths, links and compression bombs."""
+    at = _location(member, file)
     path = PurePosixPath(member.filename.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
-        raise BadInput(f"{where}: the path leads out of the archive; pack the folder again.")
+        raise BadInput(f"{at}: the path leads out of the archive; pack the folder again.")
     if stat.S_ISLNK(member.external_attr >> 16):
-        raise BadInput(f"{where} is a link; pack the file itself.")
+        raise BadInput(f"{at} is a link; pack the file itself.")
     if member.flag_bits & 1:
-        raise BadInput(f"{where} is encrypted; pack it without a password.")
-    texts = path.suffix.lower() in TEXTS  # alike line by line; read up to a limit of their own
-    if not texts and member.file_size > limits.ratio * max(member.compress_size, 1_000):
+        raise BadInput(f"{at} is encrypted; pack it without a password.")
+    is_text = path.suffix.lower() in TEXTS  # highly compressible, with their own size limit
+    if not is_text and member.file_size > limits.ratio * max(member.compress_size, 1_000):
         raise BadInput(
-            f"{where} unpacks to {member.file_size / max(member.compress_size, 1):,.0f} times its "
+            f"{at} unpacks to {member.file_size / max(member.compress_size, 1):,.0f} times its "
             f"size and the limit is {limits.ratio:g}; pack ordinary images."
         )
     return path
 
 
-def _place(member: zipfile.ZipInfo, file: str) -> str:
-    """What messages call a file of an archive."""
+def _location(member: zipfile.ZipInfo, file: str) -> str:
+    """Return the name of an archive member for messages."""
     return f"{file}, {member.filename[:80]!r}"
 
 
 def read_image(
     content: bytes, *, name: str, size: tuple[int, int], limits: ArchiveLimits | None = None
 ) -> Float[np.ndarray, "h w"]:
-    """The bytes of one image file as gray values in [0, 1], 1 for white.
+    """Decode an image file to gray values in [0, 1] with 1 for white.
 
     Args:
-        content: PNG, JPEG, BMP, GIF or TIFF.
-        name: What messages call it.
-        size: Width and height in pixels to which it is brought, by averages over area.
-        limits: How many pixels it may have.
+        content: Content of a PNG, JPEG, BMP, GIF or TIFF file.
+        name: Name of the file for messages.
+        size: Width and height in pixels to which the image is resized by area averages.
+        limits: Limit on the number of pixels.
 
     Raises:
-        BadInput: It is no image, a damaged one, or too large.
+        BadInput: The file is no image, damaged or too large.
     """
     try:
         return _gray(decoded(content, name, (limits or ArchiveLimits()).pixels), size)

@@ -1,9 +1,9 @@
-"""Pictures cut into patches: the squares of a grid, and the table of them.
+"""Cutting of pictures into square patches, and the table of patches.
 
-As published, pictures have 1280 x 720 pixels and are cut into squares of 299 at a stride of half a
-square, 21 a picture; parts at the edge that are smaller are skipped (Yousefi 2021, section 4.4).
-Departure: a photograph of another shape keeps it, its shorter side brought to 720 pixels, and where
-squares end short of its right or lower edge a last column or row is shifted inwards to end there.
+As in Yousefi (2021, section 4.4), pictures of 1280 x 720 pixels are cut into squares of 299 pixels
+at a stride of half a square, 21 per picture; incomplete squares at the edges are skipped.
+Departure: photographs of another shape are resized to a shorter side of 720 pixels, and a last
+column or row of squares is aligned to the right or lower edge.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from PIL import Image
 
 from scant.tables.images.pixels import jpeg
 
-SHORT, LONG = 720, 4096  # pixels of a photograph's sides as it is cut
-SIDE = 299  # of a square
+SHORT, LONG = 720, 4096  # pixels: shorter side of a photograph, maximum longer side
+SIDE = 299  # pixels of a patch
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A patch of a picture: its name, place and pixels.
+    """Patch of a picture; positions and sizes are in pixels of the original picture.
 
     Attributes:
-        picture: The name.
-        left: In pixels of the picture as it was given, as are `top` and the sides.
-        top: Likewise.
-        size: Its width.
-        image: Its pixels, perhaps reduced.
-        height: Where it is no square; 0: as its width.
-        of: Width and height of the picture; 0 where not known.
+        picture: Name of the picture.
+        left: Left edge.
+        top: Top edge.
+        size: Width.
+        image: Pixels of the patch, possibly at a lower resolution.
+        height: Height, or 0 for a square.
+        of: Width and height of the picture, or 0 if unknown.
     """
 
     picture: str
@@ -47,9 +47,9 @@ class Cut:
 
 
 def brought_size(size: tuple[int, int]) -> tuple[int, int]:
-    """Width and height of a photograph as it is cut: in its own shape, the shorter side 720.
+    """Return the width and height to which a photograph is resized before it is cut.
 
-    One that is very long is reduced further, as far as a patch still fits into it.
+    The shorter side gets 720 pixels; panoramas get fewer, but at least the size of a patch.
     """
     short, long = sorted(size)
     scale = max(min(SHORT / short, LONG / long), SIDE / short)
@@ -57,27 +57,27 @@ def brought_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def grid(size: tuple[int, int]) -> Int[np.ndarray, "k 4"]:
-    """The squares of a photograph of this size: left, top, width and height in its own pixels."""
-    brought = brought_size(size)
-    across, down = size[0] / brought[0], size[1] / brought[1]
+    """Return left, top, width and height of the squares in pixels of a photograph of this size."""
+    resized = brought_size(size)
+    scale_x, scale_y = size[0] / resized[0], size[1] / resized[1]
     corners = np.array(
-        [(x, y) for y in _starts(brought[1], SIDE, True) for x in _starts(brought[0], SIDE, True)]
+        [(x, y) for y in _starts(resized[1], SIDE, True) for x in _starts(resized[0], SIDE, True)]
     )
-    low = np.round(corners * (across, down)).astype(np.int64)
-    high = np.round((corners + SIDE) * (across, down)).astype(np.int64)
+    low = np.round(corners * (scale_x, scale_y)).astype(np.int64)
+    high = np.round((corners + SIDE) * (scale_x, scale_y)).astype(np.int64)
     return np.hstack([low, high - low])
 
 
 def cut_photograph(image: Image.Image, picture: str, size: tuple[int, int]) -> list[Cut]:
-    """The squares of `grid` with their pixels.
+    """Cut a photograph into the squares of `grid`.
 
     Args:
-        image: A photograph, perhaps reduced.
-        picture: Its name.
-        size: Width and height that it has as it was given.
+        image: Photograph, possibly at a lower resolution.
+        picture: Name of the photograph.
+        size: Original width and height in pixels.
     """
-    brought = image.convert("RGB").resize(brought_size(size), Image.Resampling.BICUBIC)
-    squares = cut(np.asarray(brought), picture, edges=True)
+    resized = image.convert("RGB").resize(brought_size(size), Image.Resampling.BICUBIC)
+    squares = cut(np.asarray(resized), picture, edges=True)
     return [
         Cut(picture, int(left), int(top), int(width), square.image, int(height), size)
         for square, (left, top, width, height) in zip(squares, grid(size))
@@ -87,14 +87,13 @@ def cut_photograph(image: Image.Image, picture: str, size: tuple[int, int]) -> l
 def cut(
     image: UInt8[np.ndarray, "h w 3"], picture: str, side: int = SIDE, *, edges: bool = False
 ) -> list[Cut]:
-    """Squares at a stride of half a side, row by row; what does not fit whole is skipped.
+    """Cut squares at a stride of half a side in row-major order; incomplete ones are skipped.
 
     Args:
-        image: A picture.
-        picture: Its name.
-        side: Of a square, pixels.
-        edges: Whether the last column and row are shifted inwards where they would not fit, so that
-            they end at the edge and nothing is skipped.
+        image: Picture.
+        picture: Name of the picture.
+        side: Side of a square in pixels.
+        edges: True to add a last column and row aligned to the edges.
     """
     h, w = image.shape[:2]
     return [
@@ -114,14 +113,14 @@ def _starts(long: int, side: int, edges: bool) -> list[int]:
 def table_of(
     cuts: Sequence[Cut], labels: Sequence[str | None] | None = None, whole: bytes | None = None
 ) -> pd.DataFrame:
-    """The table of patches; `scant.studies.clamp.table.PatchPool.of` gives the arrays back.
+    """Return a table of patches, the inverse of `scant.studies.clamp.table.PatchPool.of`.
 
     Args:
-        cuts: Patches; of one picture where there is `whole`.
-        labels: Their classes; None: nobody knows them.
-        whole: Their picture as a file.
+        cuts: Patches, from one picture if `whole` is given.
+        labels: Classes of the patches; None if unknown.
+        whole: Image file of the picture.
     """
-    made: dict[str, object] = {
+    columns: dict[str, object] = {
         "label": pd.Series([None] * len(cuts) if labels is None else list(labels), dtype=object),
         "picture": [c.picture for c in cuts],
         "left": [float(c.left) for c in cuts],
@@ -129,11 +128,11 @@ def table_of(
         "size": [float(c.size) for c in cuts],
     }
     if any(c.height for c in cuts):
-        made["height"] = [float(c.height or c.size) for c in cuts]
-        made["picture_width"] = [float(c.of[0]) for c in cuts]
-        made["picture_height"] = [float(c.of[1]) for c in cuts]
-    made["image"] = [base64.b64encode(jpeg(c.image)).decode() for c in cuts]
+        columns["height"] = [float(c.height or c.size) for c in cuts]
+        columns["picture_width"] = [float(c.of[0]) for c in cuts]
+        columns["picture_height"] = [float(c.of[1]) for c in cuts]
+    columns["image"] = [base64.b64encode(jpeg(c.image)).decode() for c in cuts]
     if whole is not None:
-        first = [base64.b64encode(whole).decode()] + [None] * (len(cuts) - 1)
-        made["whole"] = pd.Series(first[: len(cuts)], dtype=object)
-    return pd.DataFrame(made)
+        encoded = [base64.b64encode(whole).decode()] + [None] * (len(cuts) - 1)
+        columns["whole"] = pd.Series(encoded[: len(cuts)], dtype=object)
+    return pd.DataFrame(columns)

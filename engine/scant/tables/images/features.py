@@ -1,15 +1,15 @@
-"""Features of a patch: color, HOG and LBP; those of a network that saw a million photographs.
+"""Features of patches: color, HOG and LBP, or a network pretrained on ImageNet.
 
-The first need no further package. A patch is brought to 96 x 96 pixels and cut into cells of 8 x 8.
-Each has its mean and deviation in CIELAB (less the patch's own, so that light and soil matter
-less), a histogram of oriented gradients (Dalal & Triggs 2005) and one of uniform local binary
-patterns (Ojala et al. 2002), both from scikit-image. Of every number, six ranks among the cells are
-kept (greatest, least and between): what is looked for is small, and may be anywhere in the patch.
-The second are the 1,280 numbers of EfficientNet-Lite0 (`efficientnet`; the extra `vision`), alone
-or with the first, or the 2,048 numbers before InceptionV3's last layer (Szegedy et al. 2016), as
-published; these want torchvision (the extra `inception`) and a download of its weights.
-All are kept in the data directory, under a name that is the hash of the images; those of the
-patches that we draw are shipped, so that whoever trains first does not wait for them.
+For the handcrafted features, a patch is resized to 96 x 96 pixels and divided into cells of 8 x 8.
+Each cell has mean and standard deviation in CIELAB (relative to the patch, to reduce the effect of
+light and soil), a histogram of oriented gradients (Dalal & Triggs 2005) and a histogram of uniform
+local binary patterns (Ojala et al. 2002), both from scikit-image. Six order statistics of each
+quantity over the cells are kept, since objects are small and may be anywhere in the patch.
+Network features are the 1,280 of EfficientNet-Lite0 (`efficientnet`; the extra `vision`), alone or
+with the handcrafted ones, or the 2,048 before the last layer of InceptionV3 (Szegedy et al. 2016),
+as published, which require torchvision (the extra `inception`) and a download of weights.
+Features are cached in the data directory under the hash of the images; those of the example patches
+are part of the package.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from scant.package_data import package_file
 from scant.tables.images.kinds import HANDMADE, INCEPTION, JOINED, KINDS, NETWORK
 from scant.tables.images.pixels import pixels
 
-SIDE, CELL = 96, 8  # pixels of a patch as it is looked at, and of a cell
-RANKS = (0.0, 0.06, 0.5, 0.75, 0.94, 1.0)
-FLAT = 2.0  # added to a patch's deviation in CIELAB, so that even soil is not blown up
-VERSION = 1  # of the numbers below: raise it when they change, and what was kept is forgotten
+SIDE, CELL = 96, 8  # pixels of a resized patch and of a cell
+RANKS = (0.0, 0.06, 0.5, 0.75, 0.94, 1.0)  # quantile levels over the cells
+FLAT = 2.0  # added to the CIELAB deviation, so that uniform patches are not amplified
+VERSION = 1  # of the features; raise it after changes to invalidate the cache
 
 
 def features(
     images: Sequence[bytes], kind: str = HANDMADE, folder: Path | None = None
 ) -> Float[np.ndarray, "n d"]:
-    """Features of image files; read where they were made before, here or by those who ship them.
+    """Compute features of image files, or read them from the cache or the package.
 
     Args:
         images: JPEG or PNG files.
         kind: One of `KINDS`.
-        folder: The data directory, where it is another than the user's.
+        folder: Data directory; by default that of the user.
 
     Raises:
-        BadInput: A network whose package or weights are not installed.
+        BadInput: The package or weights of a network are not installed.
     """
     if kind not in KINDS:
         raise BadInput(f"There are no features {kind!r}; choose one of {'; '.join(KINDS)}.")
@@ -56,10 +56,10 @@ def features(
 
 
 def of_gray(images: Float[np.ndarray, "n h w"]) -> Float[np.ndarray, "n 1280"]:
-    """EfficientNet-Lite0's features of gray images in [0, 1].
+    """Compute EfficientNet-Lite0 features of gray images in [0, 1].
 
     Raises:
-        BadInput: Its weights are not installed.
+        BadInput: The weights are not installed.
     """
     from scant.tables.images.efficientnet import embed
 
@@ -70,7 +70,7 @@ def of_gray(images: Float[np.ndarray, "n h w"]) -> Float[np.ndarray, "n 1280"]:
 def kept_of_gray(
     name: str, images: Float[np.ndarray, "n h w"], make: Callable[[], Float[np.ndarray, "n d"]]
 ) -> Float[np.ndarray, "n d"]:
-    """Features of this name that the network makes of gray images, as `kept`."""
+    """Return cached features of gray images, computed by `make` if needed."""
     digest = hashlib.sha256(f"{name} {NETWORK} {VERSION} {images.shape}".encode())
     digest.update(np.ascontiguousarray(images, np.float32).tobytes())
     return kept(digest.hexdigest(), len(images), make)
@@ -82,31 +82,31 @@ def kept(
     make: Callable[[], Float[np.ndarray, "n d"]],
     folder: Path | None = None,
 ) -> Float[np.ndarray, "n d"]:
-    """Features of so many images under this hash; made where they were not made before."""
+    """Return the cached features of `count` images, computed by `make` if needed."""
     name = f"{digest}.npy"
     path = (folder or data_dir()) / "features" / name
-    for place in (path, package_file("features", name)):
-        found = _kept(place) if place.is_file() else None
-        if found is not None and len(found) == count:
-            return found
-    made = make().astype(np.float32).astype(np.float64)  # as it will be read again
+    for source in (path, package_file("features", name)):
+        cached = _load_cached(source) if source.is_file() else None
+        if cached is not None and len(cached) == count:
+            return cached
+    computed = make().astype(np.float32).astype(np.float64)  # precision of the cache
     out = io.BytesIO()
-    np.save(out, made.astype(np.float32), allow_pickle=False)
+    np.save(out, computed.astype(np.float32), allow_pickle=False)
     write_atomically(path, out.getvalue())
-    return made
+    return computed
 
 
-def _kept(place: Traversable) -> Float[np.ndarray, "n d"] | None:
-    """What lies there; None where it was cut off."""
+def _load_cached(source: Traversable) -> Float[np.ndarray, "n d"] | None:
+    """Read cached features; None if the file is damaged."""
     try:
-        with place.open("rb") as file:
+        with source.open("rb") as file:
             return np.load(file, allow_pickle=False).astype(np.float64)
     except (OSError, ValueError, EOFError):
         return None
 
 
 def content_hash(images: Sequence[bytes], kind: str) -> str:
-    """What the features of these images are kept under."""
+    """Return the cache key of the features of images."""
     digest = hashlib.sha256(f"{kind} {VERSION}".encode())
     for image in images:
         digest.update(hashlib.sha256(image).digest())
@@ -114,7 +114,7 @@ def content_hash(images: Sequence[bytes], kind: str) -> str:
 
 
 def handmade(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
-    """Color, HOG and LBP of each image."""
+    """Compute color, HOG and LBP features of images."""
     return np.array([_of(pixels(image, SIDE)) for image in images])
 
 
@@ -124,15 +124,15 @@ def _of(image: UInt8[np.ndarray, "h w 3"]) -> Float[np.ndarray, " d"]:
 
     lab = rgb2lab(image)
     gray = lab[..., 0]
-    own = (lab - np.median(lab, (0, 1))) / (lab.std((0, 1)) + FLAT)
-    color = _cells(own)
-    turned = hog(gray, 9, (CELL, CELL), (1, 1), feature_vector=False)[:, :, 0, 0]
-    steep = _cells(np.hypot(*np.gradient(gray))[..., None]).mean((1, 3))
-    steep = steep / (steep.mean() + 1)
-    whole = np.round(2.55 * gray).astype(np.uint8)
-    pattern = local_binary_pattern(whole, 8, 2, "uniform").astype(int)
+    normalized = (lab - np.median(lab, (0, 1))) / (lab.std((0, 1)) + FLAT)
+    color = _cells(normalized)
+    orientations = hog(gray, 9, (CELL, CELL), (1, 1), feature_vector=False)[:, :, 0, 0]
+    steepness = _cells(np.hypot(*np.gradient(gray))[..., None]).mean((1, 3))
+    steepness = steepness / (steepness.mean() + 1)
+    gray_levels = np.round(2.55 * gray).astype(np.uint8)
+    pattern = local_binary_pattern(gray_levels, 8, 2, "uniform").astype(int)
     patterns = _cells(np.eye(10)[pattern]).mean((1, 3))
-    parts = [color.mean((1, 3)), color.std((1, 3)), turned * steep, patterns, steep]
+    parts = [color.mean((1, 3)), color.std((1, 3)), orientations * steepness, patterns, steepness]
     hue = np.histogram(rgb2hsv(image)[..., 0], 8, (0.0, 1.0))[0] / SIDE**2
     return np.concatenate([_ranks(np.concatenate(parts, axis=-1)), np.sqrt(hue)])
 
@@ -143,16 +143,16 @@ def _cells(values: Float[np.ndarray, "h w k"]) -> Float[np.ndarray, "c a c a k"]
 
 
 def _ranks(cells: Float[np.ndarray, "c c k"]) -> Float[np.ndarray, " m"]:
-    """Of every number, its value at some ranks among the cells."""
+    """Return quantiles of each quantity over the cells."""
     ordered = np.sort(cells.reshape(-1, cells.shape[-1]), axis=0)
     return ordered[[round(rank * (len(ordered) - 1)) for rank in RANKS]].ravel()
 
 
 def network(images: Sequence[bytes]) -> Float[np.ndarray, "n 1280"]:
-    """The numbers before the last layer of EfficientNet-Lite0, trained on ImageNet.
+    """Compute the features before the last layer of EfficientNet-Lite0, trained on ImageNet.
 
     Raises:
-        BadInput: Its weights are not installed.
+        BadInput: The weights are not installed.
     """
     from scant.tables.images.efficientnet import embed
 
@@ -160,10 +160,10 @@ def network(images: Sequence[bytes]) -> Float[np.ndarray, "n 1280"]:
 
 
 def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
-    """The 2,048 numbers before the last layer of InceptionV3, trained on ImageNet.
+    """Compute the 2,048 features before the last layer of InceptionV3, trained on ImageNet.
 
     Raises:
-        BadInput: torchvision is not installed, or its weights cannot be had.
+        BadInput: torchvision is not installed, or the weights cannot be downloaded.
     """
     try:
         import torch

@@ -1,4 +1,4 @@
-"""A ZIP of images as a table that a study can be fitted to: in gray, or ink 1 and paper 0."""
+"""Reading of ZIP archives of images as tables of gray values, or of ink with 1 and paper with 0."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from scant.tables.images.photographs import read_photographs
 from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
 
-SIDE = 20  # of an image, where nothing is said
-PIXEL = "p"  # p0, p1, ... are the columns of an image, row by row
+SIDE = 20  # default side of an image in pixels
+PIXEL = "p"  # prefix of pixel columns p0, p1, ... in row-major order
 
 
 def is_archive(name: str, content: bytes | Path) -> bool:
-    """Whether a file is meant to be a ZIP of images; workbooks and packed tables are ZIPs too."""
+    """Return True for a ZIP archive of images, but not of workbooks or tables."""
     ending = Path(name).suffix.lower()
     if ending in (".xlsx", ".xlsm", ".ods"):
         return False
@@ -31,19 +31,19 @@ def is_archive(name: str, content: bytes | Path) -> bool:
         with zipfile.ZipFile(
             io.BytesIO(content) if isinstance(content, bytes) else content
         ) as zipped:
-            inside = zipped.namelist()
+            names = zipped.namelist()
             for member in zips_inside(zipped):
                 if member.file_size <= IMAGE_LIMIT_BYTES and is_archive("", zipped.read(member)):
                     return True
     except BROKEN:
         return ending == ".zip"
-    if any(Path(member).suffix.lower() in ENDINGS for member in inside):
-        return not any(member.startswith("xl/") for member in inside)
-    return not any(by_ending(member) or member.startswith("xl/") for member in inside)
+    if any(Path(member).suffix.lower() in ENDINGS for member in names):
+        return not any(member.startswith("xl/") for member in names)
+    return not any(by_ending(member) or member.startswith("xl/") for member in names)
 
 
 def image_folders(content: bytes) -> int:
-    """How many folders of a ZIP have images in them; 0 of another file."""
+    """Count the folders with images in a ZIP archive; 0 for other files."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as zipped:
             paths = [PurePosixPath(name) for name in zipped.namelist()]
@@ -53,7 +53,7 @@ def image_folders(content: bytes) -> int:
 
 
 def folders(schema: TableSchema) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What folders above an image mean, outermost first, and those further inside, if any."""
+    """Return column names for the folders of an image, outermost first, and for inner folders."""
     levels = tuple(c.name for c in schema.columns if c.required or c.default)
     return levels, tuple(c.name for c in schema.columns if c.name not in levels)
 
@@ -68,27 +68,26 @@ def read_image_table(
     features: Sequence[str] | None = None,
     limit_bytes: int = IMAGE_LIMIT_BYTES,
 ) -> Table:
-    """A ZIP of `alphabet/character/*.png`, or `class/*.png`, as a table, checked as a CSV file is.
+    """Read a ZIP archive of `alphabet/character/*.png` or `class/*.png` as a checked table.
 
-    Where the schema wants them cut, images are photographs: see `read_photographs`.
+    If the schema cuts images, they are read by `read_photographs`.
 
     Args:
-        source: A path or the archive's bytes.
-        schema: What the study takes; its named columns are what the folders mean, outermost first.
-            One with a default may be absent; so may others that are not required, whose folders
-            are further inside.
-        size: Side in pixels to which every image is brought, by box average.
-        name: What messages call the file.
-        purpose: "fit" or "predict", as of `read_table`.
-        features: For "predict": the columns that the model was trained on.
-        limit_bytes: Larger archives are refused before they are read.
+        source: Path or content of the archive.
+        schema: Columns that the study takes, which are the folders, outermost first. Folders of
+            columns with a default may be absent, as well as inner folders of optional columns.
+        size: Side in pixels to which images are resized by area averages.
+        name: Name of the file for messages.
+        purpose: "fit" or "predict", as in `read_table`.
+        features: Columns that the model was trained on, for "predict".
+        limit_bytes: Maximum size of the archive in bytes.
 
     Returns:
-        The table; pixels are float32 in [0, 1]. Where the schema wants ink, most of them are paper,
-        which is 0: what is dark on light is turned over, with a note.
+        Table with pixels as float32 in [0, 1]. If the schema inverts images with a light
+        background, 1 is ink and 0 is paper, with a note.
 
     Raises:
-        BadInput: As `read_images` and `read_frame` raise it.
+        BadInput: An error of `read_images` or `read_frame`.
     """
     if schema.cut:
         return read_photographs(source, schema, name=name, purpose=purpose, limit_bytes=limit_bytes)
@@ -106,9 +105,11 @@ def read_image_table(
     if schema.turned and ink.mean() > 0.5:
         ink = 1 - ink
         notes.append(f"{file}: images are light on the whole; what is dark was taken as ink.")
-    named = frame.drop(columns=pixels)
-    frame = pd.concat([named, pd.DataFrame(ink, columns=pixels)], axis=1)
+    labels = frame.drop(columns=pixels)
+    frame = pd.concat([labels, pd.DataFrame(ink, columns=pixels)], axis=1)
     table = read_frame(frame, schema, name=file, purpose=purpose, features=features)
-    kept = table.frame.astype(dict.fromkeys(table.features, np.float32))
+    frame32 = table.frame.astype(dict.fromkeys(table.features, np.float32))
     notes += table.notes
-    return noted(Table(kept, table.features, table.ignored, table.rows, tuple(notes), table.sha256))
+    return noted(
+        Table(frame32, table.features, table.ignored, table.rows, tuple(notes), table.sha256)
+    )

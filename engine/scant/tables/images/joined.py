@@ -1,4 +1,4 @@
-"""Photographs and their labels in several files: a ZIP beside a table, or both in a ZIP."""
+"""Joining of several files of photographs and labels into one ZIP archive."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TAKEN = ENDINGS | TEXTS | {".zip"}
 
 
 def joined(paths: Sequence[Path], limit_bytes: int = IMAGE_LIMIT_BYTES) -> bytes:
-    """One ZIP of several files, ZIPs among them as they are; reading it looks into these.
+    """Pack files into one ZIP archive; nested archives are unpacked on reading.
 
     Raises:
-        BadInput: A file that cannot be read, one that holds neither pictures nor labels, two of one
-            name, or too much.
+        BadInput: A file is unreadable or contains neither pictures nor labels, names are
+            duplicate, or the size exceeds the limit.
     """
-    strangers = [path.name for path in paths if path.suffix.lower() not in TAKEN]
-    if strangers:
+    foreign = [path.name for path in paths if path.suffix.lower() not in TAKEN]
+    if foreign:
         raise BadInput(
-            f"{listed(strangers)}: beside photographs only labels are taken (.json, .csv, .txt or "
+            f"{listed(foreign)}: beside photographs only labels are taken (.json, .csv, .txt or "
             ".zip); leave it out."
         )
     out, size = io.BytesIO(), 0
@@ -44,6 +44,6 @@ def joined(paths: Sequence[Path], limit_bytes: int = IMAGE_LIMIT_BYTES) -> bytes
 
 
 def is_of_images(paths: Sequence[Path]) -> bool:
-    """Whether these files are meant to be photographs and what belongs to them."""
+    """Return True if there are images or ZIP archives among the files."""
     endings = {PurePosixPath(path.name.lower()).suffix for path in paths}
     return bool(endings & (ENDINGS | {".zip"}))

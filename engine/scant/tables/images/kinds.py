@@ -1,4 +1,4 @@
-"""The kinds of features of an image, by name, and which of them this installation has."""
+"""Names of the kinds of image features."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ GAIN = (
 
 
 def automatic() -> str:
-    """The best kind that is there."""
+    """Return the best kind that is installed."""
     return JOINED if find_spec(WEIGHTS_PACKAGE) else HANDMADE

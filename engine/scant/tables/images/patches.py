@@ -1,4 +1,4 @@
-"""The patches of one photograph: squares on a grid, boxes that somebody drew, or all of it."""
+"""Patches of a photograph: squares of a grid, annotated boxes, or the whole picture."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from scant.tables.images.cutting import Cut, cut_photograph, grid, table_of
 from scant.tables.images.decoding import Decoded
 from scant.tables.images.pixels import jpeg
 
-WHOLE = 448  # pixels of the longer side of what is not cut, and from which a photograph is cut
+WHOLE = 448  # maximum longer side in pixels of pictures and boxes that are not cut
 EMPTY_WORDS = frozenset(EMPTY.to_pylist())
-ALIKE = 0.9  # intersection over union of boxes that are the same but for rounding
-SHOWN = 960  # pixels of the longer side of the picture that is kept to be looked at
-SHOWN_QUALITY = 60  # of its JPEG
+MIN_OVERLAP = 0.9  # minimum intersection over union of boxes that are equal up to rounding
+SHOWN = 960  # maximum longer side in pixels of the displayed picture
+SHOWN_QUALITY = 60  # JPEG quality of the displayed picture
 
 
 @dataclass(frozen=True)
 class Patches:
-    """The rows of one photograph.
+    """Patches of one photograph.
 
     Attributes:
-        frame: As `table_of` makes it.
-        own: How many are boxes that somebody drew and no squares of the grid.
-        differ: How many have several labels that differ.
-        unsure: How many labels were given in doubt, and left out.
-        outside: How many boxes do not lie in the photograph, and were passed over.
+        frame: Table of `table_of`.
+        own: Number of annotated boxes that are not squares of the grid.
+        differ: Number of patches with conflicting labels.
+        unsure: Number of uncertain labels, which are ignored.
+        outside: Number of boxes outside the photograph, which are ignored.
     """
 
     frame: pd.DataFrame
@@ -43,89 +43,93 @@ class Patches:
 
 
 def as_it_is(made: Decoded, picture: str, box: Sequence[float] | None = None) -> Cut:
-    """A photograph, or a box of it, in its own shape; reduced where it is large."""
-    wide, high = made.size
-    left, top, right, bottom = 0, 0, wide, high
+    """Return a photograph or a box of it as one patch, resized if it is large."""
+    width, height = made.size
+    left, top, right, bottom = 0, 0, width, height
     if box is not None:
         left, top = max(0, round(box[0])), max(0, round(box[1]))
-        right = min(wide, max(left + 1, round(box[0] + box[2])))
-        bottom = min(high, max(top + 1, round(box[1] + box[3])))
+        right = min(width, max(left + 1, round(box[0] + box[2])))
+        bottom = min(height, max(top + 1, round(box[1] + box[3])))
         left, top = min(left, right - 1), min(top, bottom - 1)
-    across, down = made.image.width / wide, made.image.height / high
-    part = made.image.crop((
-        int(left * across), int(top * down), max(int(left * across) + 1, round(right * across)),
-        max(int(top * down) + 1, round(bottom * down)),
+    sx, sy = made.image.width / width, made.image.height / height
+    crop = made.image.crop((
+        int(left * sx), int(top * sy), max(int(left * sx) + 1, round(right * sx)),
+        max(int(top * sy) + 1, round(bottom * sy)),
     )).convert("RGB")  # fmt: skip
-    part.thumbnail((WHOLE, WHOLE), Image.Resampling.BOX)
-    return Cut(picture, left, top, right - left, np.asarray(part), bottom - top, (wide, high))
+    crop.thumbnail((WHOLE, WHOLE), Image.Resampling.BOX)
+    return Cut(picture, left, top, right - left, np.asarray(crop), bottom - top, (width, height))
 
 
 def unlabeled(made: Decoded, picture: str) -> Patches:
-    """The grid of a photograph that nobody has labeled."""
+    """Return the grid of a photograph without labels."""
     return Patches(table_of(cut_photograph(made.image, picture, made.size), None, shown(made)))
 
 
 def single(made: Decoded, picture: str, label: str | None, box: Box | None = None) -> Patches:
-    """A picture that is a patch by itself; where there is a `box`, it was cut from `picture`."""
-    one = as_it_is(made, picture)
+    """Return a picture as one patch, which may be a `box` cut from `picture`."""
+    patch = as_it_is(made, picture)
     if box is not None:
         left, top, width, height = (round(v) for v in box)
-        one = replace(one, left=left, top=top, size=max(1, width), height=max(1, height), of=(0, 0))
-    large = max(made.size) > WHOLE
-    return Patches(table_of([one], [class_of(label)], shown(made) if large else None))
+        patch = replace(
+            patch, left=left, top=top, size=max(1, width), height=max(1, height), of=(0, 0)
+        )
+    is_large = max(made.size) > WHOLE
+    return Patches(table_of([patch], [class_of(label)], shown(made) if is_large else None))
 
 
 def labeled(made: Decoded, picture: str, annotations: Sequence[Annotation]) -> Patches:
-    """What was annotated in a photograph, with its labels.
+    """Return the annotated patches of a photograph with their labels.
 
-    Boxes that are squares of the grid label these, and the grid's other squares wait for labels;
-    other boxes are patches of their own. A label of the whole picture is of a patch that is all of
-    it. Of several labels of one patch the last counts; one that was given in doubt does not.
+    If boxes are squares of the grid, all squares are patches, some without a label. Other boxes are
+    additional patches, and a label without a box applies to the whole picture as a patch. The last
+    label of a patch is used; uncertain labels are ignored.
     """
-    wide, high = made.size
-    placed = [_upright(one, made).on(made.size) for one in annotations]
-    boxes = np.array([one.box or (0, 0, wide, high) for one in placed], dtype=float).reshape(-1, 4)
+    width, height = made.size
+    placed = [_upright(annotation, made).on(made.size) for annotation in annotations]
+    boxes = np.array(
+        [annotation.box or (0, 0, width, height) for annotation in placed], dtype=float
+    ).reshape(-1, 4)
     squares = grid(made.size).astype(float)
-    drawn = np.array([one.box is not None for one in placed], dtype=bool)
-    on_grid = bool(drawn.any()) and overlaps(squares, boxes[drawn]).max() >= ALIKE
+    has_box = np.array([annotation.box is not None for annotation in placed], dtype=bool)
+    on_grid = bool(has_box.any()) and overlaps(squares, boxes[has_box]).max() >= MIN_OVERLAP
     cuts = cut_photograph(made.image, picture, made.size) if on_grid else []
-    there = squares if on_grid else np.empty((0, 4))
-    given: list[dict[str, str]] = [{} for _ in cuts]  # of each patch, by who gave it
+    patch_boxes = squares if on_grid else np.empty((0, 4))
+    labels_of: list[dict[str, str]] = [{} for _ in cuts]  # labels of each patch by labeler
     own = unsure = outside = 0
-    for one, box in zip(placed, boxes):
+    for annotation, box in zip(placed, boxes):
         if (box[:2] >= made.size).any() or (box[:2] + box[2:] <= 0).any():
             outside += 1
             continue
-        shares = overlaps(there, box[None])[:, 0]
-        at = int(shares.argmax()) if shares.max(initial=0.0) >= ALIKE else len(cuts)
-        if at == len(cuts):
+        ious = overlaps(patch_boxes, box[None])[:, 0]
+        index = int(ious.argmax()) if ious.max(initial=0.0) >= MIN_OVERLAP else len(cuts)
+        if index == len(cuts):
             own += 1
-            cuts.append(as_it_is(made, picture, one.box))
-            there = np.vstack([there, box])
-            given.append({})
-        unsure += one.unsure
-        if one.label and not one.unsure:
-            given[at].pop(one.labeler, None)
-            given[at][one.labeler] = one.label
+            cuts.append(as_it_is(made, picture, annotation.box))
+            patch_boxes = np.vstack([patch_boxes, box])
+            labels_of.append({})
+        unsure += annotation.unsure
+        if annotation.label and not annotation.unsure:
+            labels_of[index].pop(annotation.labeler, None)
+            labels_of[index][annotation.labeler] = annotation.label
     if not cuts:
         return replace(unlabeled(made, picture), outside=outside)
-    labels = [class_of(next(reversed(g.values()))) if g else None for g in given]
-    differ = sum(len(set(g.values())) > 1 for g in given)
+    labels = [class_of(next(reversed(g.values()))) if g else None for g in labels_of]
+    differ = sum(len(set(g.values())) > 1 for g in labels_of)
     return Patches(table_of(cuts, labels, shown(made)), own, differ, unsure, outside)
 
 
 def class_of(label: str | None) -> str | None:
-    """A class as a table can hold it: a cell "none" would be read as empty."""
+    """Prefix a class such as "none", which would be read as an empty cell."""
     return f"class {label}" if label and label.lower() in EMPTY_WORDS else label or None
 
 
 def _upright(one: Annotation, made: Decoded) -> Annotation:
-    """A box in a photograph as its file has it, where that lies on its side by its EXIF."""
+    """Rotate a box on the stored image to the upright photograph, by its EXIF orientation."""
     wide, high = made.size
     if one.box is None or wide == high or one.size != (high, wide) or made.turned not in (6, 8):
         return one
     left, top, width, height = one.box
-    if made.turned == 6:  # turned to the right: the lower edge is on the left
+    if made.turned == 6:  # rotated clockwise: the lower edge is on the left
         box = (wide - top - height, left, height, width)
     else:
         box = (top, high - left - width, height, width)
@@ -133,7 +137,7 @@ def _upright(one: Annotation, made: Decoded) -> Annotation:
 
 
 def shown(made: Decoded) -> bytes:
-    """The photograph, reduced, as a JPEG file."""
+    """Encode a resized photograph as a JPEG file."""
     small = made.image.convert("RGB")
     small.thumbnail((SHOWN, SHOWN), Image.Resampling.BOX)
     return jpeg(np.asarray(small), SHOWN_QUALITY)

@@ -1,4 +1,4 @@
-"""A ZIP of photographs as a pool of patches, read in memory and checked as every archive is."""
+"""Reading of ZIP archives of photographs as tables of patches."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
 
 LIMITS = ArchiveLimits(files=10_000, pixels=60_000_000)
-MOST_PICTURES = 500
-MOST_PATCHES = 20_000  # of all photographs
-MOST_SMALL = 5_000  # pictures that are patches by themselves
+MOST_PICTURES = 500  # maximum number of photographs
+MOST_PATCHES = 20_000  # maximum total number of patches
+MOST_SMALL = 5_000  # maximum number of pictures that are single patches
 
 
 def read_photographs(
@@ -48,61 +48,64 @@ def read_photographs(
     limits: ArchiveLimits = LIMITS,
     limit_bytes: int = IMAGE_LIMIT_BYTES,
 ) -> Table:
-    """Photographs as patches, with the labels that files of annotations beside them give.
+    """Read photographs as patches with the labels of annotation files in the archive.
 
     Args:
-        source: A path or the archive's bytes.
-        schema: What the study takes; `table_of` makes its columns.
-        name: What messages call the file.
-        purpose: "fit" or "predict", as of `read_table`.
-        limits: How much it may hold.
-        limit_bytes: Larger archives are refused before they are read.
+        source: Path or content of the archive.
+        schema: Columns that the study takes, as in `table_of`.
+        name: Name of the file for messages.
+        purpose: "fit" or "predict", as in `read_table`.
+        limits: Limits on the content.
+        limit_bytes: Maximum size of the archive in bytes.
 
     Returns:
-        The table. Where the archive has annotations (Label Studio, COCO, YOLO or CSV), what they
-        label are patches with labels; other photographs are cut into squares that nobody has
-        labeled, or are patches as a whole where all annotations are of whole pictures. Small
-        pictures are patches as they are, labeled by their folders. Folders of photographs do not
-        become labels of patches: a photograph of a clamp is mostly of something else.
+        Table of patches. Regions with annotations (Label Studio, COCO, YOLO or CSV) are labeled
+        patches. Other photographs are cut into unlabeled squares, or are single patches if all
+        annotations are of whole pictures. Small pictures are single patches, labeled by folder.
+        Folders of photographs are no labels, since most patches of a photograph show other things.
 
     Raises:
-        BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, no
-            image that can be read, a file of annotations that cannot be.
+        BadInput: The file is no ZIP archive, is encrypted, exceeds a limit, has unsafe paths or
+            links, no readable image or an invalid annotation file.
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     with opened(source, file, limit_bytes) as archive:
-        every = harmless(archive, file, limits)
-        members = images_of(every, file)
-        entries, used = formats.inside(archive, every, file)
-        small = not used and _are_patches(archive, members)
-        most = MOST_SMALL if small else MOST_PICTURES
-        if len(members) > most:
+        all_members = harmless(archive, file, limits)
+        members = images_of(all_members, file)
+        entries, used = formats.inside(archive, all_members, file)
+        patched = not used and _are_patches(archive, members)
+        limit = MOST_SMALL if patched else MOST_PICTURES
+        if len(members) > limit:
             raise BadInput(
-                f"{file} holds {len(members):,} {'pictures' if small else 'photographs'} and the "
-                f"limit is {most:,}; keep fewer."
+                f"{file} holds {len(members):,} {'pictures' if patched else 'photographs'} and the "
+                f"limit is {limit:,}; keep fewer."
             )
-        of, strangers = _by_picture(members, entries.annotations)
-        wholes = bool(used) and all(one.box is None for one in entries.annotations)
-        done, folders = Conversions(), _folders(members) if small else {}
+        annotations_of, unknown_pictures = _by_picture(members, entries.annotations)
+        whole_pictures = bool(used) and all(one.box is None for one in entries.annotations)
+        conversions, folders = Conversions(), _folders(members) if patched else {}
 
         def read(member: zipfile.ZipInfo) -> Patches:
-            own = of.get(member.filename, [])
-            close = any(one.box is not None for one in own)
-            made = decoded(
+            annotations = annotations_of.get(member.filename, [])
+            has_boxes = any(one.box is not None for one in annotations)
+            image = decoded(
                 archive.read(member),
                 f"{file}, {member.filename[:80]!r}",
                 limits.pixels,
-                None if close or small else (SHORT, SHORT),
+                None if has_boxes or patched else (SHORT, SHORT),
             )
-            done.add(member.filename[:80], made.done)
+            conversions.add(member.filename[:80], image.done)
             path = paths[member.filename]
-            if small:
+            if patched:
                 picture, box = image_folders.part_of(Path(path).name)
                 label = folders.get(member.filename)
-                return patches.single(made, path if box is None else picture, label, box)
-            if own:
-                return patches.labeled(made, path, own)
-            return patches.single(made, path, None) if wholes else patches.unlabeled(made, path)
+                return patches.single(image, path if box is None else picture, label, box)
+            if annotations:
+                return patches.labeled(image, path, annotations)
+            return (
+                patches.single(image, path, None)
+                if whole_pictures
+                else patches.unlabeled(image, path)
+            )
 
         paths = {member.filename: str(path) for member, path in members}
         members, made, lost = readable(members, file, read, threads=True)
@@ -116,37 +119,43 @@ def read_photographs(
     notes = [
         f"{file}: {sentence}"
         for sentence in (
-            _cut(members, made, of)
-            if not small and not wholes
+            _cut(members, made, annotations_of)
+            if not patched and not whole_pictures
             else f"{len(frame):,} pictures are patches as they are, in their own shape.",
-            *_labels(frame, used, strangers, made),
-            *_of_folders(members, small, folders),
+            *_labels(frame, used, unknown_pictures, made),
+            *_of_folders(members, patched, folders),
             *_renamed([*folders.values(), *(one.label for one in entries.annotations)]),
         )
     ]
-    notes += [*lost, *done.notes(file), *unread(every, file), *entries.notes, *table.notes]
+    notes += [
+        *lost,
+        *conversions.notes(file),
+        *unread(all_members, file),
+        *entries.notes,
+        *table.notes,
+    ]
     return noted(
         Table(table.frame, table.features, table.ignored, table.rows, tuple(notes), table.sha256)
     )
 
 
 def _are_patches(archive: zipfile.ZipFile, members: Sequence[Member]) -> bool:
-    """Whether the pictures are patches already: small, in folders by class or with a part's name.
+    """Return True if pictures are single patches: small, in class folders or with box names.
 
-    Those without such folders are, if they are no larger than a patch.
+    Other pictures are single patches if they are at most as large as one.
     """
-    parts = any(image_folders.part_of(path.name)[1] is not None for _, path in members)
-    most = patches.WHOLE if parts or _folders(members) else SIDE
+    have_boxes = any(image_folders.part_of(path.name)[1] is not None for _, path in members)
+    max_side = patches.WHOLE if have_boxes or _folders(members) else SIDE
     sides = []
     for member, _ in members:
         try:
             with archive.open(member) as stream, Image.open(stream, formats=FORMATS) as image:
-                sides.append(max(image.size))  # of the header; nothing is decoded
+                sides.append(max(image.size))  # from the header, without decoding
         except Image.DecompressionBombError:
             return False
         except BROKEN:
             continue
-        if sides[-1] > most:
+        if sides[-1] > max_side:
             return False
     return bool(sides)
 
@@ -154,21 +163,21 @@ def _are_patches(archive: zipfile.ZipFile, members: Sequence[Member]) -> bool:
 def _by_picture(
     members: Sequence[Member], annotations: Sequence[Annotation]
 ) -> tuple[dict[str, list[Annotation]], list[str]]:
-    """Annotations by the file that they are of, and the names that no file has."""
+    """Group annotations by picture file; the second result has the names without a file."""
     names = Names([str(path) for _, path in members])
-    of: dict[str, list[Annotation]] = defaultdict(list)
-    strangers: dict[str, None] = {}
-    for one in annotations:
-        number = names.find(one.picture)
+    annotations_of: dict[str, list[Annotation]] = defaultdict(list)
+    unknown: dict[str, None] = {}
+    for annotation in annotations:
+        number = names.find(annotation.picture)
         if number is None:
-            strangers[one.picture] = None
+            unknown[annotation.picture] = None
         else:
-            of[members[number][0].filename].append(one)
-    return of, list(strangers)
+            annotations_of[members[number][0].filename].append(annotation)
+    return annotations_of, list(unknown)
 
 
 def _folders(members: Sequence[Member]) -> dict[str, str]:
-    """The class of each picture by its folder; none where all lie in one."""
+    """Return the class of each picture by folder; empty if there is only one folder."""
     classes = {m.filename: path.parts[-2] if len(path.parts) > 1 else "" for m, path in members}
     if len({c for c in classes.values() if c}) < 2:
         return {}
@@ -178,38 +187,41 @@ def _folders(members: Sequence[Member]) -> dict[str, str]:
 def _cut(
     members: Sequence[Member], made: Sequence[Patches], of: dict[str, list[Annotation]]
 ) -> str:
-    """How many photographs became how many patches, and of which kind."""
-    own = sum(one.own for one in made)
-    pieces = sum(len(one.frame) for one in made) - own
+    """Describe the numbers of photographs and patches."""
+    boxes = sum(one.own for one in made)
+    parts = sum(len(one.frame) for one in made) - boxes
     photographs = f"{len(members):,} photograph{'s' * (len(members) > 1)}"
     side = f"{SIDE} x {SIDE} pixels where the shorter side has {SHORT}, half a patch apart"
-    if not own:
-        return f"{photographs} were cut into {pieces:,} patches of {side}."
-    if not pieces:
-        return f"{photographs} have {own:,} patches, which are the boxes of the annotations."
+    if not boxes:
+        return f"{photographs} were cut into {parts:,} patches of {side}."
+    if not parts:
+        return f"{photographs} have {boxes:,} patches, which are the boxes of the annotations."
     return (
-        f"{photographs} have {own:,} patches that are boxes of the annotations, and {pieces:,} of "
+        f"{photographs} have {boxes:,} patches that are boxes of the annotations, and {parts:,} of "
         f"{side}."
     )
 
 
 def _labels(
-    frame: pd.DataFrame, used: Sequence[str], strangers: Sequence[str], made: Sequence[Patches]
+    frame: pd.DataFrame,
+    used: Sequence[str],
+    unknown: Sequence[str],
+    made: Sequence[Patches],
 ) -> list[str]:
-    """What came of the annotations."""
+    """Describe the labels from annotations."""
     if not used:
         return []
-    count, differ = int(frame["label"].notna().sum()), sum(one.differ for one in made)
+    count, conflicting = int(frame["label"].notna().sum()), sum(one.differ for one in made)
     unsure = sum(one.unsure for one in made)
     notes = [f"{count:,} of {len(frame):,} patches have labels from {listed(used)}."]
-    if strangers:
+    if unknown:
         notes.append(
-            f"annotations of {len(strangers):,} picture{'s' * (len(strangers) > 1)} that "
-            f"{'are' if len(strangers) > 1 else 'is'} not in the archive were passed over: "
-            f"{listed(strangers)}."
+            f"annotations of {len(unknown):,} picture{'s' * (len(unknown) > 1)} that "
+            f"{'are' if len(unknown) > 1 else 'is'} not in the archive were passed over: "
+            f"{listed(unknown)}."
         )
-    if differ:
-        notes.append(f"{differ:,} patches have labels that differ; the last one was taken.")
+    if conflicting:
+        notes.append(f"{conflicting:,} patches have labels that differ; the last one was taken.")
     if outside := sum(one.outside for one in made):
         notes.append(f"{outside:,} boxes lie outside of their pictures and were passed over.")
     if unsure:
@@ -218,7 +230,7 @@ def _labels(
 
 
 def _renamed(labels: Sequence[str]) -> list[str]:
-    """A note on classes that would be empty cells."""
+    """Return a note on renamed classes."""
     return [
         f"the class {label!r} is called {patches.class_of(label)!r}, as a cell {label!r} of a "
         "table is read as empty."

@@ -1,4 +1,4 @@
-"""Pixels of the image files that a table holds, and such files made of pixels."""
+"""Encoding and decoding of the image files in a table."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
 
-QUALITY = 85  # of JPEG
+QUALITY = 85  # JPEG quality
 
 
 def jpeg(image: UInt8[np.ndarray, "h w 3"], quality: int = QUALITY) -> bytes:
-    """A JPEG file."""
+    """Encode an image as a JPEG file."""
     out = io.BytesIO()
     Image.fromarray(image).save(out, "JPEG", quality=quality)
     return out.getvalue()
 
 
 def pixels(content: bytes, size: int | tuple[int, int] | None = None) -> UInt8[np.ndarray, "h w 3"]:
-    """The pixels of an image file, brought to a square of `size`, or width and height."""
+    """Decode a JPEG or PNG file, resized to `size` pixels (side, or width and height)."""
     with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
         if size is not None:
             sides = (size, size) if isinstance(size, int) else size
-            image.draft("RGB", sides)  # a JPEG is decoded at a part of its size
+            image.draft("RGB", sides)  # JPEG files are decoded at a lower resolution
             return np.asarray(image.convert("RGB").resize(sides, Image.Resampling.BOX))
         return np.asarray(image.convert("RGB"))
