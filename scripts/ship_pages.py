@@ -26,7 +26,7 @@ def pages() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{folder}/runs.db")
         store.import_shipped()
-        service = make.Shown(store, ServerOptions().hours_per_run)
+        service = make.ReadOnlyService(store, ServerOptions().hours_per_run)
         return {page: asyncio.run(make.made(page, service)) for page in PAGES}
 
 

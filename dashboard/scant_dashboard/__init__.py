@@ -1,1 +1,1 @@
-"""The web house: pages, plots and controls around runs. It imports no mathematics and no torch."""
+"""The web application: pages, plots and controls of runs, without numerics and torch."""

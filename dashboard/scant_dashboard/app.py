@@ -1,4 +1,4 @@
-"""The server: routes, options, start and stop. `scant_dashboard.launch` imports it and serves."""
+"""The server: routes, options, start and stop. `scant_dashboard.launch` imports and starts it."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ from scant_dashboard.server.listening import listening
 from scant_dashboard.server.options import ServerOptions
 from scant_dashboard.static_page.handler import StaticFirst
 from scant_dashboard.static_page.published import Published, made_by
-from scant_dashboard.static_page.still import put_before
+from scant_dashboard.static_page.still import prepend_handlers
 from scant_dashboard.study_page.page import study_page
 from scant_dashboard.template import assets
 from scant_dashboard.upstream import install_all, server_parts
 from scant_dashboard.upstream.bounded_messages import MESSAGE_LIMIT
 
-FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
-JOINING = 27_000  # ms until a page must have loaded its scripts and opened its websocket
+FORM_LIMIT = 64 * 2**10  # bytes of a request's body, of which only the login form has one
+JOINING = 27_000  # ms for a page to load its scripts and open its websocket
 
 
 def pages(site: Site) -> dict[str, Callable[[], pmui.Page]]:
-    """The page function of each address."""
+    """Return the page function of each address."""
     install_all.install()
     made = {"/": page(site, gallery)}
     for name in STUDIES:
-        # Now, not while the first visitor waits.
+        # Import now, so that the first visitor does not wait.
         import_module(f"scant_dashboard.pages.{name}.page")
         made[f"/{name}"] = page(site, partial(study_page, name=name))
     return made
@@ -70,17 +70,17 @@ def build(
     published: Published | None = None,
     followers: Followers | None = None,
 ) -> Server:
-    """The server, listening but not started; its event loop is the current one.
+    """Build the server, listening but not started, on the current event loop.
 
     Args:
-        site: What its pages share.
-        options: What the operator asks for.
-        published: Static pages; None where there are only live ones.
-        followers: Pages of followed runs; None where there are only live ones.
+        site: Services shared by its pages.
+        options: The operator's options.
+        published: Static pages; None to serve live ones only.
+        followers: Pages of followed runs; None to serve live ones only.
 
     Raises:
         BadInput: The port is taken, the user file cannot be used, or a proxy, a prefix or a site
-            that may frame our pages is not named as one.
+            that may frame our pages is invalid.
     """
     proxies = proxy.Proxies(options.trusted_proxy)
     policy = headers.Policy(options.frame_ancestors)
@@ -94,7 +94,7 @@ def build(
     if options.auth is not None:
         site.logins = LoginSessions(site.service.store, Accounts(options.auth), site.key)
         login["auth_provider"] = LoginProvider(site.logins)
-    hosts = same_origin.listed(port, address, options.allow_origin)
+    hosts = same_origin.allowed_hosts(port, address, options.allow_origin)
     with listening(port, address):
         server = pn.serve(
             pages(site),
@@ -112,24 +112,24 @@ def build(
                 "body_timeout": BODY_SECONDS,
             },
             keep_alive_milliseconds=15_000,
-            check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
-            unused_session_lifetime_milliseconds=JOINING,  # a page that was left goes at once
+            check_unused_sessions_milliseconds=2_000,  # unused sessions take megabytes
+            unused_session_lifetime_milliseconds=JOINING,  # closed pages are removed immediately
             secret_key=page_session.signing_key(site.key),
             sign_sessions=True,
             ico_path=str(assets() / "icon.svg"),
             **login,
         )
-    site.rooms.beyond = not same_origin.on_this_machine(address)
-    names = None if site.rooms.beyond else hosts
-    routes.put_up(server, site, policy, names, followers)
+    site.rooms.networked = not same_origin.on_this_machine(address)
+    names = None if site.rooms.networked else hosts
+    routes.install_routes(server, site, policy, names, followers)
     bound_pages(server, site.limits, site.key)
     if published is not None:
-        put_before(server, StaticFirst, site=site, published=published)
+        prepend_handlers(server, StaticFirst, site=site, published=published)
     if followers is not None:
-        put_before(server, FollowFirst, site=site, followers=followers)
+        prepend_handlers(server, FollowFirst, site=site, followers=followers)
     bound_connections(server, Connections(proxies))
     prefix.show_under(server, under, proxies)
-    # In this order: cookies and headers depend on the scheme that a proxy reports.
+    # In this order, because cookies and headers depend on the scheme reported by a proxy.
     app = server_parts.application(server)
     app.add_transform(proxy.transform(proxies))
     app.add_transform(visitor_cookie.transform(site.key))
@@ -141,14 +141,14 @@ def serve(service: RunService, folder: Path, key: str, options: ServerOptions) -
     """Serve the dashboard until SIGINT or SIGTERM.
 
     Args:
-        service: Started or starting.
+        service: The run service, started or starting.
         folder: The server's data directory.
-        key: Signs its cookies.
-        options: What the operator asks for.
+        key: Key that signs cookies.
+        options: The operator's options.
 
     Raises:
         BadInput: The port is taken, the user file cannot be used, a proxy or a site that may frame
-            our pages is not named as one, or no Dask scheduler answers.
+            our pages is invalid, or no Dask scheduler answers.
     """
     raise_descriptor_limit()
     limits = PageLimits(sessions=LiveSessions(per_address=options.sessions_per_address))
@@ -169,7 +169,7 @@ def serve(service: RunService, folder: Path, key: str, options: ServerOptions) -
 
 
 def run(site: Site, server: Server, open_browser: bool = False, under: str = "") -> None:
-    """Start a built server and block until it is told to stop. Raises as `Site.open` does."""
+    """Start a built server and block until SIGINT or SIGTERM. Raises like `Site.open`."""
     loop = server.io_loop
     refused: list[BadInput] = []
     asyncio_loop = loop.asyncio_loop  # type: ignore[attr-defined]
@@ -193,9 +193,9 @@ def run(site: Site, server: Server, open_browser: bool = False, under: str = "")
         signal.signal(name, on_signal)
     server.start()
     loop.add_callback(open_site)
-    shown = "127.0.0.1" if server.address in (None, "", "0.0.0.0") else server.address
-    shown = f"[{shown}]" if ":" in shown else shown
-    print(f"Scant is at http://{shown}:{server.port}{under}/ (Ctrl-C stops it)", flush=True)
+    host = "127.0.0.1" if server.address in (None, "", "0.0.0.0") else server.address
+    host = f"[{host}]" if ":" in host else host
+    print(f"Scant is at http://{host}:{server.port}{under}/ (Ctrl-C stops it)", flush=True)
     if open_browser:
         loop.add_callback(server.show, f"{under}/")
     try:
@@ -207,7 +207,7 @@ def run(site: Site, server: Server, open_browser: bool = False, under: str = "")
 
 
 def _free(address: str) -> int:
-    """A port that nothing listens on; Bokeh must know it before it listens, to allow its origin."""
+    """Return a free port; Bokeh needs it before listening, to allow its origin."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as listener:
         listener.bind((address, 0))
         port: int = listener.getsockname()[1]

@@ -1,6 +1,6 @@
-"""The page that `scant bench --out` writes: what every model costs, a panel each, log over log.
+"""The page written by `scant bench --out`: log-log plots of the cost of each model.
 
-It needs nothing from anywhere and no server; `scant.bench` makes the tables it shows.
+It is self-contained; the tables come from `scant.bench`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pandas as pd
 from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
 
 from scant_dashboard.export import embedded, standing_alone
-from scant_dashboard.plots.theme import GRAY, GROUPS, Figure, new_figure, quiet_legend
+from scant_dashboard.plots.theme import GRAY, GROUPS, Figure, new_figure, place_legend_above
 
 MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
 KEY = (
@@ -24,12 +24,12 @@ KEY = (
 
 
 def page(table: pd.DataFrame, growth: pd.DataFrame, sentences: Sequence[str]) -> str:
-    """A page of HTML.
+    """Return the page as HTML.
 
     Args:
-        table: As `scant.bench.table.measure` gives it.
-        growth: As `scant.bench.table.growth` gives it.
-        sentences: Sentences on when and where it was measured.
+        table: Result of `scant.bench.table.measure`.
+        growth: Result of `scant.bench.table.growth`.
+        sentences: Sentences on time and machine of the measurement.
     """
     measured = table.assign(ms=table["cpu_ms"].fillna(table["ms"])).dropna(subset="ms")
     models = list(dict.fromkeys(measured["model"]))
@@ -59,12 +59,12 @@ def _panel(rows: pd.DataFrame, model: str) -> Figure:
     plot.xaxis.ticker = sorted(sizes)
     for axis in plot.axis:
         axis.formatter = BasicTickFormatter(use_scientific=False)
-    quiet_legend(plot, stacked=True)
+    place_legend_above(plot, stacked=True)
     return plot
 
 
 def _peers(plot: Figure, rows: pd.DataFrame) -> None:
-    """Stars where others stand; those of the base among the rows."""
+    """Mark other programs by stars, at the base size for base rows."""
     if rows.empty:
         return
     sizes = ["n" if row.varies == "base" else row.varies for row in _rows(rows)]
@@ -79,7 +79,7 @@ def _peers(plot: Figure, rows: pd.DataFrame) -> None:
 
 
 def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, color: str, name: str) -> None:
-    """One method on one device against one size; the base belongs to all."""
+    """Draw one method on one device against one size; base rows belong to all sizes."""
     observed = rows[rows["varies"].isin(["base", size])].dropna(subset=[size]).sort_values(size)
     if observed.empty or (len(observed) == 1 and size != "n"):
         return
@@ -107,7 +107,7 @@ def _rows(table: pd.DataFrame) -> list[Any]:
 
 
 def _name(method: str, device: str, dtype: str, mode: str) -> str:
-    """A method, and where and how it ran but for the usual."""
+    """Return the method's name, followed by device, dtype and mode unless default."""
     usual = {device: "cpu", dtype: "float64", mode: "eager"}
     return ", ".join([method, *(how for how, other in usual.items() if how != other)])
 
@@ -125,7 +125,7 @@ def _short(ms: float) -> str:
 
 
 def _reading(model: str, table: pd.DataFrame, growth: pd.DataFrame) -> str:
-    """What the panel says, for those who cannot see it."""
+    """Return the text alternative of a panel."""
     base = table[(table["model"] == model) & (table["varies"] == "base")]
     lines = [f"{_named(row)}: {_short(row.ms)} ms{_share(row)}" for row in _rows(base)]
     grown = [

@@ -1,8 +1,8 @@
-"""What a visitor takes home from a run: numbers, settings, figures, and code that does it again.
+"""Downloads of a run: numbers, settings, figures, and code that repeats it.
 
-All functions take the run's `live.RunState`. None of them needs the server afterwards: the notebook
-and the script go through `scant.fit`, the figures carry their scripts with them. PNG and SVG of a
-single figure are made in the browser by its own tools (`plots.theme`), here and on the page.
+All functions take the run's `live.RunState`; their results need no server. Notebook and script use
+`scant.fit`, and HTML figures contain their scripts. PNG and SVG files of single figures are made in
+the browser by the figures' own tools (`plots.theme`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ NEEDS = (
     "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "
     "makes in a checkout of Scant)."
 )
-TABLE = "table.csv"  # what the table of a visitor is called when it is taken home
+TABLE = "table.csv"  # file name of a visitor's table
 
 
 def settings_json(run: RunState) -> str:
-    """What `scant fit` writes as settings.json, and the hash of the data."""
+    """Return the settings as written by `scant fit`, with the hash of the data."""
     record = run.record
     record = {
         "study": record.study,
@@ -49,24 +49,24 @@ def settings_json(run: RunState) -> str:
 
 
 def metrics_csv(run: RunState) -> str:
-    """The report's figures, a row each: method, metric, value, spread, source.
+    """Return the report's metrics, one per row: method, metric, value, spread, source.
 
     Raises:
-        BadInput: The run has not ended with a report.
+        BadInput: The run has no report.
     """
     return _csv(pd.DataFrame([vars(m) for m in _report(run).metrics]))
 
 
 def model_card(run: RunState, table: pd.DataFrame | None, model: bytes | None) -> str:
-    """The run's model card in Markdown (`training.model_card`).
+    """Return the run's model card in Markdown (`training.model_card`).
 
     Args:
-        run: It must have ended.
-        table: What it was fitted to, where the store has it.
+        run: A finished run.
+        table: Its table, if the store has it.
         model: Its fitted model.
 
     Raises:
-        BadInput: The run has not ended with a report.
+        BadInput: The run has no report.
     """
     record = run.record
     return markdown(
@@ -88,21 +88,21 @@ def model_card(run: RunState, table: pd.DataFrame | None, model: bytes | None) -
 
 
 def card_of(run: RunState, store: Store) -> str:
-    """The run's model card in Markdown, of what the store has."""
+    """Return the run's model card in Markdown, reading table and model from the store."""
     table, data = None, run.record.data
     if data.startswith("upload:"):
-        with suppress(NotFound):  # the visitor has deleted it; the card is of the run
+        with suppress(NotFound):  # the visitor has deleted it
             table = store.upload_table(data.removeprefix("upload:"))
     return model_card(run, table, store.model(run.id))
 
 
 def archive(run: RunState, store: Store, replay: bytes) -> bytes:
-    """All that can be kept of a run as a ZIP; `scant.load` reads the folder that it unpacks to.
+    """Return a ZIP of all files of a run; `scant.load` reads the unpacked folder.
 
     Args:
-        run: It must be over; without a result, or a table that is deleted, it lacks these files.
-        store: Where it is.
-        replay: The run as one file of HTML.
+        run: A finished run; files of a missing result or deleted table are left out.
+        store: Store that holds it.
+        replay: The replay as an HTML file.
     """
     made: dict[str, str | bytes | None] = {
         "replay.html": replay,
@@ -127,9 +127,9 @@ def archive(run: RunState, store: Store, replay: bytes) -> bytes:
 
 
 def table_csv(frame: pd.DataFrame) -> bytes:
-    """A visitor's table as it was learned from, which notebook and script read.
+    """Return a visitor's table as the run used it, for notebook and script.
 
-    Numbers come back to the last bit; text that a spreadsheet would run is quoted.
+    Numbers round-trip exactly; text that a spreadsheet would execute is quoted.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -139,7 +139,7 @@ def table_csv(frame: pd.DataFrame) -> bytes:
     text = frame.select_dtypes(exclude="number")
     position = {name: i for i, name in enumerate(text)}
     safe = safe_for_spreadsheet(frame[list(text)])
-    # float32 would be written with the few digits that suffice for float32.
+    # float32 would be written with too few digits for float64.
     columns = {
         str(name): pa.array(safe.iloc[:, position[name]], pa.string(), from_pandas=True)
         if name in text
@@ -153,13 +153,13 @@ def table_csv(frame: pd.DataFrame) -> bytes:
 
 
 def script(run: RunState) -> str:
-    """A script that trains the same run and prints its figures."""
+    """Return a script that trains the same run and prints its metrics."""
     parts = [f'"""{_title(run)}"""', _imports(run), _data(run), _fit(run), _PRINT]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def notebook(run: RunState) -> bytes:
-    """The same as a notebook, with the figures that the page showed beside the new ones."""
+    """Return a notebook that repeats the run, with the page's metrics next to the new ones."""
     import nbformat
 
     v4 = nbformat.v4
@@ -177,31 +177,31 @@ def notebook(run: RunState) -> bytes:
         v4.new_code_cell(_SHOW.strip()),
     ]
     if run.report is not None:
-        shown = {m.name: m.value for m in run.report.metrics if m.source == "run"}
-        finite = {name: value for name, value in shown.items() if math.isfinite(value)}
+        metrics = {m.name: m.value for m in run.report.metrics if m.source == "run"}
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         message = f"As the page showed them: {json.dumps(finite)}"
         cells.append(v4.new_markdown_cell(message))
     cells.append(v4.new_code_cell("fit.plot()"))
     for i, cell in enumerate(cells):
-        cell["id"] = f"cell-{i}"  # so that the same run gives the same file
+        cell["id"] = f"cell-{i}"  # so that equal runs give equal files
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     made = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     return str(nbformat.writes(made)).encode()
 
 
 def figures_html(run: RunState, views: PageViews) -> str:
-    """All figures on show as one page that needs nothing from anywhere, with their readings.
+    """Return all visible figures with their text alternatives as a self-contained page.
 
-    Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
+    The figures are interactive: zoom, hover, and tools to save them as PNG or SVG.
     """
-    shown = views.shown(run)
-    figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
+    applicable = views.applicable(run)
+    figures = [(view, f) for view in applicable for f in getattr(view, "figures", ())]
     code, divs = embedded([_copy(figure) for _, figure in figures])
     body = ""
-    for view in shown:
-        mine = "".join(div for (owner, _), div in zip(figures, divs) if owner is view)
+    for view in applicable:
+        plots = "".join(div for (owner, _), div in zip(figures, divs) if owner is view)
         table = getattr(getattr(view, "panel", None), "object", "")
-        inner = mine or (table if isinstance(table, str) else "")
+        inner = plots or (table if isinstance(table, str) else "")
         body += (
             f"<section><h2>{escape(view.title)}</h2><figure>{inner}"
             f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
@@ -210,14 +210,14 @@ def figures_html(run: RunState, views: PageViews) -> str:
 
 
 def embedded(figures: list[Any]) -> tuple[str, Sequence[str]]:
-    """What draws figures in a page of their own: one script in its tags, and an element each."""
+    """Return the script that draws figures outside the dashboard, and an element for each."""
     from bokeh.document import Document
     from bokeh.embed import components
     from bokeh.io.doc import patch_curdoc
 
     if not figures:
         return "", ()
-    own = Document()  # `components` takes over the callbacks of the document that is current
+    own = Document()  # `components` would take over the current document's callbacks
     with patch_curdoc(own):
         result: Any = components(figures, wrap_script=True)
     code, elements = result
@@ -225,16 +225,16 @@ def embedded(figures: list[Any]) -> tuple[str, Sequence[str]]:
 
 
 def standing_alone(title: str, body: str, code: str) -> str:
-    """A page of HTML that needs nothing from anywhere.
+    """Return a self-contained HTML page.
 
     Args:
-        title: As plain text.
-        body: What follows the heading, as HTML.
-        code: The script of Bokeh's figures in it, in its tags.
+        title: Title as plain text.
+        body: HTML below the heading.
+        code: Script of the Bokeh figures in `body`, with its tags.
     """
     from bokeh.util.paths import static_path
 
-    # Bokeh's own `Resources` would add a link to every extension that Panel has registered.
+    # Bokeh's `Resources` would add a link to every extension registered by Panel.
     runtime = (static_path() / "js" / "bokeh.min.js").read_text(encoding="utf-8")
     title = escape(title)
     return (
@@ -244,7 +244,7 @@ def standing_alone(title: str, body: str, code: str) -> str:
 
 
 def _copy(figure: Any) -> Any:
-    """A figure in no document, for the one on the page belongs to the visitor's session."""
+    """Copy a figure, because the original belongs to the document of the visitor's session."""
     from bokeh.core.serialization import Deserializer, Serializer
 
     return Deserializer().deserialize(Serializer().serialize(figure))
@@ -283,7 +283,7 @@ def _imports(run: RunState) -> str:
 
 
 def _data(run: RunState) -> str:
-    """The lines that name the data; an upload is read from the file that the page gives."""
+    """Return the code that loads the data; an upload is read from the downloaded table."""
     data, digest = run.record.data, run.record.data_hash
     if data == "demo":
         return "DATA = None  # the demonstration, generated from the settings"

@@ -1,4 +1,4 @@
-"""`scant serve`: the workers start while this process imports the pages, which takes as long."""
+"""`scant serve`: workers start while this process imports the pages, which takes equally long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scant.store import Store
 from scant.store.private_files import private_folder
 from scant.store.quota import disk_reserve
 from scant_dashboard.auth.visitor_cookie import secret
-from scant_dashboard.server.listening import check_address, keeping
+from scant_dashboard.server.listening import check_address, writing_to
 from scant_dashboard.server.options import ServerOptions
 
 
@@ -25,17 +25,17 @@ def serve(options: ServerOptions) -> None:
     """Serve the dashboard until SIGINT or SIGTERM.
 
     Raises:
-        BadInput: As `scant_dashboard.app.serve` does, or the data directory cannot be used.
+        BadInput: See `scant_dashboard.app.serve`; or the data directory cannot be used.
     """
     if options.data_dir is not None:
         os.environ["SCANT_DATA_DIR"] = str(options.data_dir)
     if options.disk_reserve is not None:
         os.environ["SCANT_DISK_RESERVE"] = str(options.disk_reserve)
-    disk_reserve()  # refuses what is no size
+    disk_reserve()  # raises on an invalid size
     folder = data_dir()
     check_address(options.port, options.address)
-    with keeping(folder):
-        private_folder(folder)  # here lies the key that signs cookies, wherever the database is
+    with writing_to(folder):
+        private_folder(folder)  # holds the key that signs cookies
         key = secret(folder)
     service = RunService(
         Store.open(),
@@ -59,10 +59,10 @@ def serve(options: ServerOptions) -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without looking for garbage, of which importing makes none: it takes a tenth of the time."""
+    """Disable garbage collection, which takes a tenth of the import time and finds nothing."""
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-        gc.freeze()  # what is imported stays
+        gc.freeze()  # imported objects are permanent

@@ -1,8 +1,8 @@
-"""Every address that the server answers. What is not in this list is not there.
+"""All addresses of the server.
 
-Panel and Bokeh bring further ones (`/components`, which imports whatever module an address names;
-`autoload.js`; `/metadata`), so their table is replaced rather than added to. A test holds the list
-against a built server.
+Panel and Bokeh add others (`/components`, which imports any module named in the address;
+`autoload.js`; `/metadata`), so their routes are replaced. A test compares the list with a built
+server.
 """
 
 from __future__ import annotations
@@ -38,10 +38,8 @@ from scant_dashboard.static_page.start import Start
 from scant_dashboard.template import assets
 from scant_dashboard.upstream.server_parts import application
 
-# The kinds of files that pages load.
-KINDS = frozenset(
-    [".js", ".mjs", ".css", ".woff", ".woff2", ".ttf", ".svg", ".png", ".ico"]
-)  # what pages load
+# Suffixes of the files that pages load.
+KINDS = frozenset([".js", ".mjs", ".css", ".woff", ".woff2", ".ttf", ".svg", ".png", ".ico"])
 Rule = tuple[str, type[RequestHandler], dict[str, Any]]
 OTHER_NAME = (
     "This server has another name",
@@ -52,14 +50,14 @@ LOGIN = ("/login", "/logout")  # with --auth only
 
 
 class Health(RequestHandler):
-    """Answers 200 once server and workers are up; costs no browser session."""
+    """Liveness check: 200 if server and workers are up; takes no browser session."""
 
     def initialize(self, site: Site) -> None:
-        """Take what to ask."""
+        """Store the site."""
         self.site = site
 
     def get(self) -> None:
-        """Say it in JSON."""
+        """Send the result as JSON."""
         up = not self.site.fault and self.site.service.healthy()
         self.set_status(200 if up else 503)
         self.set_header("Cache-Control", "no-store")
@@ -67,14 +65,14 @@ class Health(RequestHandler):
 
 
 class Ready(RequestHandler):
-    """Answers 200 while server, workers and database are up, else 503; costs no session."""
+    """Readiness check: 200 if server, workers and database are up, otherwise 503."""
 
     def initialize(self, site: Site) -> None:
-        """Take what to ask."""
+        """Store the site."""
         self.site = site
 
     def get(self) -> None:
-        """Say it in JSON, for monitors and load balancers, with the reasons."""
+        """Send the result as JSON, with reasons, for monitors and load balancers."""
         why = unready(self.site)
         self.set_status(503 if why else 200)
         self.set_header("Cache-Control", "no-store")
@@ -82,7 +80,7 @@ class Ready(RequestHandler):
 
 
 def unready(site: Site) -> list[str]:
-    """Why the server is not ready, in sentences without paths or addresses; [] if it is."""
+    """Return reasons why the server is not ready, without paths or addresses; [] if it is."""
     reasons = []
     if site.fault:
         reasons.append("The run service did not start; the server's log says why.")
@@ -94,10 +92,10 @@ def unready(site: Site) -> list[str]:
 
 
 class Template(RequestHandler):
-    """The form of a study's table, as a file to fill in."""
+    """A study's table template, as a CSV file."""
 
     def get(self, study: str) -> None:
-        """Send it."""
+        """Send the file."""
         result = package_file("templates", f"{study}.csv")
         if study not in STUDIES or not result.is_file():
             raise HTTPError(404)
@@ -107,25 +105,25 @@ class Template(RequestHandler):
 
 
 class Files(StaticFileHandler):
-    """Files that pages load, out of one folder; never a folder's list, never of another kind.
+    """Static files of one folder, of the permitted kinds only; no directory listings.
 
-    Packages ship tests and examples as pages of HTML beside their scripts: those are not ours.
+    Packages ship tests and examples as HTML pages next to their scripts, which must not be served.
     """
 
     @classmethod
     def get_absolute_path(cls, root: str, path: str) -> str:
-        """Where a file lies; 404 alike for what is outside, missing, a folder, or of no kind."""
+        """Return a file's path; 404 if it is outside, missing, a folder or of another kind."""
         try:
-            place = Path(super().get_absolute_path(root, path))
+            file = Path(super().get_absolute_path(root, path))
         except HTTPError:
             raise HTTPError(404) from None
-        if place.suffix not in KINDS or not place.is_file():
+        if file.suffix not in KINDS or not file.is_file():
             raise HTTPError(404)
-        return str(place)
+        return str(file)
 
 
 class OtherName(routing.Matcher):
-    """Matches requests for a name that is not this machine's.
+    """Matches requests whose host name is not this machine's.
 
     Args:
         hosts: Further names of the server.
@@ -135,70 +133,70 @@ class OtherName(routing.Matcher):
         self.hosts = hosts
 
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        """Nothing to tell the handler where it matches; None where it does not."""
+        """Return empty handler arguments on a match, otherwise None."""
         return None if names_this_machine(request.host, self.hosts) else {}
 
 
 class OtherSite(Answer):
-    """Whatever is asked of a site that is not this one."""
+    """Refuses requests for another host name."""
 
     def prepare(self) -> None:
-        """Refuse it."""
+        """Send an error page."""
         self.set_status(403)
         self.finish(plain_page(*OTHER_NAME))
 
 
 class ToGallery(Answer):
-    """`/scant` leads to `/scant/`: from there the gallery finds its files."""
+    """Redirects `/scant` to `/scant/`, relative to which the gallery's links work."""
 
     def get(self) -> None:
-        """Lead there, with the query."""
+        """Redirect, keeping the query."""
         query = f"?{self.request.query}" if self.request.query else ""
         self.redirect(f"/{query}", permanent=True)
 
 
 class WithoutSlash(Answer):
-    """`/redshift/` leads to `/redshift`: from there a page finds its files."""
+    """Redirects `/redshift/` to `/redshift`, relative to which the page's links work."""
 
     def get(self, path: str) -> None:
-        """Lead there, with the query."""
+        """Redirect, keeping the query."""
         query = f"?{self.request.query}" if self.request.query else ""
         self.redirect(f"/{path}{query}", permanent=True)
 
 
 class Renamed(Answer):
-    """A page's former address leads to the page, with the query."""
+    """Redirects a page's former address, keeping the query."""
 
     def initialize(self, study: str) -> None:
-        """Of the study that the page shows."""
+        """Store the name of the page's study."""
         self.study = study
 
     def get(self) -> None:
-        """Lead there; a demonstration is named as its study."""
+        """Redirect, with the current id of a demonstration."""
         arguments = [
-            (name, current_run(word) if name == "run" else word)
-            for name, word in parse_qsl(self.request.query, keep_blank_values=True)
+            (name, current_run(value) if name == "run" else value)
+            for name, value in parse_qsl(self.request.query, keep_blank_values=True)
         ]
         query = f"?{urlencode(arguments)}" if arguments else ""
         self.redirect(f"/{self.study}{query}", permanent=True)
 
 
-def put_up(
+def install_routes(
     server: Server,
     site: Site,
     policy: Policy,
     hosts: Collection[str] | None,
     followers: Followers | None,
 ) -> None:
-    """Give a built server these addresses and no others.
+    """Replace the routes of a built server.
 
     Args:
-        server: As `pn.serve` made it, with the login's handlers in place.
-        site: What the pages share.
-        policy: What pages may load.
-        hosts: Where only this machine reaches the server, its further names ("host" or
-            "host:port"); None where it answers under any.
-        followers: The pages of followed runs; None where there are only live ones.
+        server: Result of `pn.serve`, including the login handlers.
+        site: Services shared by the pages.
+        policy: Content security policy of the pages.
+        hosts: Further names of the server ("host" or "host:port") if only this machine can reach
+            it; None to answer under any name.
+        followers: Pages of followed runs; None to serve live ones only.
     """
     app: Any = application(server)
     present = {rule.matcher.regex.pattern.rstrip("$"): rule for rule in app.wildcard_router.rules}
@@ -230,7 +228,7 @@ def put_up(
 
 
 def listed(server: Server) -> list[str]:
-    """The addresses that a server answers, as regular expressions."""
+    """Return the addresses of a server as regular expressions."""
     app: Any = application(server)
     return [rule.matcher.regex.pattern.rstrip("$") for rule in app.wildcard_router.rules]
 

@@ -41,7 +41,7 @@ SERIF = "'Source Serif 4', Georgia, 'Times New Roman', serif"
 
 @dataclass
 class PageContent:
-    """A page without its frame: the title of its tab, its objects, the study it belongs to."""
+    """Contents of a page: the title of its tab, its objects, and its study."""
 
     title: str
     main: list[Viewable]
@@ -49,7 +49,7 @@ class PageContent:
 
 
 def text(markup: str, **params: Any) -> pn.pane.HTML:
-    """Markup of our own in the page's typography; whatever came from outside must be escaped."""
+    """Return an HTML pane in the page's typography; text from elsewhere must be escaped."""
     params.setdefault("sizing_mode", "stretch_width")
     params.setdefault("margin", 0)
     return pn.pane.HTML(markup, stylesheets=[style("text")], **params)
@@ -57,19 +57,19 @@ def text(markup: str, **params: Any) -> pn.pane.HTML:
 
 @cache
 def style(name: str) -> str:
-    """A style sheet of ours, for the shadow roots into which a page's own styles do not reach."""
+    """Return a style sheet for shadow roots, into which the page's own styles do not reach."""
     sheet = (assets() / f"{name}.css").read_text(encoding="utf-8")
     return sheet + html_table.STYLE if name == "text" else sheet
 
 
 def component(name: str) -> str:
-    """The script of a component, after what several of them build their elements with."""
+    """Return the script of a component, preceded by helpers that several of them share."""
     return "".join((assets() / f"{n}.js").read_text(encoding="utf-8") for n in ("elements", name))
 
 
 @cache
 def assets() -> Path:
-    """The folder of styles, fonts and icons: in the installed package, else the checkout's."""
+    """Return the folder of styles, fonts and icons, of the installed package or the checkout."""
     here = Path(__file__).parent
     for folder in (here / "assets", here.parents[1] / "assets"):
         if (folder / "page.css").is_file():
@@ -78,11 +78,11 @@ def assets() -> Path:
 
 
 def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HTML:
-    """Links to all pages, that of `study` marked; who is logged in, and the way out."""
+    """Return links to all pages, with that of `study` marked, and the user's logout button."""
     keep = "?present" if present else ""
     here = entry(study).tab_of or study if study else ""
     links = "".join(
-        f"<a href='./{to.name}{keep}'{_here(to.name == here)}>{html.escape(to.title)}</a>"
+        f"<a href='./{to.name}{keep}'{_current(to.name == here)}>{html.escape(to.title)}</a>"
         for to in map(entry, STUDIES)
         if not to.tab_of
     )
@@ -93,7 +93,7 @@ def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HT
 
 
 def log_out(user: str) -> str:
-    """Who is logged in, with the button that ends it; nothing where nobody logs in."""
+    """Return the user's name with a logout button; "" without a user."""
     if not user:
         return ""
     return (
@@ -102,14 +102,14 @@ def log_out(user: str) -> str:
     )
 
 
-def _here(current: bool) -> str:
+def _current(current: bool) -> str:
     return " aria-current='page'" if current else ""
 
 
 def reconnect() -> CustomJS:
-    """What the browser does once its connection is lost."""
-    # Bokeh's own reconnection left gaps in the curve; a fresh page has its state from the address
-    # and the hub, so we wait until the server answers and load it anew.
+    """Return the script that runs when the browser's connection is lost."""
+    # Bokeh's own reconnection leaves gaps in the curve; a reloaded page has its state from the
+    # address and the hub, so the script waits for the server and reloads the page.
     return CustomJS(
         code="""
         if (window.scantLost) return
@@ -132,7 +132,7 @@ def reconnect() -> CustomJS:
 
 
 def variables(present: bool) -> str:
-    """Our names for the theme's colors, which change with it; and larger type for the back row."""
+    """Return CSS variables for the theme's colors, and larger type in present mode."""
     colors = {
         "paper": "background-paper",
         "raised": "background-default",
@@ -147,14 +147,14 @@ def variables(present: bool) -> str:
 
 
 def _plot_type(label: int, tick: int) -> str:
-    """The type of figures in pixels, which Bokeh reads from the page before all themes."""
+    """Return the font sizes of figures in pixels; Bokeh prefers these to all themes."""
     sizes = {"axis-label": label, "major-label": tick, "title": label, "label": tick}
     return "".join(f"--bk-{part}-text-font-size: {size}px;" for part, size in sizes.items())
 
 
 @cache
 def template() -> Template:
-    """Panel's own page with our scripts."""
+    """Return Panel's page template with our scripts."""
     return BASE_TEMPLATE.environment.from_string(
         "{% extends base %}"
         "{% block preamble %}{{ super() }}"
@@ -174,7 +174,7 @@ def template() -> Template:
 
 @cache
 def theme() -> dict[str, Any]:
-    """Our type and colors, light and dark, as Material UI takes them."""
+    """Return our typography and colors for Material UI, light and dark."""
 
     def palette(colors: dict[str, str]) -> dict[str, Any]:
         return {
@@ -199,10 +199,10 @@ def theme() -> dict[str, Any]:
                     }
                 }
             },
-            # The page's own bars hold empty h5 elements, which are no headings of ours.
+            # The page's own bars contain empty h5 elements, which are no headings.
             "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "div", "h5": "div"}}},
             "MuiButton": {"defaultProps": {"disableElevation": True}},
-            # The bar of a busy indicator that we do not use: it stays, unseen and without a name.
+            # The unused busy indicator has no accessible name.
             "MuiLinearProgress": {"defaultProps": {"aria-hidden": True}},
         },
     }

@@ -194,7 +194,7 @@ def views(page: Any) -> PageViews:
 class Asker:
     """Stands for the page's frame: notes what is asked, answers when told."""
 
-    mine = True
+    owns_run = True
     guess_first = GuessFirst
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class Asker:
         self.last = last
         self.take(question, then)
 
-    def unask(self, question: str) -> None:
+    def cancel_question(self, question: str) -> None:
         self.then = lambda _: None
 
     def take(self, question: str, then: Callable[[Any], None]) -> None:

@@ -58,11 +58,11 @@ def test_the_wizard_asks_for_what_it_cannot_tell_and_says_what_is_learnt_from(
         assert "Which column is “y”" in question["text"]
         assert question["options"] == ["PM2.5", "wind"]
         assert question["taken"] == 0
-        assert "role='alert'" not in upload._found.object
+        assert "role='alert'" not in upload._message.object
         for answer in (1, 0):
             upload._table._handle_msg({"question": 0, "answer": answer})
             await until(lambda a=answer: upload._table.questions[0]["taken"] == a)
-        message = upload._found.object
+        message = upload._message.object
         assert "To learn from, 2 columns: time_start [h], time_end [h]." in message
         assert "<b>.csv" not in message
         upload._store()

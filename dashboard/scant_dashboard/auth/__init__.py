@@ -1,1 +1,1 @@
-"""Who comes, from where, and what they may speak to: cookies, logins, origins, proxies."""
+"""Visitors, logins, origins and proxies: identification and permissions of requests."""

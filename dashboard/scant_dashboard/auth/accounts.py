@@ -1,7 +1,7 @@
-"""Who may log in: names and hashed passwords in a file, for `scant user` and `scant serve --auth`.
+"""User accounts: names and hashed passwords in a file, for `scant user` and `scant serve --auth`.
 
 The file is a JSON object of names and hashes, readable by its owner only. A hash is scrypt's, of
-the standard library, written in the PHC string format: "$scrypt$ln=15,r=8,p=3$<salt>$<digest>".
+the standard library, in the PHC string format: "$scrypt$ln=15,r=8,p=3$<salt>$<digest>".
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pathlib import Path
 
 from scant.errors import BadInput
 
-# One of the settings that OWASP's Password Storage Cheat Sheet holds to be equally strong: 32 MiB
-# and some 0.2 s a password. Its first (N = 2^17, p = 1) takes 128 MiB, too much for a server of
-# 100 MB that checks several passwords at once.
+# One of the equally strong settings of OWASP's Password Storage Cheat Sheet: 32 MiB and some 0.2 s
+# per password. The first one (N = 2^17, p = 1) takes 128 MiB, too much for a server of 100 MB that
+# checks several passwords at once.
 LOG2_N, BLOCK, PARALLEL = 15, 8, 3
 SALT_BYTES, DIGEST_BYTES = 16, 32
-MEMORY_LIMIT = 2**28  # bytes that a hash in the file may ask for
+MEMORY_LIMIT = 2**28  # maximum bytes required by a hash in the file
 
 SHORTEST, LONGEST = 8, 1024  # characters of a new password
 FILE_NAME = "users.json"  # in the data directory, unless another file is given
@@ -41,23 +41,23 @@ log = logging.getLogger(__name__)
 
 
 def default_file() -> Path:
-    """The user file where none is named: `users.json` in the data directory."""
+    """Return the default user file: `users.json` in the data directory."""
     from scant.data_dir import data_dir
 
     return data_dir() / FILE_NAME
 
 
 def hash_password(password: str) -> str:
-    """A salted hash of a password, as it stands in the user file; takes some 0.2 s."""
+    """Return a salted hash of a password for the user file; takes some 0.2 s."""
     salt = secrets.token_bytes(SALT_BYTES)
     return _encoded(salt, _scrypt(password, salt, LOG2_N, BLOCK, PARALLEL, DIGEST_BYTES))
 
 
 def verify_password(password: str, encoded: str) -> bool:
-    """Whether a hash of `hash_password` is this password's; the time taken does not depend on it.
+    """Return whether a hash matches a password; the comparison takes constant time.
 
     Raises:
-        ValueError: `encoded` is no such hash.
+        ValueError: `encoded` is not a hash of `hash_password`.
     """
     log2_n, block, parallel, salt, digest = _decode(encoded)
     computed = _scrypt(password, salt, log2_n, block, parallel, len(digest))
@@ -65,10 +65,10 @@ def verify_password(password: str, encoded: str) -> bool:
 
 
 def checked_name(name: str) -> str:
-    """A user's name in its normal form.
+    """Return a user's name in its normal form.
 
     Raises:
-        BadInput: It is empty, too long, or has other characters than names may have.
+        BadInput: It is empty, too long, or has invalid characters.
     """
     name = unicodedata.normalize("NFKC", name)
     if not _NAME.fullmatch(name):
@@ -80,10 +80,10 @@ def checked_name(name: str) -> str:
 
 
 def checked_password(password: str) -> str:
-    """A new password.
+    """Return a valid new password.
 
     Raises:
-        BadInput: It is too short or too long, or no form can send it.
+        BadInput: It is too short or too long, or forms cannot send it.
     """
     if not SHORTEST <= len(password) <= LONGEST:
         raise BadInput(
@@ -95,10 +95,10 @@ def checked_password(password: str) -> str:
 
 
 def read_users(file: Path) -> dict[str, str]:
-    """Names and hashes of a user file.
+    """Return names and hashes of a user file.
 
     Raises:
-        BadInput: There is no such file, others may read it, or it is something else.
+        BadInput: The file is missing, readable by others, or invalid.
     """
     entries = _entries(file)
     for name, encoded in entries.items():
@@ -118,12 +118,12 @@ def read_users(file: Path) -> dict[str, str]:
 
 
 def write_users(file: Path, users: Mapping[str, str]) -> None:
-    """Write a user file, mode 0600: whoever reads it meanwhile finds the old or the new one whole.
+    """Write a user file atomically, with mode 0600.
 
     Raises:
         BadInput: It cannot be written.
     """
-    file = file.resolve()  # a link goes on leading to where it led
+    file = file.resolve()  # preserve symbolic links
     half = ""
     try:
         if not file.parent.is_dir():
@@ -134,7 +134,7 @@ def write_users(file: Path, users: Mapping[str, str]) -> None:
             out.write("\n")
             out.flush()
             os.fsync(out.fileno())
-        if os.name == "posix" and file.exists():  # root adds users; the server still owns the file
+        if os.name == "posix" and file.exists():  # keep the owner when root adds users
             there = file.stat()
             if there.st_uid != os.getuid():
                 os.chown(half, there.st_uid, there.st_gid)
@@ -149,10 +149,10 @@ def write_users(file: Path, users: Mapping[str, str]) -> None:
 
 
 def convert(file: Path) -> list[str]:
-    """Hash, in place, the passwords of a file that holds plain ones; returns whose they were.
+    """Hash the plain passwords of a file in place; return the names of their users.
 
     Raises:
-        BadInput: There is no such file, or it is something else.
+        BadInput: The file is missing or invalid.
     """
     entries = _entries(file)
     users, plain = {}, []
@@ -166,17 +166,17 @@ def convert(file: Path) -> list[str]:
 
 
 class Accounts:
-    """The user file of a running server, read again whenever it changes. Safe between threads.
+    """The user file of a running server, reread whenever it changes. Thread-safe.
 
-    A changed file that cannot be used (half written, or readable by others) is logged, and the
-    users of the last good one stay.
+    If a changed file is invalid (incomplete, or readable by others), this is logged, and the users
+    of the last valid version remain.
     """
 
     def __init__(self, file: Path) -> None:
         """Read the file.
 
         Raises:
-            BadInput: It cannot be used, or holds nobody.
+            BadInput: It is invalid or empty.
         """
         self.file = file
         self._lock = threading.Lock()
@@ -189,7 +189,7 @@ class Accounts:
             )
 
     def users(self) -> dict[str, str]:
-        """Names and hashes as they are now."""
+        """Return the current names and hashes."""
         with self._lock:
             state = _file_state(self.file)
             if state != self._state:
@@ -201,16 +201,16 @@ class Accounts:
             return self._users
 
     def authenticate(self, name: str, password: str) -> str | None:
-        """The user's credential (see `credential`) if the password is right; takes some 0.2 s.
+        """Return the user's credential (see `credential`) if the password is right.
 
-        An unknown name takes as long as a wrong password.
+        This takes some 0.2 s, with an unknown name too.
         """
         encoded = self.users().get(unicodedata.normalize("NFKC", name))
-        right = verify_password(password, encoded or _nobodys_hash())
+        right = verify_password(password, encoded or _random_hash())
         return _fingerprint(encoded) if encoded is not None and right else None
 
     def credential(self, name: str) -> str | None:
-        """What changes with the user's password, and tells nothing of it; None: no such user."""
+        """Return a value that changes with the password but does not reveal it; None if unknown."""
         encoded = self.users().get(name)
         return None if encoded is None else _fingerprint(encoded)
 
@@ -251,8 +251,8 @@ def _file_state(file: Path) -> tuple[int, ...]:
     return result.st_mtime_ns, result.st_size, result.st_ino, result.st_mode
 
 
-def _nobodys_hash() -> str:
-    """What the password for an unknown name is compared with, so that it takes as long."""
+def _random_hash() -> str:
+    """Return a random hash, so that unknown names take as long as wrong passwords."""
     return _encoded(secrets.token_bytes(SALT_BYTES), secrets.token_bytes(DIGEST_BYTES))
 
 
@@ -268,14 +268,14 @@ def _fingerprint(encoded: str) -> str:
 def _scrypt(
     password: str, salt: bytes, log2_n: int, block: int, parallel: int, length: int
 ) -> bytes:
-    normal = unicodedata.normalize("NFKC", password).encode()  # keyboards differ in how ä is sent
+    normal = unicodedata.normalize("NFKC", password).encode()  # keyboards encode "ä" differently
     return hashlib.scrypt(
         normal, salt=salt, n=2**log2_n, r=block, p=parallel, dklen=length, maxmem=2 * MEMORY_LIMIT
     )
 
 
 def _decode(encoded: str) -> tuple[int, int, int, bytes, bytes]:
-    """(log2 N, r, p, salt, digest) of a hash; ValueError where it is none, or asks too much."""
+    """Return (log2 N, r, p, salt, digest) of a hash; ValueError if invalid or too expensive."""
     match = _HASH.fullmatch(encoded)
     if match is None:
         raise ValueError("no scrypt hash")

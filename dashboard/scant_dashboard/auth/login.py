@@ -1,4 +1,4 @@
-"""The pages that log in and out, and the provider that asks for a login before everything else."""
+"""Login and logout pages, and the provider that requires a login for all other pages."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 
 def show_log() -> None:
-    """Put logins, refusals and log-outs down on stderr with their times, unless logging is set up.
+    """Log logins, refusals and logouts to stderr with their times, unless logging is configured.
 
-    Without this Python shows warnings alone, and no time, which whoever looks for an attack needs.
+    By default Python shows warnings only, without times, which are needed to investigate attacks.
     """
     if logging.getLogger().handlers:
         return
@@ -37,9 +37,9 @@ def show_log() -> None:
 
 
 class LoginProvider(AuthProvider):
-    """What Bokeh asks before it answers any request for a page, or opens a page's websocket.
+    """Authenticates requests for pages and their websockets for Bokeh.
 
-    None of Panel's cookies ("user", "is_guest", "id_token") is read or set.
+    Panel's cookies ("user", "is_guest", "id_token") are neither read nor set.
     """
 
     def __init__(self, sessions: LoginSessions) -> None:
@@ -48,7 +48,7 @@ class LoginProvider(AuthProvider):
 
     @property
     def get_user_async(self) -> Callable[[Any], Awaitable[Any]]:
-        """The function that Bokeh gives each request's handler to."""
+        """The function that returns the user of a request's handler."""
         return self._user
 
     async def _user(self, handler: RequestHandler) -> str | None:
@@ -61,43 +61,43 @@ class LoginProvider(AuthProvider):
 
     @property
     def login_url(self) -> str:
-        """Where who is not logged in is sent."""
+        """Address of the login page."""
         return "/login"
 
     @property
     def login_handler(self) -> type[RequestHandler]:
-        """The page that logs in."""
+        """Handler of the login page."""
         return LoginPage
 
     @property
     def logout_url(self) -> str:
-        """Where the header's button sends to."""
+        """Address of the logout page."""
         return "/logout"
 
     @property
     def logout_handler(self) -> type[RequestHandler]:
-        """The page that logs out."""
+        """Handler of the logout page."""
         return LogoutPage
 
 
 class _Page(RequestHandler):
-    """What both pages share."""
+    """Base class of both pages."""
 
     @property
     def provider(self) -> LoginProvider:
-        """The server's."""
+        """The server's login provider."""
         return cast(LoginProvider, self.application.auth_provider)  # type: ignore[attr-defined]
 
     def set_default_headers(self) -> None:
-        """Neither page is to be found in a cache."""
+        """Forbid caching."""
         self.set_header("Cache-Control", "no-store")
 
     async def head(self) -> None:
-        """The headers of the page."""
+        """Send the headers of the page."""
         await self.get()  # type: ignore[misc]
 
     def check_sender(self) -> None:
-        """Raise HTTPError 403 if a page of others sent the form."""
+        """Raise HTTPError 403 if another site sent the form."""
         hosts = self.application.websocket_origins  # type: ignore[attr-defined]
         if not sent_by_own_page(self.request, hosts):
             log.warning("a form of another site was refused: address=%s", self.request.remote_ip)
@@ -105,26 +105,28 @@ class _Page(RequestHandler):
 
 
 class LoginPage(_Page):
-    """Asks for name and password, then leads to where the visitor wanted to go."""
+    """Asks for name and password, then redirects to the requested page."""
 
     async def get(self) -> None:
-        """The form; who is logged in goes on."""
+        """Send the form, or redirect users who are logged in."""
         if await self.provider.sessions.check(self.request):
-            self.redirect(self._onward())
+            self.redirect(self._next_address())
         else:
             self._ask("")
 
     async def post(self) -> None:
-        """Take a name and a password from the form."""
+        """Check the name and password from the form."""
         self.check_sender()
-        # As the form's fields were typed, but for spaces around the name.
+        # Exactly as typed, except for spaces around the name.
         name = unicodedata.normalize("NFKC", self.get_body_argument("username", ""))
         password = self.get_body_argument("password", "", strip=False)
         address = self.request.remote_ip or ""
         throttle = self.provider.throttle
         wait = throttle.begin(name, address)
         if wait:
-            log.warning("login refused for %d s: name=%s address=%s", wait, _shown(name), address)
+            log.warning(
+                "login refused for %d s: name=%s address=%s", wait, _log_safe(name), address
+            )
             self._refuse(wait)
             return
         try:
@@ -136,17 +138,17 @@ class LoginPage(_Page):
             self._refuse(2)
             return
         if credential is None:
-            log.warning("login failed: name=%s address=%s", _shown(name), address)
+            log.warning("login failed: name=%s address=%s", _log_safe(name), address)
             self.set_status(403)
             self._ask("This name and password do not belong together.")
             return
         throttle.succeeded(name, address)
         await self._begin(name, credential)
-        log.info("login: name=%s address=%s", _shown(name), address)
-        self.redirect(self._onward(), status=303)
+        log.info("login: name=%s address=%s", _log_safe(name), address)
+        self.redirect(self._next_address(), status=303)
 
     async def _begin(self, name: str, credential: str) -> None:
-        """Under an id of its own, whatever id the browser came with."""
+        """Begin a session with a new id, and end the browser's previous one."""
         sessions = self.provider.sessions
         before = await sessions.check(self.request)
         self.set_cookie(
@@ -161,7 +163,7 @@ class LoginPage(_Page):
         if before is not None:
             await sessions.end(before)
 
-    def _onward(self) -> str:
+    def _next_address(self) -> str:
         given = self.request.query_arguments.get("next", [GALLERY.encode()])[-1]
         return local_path(given.decode("utf-8", "replace"))
 
@@ -175,10 +177,10 @@ class LoginPage(_Page):
 
 
 class LogoutPage(_Page):
-    """Ends the login session of a browser."""
+    """Ends a browser's login session."""
 
     async def get(self) -> None:
-        """A button, for who came by the address; nothing ends by following a link."""
+        """Send a page with a button, since following a link must not log out."""
         login = await self.provider.sessions.check(self.request)
         if login is None:
             self.redirect("./login")
@@ -191,7 +193,7 @@ class LogoutPage(_Page):
         login = await self.provider.sessions.check(self.request)
         if login is not None:
             await self.provider.sessions.end(login)
-            log.info("logout: name=%s address=%s", _shown(login.user), self.request.remote_ip)
+            log.info("logout: name=%s address=%s", _log_safe(login.user), self.request.remote_ip)
         self.clear_cookie(COOKIE, path="/", httponly=True, samesite="Lax")
         self.redirect("./login", status=303)
 
@@ -203,8 +205,8 @@ def _template(name: str) -> Template:
     )
 
 
-def _shown(name: str) -> str:
-    """A name as one word of a log's line, whatever was typed."""
+def _log_safe(name: str) -> str:
+    """Return a name as a single ASCII word for the log."""
     return ascii(name[:64])
 
 

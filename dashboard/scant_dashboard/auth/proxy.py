@@ -1,8 +1,8 @@
 """The browser's address and scheme, from the headers of a trusted proxy.
 
-Anybody can send `X-Forwarded-For`. It counts only where the socket's other end is a proxy that the
-operator trusts; else a visitor could choose the address by which limits count, or have cookies
-marked as if the connection were encrypted.
+Anybody can send `X-Forwarded-For`. It is used only if the connection comes from a trusted proxy;
+otherwise visitors could choose the address by which limits count, or have cookies marked as if the
+connection were encrypted.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from tornado.web import OutputTransform
 from scant.errors import BadInput
 
 ANY = "*"
-LOOPBACK = ("127.0.0.0/8", "::1")  # a proxy on this machine: trusted unless others are named
+LOOPBACK = ("127.0.0.0/8", "::1")  # proxies on this machine, trusted by default
 VARIABLE = "SCANT_TRUSTED_PROXY"
 
 Address = IPv4Address | IPv6Address
 
 
 class Proxies:
-    """The proxies whose word counts.
+    """The trusted proxies.
 
     Args:
-        trusted: Addresses or networks (`10.0.0.0/8`); `*` trusts whoever connects, for one hop:
-            right where a platform's router is the only way to the server, wrong elsewhere. Those
-            in SCANT_TRUSTED_PROXY (separated by commas) are added; if none is named, proxies on
-            this machine are trusted.
+        trusted: Addresses or networks (`10.0.0.0/8`); `*` trusts all peers for one hop, which is
+            right only if a platform's router is the sole way to the server. Entries of
+            SCANT_TRUSTED_PROXY (separated by commas) are added; by default, proxies on this machine
+            are trusted.
 
     Raises:
-        BadInput: One of them is neither an address nor a network.
+        BadInput: An entry is neither an address nor a network.
     """
 
     def __init__(self, trusted: Sequence[str] = ()) -> None:
@@ -44,47 +44,47 @@ class Proxies:
         self._networks = [_network(name) for name in names if name != ANY]
 
     def trusts(self, peer: str) -> bool:
-        """Whether the word of whoever connects from `peer` counts."""
-        return self.any or self._listed(_address(peer))
+        """Whether headers from this peer are trusted."""
+        return self.any or self._is_trusted(_address(peer))
 
     def client(self, peer: str, headers: HTTPHeaders) -> str:
-        """The address of the browser: the last in the chain that is no trusted proxy.
+        """Return the browser's address: the last one in the chain that is no trusted proxy.
 
-        `X-Forwarded-For` comes before `X-Real-Ip`, and that before `Forwarded`. The peer's own
-        address stands where it is not trusted or the headers name none.
+        `X-Forwarded-For` precedes `X-Real-Ip`, and that precedes `Forwarded`. The peer's address is
+        used if it is not trusted or the headers name none.
         """
         if not self.trusts(peer):
             return peer
         chain = [_address(hop) for hop in _hops(headers)]
         for address in reversed(chain):
             if address is None:
-                return peer  # not an address: whoever wrote it, nothing before it can be believed
-            if not self._listed(address):
+                return peer  # invalid: earlier entries cannot be trusted
+            if not self._is_trusted(address):
                 return str(address)
         return str(chain[0]) if chain else peer
 
     def scheme(self, peer: str, headers: HTTPHeaders, own: str) -> str:
-        """`http` or `https`, as the browser speaks it; `own` is the socket's."""
+        """Return the browser's scheme, `http` or `https`; `own` is that of the connection."""
         if not self.trusts(peer):
             return own
-        word = headers.get("X-Forwarded-Proto") or headers.get("X-Scheme")
-        if word is None:
+        schemes = headers.get("X-Forwarded-Proto") or headers.get("X-Scheme")
+        if schemes is None:
             protos = [p["proto"] for p in _forwarded(headers) if "proto" in p]
-            word = protos[-1] if protos else own
-        last = word.split(",")[-1].strip().lower()
+            schemes = protos[-1] if protos else own
+        last = schemes.split(",")[-1].strip().lower()
         return last if last in ("http", "https") else own
 
-    def _listed(self, address: Address | None) -> bool:
+    def _is_trusted(self, address: Address | None) -> bool:
         return address is not None and any(
             address.version == network.version and address in network for network in self._networks
         )
 
 
 def transform(proxies: Proxies) -> type[OutputTransform]:
-    """The class for `tornado.web.Application.add_transform` that puts every request right.
+    """Return a class for `Application.add_transform` that sets every request's address and scheme.
 
-    Transforms are made before a request is handled, in the order in which they were added: this
-    one goes first, so that all else knows the browser's address and scheme.
+    Transforms are created before a request is handled, in the order in which they were added; this
+    one comes first, so that all others use the browser's address and scheme.
     """
 
     class Behind(OutputTransform):
@@ -106,23 +106,23 @@ def _network(name: str) -> IPv4Network | IPv6Network:
         ) from None
 
 
-def _address(word: str) -> Address | None:
-    """An address as headers write it: with a port, in brackets, in quotes."""
-    word = word.strip().strip('"')
-    if bracketed := re.fullmatch(r"\[(.+)\](?::\d+)?", word):
-        word = bracketed[1]
-    elif word.count(":") == 1:
-        word = word.split(":")[0]
+def _address(value: str) -> Address | None:
+    """Parse an address from a header: with a port, in brackets, in quotes."""
+    value = value.strip().strip('"')
+    if bracketed := re.fullmatch(r"\[(.+)\](?::\d+)?", value):
+        value = bracketed[1]
+    elif value.count(":") == 1:
+        value = value.split(":")[0]
     try:
-        address = ip_address(word)
+        address = ip_address(value)
     except ValueError:
         return None
-    mapped = getattr(address, "ipv4_mapped", None)  # an IPv4 peer of a socket that speaks IPv6
+    mapped = getattr(address, "ipv4_mapped", None)  # an IPv4 peer of an IPv6 socket
     return mapped or address
 
 
 def _hops(headers: HTTPHeaders) -> list[str]:
-    """The chain of addresses from the browser to the last proxy, as the headers have it."""
+    """Return the chain of addresses from the browser to the last proxy."""
     for name in ("X-Forwarded-For", "X-Real-Ip"):
         if name in headers:
             return [hop for hop in headers[name].split(",") if hop.strip()]
@@ -130,7 +130,7 @@ def _hops(headers: HTTPHeaders) -> list[str]:
 
 
 def _forwarded(headers: HTTPHeaders) -> list[dict[str, str]]:
-    """The hops of a `Forwarded` header (RFC 7239)."""
+    """Parse the hops of a `Forwarded` header (RFC 7239)."""
     hops = []
     for hop in headers.get("Forwarded", "").split(","):
         pairs = (pair.split("=", 1) for pair in hop.split(";") if "=" in pair)

@@ -1,8 +1,8 @@
-"""Login sessions of a server with `--auth`: begun, found by the cookie, and ended everywhere.
+"""Login sessions of a server with `--auth`.
 
 The cookie holds a signed random id and no name. The store holds the id's hash, so that logging out
-ends the session on every server of the database; the user file decides whether the user and the
-password of that login still are what they were.
+ends the session on every server of the database; sessions become invalid when the user file no
+longer has the user or the password changes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from scant.store.logins import MAX_DAYS, LoginRecord
 from scant_dashboard.auth.accounts import Accounts
 
 COOKIE = "scant_login"
-CHECK_SECONDS = 5.0  # between two looks at whether those with an open page are still logged in
+CHECK_SECONDS = 5.0  # between checks whether users of open pages are still logged in
 HASHERS = 2  # passwords checked at once, 32 MiB each
-HASHES_WAITING = 16  # more than that at once are sent away
-_POLICY_VIOLATION = 1008  # the websocket protocol's status for "you may not"
-_ATTRIBUTE = "scant_login"  # of a request that was checked
+HASHES_WAITING = 16  # maximum queue; further attempts are rejected
+_POLICY_VIOLATION = 1008  # websocket status code
+_ATTRIBUTE = "scant_login"  # attribute of a checked request
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
 class Busy(RuntimeError):
-    """More passwords wait to be checked than the server takes on."""
+    """Too many passwords are waiting to be checked."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Login:
     """A login session.
 
     Attributes:
-        id: As the store knows it; not what the cookie holds.
-        user: The user's name.
+        id: Id in the store, which differs from the cookie's value.
+        user: Name of the user.
     """
 
     id: str
@@ -54,40 +54,40 @@ class Login:
 
 
 def login_of(request: Any) -> Login | None:
-    """The login session of a request that went through `LoginSessions.check`, else None.
+    """Return the login session of a request checked by `LoginSessions.check`, otherwise None.
 
     Args:
-        request: Tornado's, or what Bokeh makes of it for a page's session (`session_context.
-            request`). Nothing that a browser sends can set what is read here.
+        request: Tornado's request, or Bokeh's in `session_context.request`. Browsers cannot set the
+            attribute that is read here.
     """
     result = getattr(request, _ATTRIBUTE, None)
     return result if isinstance(result, Login) else None
 
 
 def login_user(request: Any) -> str | None:
-    """The name of who is logged in (see `login_of`)."""
+    """Return the name of the logged-in user (see `login_of`)."""
     login = login_of(request)
     return login.user if login else None
 
 
 class Connection(Protocol):
-    """What an open page hears the server by: a websocket, or a stream of events."""
+    """Connection of an open page: a websocket, or an event stream."""
 
     @property
     def ws_connection(self) -> Any:
-        """What holds its socket."""
+        """The object that holds the socket."""
 
     def close(self, code: int | None = None, reason: str | None = None) -> None:
-        """End it."""
+        """End the connection."""
 
 
 class LoginSessions:
-    """Begins, checks and ends login sessions. Made on the event loop's thread, and used there.
+    """Begins, checks and ends login sessions. Created and used on the event loop's thread.
 
     Args:
-        store: Where they are kept.
-        accounts: Who may log in.
-        key: What signs the cookie.
+        store: Store of the sessions.
+        accounts: The user accounts.
+        key: Key that signs the cookie.
     """
 
     def __init__(self, store: Store, accounts: Accounts, key: str) -> None:
@@ -100,11 +100,11 @@ class LoginSessions:
         self._checking.start()
 
     def close(self) -> None:
-        """Stop looking after open pages; what a closing server still answers is checked as ever."""
+        """Stop checking open pages; requests during shutdown are still checked."""
         self._checking.stop()
 
     async def authenticate(self, name: str, password: str) -> str | None:
-        """The user's credential, to begin a session with; None: name or password is wrong.
+        """Return the user's credential for a new session; None if authentication fails.
 
         Raises:
             Busy: Too many passwords are being checked already.
@@ -121,7 +121,7 @@ class LoginSessions:
             self._hashing -= 1
 
     async def begin(self, user: str, credential: str) -> str:
-        """Begin a session under a new id; returns the cookie's value.
+        """Begin a session with a new id; return the cookie's value.
 
         Raises:
             HTTPError: 503, the store does not answer.
@@ -131,7 +131,7 @@ class LoginSessions:
         return create_signed_value(self.key, COOKIE, secret).decode()
 
     async def check(self, request: HTTPServerRequest) -> Login | None:
-        """The login session of a request by its cookie, now; `login_of` finds it afterwards.
+        """Return the login session of a request by its cookie; `login_of` returns it afterwards.
 
         Raises:
             HTTPError: 503, the store does not answer.
@@ -147,11 +147,11 @@ class LoginSessions:
         return login
 
     def attach(self, login: Login, socket: Connection) -> None:
-        """Have an open page's connection closed when its login session ends."""
+        """Close this connection of an open page when its login session ends."""
         self._sockets.setdefault(login.id, WeakSet()).add(socket)
 
     async def end(self, login: Login) -> None:
-        """End a session now, with the connections of its open pages; other servers follow.
+        """End a session, with the connections of its open pages; other servers follow.
 
         Raises:
             HTTPError: 503, the store does not answer.
@@ -160,7 +160,7 @@ class LoginSessions:
         self._close(login.id)
 
     async def close_ended(self) -> None:
-        """Close the connections of open pages whose login session is over, wherever it ended."""
+        """Close connections of open pages whose login session has ended on any server."""
         for login in [login for login, open_ in self._sockets.items() if not open_]:
             del self._sockets[login]
         if not self._sockets:
@@ -168,7 +168,7 @@ class LoginSessions:
         try:
             live = await self._stored(self._live, list(self._sockets))
         except HTTPError:
-            return  # logged; the pages stay until the store can say
+            return  # logged; the pages stay open until the store answers
         for login in [login for login in self._sockets if login not in live]:
             self._close(login)
 
@@ -177,7 +177,7 @@ class LoginSessions:
             connection = socket.ws_connection
             socket.close(_POLICY_VIOLATION, "logged out")
             stream = getattr(connection, "stream", None)
-            if stream is not None:  # not a few seconds later, at the browser's pleasure
+            if stream is not None:  # immediately, without waiting for the browser
                 stream.close()
 
     def _find(self, login: str) -> Login | None:
@@ -189,11 +189,11 @@ class LoginSessions:
         return {record.id for record in records if self._valid(record)}
 
     def _valid(self, record: LoginRecord) -> bool:
-        """Whether user and password still are what they were at the login."""
+        """Whether user and password are unchanged since the login."""
         return self.accounts.credential(record.user) == record.credential
 
     async def _stored(self, method: Callable[..., T], *arguments: Any) -> T:
-        """What the store answers, asked in a thread: a slow database holds up no other page."""
+        """Call the store in a thread, so that a slow database does not block other pages."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._readers, method, *arguments)

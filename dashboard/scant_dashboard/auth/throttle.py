@@ -1,7 +1,7 @@
-"""How soon a password may be tried again: the wait doubles with every failure.
+"""Delays between password attempts, which double with every failure.
 
-An attempt that comes too early is refused without looking at its password, so that guessing costs
-the server nothing; nobody is held waiting on an open connection.
+Attempts that come too early are rejected without checking the password, so that guessing costs the
+server nothing; no connection is kept waiting.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from scant.runs.addresses import network
 
-CAPACITY = 20_000  # names and addresses remembered at once, some 5 MB
-FORGOTTEN_SECONDS = 3600.0  # without an attempt, after which failures do not count any more
+CAPACITY = 20_000  # counts in memory, some 5 MB
+FORGOTTEN_SECONDS = 3600.0  # without an attempt, after which failures expire
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Rule:
     longest: float
 
     def wait(self, failures: int) -> float:
-        """Seconds from the last of so many failures to the next attempt."""
+        """Return the seconds to wait after the last of so many failures."""
         over = failures - self.free
         return 0.0 if over <= 0 else min(2.0 ** min(over - 1, 30), self.longest)
 
 
-# One person who mistypes; many behind one address; many addresses against one name. The last is
-# short, because its wait also keeps out the user whom the name belongs to.
+# One person who mistypes; many users behind one address; many addresses against one name. The last
+# delay is short, because it also affects the legitimate user.
 PAIR = Rule(3, 900.0)
 ADDRESS = Rule(20, 900.0)
 NAME = Rule(20, 60.0)
@@ -45,11 +45,11 @@ class _Count:
 
 
 class Throttle:
-    """Counts failed logins by name, by address, and by both. For one thread.
+    """Counts failed logins by name, by address, and by both. For a single thread.
 
     Args:
-        capacity: Counts kept; of more, those that nobody touched for longest are dropped.
-        clock: Seconds that only grow.
+        capacity: Maximum number of counts; the least recently used ones are dropped.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class Throttle:
         return len(self._counts)
 
     def begin(self, name: str, address: str) -> int:
-        """Whether a password may be tried now.
+        """Return whether a password may be tried now.
 
-        An attempt counts as failed until `succeeded`, lest many at once all find none before them.
+        An attempt counts as failed until `succeeded`, so that simultaneous attempts count.
 
         Returns:
-            Seconds to wait before trying again; 0: this attempt may go on.
+            Seconds to wait before the next attempt; 0 if this one may proceed.
         """
         now, rules = self._clock(), _rules(name, address)
         waits = []
@@ -83,16 +83,16 @@ class Throttle:
         return 0
 
     def succeeded(self, name: str, address: str) -> None:
-        """The attempt was right: it was no failure, and this name's failures from here are over.
+        """Remove the count of this attempt and of this name's failures from this address.
 
-        Those of the address stay, or an attacker with an account could clear them at will.
+        Failures of the address remain, or an attacker with an account could clear them at will.
         """
         self.undo(name, address)
         pair, *_ = _rules(name, address)
         self._counts.pop(pair, None)
 
     def undo(self, name: str, address: str) -> None:
-        """The attempt that `begin` counted was not made."""
+        """Remove the count of an attempt that was not made."""
         for key in _rules(name, address):
             count = self._counts.get(key)
             if count is not None:
@@ -110,7 +110,7 @@ class Throttle:
 
 
 def _rules(name: str, address: str) -> dict[tuple[str, ...], Rule]:
-    """The counts that an attempt belongs to."""
+    """Return the rules for an attempt, by key of its counts."""
     subscriber, name = network(address)[:80], name[:80]
     return {
         ("pair", name, subscriber): PAIR,

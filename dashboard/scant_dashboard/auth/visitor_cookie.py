@@ -1,8 +1,8 @@
 """Visitors without accounts: a random id in a signed cookie.
 
-The cookie is set on the answer to a browser's first request, and its page must already know the id
-then; so a tornado transform gives every request the cookie it should have had, and the answer the
-header that makes the browser keep it.
+The response to a browser's first request sets the cookie, whose page must already know the id.
+Therefore a tornado transform adds the missing cookie to the request, and the header that sets it to
+the response.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, create_signed_value, decode_signed_value
 
 COOKIE = "scant_visitor"
-NOT_AT = "/room/"  # phones of a room get no cookie that another page could know them by
-DAYS = 400  # the longest that browsers keep a cookie
+NOT_AT = "/room/"  # phones of a room get no identifying cookie
+DAYS = 400  # browsers' maximum age of a cookie
 
 
 def secret(data_dir: Path) -> str:
-    """The key that signs cookies: SCANT_SECRET, else a file in the data directory, made once."""
+    """Return the key that signs cookies: SCANT_SECRET, or a file created in the data directory."""
     if given := os.environ.get("SCANT_SECRET"):
         return given
     path = data_dir / "cookie-secret"
@@ -36,18 +36,18 @@ def secret(data_dir: Path) -> str:
 
 
 def sign(visitor: str, key: str) -> str:
-    """The cookie's value for a visitor."""
+    """Return the cookie's value for a visitor."""
     return create_signed_value(key, COOKIE, visitor).decode()
 
 
 def verify(value: str | None, key: str) -> str | None:
-    """The visitor of a cookie's value; None where it is missing, forged or too old."""
+    """Return the visitor of a cookie's value; None if it is missing, forged or expired."""
     result = decode_signed_value(key, COOKIE, value, max_age_days=DAYS) if value else None
     return result.decode() if result else None
 
 
 def transform(key: str) -> type[OutputTransform]:
-    """The class for `tornado.web.Application.add_transform` that gives every browser its cookie."""
+    """Return a class for `Application.add_transform` that gives every browser its cookie."""
 
     class Visitors(OutputTransform):
         def __init__(self, request: HTTPServerRequest) -> None:
@@ -58,14 +58,14 @@ def transform(key: str) -> type[OutputTransform]:
                 self.fresh = sign(secrets.token_urlsafe(16), key)
                 cookies[COOKIE] = self.fresh
             self.secure = request.protocol == "https"
-            self.known = not request.path.startswith(NOT_AT)
+            self.identified = not request.path.startswith(NOT_AT)
 
         def transform_first_chunk(
             self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
         ) -> tuple[int, HTTPHeaders, bytes]:
             if (
                 self.fresh
-                and self.known
+                and self.identified
                 and headers.get("Content-Type", "").startswith("text/html")
             ):
                 headers.add("Set-Cookie", _morsel(self.fresh, self.secure))

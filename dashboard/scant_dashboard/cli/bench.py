@@ -57,7 +57,7 @@ def _study_speed(name: str, options: bool) -> None:
 
 
 def _measure(model: str | None, out: Path | None, device: str, dtype: str, quick: bool) -> None:
-    """Time the models, say it, and write it where that is asked for."""
+    """Time the models, print the results, and write them if requested."""
     from tqdm import tqdm
 
     from scant.bench import table as tables

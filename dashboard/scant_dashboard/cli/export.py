@@ -60,15 +60,15 @@ def export(
         if form not in FORMATS:
             raise BadInput(f"--format must be one of {', '.join(FORMATS)}; got {form!r}.")
         out = out or Path(f"{run}.{form}")
-        with _holding(run, data_dir) as store:
-            made = _made(run, form, store)
+        with _store_with(run, data_dir) as store:
+            made = _exported(run, form, store)
         _write(out, made)
 
 
 def _write_labels(run: str, form: str, out: Path | None, data_dir: Path | None) -> None:
     from scant_dashboard.cli.labels import labels_file
 
-    with _holding(run, data_dir) as store:
+    with _store_with(run, data_dir) as store:
         name, made = labels_file(run, form.replace("-", " "), store)
     _write(out or Path(f"{run}.{name}"), made)
 
@@ -84,7 +84,7 @@ def _write(out: Path, made: bytes) -> None:
     typer.echo(f"{out}: {len(made):,} bytes", err=True)
 
 
-def _made(run: str, form: str, store: Store) -> bytes:
+def _exported(run: str, form: str, store: Store) -> bytes:
     import asyncio
 
     from scant_dashboard import export as exports
@@ -102,8 +102,8 @@ def _made(run: str, form: str, store: Store) -> bytes:
 
 
 @contextmanager
-def _holding(run: str, data_dir: Path | None) -> Iterator[Store]:
-    """The server's database; where there is none, a demonstration is read from its recording."""
+def _store_with(run: str, data_dir: Path | None) -> Iterator[Store]:
+    """Open the server's database; without one, import a demonstration's recording."""
     from scant.data_dir import data_dir as folder
     from scant.store import Store
 
@@ -112,8 +112,8 @@ def _holding(run: str, data_dir: Path | None) -> Iterator[Store]:
         with opened_store(data_dir) as store:
             yield store
         return
-    with TemporaryDirectory() as place:
-        store = Store.open(f"sqlite:///{Path(place) / 'scant.db'}")
+    with TemporaryDirectory() as temporary:
+        store = Store.open(f"sqlite:///{Path(temporary) / 'scant.db'}")
         try:
             store.import_shipped([run.removeprefix("demo-")])
             yield store

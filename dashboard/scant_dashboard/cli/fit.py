@@ -113,7 +113,7 @@ def fit(
         steps: list[Progress] = []
         model: bytes | None = None
         end: Finished | None = None
-        for event in _with_bar(run):
+        for event in _with_progress(run):
             if isinstance(event, Progress):
                 steps.append(event)
             elif isinstance(event, Note):
@@ -126,16 +126,16 @@ def fit(
         refused, made = "", list[Path]()
         with ExitStack() as stack:
             if predict is not None and out is not None and model:
-                beside = Path(stack.enter_context(_beside(out)))
+                folder = Path(stack.enter_context(_temporary_folder(out)))
                 try:
-                    told = predict_file(
+                    prediction = predict_file(
                         run.study,
                         predict,
-                        beside / result_name(predict),
+                        folder / result_name(predict),
                         densities=densities.value if densities else "",
                     )
-                    made = [told.path, told.dictionary, *told.beside]
-                except BadInput as error:  # of what was learned, this table lacks something
+                    made = [prediction.path, prediction.dictionary, *prediction.beside]
+                except BadInput as error:  # the table lacks columns of the training data
                     refused = str(error)
             if out is not None:
                 record = result_folder.settings_record(study, parsed.values(), given) | reading
@@ -155,25 +155,25 @@ def fit(
 
 def _parse(settings: list[str]) -> dict[str, str]:
     values = {}
-    for word in settings:
-        name, equals, value = word.partition("=")
+    for assignment in settings:
+        name, equals, value = assignment.partition("=")
         if not equals:
-            raise BadInput(f"--set {word!r} must have the form NAME=VALUE.")
+            raise BadInput(f"--set {assignment!r} must have the form NAME=VALUE.")
         values[name.strip()] = value
     return values
 
 
 def _reading(missing: list[str], decimal: str | None) -> dict[str, Any]:
-    """What the page asks of a file, as keywords of `scant.fit`."""
+    """Return reading options of the file as keywords of `scant.fit`."""
     reading: dict[str, Any] = {}
     codes: dict[str, list[float]] = {}
-    for word in missing:
-        column, _, code = word.rpartition("=")
+    for option in missing:
+        column, _, code = option.rpartition("=")
         try:
             codes.setdefault(column, []).append(float(code))
         except ValueError:
             raise BadInput(
-                f"--missing {word!r} must be a number, or COLUMN=NUMBER; repeat it for several."
+                f"--missing {option!r} must be a number, or COLUMN=NUMBER; repeat it for several."
             ) from None
     if codes:
         if "" in codes and len(codes) > 1:
@@ -187,13 +187,13 @@ def _reading(missing: list[str], decimal: str | None) -> dict[str, Any]:
 
 
 def _columns(columns: list[str], closed: list[str], join: str | None) -> dict[str, Any]:
-    """What the page asks of columns, as keywords of `scant.fit`."""
+    """Return column options as keywords of `scant.fit`."""
     reading: dict[str, Any] = {}
     named: dict[str, list[str]] = {}
-    for word in columns:
-        name, equals, header = word.partition("=")
+    for assignment in columns:
+        name, equals, header = assignment.partition("=")
         if not equals:
-            raise BadInput(f"--column {word!r} must have the form NAME=COLUMN.")
+            raise BadInput(f"--column {assignment!r} must have the form NAME=COLUMN.")
         named.setdefault(name.strip(), []).append(header)
     if named:
         reading["columns"] = named
@@ -208,7 +208,7 @@ def _columns(columns: list[str], closed: list[str], join: str | None) -> dict[st
 
 
 def _compare_with_tabpfn(weights: Path) -> None:
-    """Name the weights to the rivals, before the training that would be lost by a wrong name."""
+    """Set the path of TabPFN's weights, and check it before the training."""
     from scant.rivals.extras import WEIGHTS, tabpfn_weights
 
     os.environ[WEIGHTS] = str(weights)
@@ -231,8 +231,8 @@ def _begin(
     return fit_study(study, data, device=device, settings=settings, **reading)
 
 
-def _with_bar(run: Fit) -> Iterator[Any]:
-    """The run's events, with a progress bar on stderr; the first Ctrl-C stops the run."""
+def _with_progress(run: Fit) -> Iterator[Any]:
+    """Yield the run's events, with a progress bar on stderr; the first Ctrl-C stops the run."""
     from tqdm import tqdm
 
     from scant.events import Progress, Started
@@ -253,17 +253,17 @@ def _with_bar(run: Fit) -> Iterator[Any]:
 
 def _stop(run: Fit, before: Any) -> None:
     run.control.stop()
-    signal.signal(signal.SIGINT, before)  # a second Ctrl-C breaks off at once
+    signal.signal(signal.SIGINT, before)  # a second Ctrl-C interrupts immediately
 
 
-def _beside(out: Path) -> TemporaryDirectory[str]:
-    """A folder on the same disk, which goes again."""
+def _temporary_folder(out: Path) -> TemporaryDirectory[str]:
+    """Return a temporary folder on the same disk as `out`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     return TemporaryDirectory(prefix=".scant-", dir=out.parent)
 
 
 def _card(name: str, run: Fit, data: str | list[str], end: Finished, model: bytes | None) -> str:
-    """The run's model card in Markdown."""
+    """Return the run's model card in Markdown."""
     from scant import __version__
     from scant.tables.digest import table_hash
     from scant.training.model_card import Card, markdown

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def labels_file(run: str, form: str, store: Store) -> tuple[str, bytes]:
-    """What the file is called, and the labels that stand on a run.
+    """Return the file name and contents of the current labels of a run.
 
     Args:
-        run: Its id.
-        form: The name of a format (`scant.tables.annotations.formats`).
-        store: Where it lies.
+        run: The run's id.
+        form: Name of a format (`scant.tables.annotations.formats`).
+        store: Store that holds the run.
 
     Raises:
-        BadInput: No such format, a run without labels, or of a study that asks nobody.
+        BadInput: There is no such format, or the run has no labels.
         NotFound: There is no such run, or its table was deleted.
     """
     from scant.store.label_agreement import standing
@@ -27,10 +27,10 @@ def labels_file(run: str, form: str, store: Store) -> tuple[str, bytes]:
     from scant_dashboard.live.run_state import load
     from scant_dashboard.pages.clamp import labels_out
 
-    known = format_named(form)
+    annotation_format = format_named(form)
     state = load(store, run)
     labels = standing(store.labels(run))
     if state.record.study != "clamp" or state.report is None or not labels:
         raise BadInput(f"There are no labels on the run {run!r}; label its patches on its page.")
     pool = labels_out.PoolFiles(state, store)
-    return known.file, labels_out.labels_file(pool, labels, form)
+    return annotation_format.file, labels_out.labels_file(pool, labels, form)

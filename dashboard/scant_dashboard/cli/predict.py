@@ -1,4 +1,4 @@
-"""`scant predict`: a table of any length predicted by a model that is fitted already."""
+"""`scant predict`: predictions of a fitted model for a table of any length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scant_dashboard.cli.sentences import sentences
 
 
 class DensityForm(StrEnum):
-    """How predictive densities are written."""
+    """Output formats of predictive densities."""
 
     qp = "qp"
     columns = "columns"

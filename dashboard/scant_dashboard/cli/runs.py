@@ -1,6 +1,6 @@
-"""`scant runs`: an operator lists, stops and deletes runs through the database.
+"""`scant runs`: list, stop and delete runs through the database, for operators.
 
-The server need not be up. Where it is, it heeds a wish within a second or two.
+No server need be running; a running one executes requests within a second or two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scant_dashboard.cli.sentences import sentences
 if TYPE_CHECKING:
     from scant.store import RunRecord, Store
 
-PATIENCE_SECONDS = 60.0  # so long `delete --stop` waits for a run to end
+PATIENCE_SECONDS = 60.0  # that `delete --stop` waits for a run to end
 
 runs_app = typer.Typer(
     help="List, stop and delete the runs of a server (for its operator).", no_args_is_help=True
@@ -55,7 +55,7 @@ def list_runs(
         typer.echo(form.format(*cells))
 
 
-# An id of 0.1.0 may begin with a hyphen, and is no option for it.
+# Run ids of version 0.1.0 may begin with a hyphen.
 _IDS = {"ignore_unknown_options": True}
 
 
@@ -91,7 +91,7 @@ def delete(
 
 
 def stop_run(store: Store, run: str) -> str:
-    """Have a run stopped, by the server that has it in its care or another; what was done.
+    """Request that a run be stopped, by the server that executes it or another; return the outcome.
 
     Raises:
         NotFound: There is no such run.
@@ -104,7 +104,7 @@ def stop_run(store: Store, run: str) -> str:
     if store.in_care(run):
         store.wish(run, "stop")
         return "its server was told to stop it"
-    if store.served():  # which takes up a run that is in nobody's care, to conclude it
+    if store.served():  # a server adopts and concludes the orphaned run
         store.write(run, [Changed(State.STOPPING)])
         return "a server will conclude it"
     reason = "Stopped by the operator while no server was up, so there is no model."
@@ -144,7 +144,7 @@ def _row(store: Store, run: RunRecord) -> dict[str, Any]:
 
 @contextmanager
 def opened_store(data_dir: Path | None) -> Iterator[Store]:
-    """The database of a server, which must be there already."""
+    """Open the existing database of a server."""
     from scant.data_dir import data_dir as folder
     from scant.store import Store
 

@@ -1,4 +1,4 @@
-"""How the commands of `scant` end where the input is at fault."""
+"""Error messages of the `scant` command for bad input."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scant.errors import BadInput, NotFound
 
 @contextmanager
 def sentences(*further: type[Exception]) -> Iterator[None]:
-    """Bad input ends in one sentence on stderr and status 2, never in a traceback.
+    """Report bad input as one sentence on stderr with exit status 2, without a traceback.
 
     Args:
-        *further: Other errors whose message is such a sentence.
+        *further: Further exceptions whose messages are such sentences.
     """
     caught: tuple[type[Exception], ...] = (BadInput, NotFound, *further)
     try:

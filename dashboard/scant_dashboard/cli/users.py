@@ -34,11 +34,11 @@ def add(
         path = file or accounts.default_file()
         name = accounts.checked_name(name)
         users = accounts.read_users(path) if path.exists() else {}
-        known = name in users
+        existing = name in users
         password = _password_from_stdin() if password_stdin else _typed_password(name)
         users[name] = accounts.hash_password(accounts.checked_password(password))
         accounts.write_users(path, users)
-    typer.echo(f"{name} has a new password." if known else f"{name} was added to {path}.")
+    typer.echo(f"{name} has a new password." if existing else f"{name} was added to {path}.")
 
 
 @app.command()
@@ -84,7 +84,7 @@ def _typed_password(name: str) -> str:
 
 
 def _password_from_stdin() -> str:
-    # Two lines may be two passwords, and it would not be plain which of them holds.
+    # With several lines, the intended password would be ambiguous.
     lines = sys.stdin.read(4 * accounts.LONGEST).splitlines()
     if len(lines) != 1:
         raise BadInput(f"Standard input has {len(lines)} lines; send the password as its only one.")

@@ -1,1 +1,1 @@
-"""What a visitor operates: settings form, run bar, upload, run list, data panel."""
+"""Controls of a study's page: settings form, run bar, upload, run list, data panel."""

@@ -1,4 +1,4 @@
-"""Questions on an upload, its first rows, and in the head of each column what it is used as."""
+"""Table of an upload's first rows, with a choice of role per column and questions above it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from scant.tables.limits import beside
 from scant.tables.schema import ColumnPreview, Preview, Question, TableSchema
 from scant_dashboard.template import component, style
 
-OFFERED = 200  # columns shown at once; the rest are found by their names
+OFFERED = 200  # columns shown at once; the others by searching
 AS_IS = "="  # the role of a column that keeps its name: a feature
-VIEW = "view:"  # before the name of the view that a feature is put into
-AGAIN = "_column"  # added to a feature whose own name means something else to the study
+VIEW = "view:"  # prefix of the role that assigns a feature to a view
+AGAIN = "_column"  # suffix of a feature whose name has another meaning in the study
 
 
 class ColumnTable(JSComponent):
-    """A table with a choice in each column's head, and above it what else is to be chosen.
+    """A table with a choice of role in each column's head, and questions above it.
 
     Args:
-        assign: Called with columns and the role that the visitor has given them: a name of the
-            schema, `AS_IS`, `OUT`, or `VIEW` and a name.
-        answer: Called with a question and the answer to it.
+        assign: Called with column names and the role chosen for them: a name of the schema,
+            `AS_IS`, `OUT`, or `VIEW` followed by a name.
+        answer: Called with a question and its answer.
     """
 
     columns = param.List(default=[])
@@ -37,7 +37,7 @@ class ColumnTable(JSComponent):
     searched = param.Boolean(default=False)
     viewed = param.Boolean(default=False)
     more = param.String("")
-    version = param.Integer(0)  # grows with every change of the others, which is then drawn
+    version = param.Integer(0)  # incremented after the others have changed; triggers drawing
 
     _esm = component("column_table")
 
@@ -54,37 +54,37 @@ class ColumnTable(JSComponent):
         )
         self._assign, self._answer = assign, answer
         self._find = ""
-        self._of: tuple[Preview, Mapping[str, str], TableSchema] | None = None
-        self._asked: Sequence[tuple[Question, Any]] = ()
+        self._table: tuple[Preview, Mapping[str, str], TableSchema] | None = None
+        self._questions: Sequence[tuple[Question, Any]] = ()
 
     def take(
         self,
         preview: Preview,
         mapping: Mapping[str, str],
         schema: TableSchema,
-        asked: Sequence[tuple[Question, Any]] = (),
+        questions: Sequence[tuple[Question, Any]] = (),
     ) -> None:
-        """Show a table with the roles of its columns, and questions with the answers by now."""
-        self._of, self._asked = (preview, mapping, schema), asked
-        places = self._places()
+        """Show a table with the roles of its columns, and questions with their current answers."""
+        self._table, self._questions = (preview, mapping, schema), questions
+        visible = self._visible_columns()
         offered = [*options(schema), *special([*mapping.values()], schema)]
         self.param.update(
-            columns=[_head(preview.columns[i], mapping, schema, offered, preview) for i in places],
-            rows=[[row[i] for i in places] for row in preview.head],
+            columns=[_head(preview.columns[i], mapping, schema, offered, preview) for i in visible],
+            rows=[[row[i] for i in visible] for row in preview.head],
             options=offered,
-            questions=[_asked(question, taken) for question, taken in asked],
+            questions=[_question(question, answer) for question, answer in questions],
             searched=len(preview.names) > OFFERED or schema.views,
             viewed=schema.views,
-            more=f"{len(places):,} of {len(preview.names):,} columns are shown."
+            more=f"{len(visible):,} of {len(preview.names):,} columns are shown."
             + (" Features called view.feature come in views." if schema.views else ""),
         )
         self.param.update(version=self.version + 1, visible=bool(preview.names))
 
-    def _places(self) -> list[int]:
-        """The columns that are shown: those searched for, or the first and all with text."""
-        if self._of is None:
+    def _visible_columns(self) -> list[int]:
+        """Return indices of the matches of a search, or of the first columns and all with text."""
+        if self._table is None:
             return []
-        preview, mapping, schema = self._of
+        preview, mapping, schema = self._table
         if self._find:
             return [i for i, n in enumerate(preview.names) if self._find in n.lower()][:OFFERED]
         own = schema_names(schema)
@@ -95,33 +95,33 @@ class ColumnTable(JSComponent):
         ]
 
     def _handle_msg(self, data: Any) -> None:
-        if not isinstance(data, dict) or self._of is None:
+        if not isinstance(data, dict) or self._table is None:
             return
-        preview, mapping, schema = self._of
+        preview, mapping, schema = self._table
         if "find" in data:
             self._find = str(data["find"]).strip().lower()
-            self.take(preview, mapping, schema, self._asked)
+            self.take(preview, mapping, schema, self._questions)
         elif "out" in data and self._find:
-            self._assign(self._found(preview), OUT)
+            self._assign(self._matches(preview), OUT)
         elif view := str(data.get("view", "")).strip(" ."):
             own = schema_names(schema)
-            free = [n for n in self._found(preview) if mapping.get(n, n) not in own]
+            free = [n for n in self._matches(preview) if mapping.get(n, n) not in own]
             self._assign(free, f"{VIEW}{view.replace('.', '_')}")
-        elif data.get("question") in range(len(self._asked)):
-            question, _ = self._asked[data["question"]]
+        elif data.get("question") in range(len(self._questions)):
+            question, _ = self._questions[data["question"]]
             if data.get("answer") in range(len(question.options)):
                 self._answer(question, question.options[data["answer"]][0])
         elif data.get("column") in preview.names:
             self._assign([str(data["column"])], str(data.get("role", OUT)))
 
-    def _found(self, preview: Preview) -> list[str]:
-        """The columns that are searched for."""
+    def _matches(self, preview: Preview) -> list[str]:
+        """Return the names of the columns that match the search."""
         return [n for n in preview.names if self._find and self._find in n.lower()]
 
 
 def options(schema: TableSchema) -> list[dict[str, str]]:
-    """What any column may be used as."""
-    known = [
+    """Return the roles that any column may have."""
+    named = [
         {
             "value": column.name,
             "label": f"{column.name} (target)" if column.target else column.name,
@@ -130,24 +130,24 @@ def options(schema: TableSchema) -> list[dict[str, str]]:
         for column in schema.columns
     ]
     feature = {"value": AS_IS, "label": "learn from it" if schema.features else "as it is"}
-    return [feature, {"value": OUT, "label": "leave out"}, *known]
+    return [feature, {"value": OUT, "label": "leave out"}, *named]
 
 
 def special(roles: Sequence[str], schema: TableSchema) -> list[dict[str, str]]:
-    """Roles that no schema names: errors of features, ends of boxes, views.
+    """Return the roles that depend on the table: errors of features, bounds of boxes, views.
 
     Args:
-        roles: What the columns of the table are used as.
-        schema: What the study takes.
+        roles: Roles of the table's columns.
+        schema: The study's schema.
     """
     made: dict[str, str] = {}
     if schema.errors:
         made |= {r: f"error of {r[:-4]}" for r in roles if r.endswith("_err")}
         made |= {r: f"limit of {r[:-4]}" for r in roles if beside(r, roles) and r not in made}
     if schema.boxes:
-        ends = [r[:-3] for r in roles if r.endswith(("_lo", "_hi"))]
-        further = "x" if "x" not in ends else f"x{len({*ends}) + 1}"
-        for base in dict.fromkeys([*ends, further]):
+        inputs = [r[:-3] for r in roles if r.endswith(("_lo", "_hi"))]
+        unused = "x" if "x" not in inputs else f"x{len({*inputs}) + 1}"
+        for base in dict.fromkeys([*inputs, unused]):
             made |= {f"{base}_lo": f"{base}: lower bound", f"{base}_hi": f"{base}: upper bound"}
     if schema.views:
         views = dict.fromkeys(v for role in roles if (v := view_of(role, schema)))
@@ -156,18 +156,18 @@ def special(roles: Sequence[str], schema: TableSchema) -> list[dict[str, str]]:
 
 
 def view_of(role: str, schema: TableSchema) -> str:
-    """The view that a column is put into; "" for none. A column "pm2.5" is in none."""
+    """Return the view of a column named "view.feature"; "" for none, as for "pm2.5"."""
     view, _, feature = role.partition(".")
     return view if schema.views and view and feature and not feature.isdigit() else ""
 
 
-def _asked(question: Question, taken: Any) -> dict[str, Any]:
-    """A question with the places of its answers; -1 where what is taken is none of them."""
+def _question(question: Question, current: Any) -> dict[str, Any]:
+    """Describe a question for the browser; `taken` is -1 if the answer is not an option."""
     answers = [answer for answer, _ in question.options]
     return {
         "text": question.text,
         "options": [label for _, label in question.options[:OFFERED]],
-        "taken": answers.index(taken) if taken in answers else -1,
+        "taken": answers.index(current) if current in answers else -1,
     }
 
 
@@ -178,14 +178,14 @@ def _head(
     offered: Sequence[Mapping[str, str]],
     preview: Preview,
 ) -> dict[str, Any]:
-    """A column's name, what it holds, and its role."""
+    """Describe a column's head: its name, content and role."""
     name, own = column.name, schema_names(schema)
     role = mapping.get(name, name)
     if view := view_of(role, schema):
         role = f"{VIEW}{view}"
     values = {option["value"] for option in offered}
     if role in (name, f"{name}{AGAIN}") and role not in own | values:
-        # Text, and what is the same everywhere, teaches nothing.
+        # Text and constants are no features.
         learned = role in preview.features or role in preview.levels
         role = AS_IS if learned or not schema.features else OUT
     made = names(name, preview.levels.get(mapping.get(name, name), ()))
@@ -198,11 +198,11 @@ def _head(
 
 
 def holds(column: ColumnPreview) -> str:
-    """What a column holds, in a few words."""
-    gaps = f", {column.missing:,} empty" if column.missing else ""
+    """Describe the content of a column in a few words."""
+    missing = f", {column.missing:,} empty" if column.missing else ""
     if column.kind == "empty":
         return "empty"
     if column.kind != "number":
         what = {"date": "dates"}.get(column.kind, column.kind)
-        return f"{what}, {column.levels:,} {'value' if column.levels == 1 else 'values'}{gaps}"
-    return f"{column.minimum:.4g} to {column.maximum:.4g}{gaps}"
+        return f"{what}, {column.levels:,} {'value' if column.levels == 1 else 'values'}{missing}"
+    return f"{column.minimum:.4g} to {column.maximum:.4g}{missing}"

@@ -1,4 +1,4 @@
-"""Up to six runs on shared axes: curves, settings that differ, metrics side by side."""
+"""Comparison of up to six runs: curves on shared axes, differing settings, metrics."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.theme import models, new_figure
 from scant_dashboard.template import text
 
-MOST = 6
-# Okabe and Ito's hues, each with its own dash, so that no run is known by its color alone.
-LOOKS = (
+MAX_RUNS = 6
+# Okabe and Ito's hues, each with its own dash: color alone must not identify a run.
+LINE_STYLES = (
     ("#0072b2", "solid"),
     ("#d55e00", "dashed"),
     ("#009e73", "dotted"),
@@ -33,25 +33,25 @@ LOOKS = (
 
 
 class Comparison:
-    """The curves, settings and metrics of chosen runs."""
+    """Curves, settings and metrics of the chosen runs."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
-        self._looks: dict[str, int] = {}  # a run keeps its look while it stays chosen
+        self._styles: dict[str, int] = {}  # a run keeps its style while it is chosen
         self.panel = column(css=":host { gap: 14px; }", visible=False)
 
     def show(self, chosen: Sequence[str]) -> None:
-        """Lay these runs side by side; fewer than two clear the comparison."""
+        """Compare these runs; fewer than two hide the comparison."""
         runs = {}
         for run in chosen:
             try:
                 runs[run] = self._page.hub.history(run)
             except NotFound as error:
                 self._page.say(str(error), "warning")
-        self._looks = {r: n for r, n in self._looks.items() if r in runs}
+        self._styles = {r: n for r, n in self._styles.items() if r in runs}
         for run in runs:
-            free = set(range(MOST)) - set(self._looks.values())
-            self._looks.setdefault(run, min(free))
+            free = set(range(MAX_RUNS)) - set(self._styles.values())
+            self._styles.setdefault(run, min(free))
         self.panel.visible = len(runs) > 1
         self.panel.objects = self._parts(runs) if len(runs) > 1 else []
 
@@ -59,7 +59,7 @@ class Comparison:
         titles = {run: name(history.record) for run, history in runs.items()}
         figure = new_figure("compared", "step", self._page.entry.objective, height=320)
         for run, history in runs.items():
-            color, dash = LOOKS[self._looks[run]]
+            color, dash = LINE_STYLES[self._styles[run]]
             chosen = keep(history.trace.elbo, 1000)
             line = {"step": history.trace.step[chosen], "elbo": history.trace.elbo[chosen]}
             figure.line(
@@ -77,7 +77,7 @@ class Comparison:
 
 
 def name(run: RunRecord) -> str:
-    """What a run is called in a list: when it was started."""
+    """Return a run's label in lists: its starting time."""
     if run.demonstration:
         return "recorded demonstration"
     return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))

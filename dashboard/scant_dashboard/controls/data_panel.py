@@ -1,4 +1,4 @@
-"""The choice of data: the demonstration, a fetched data set, or an uploaded table."""
+"""Choice of data: the demonstration, a fetched data set, or an uploaded table."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from scant_dashboard.template import text
 
 
 class DataPanel:
-    """A choice of sources, the visitor's own tables among them; the wizard adds to these."""
+    """Choice of a source, including the visitor's tables, to which the upload wizard adds."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._listeners: list[Callable[[], None]] = []
         self._showing = False
-        self._own_target = False  # whether the target in the form is that of a visitor's table
-        self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show
+        self._own_target = False  # whether the form names a target of an uploaded table
+        self._foreign: dict[str, str] = {}  # uploads of other visitors used by the current run
         self.upload = Upload(page, self._uploaded, self.refresh)
         self.fetch = FetchButton(page)
         self._about = text("")
@@ -47,25 +47,25 @@ class DataPanel:
 
     @property
     def value(self) -> str:
-        """The chosen data: "demo", a fetched data set's name, or "upload:<id>"."""
+        """The chosen data: "demo", the name of a fetched data set, or "upload:<id>"."""
         return str(self._choice.value)
 
     @property
-    def wanting(self) -> str:
-        """Why nothing can be trained on what is chosen, in a sentence; "" if nothing is wanting."""
-        return self.fetch.wanting
+    def missing_data(self) -> str:
+        """Reason why the chosen data cannot be used yet, as a sentence; "" if they can."""
+        return self.fetch.missing_data
 
     @property
     def wizard(self) -> Sequence[Viewable]:
-        """The upload wizard, and what listens for files on the whole page."""
+        """The upload wizard, and the component that accepts files dropped anywhere on the page."""
         return [self.upload.dialog, self.upload.intake]
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed()` called when other data are chosen, or have come."""
+        """Call `changed()` when other data are chosen or have arrived."""
         self._listeners.append(changed)
 
     def show(self, data: str) -> None:
-        """Choose what a run on show, or a link, has named."""
+        """Choose the data of the current run or of a link."""
         if data not in self._choice.options.values() and data.startswith("upload:"):
             try:
                 name = self._page.service.store.upload(data.removeprefix("upload:")).name
@@ -76,24 +76,24 @@ class DataPanel:
             self._foreign = {f"Table of the run: {name}": data}
             self.refresh()
         if data in self._choice.options.values():
-            self._showing = True  # the run's settings say what its target is
+            self._showing = True  # the run's settings already name its target
             self._choice.value = data
             self._showing = False
 
     def refresh(self) -> None:
-        """Read anew which tables the visitor has here."""
-        kept = self._choice.value
+        """Reload the visitor's tables."""
+        previous = self._choice.value
         try:
             uploads = self._page.service.store.uploads(self._page.visit.owner)
         except StoreTrouble:
             if self._choice.options:
-                return  # the choice stays as it was; the page says what the matter is
+                return  # keep the choice; the page shows the error
             uploads = []
         own = _named([u for u in uploads if u.study == self._page.entry.name])
         foreign = {k: v for k, v in self._foreign.items() if v not in own.values()}
         sources = {source.title: source.name for source in self._page.entry.sources}
         options = {**sources, **own, **foreign}
-        value = kept if kept in options.values() else next(iter(sources.values()))
+        value = previous if previous in options.values() else next(iter(sources.values()))
         self._choice.param.update(options=options, value=value)
 
     def try_demonstration(self) -> None:
@@ -117,7 +117,7 @@ class DataPanel:
         self.changed()
 
     def _name_target(self, data: str) -> None:
-        """Have the setting that names the target name one of the chosen table: its first column."""
+        """Set the target in the form to the first column of the chosen table."""
         entry, form = self._page.entry, self._page.form
         if not entry.table.target_setting:
             return
@@ -136,13 +136,13 @@ class DataPanel:
         self._own_target = widget.value != default
 
     def changed(self) -> None:
-        """What is chosen, or what is known of it, is not what it was."""
+        """Notify listeners that the choice, or its table, has changed."""
         for changed in self._listeners:
             changed()
 
 
 def _named(uploads: Sequence[UploadRecord]) -> dict[str, str]:
-    """The visitor's tables by names that tell them apart: when, where two have the same."""
+    """Map unique labels to the visitor's tables; equal names get their upload times."""
     named: dict[str, str] = {}
     plain = [f"{u.name} ({u.rows:,} rows)" for u in uploads]
     for upload, label in zip(uploads, plain):

@@ -23,15 +23,15 @@ def download(
     make: Callable[[], Made] | Callable[[], Awaitable[Made]],
     **params: Any,
 ) -> pmui.FileDownload:
-    """A button for one file.
+    """Return a button that downloads one file.
 
     Args:
-        page: Says the sentence where the file is refused, which the file then holds as well.
-        label: Of the button.
-        filename: Under which it is kept.
-        make: What is in it; a coroutine function where that takes its time. Panel sends the file
-            more surely where there is nothing to wait for.
-        **params: Of the button.
+        page: Shows the error message if the file cannot be generated; the file contains it, too.
+        label: Label of the button.
+        filename: Name of the file.
+        make: Generates the content; a coroutine function if that takes long. Panel delivers the
+            result of a plain function more reliably.
+        **params: Parameters of the button.
     """
 
     def file(made: Made) -> BytesIO:

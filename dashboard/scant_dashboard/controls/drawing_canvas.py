@@ -1,4 +1,4 @@
-"""A pad to draw on, by mouse, pen, finger or keyboard."""
+"""A canvas for drawing with mouse, pen, finger or keyboard."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ p { font: 400 .875rem/1.45 var(--sans); color: var(--quiet); margin: 6px 0 0; ma
 
 
 class DrawingCanvas(JSComponent):
-    """White paper and a pen. What is drawn is told after every stroke.
+    """White paper and a pen; `ink` is updated after every stroke.
 
     Attributes:
-        ink: Base64 of the drawing, a byte a pixel row by row, 255 for full ink; "" while empty.
-        given: An image to begin with, in the same form; `turn` says that it is another one.
-        turn: Counts what was given, the empty paper included.
+        ink: Base64 of the drawing, one byte per pixel in row order, 255 for full ink; "" if empty.
+        given: Initial image in the same form; `turn` is incremented with it.
+        turn: Number of initial images so far, empty ones included.
     """
 
     ink = param.String("")
@@ -43,7 +43,7 @@ class DrawingCanvas(JSComponent):
 
     _esm = """
     export function render({model, el}) {
-      const fine = 14  // pixels of the paper for each of the image
+      const fine = 14  // canvas pixels per image pixel
       const paper = document.createElement('div'), canvas = document.createElement('canvas')
       const mark = document.createElement('i'), help = document.createElement('p')
       const status = document.createElement('div')
@@ -87,7 +87,7 @@ class DrawingCanvas(JSComponent):
         at = to
         empty = false
       }
-      const tell = () => {
+      const send = () => {
         clearTimeout(waiting)
         if (empty) { model.ink = ''; return }
         const {data} = pen.getImageData(0, 0, canvas.width, canvas.height)
@@ -100,7 +100,7 @@ class DrawingCanvas(JSComponent):
         }
         model.ink = btoa(bytes)
       }
-      const soon = () => { clearTimeout(waiting); waiting = setTimeout(tell, 250) }
+      const sendSoon = () => { clearTimeout(waiting); waiting = setTimeout(send, 250) }
       const place = (event) => {
         const box = canvas.getBoundingClientRect()
         return {x: (event.clientX - box.left) / box.width * canvas.width,
@@ -117,28 +117,28 @@ class DrawingCanvas(JSComponent):
         if (!down || !canvas.hasPointerCapture(event.pointerId)) return
         for (const one of event.getCoalescedEvents?.() ?? [event]) line(place(one))
       })
-      const lift = () => { if (down) { down = false; show(); tell() } }
+      const lift = () => { if (down) { down = false; show(); send() } }
       canvas.addEventListener('pointerup', lift)
       canvas.addEventListener('pointercancel', lift)
       const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}
       canvas.addEventListener('keydown', (event) => {
         const move = moves[event.key]
         if (move) {
-          const step = canvas.width / 24, hold = (v, most) => Math.min(Math.max(v, 0), most)
-          const to = {x: hold(at.x + move[0] * step, canvas.width),
-                      y: hold(at.y + move[1] * step, canvas.height)}
-          if (down) { line(to); soon() } else at = to
+          const step = canvas.width / 24, clip = (v, max) => Math.min(Math.max(v, 0), max)
+          const to = {x: clip(at.x + move[0] * step, canvas.width),
+                      y: clip(at.y + move[1] * step, canvas.height)}
+          if (down) { line(to); sendSoon() } else at = to
         } else if (event.key === ' ') {
           down = !down
           status.textContent = down ? 'pen down' : 'pen up'
-          if (down) line({x: at.x + 0.1, y: at.y}); else tell()
+          if (down) line({x: at.x + 0.1, y: at.y}); else send()
         } else if (event.key === 'Delete' || event.key === 'Backspace') {
           blank()
           status.textContent = 'empty paper'
-          tell()
+          send()
         } else return
         event.preventDefault()
-        event.stopPropagation()  // present mode has its own meaning for these keys
+        event.stopPropagation()  // present mode uses these keys, too
         show()
       })
       const begin = () => {
@@ -153,7 +153,7 @@ class DrawingCanvas(JSComponent):
           empty = false
         }
       }
-      model.on('turn', () => setTimeout(begin, 0))  // once all of one message has come
+      model.on('turn', () => setTimeout(begin, 0))  // after all properties of the message are set
       begin()
     }
     """
@@ -166,24 +166,23 @@ class DrawingCanvas(JSComponent):
 
     @property
     def image(self) -> Float[np.ndarray, "h w"] | None:
-        """The drawing, 1 for full ink; None while the paper is empty."""
+        """The drawing, 1 for full ink; None if the paper is empty."""
         if not self.ink:
             return None
         levels = np.frombuffer(b64decode(self.ink), np.uint8)
-        if len(levels) != self.wide * self.high:  # of paper that has been replaced since
+        if len(levels) != self.wide * self.high:  # from a paper of another size
             return None
         return levels.reshape(self.high, self.wide) / 255.0
 
-    def lay(self, image: Float[np.ndarray, "h w"] | None, size: tuple[int, int]) -> None:
-        """Put new paper down, with an image on it or empty.
+    def lay_out(self, image: Float[np.ndarray, "h w"] | None, size: tuple[int, int]) -> None:
+        """Replace the paper, with an image on it or empty.
 
         Args:
-            image: 1 for full ink; None: nothing.
-            size: Height and width in pixels of what will be told.
+            image: Image with 1 for full ink; None for empty paper.
+            size: Height and width of `image` and of later drawings, in pixels.
         """
         given = ""
         if image is not None:
             levels = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
             given = b64encode(levels.tobytes()).decode()
-        high, wide = size
-        self.param.update(ink=given, given=given, wide=wide, high=high, turn=self.turn + 1)
+        self.param.update(ink=given, given=given, high=size[0], wide=size[1], turn=self.turn + 1)

@@ -1,4 +1,4 @@
-"""Estimated time and memory of a fit, updated with the settings and the data."""
+"""Estimated time and memory of a fit, updated with settings and data."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ STEERED = "The author of this lesson's link may pause and stop the runs that you
 
 
 class Estimate:
-    """One quiet line beside the form; nothing where rows or settings are not known."""
+    """A line below the form with the estimate; empty if rows or settings are unknown."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
-        self._sizes: dict[str, Size | None] = {}  # of uploads, which do not change
+        self._sizes: dict[str, Size | None] = {}  # of uploads, which are immutable
         self.panel = text("", visible=False)
         page.form.watch(self.refresh)
         page.data.watch(self.refresh)
         self.refresh()
 
     def refresh(self) -> None:
-        """Say what the form and the data come to by now."""
+        """Update the estimate from the form and the data."""
         result = self._size(self._page.data.value)
         own = not self._page.entry.offers(self._page.data.value)
-        message = self._of(self._page.form.raw_values(), result, own) if result else ""
-        self._page.form.say_rows(result.rows if result else None)
+        message = self._format(self._page.form.raw_values(), result, own) if result else ""
+        self._page.form.set_row_count(result.rows if result else None)
         if message != self.panel.object:
             self.panel.param.update(object=message, visible=bool(message))
 
     def of(self, rows: int, columns: int, counted: Counts) -> str:
-        """A line on a fit to an own table of this size; "" where nobody can tell."""
+        """Return the estimate for a visitor's table of this size; "" if there is none."""
         page, form = self._page, self._page.form
-        own = form.moved(page.entry.start(page.data.value), {})
-        return self._of({**form.raw_values(), **own}, Size(rows, columns, counted), own=True)
+        own = form.rebased(page.entry.start(page.data.value), {})
+        return self._format({**form.raw_values(), **own}, Size(rows, columns, counted), own=True)
 
-    def _of(self, values: Mapping[str, Any], size: Size, own: bool) -> str:
+    def _format(self, values: Mapping[str, Any], size: Size, own: bool) -> str:
         entry = self._page.entry
         if entry.estimate is None:
             return ""
@@ -60,7 +60,7 @@ class Estimate:
             cost = cost_of(entry, settings, size, own)
             assert cost is not None, "this study has an estimate"
             check_cost(cost, limits.hours, None)
-        except BadInput as error:  # what Train would answer
+        except BadInput as error:  # the same error as on Train
             return f"<p class='error' role='note'>{html.escape(str(error))}</p>"
         parts = entry.parts(settings, size.rows, size.counts) if entry.parts else ""
         allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
@@ -74,11 +74,11 @@ class Estimate:
         )
 
     def of_table(self, frame: pd.DataFrame) -> str:
-        """The same of a table that is here."""
+        """Return the estimate for a visitor's table."""
         return self.of(*frame.shape, counts(frame, self._page.entry.table))
 
     def _size(self, data: str) -> Size | None:
-        """Of the chosen data, which are not made for it."""
+        """Return the size of the chosen data without generating them; None if unknown."""
         page = self._page
         try:
             settings = page.entry.settings.parse(page.form.raw_values())
@@ -93,5 +93,5 @@ class Estimate:
 
 
 def memory(size: float) -> str:
-    """Bytes as a person says them, no finer than an estimate is."""
+    """Format bytes with the precision of an estimate."""
     return f"{size / 1e9:.1f} GB" if size >= 0.95e9 else f"{round(size / 1e7) * 10} MB"

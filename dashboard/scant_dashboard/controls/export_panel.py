@@ -1,4 +1,4 @@
-"""Exports of a run: its link, numbers, figures, and code that repeats it."""
+"""Exports of a run: link, numbers, figures, and code that repeats it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from scant_dashboard.template import text
 REPLAY, REPLAY_LABEL = "replay.html", "Replay as one file"
 CARDS = (f"{CARD}.html", f"{CARD}.md")
 
-_BESIDE = """
+_FIELD_AND_BUTTON = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
 :host > * { width: auto !important; }
 """
 
 
 class ExportPanel:
-    """Permalink and downloads of the run on show."""
+    """Permalink and downloads of the current run."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
@@ -67,7 +67,7 @@ class ExportPanel:
                 "a page that opens from disk, stands in slides, and prints. Each figure's own "
                 "tools save it as PNG or SVG.</p>"
             ),
-            column(self._link, copy, css=_BESIDE),
+            column(self._link, copy, css=_FIELD_AND_BUTTON),
             pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
             self.predict.panel,
             self.lesson.panel,
@@ -75,7 +75,7 @@ class ExportPanel:
         )
 
     def open(self, run: RunState) -> None:
-        """Offer what this run has come to so far."""
+        """Offer the files that this run has so far."""
         self._run = run
         self.lesson.write()
         self.predict.open(run)
@@ -89,28 +89,28 @@ class ExportPanel:
             if file.disabled != off:
                 file.disabled = off
 
-    def _on_show(self) -> RunState:
+    def _current(self) -> RunState:
         assert self._run is not None, "files are available once a run is shown"
         return self._run
 
     async def _predictions(self) -> bytes:
-        """The whole table of the run, predicted by its model on a worker."""
-        made: bytes = await self._page.service.predictions(self._on_show().id)
+        """Predict the whole table of the run on a worker."""
+        made: bytes = await self._page.service.predictions(self._current().id)
         return made
 
     async def _replay(self) -> bytes:
-        """The run as one file, made by a process beside the server."""
-        return await self._page.visit.site.replays.made(self._on_show().id)
+        """Make the replay, as one HTML file, in a separate process."""
+        return await self._page.visit.site.replays.made(self._current().id)
 
     async def _table(self) -> bytes:
-        """The visitor's table as the run learned from it, read and written off the event loop."""
-        upload = self._on_show().record.data.removeprefix("upload:")
+        """Return the visitor's table as the run used it, as CSV; reads off the event loop."""
+        upload = self._current().record.data.removeprefix("upload:")
         store = self._page.service.store
         return await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
 
     async def _card(self, page: bool) -> str:
-        """The run's model card, as a page of HTML or as Markdown; read off the event loop."""
-        run, store = self._on_show(), self._page.service.store
+        """Return the run's model card as HTML or Markdown; reads off the event loop."""
+        run, store = self._current(), self._page.service.store
         card = await asyncio.to_thread(export.card_of, run, store)
         return as_page(card) if page else card
 
@@ -121,4 +121,4 @@ class ExportPanel:
         make: Callable[[RunState], str | bytes],
         visible: bool = True,
     ) -> pmui.FileDownload:
-        return download(self._page, label, filename, lambda: make(self._on_show()), visible=visible)
+        return download(self._page, label, filename, lambda: make(self._current()), visible=visible)

@@ -1,4 +1,4 @@
-"""Panel's file dropper, with the limits on upload bytes applied to every chunk."""
+"""Panel's file dropper with the limits on upload bytes applied to every chunk."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from scant_dashboard.limits.uploads import (
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.upstream.early_chunks import EarlyDropper
 
-HEIGHT = 120  # pixels; a file's name and how much of it has come
+HEIGHT = 120  # pixels, for the file's name and progress
 
 
 class BoundedDropper(EarlyDropper):
-    """Takes one file at a time; `value` is {name: bytes} once it is whole.
+    """File dropper for one file at a time; `value` is {name: bytes} once it is complete.
 
-    Panel keeps chunks of any number and size, and each waits as a callback of the document while
-    that is busy. Here a chunk is counted when it arrives, and only the whole file, or the sentence
-    by which it is refused, waits for the document.
+    Panel stores any number of chunks of any size, and each waits as a document callback while the
+    document is busy. Here chunks are counted on arrival, and only the complete file, or the error
+    message, waits for the document.
 
     Args:
-        page: That it stands on. Its visitor uploads, with whose session all is let go; `limit`
-            bytes are taken of a file, more where the study takes images.
-        started: Called when a file begins to come; what was uploaded before is to be let go.
+        page: The page of the dropper. Memory is reserved for its visitor and freed with the
+            session; the size limit depends on whether its study takes images.
+        started: Called when a file starts to arrive; the previous one is to be released.
         dropped: Called with `value` when it changes.
-        refused: Called on the document with a sentence.
+        refused: Called on the document with an error message.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class BoundedDropper(EarlyDropper):
         self.param.watch(lambda event: dropped(event.new), "value")
 
     def release(self) -> None:
-        """The file is not needed any more, nor what has come of another one."""
+        """Free the memory of the file, and of one that is still arriving."""
         self._receiver.drop()
         if self._reservation is not None:
             self._reservation.release()
         self._reservation = None
 
     def hand_over(self) -> Reservation:
-        """The memory of the file goes to who takes it."""
+        """Transfer the reservation of the file's memory to the caller."""
         assert self._reservation is not None
         made, self._reservation = self._reservation, None
         return made
 
     def arrived(self, data: Any) -> Received | str | None:
-        """Count a chunk; returns the whole file, or the sentence by which it is refused."""
+        """Count a chunk; return the complete file, an error message, or None if more is to come."""
         if not isinstance(data, dict):
             return None
         if data.get("chunk") == 1:
@@ -89,7 +89,7 @@ class BoundedDropper(EarlyDropper):
             return str(error)
 
     def handle(self, outcome: Received | str) -> None:
-        """Show it on the page."""
+        """Show the outcome on the page."""
         if isinstance(outcome, Received):
             self._reservation = outcome.reservation
             self.value = {outcome.name: outcome.content}

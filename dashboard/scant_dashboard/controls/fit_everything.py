@@ -1,4 +1,4 @@
-"""Fit on everything: the run on show once more, and then on all rows, for prediction."""
+"""Fit on everything: repeat the current run, then fit on all rows for prediction."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
 
-SAID = (
+HELP = (
     "<p class='quiet'>This repeats the run and then fits the model again on all rows, including "
     "those held out. Predictions come from that fit; its scores are those of the split.</p>"
 )
 
 
 class FitEverything:
-    """A button in Result, for a run that has held rows out."""
+    """A button in Result for runs with held-out rows."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
@@ -25,13 +25,13 @@ class FitEverything:
             label="Fit on everything", variant="outlined", size="small", margin=0
         )
         self.button.on_click(lambda _: self._begin())
-        self.panel = column(self.button, text(SAID), css=":host { gap: 6px; }", visible=False)
+        self.panel = column(self.button, text(HELP), css=":host { gap: 6px; }", visible=False)
 
     def show(self, run: RunState) -> None:
-        """Offer it where a run has ended well and has held rows out."""
-        held = "refit" in self._page.entry.settings.names()
+        """Offer the button if the run succeeded and has held out rows."""
+        has_split = "refit" in self._page.entry.settings.names()
         done = run.state.usable and run.record.settings.get("refit") != EVERYTHING
-        self.panel.visible = held and done and not self._page.present
+        self.panel.visible = has_split and done and not self._page.present
 
     def _begin(self) -> None:
         page = self._page

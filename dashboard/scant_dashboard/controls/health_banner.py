@@ -1,4 +1,4 @@
-"""The sentence that stands under the run bar while nothing can be trained."""
+"""Banner below the run bar while nothing can be trained."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bokeh.document import Document
 from scant_dashboard.frame.site import Site
 from scant_dashboard.template import text
 
-EVERY = 2000  # milliseconds between looks
-PATIENCE = 6.0  # seconds in which a lost worker is replaced, or a server's first ones come up
+EVERY = 2000  # milliseconds between checks
+PATIENCE = 6.0  # seconds to replace a lost worker, or to start the first ones
 NO_WORKER = (
     "No worker is running: training and predictions are not available. A run that you start now "
     "waits for a worker."
@@ -20,16 +20,16 @@ STILL = "Finished and recorded runs can still be viewed and replayed."
 
 
 class HealthBanner:
-    """Says why nothing can be trained, for as long as it is so."""
+    """Shows why nothing can be trained, while that is so."""
 
     def __init__(self, site: Site, doc: Document) -> None:
         self._site = site
-        self._up = time.monotonic()  # when a worker was last seen
+        self._up = time.monotonic()  # when a worker was last available
         self.panel = text("", visible=False)
-        self._look()
-        doc.add_periodic_callback(self._look, EVERY)
+        self._check()
+        doc.add_periodic_callback(self._check, EVERY)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = time.monotonic()
         if self._site.service.healthy():
             self._up = now

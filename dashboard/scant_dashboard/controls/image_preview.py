@@ -1,4 +1,4 @@
-"""Previews of an uploaded ZIP of images: counts by folder and a few images."""
+"""Preview of an uploaded ZIP of images: counts per folder and example images."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from PIL import Image
 from scant.tables.images.image_table import folders
 from scant.tables.schema import Table, TableSchema
 
-LISTED = 12  # folders
-PICTURED = 16  # images
-MAGNIFIED = 44  # pixels of the page that an image takes
+LISTED = 12  # maximum number of folders in the table
+PICTURED = 16  # maximum number of example images
+MAGNIFIED = 44  # size of an example in CSS pixels
 
 
 def pictured(table: Table, schema: TableSchema) -> str:
-    """A table of images as HTML: how many of what, and examples spread over the classes."""
+    """Return the preview of a table of images as HTML: counts, and examples of all classes."""
     if schema.cut:
         return _patches(table)
     levels, _ = folders(schema)
@@ -33,8 +33,8 @@ def pictured(table: Table, schema: TableSchema) -> str:
     rows = []
     for output in outputs[:LISTED]:
         each = counts[output]
-        few, many = int(each.min()), int(each.max())
-        spread = f"{few}" if few == many else f"{few} to {many}"
+        smallest, largest = int(each.min()), int(each.max())
+        spread = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
         rows.append((str(output), len(each), int(each.sum()), spread))
     more = f" (the first {LISTED} are listed)" if len(outputs) > LISTED else ""
     message = (
@@ -42,16 +42,16 @@ def pictured(table: Table, schema: TableSchema) -> str:
         f"{'folder' if len(outputs) == 1 else 'folders'}{more}:"
     )
     first = table.frame.drop_duplicates([outer, inner])
-    shown = first.iloc[np.unique(np.linspace(0, len(first) - 1, PICTURED).astype(int))]
-    alts = [f"{label} of {output}" for output, label in zip(shown[outer], shown[inner])]
+    examples = first.iloc[np.unique(np.linspace(0, len(first) - 1, PICTURED).astype(int))]
+    alts = [f"{label} of {output}" for output, label in zip(examples[outer], examples[inner])]
     return (
         _listed(message, (outer, "classes", "images", "a class"), rows)
-        + f"<p aria-label='The first image of some classes'>{_examples(table, shown, alts)}</p>"
+        + f"<p aria-label='The first image of some classes'>{_examples(table, examples, alts)}</p>"
     )
 
 
 def _classes(table: Table, label: str, turned: bool) -> str:
-    """As `pictured`, of images whose folders are their classes, the rarest first."""
+    """Return the preview of images in one folder per class, the rarest class first."""
     frame = table.frame
     counts = frame[label].value_counts(ascending=True)
     groups = [c for c in frame.columns if c not in table.features and c != label]
@@ -65,24 +65,24 @@ def _classes(table: Table, label: str, turned: bool) -> str:
     ]
     message = f"{len(frame):,} images of {len(counts):,} classes, the rarest first:"
     each = max(2, PICTURED // len(counts))
-    shown = pd.concat([frame[frame[label] == name].head(each) for name in counts.index[:LISTED]])
-    alts = [str(name) for name in shown[label]]
+    examples = pd.concat([frame[frame[label] == name].head(each) for name in counts.index[:LISTED]])
+    alts = [str(name) for name in examples[label]]
     return (
         _listed(message, (label, "images", *(f"{g}s" for g in groups)), rows)
         + "<p aria-label='The first images of each class'>"
-        + f"{_examples(table, shown, alts, turned)}</p>"
+        + f"{_examples(table, examples, alts, turned)}</p>"
     )
 
 
 def _patches(table: Table) -> str:
-    """As `pictured`, of photographs that were cut: how many, and patches from here and there."""
+    """Return the preview of patches cut from photographs: counts and evenly spaced examples."""
     frame = table.frame
-    shown = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, PICTURED).astype(int))]
+    examples = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, PICTURED).astype(int))]
     made = "".join(
         f"<img src='data:image/jpeg;base64,{html.escape(image, quote=True)}' "
         f"width='{2 * MAGNIFIED}' alt='{html.escape(str(name), quote=True)}' "
         "style='margin: 0 6px 6px 0'>"
-        for image, name in zip(shown["image"], shown["picture"])
+        for image, name in zip(examples["image"], examples["picture"])
     )
     given = frame["label"].value_counts() if "label" in frame else pd.Series(dtype=int)
     labels = ", ".join(f"{html.escape(str(name))} {count:,}" for name, count in given.items())
@@ -105,22 +105,24 @@ def _listed(message: str, names: Sequence[str], rows: Sequence[Sequence[object]]
     )
 
 
-def _examples(table: Table, shown: pd.DataFrame, alts: Sequence[str], turned: bool = True) -> str:
-    """Some rows as images: ink dark on paper in either theme, or their gray as it is."""
+def _examples(
+    table: Table, examples: pd.DataFrame, alts: Sequence[str], turned: bool = True
+) -> str:
+    """Return rows as images; `turned` tells that the values are ink (dark) rather than gray."""
     side = round(len(table.features) ** 0.5)
-    images = shown[list(table.features)].to_numpy(np.float64).reshape(-1, side, side)
+    images = examples[list(table.features)].to_numpy(np.float64).reshape(-1, side, side)
     made = ""
     for image, message in zip(images if turned else 1 - images, alts):
         alt = html.escape(message, quote=True)
         made += (
-            f"<img src='{drawn(image)}' width='{MAGNIFIED}' height='{MAGNIFIED}' alt='{alt}' "
+            f"<img src='{png_url(image)}' width='{MAGNIFIED}' height='{MAGNIFIED}' alt='{alt}' "
             f"title='{alt}' style='image-rendering: pixelated; margin: 0 6px 6px 0'>"
         )
     return made
 
 
-def drawn(image: Float[np.ndarray, "h w"]) -> str:
-    """An image as a PNG in an address of its own; 1 is ink."""
+def png_url(image: Float[np.ndarray, "h w"]) -> str:
+    """Encode an image, 1 for ink, as the data URL of a PNG."""
     file = BytesIO()
     Image.fromarray(np.round(255 * (1 - np.clip(image, 0, 1))).astype(np.uint8)).save(file, "PNG")
     return f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"

@@ -1,4 +1,4 @@
-"""Files dropped anywhere on the page, tables pasted into it: both open the upload wizard."""
+"""Files dropped anywhere on the page, and pasted tables: both open the upload wizard."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ADDRESS = (
 
 
 class Intake(JSComponent):
-    """Listens on the whole page; takes no room on it.
+    """Listens on the whole page; invisible.
 
-    A file goes to the wizard's own field, whose limits then hold for it. An address is refused.
+    Files are passed to the wizard's own field, which applies its limits. Addresses are refused.
 
     Args:
-        opened: Called when a file comes: the wizard must show its field.
-        refused: Called with a sentence on what cannot be taken.
+        opened: Called when a file arrives, so that the wizard shows its field.
+        refused: Called with a message on refused input.
     """
 
     _esm = assets() / "intake.js"

@@ -1,8 +1,8 @@
-"""A widget with which a person labels one patch after another, by buttons or keys.
+"""A widget with which a person labels patches one by one, with buttons or keys.
 
-The browser holds the next patches already. A press is told to the server as a message with a turn;
-the next patch shows once `answer(turn, …)` has come, which the page gives when the label is on
-disk. What is on show is never replaced unasked.
+The browser prefetches the next patches. A press is sent to the server as a message with a turn
+number; the next patch is shown when `answer(turn, …)` arrives, which the page calls once the label
+is on disk. The current patch is never replaced without a press.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from PIL import Image
 from scant_dashboard.template import component, style
 
 QUALITY = 88  # of JPEG
-NUMBERS = ("turn", "row", "value")  # of a press, each of which may be missing
-SHOWN = 14  # features of a patch without an image
+NUMBERS = ("turn", "row", "value")  # optional fields of a press
+MAX_FEATURES = 14  # listed for a row without an image
 
 
 class LabelingWidget(JSComponent):
-    """One patch, a button for each class, its place, and lists of patches to come back to.
+    """One patch with a button per class, its place in the picture, and lists of patches to revisit.
 
     Attributes:
-        classes: Names; keys 1 to 9 are the first nine.
-        cards: Patches that the browser lacks, as `card` makes them; it keeps those it was given.
-        queue: What to ask next, best first: dicts of `row`, `why` and, of a pre-label, the index
-            of its class as `suggest`.
-        history: Labels that stand, latest first: dicts of `row`, `label`, `who` and `role`.
-        unsure: Patches to look at again: dicts of `row`, `label`, `who`.
+        classes: Class names; keys 1 to 9 select the first nine.
+        cards: Patches that the browser lacks, made by `card`; it stores those it has received.
+        queue: Patches to label next, best first: dicts of `row`, `why` and, with a pre-label, the
+            index of its class as `suggest`.
+        history: Current labels, latest first: dicts of `row`, `label`, `who` and `role`.
+        unsure: Patches marked as unsure: dicts of `row`, `label`, `who`.
         disputes: Patches on which labelers disagree, undecided first: dicts of `row`, `given`
             (dicts of `label`, `who`) and `decided` (a class, or "").
-        agreement: How far labelers agree, in words.
-        progress: `given`, `budget` and `lines` of words; {} for none.
+        agreement: Agreement of the labelers, as text.
+        progress: `given`, `budget` and `lines` of text; {} for none.
         open: Whether labels can be given.
-        undoable: Whether there is one to take back.
-        idle: What stands in the place of a patch while there is none.
-        session: Counts the runs that it was laid out for.
+        undoable: Whether there is a label to undo.
+        idle: Text shown while there is no patch.
+        session: Number of runs for which the widget was laid out.
     """
 
     classes = param.List(default=["", ""])
@@ -60,43 +60,43 @@ class LabelingWidget(JSComponent):
 
     _esm = component("labeling")
 
-    def __init__(self, hear: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
+    def __init__(self, on_press: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
         """Make the widget.
 
         Args:
-            hear: Called with `act` ("label", "unsure", "skip", "undo", "again", "decide"; "ready"
-                when it is laid out, "who" when another person sits down), `who`, `turn` and, with
-                some, `row`, `value` (the index of a class), `deciding` (whether the label is a
-                decision between labelers).
-            **params: Of the component.
+            on_press: Called with a dict of `act` ("label", "unsure", "skip", "undo", "again",
+                "decide"; "ready" after layout, "who" when the labeler changes), `who`, `turn` and,
+                depending on the act, `row`, `value` (the index of a class) and `deciding` (whether
+                the label settles a dispute).
+            **params: Parameters of the component.
         """
         params.setdefault("sizing_mode", "stretch_width")
         params.setdefault("margin", 0)
         params.setdefault("stylesheets", [style("labeling")])
         super().__init__(**params)
-        self._hear = hear
+        self._on_press = on_press
 
     def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and "act" in data and all(map(_whole, map(data.get, NUMBERS))):
-            self._hear(data)  # what no press sends is left alone
+        if isinstance(data, dict) and "act" in data and all(map(_is_int, map(data.get, NUMBERS))):
+            self._on_press(data)  # malformed messages are ignored
 
     def answer(self, turn: int, **message: Any) -> None:
         """Answer a press.
 
         Args:
-            turn: Its turn.
-            message: `said`, and `next=True` (show the next), `gone` (a row that is done with) or
-                `back` (a row to show again, with `deciding=True` for a decision on it); or
-                `error`: a sentence, and the patch stays.
+            turn: Turn number of the press.
+            message: `said` with a status text, and one of `next=True` (show the next patch), `gone`
+                (a row that is finished) and `back` (a row to show again; with `deciding=True` to
+                settle its dispute); or `error` with a sentence, which leaves the patch on show.
         """
         self._send_msg({"turn": turn, **message})
 
-    def bring_up(self, row: int) -> None:
-        """Show a patch that was chosen elsewhere on the page, in place of the one on show."""
+    def show_row(self, row: int) -> None:
+        """Replace the current patch by one chosen elsewhere on the page."""
         self._send_msg({"turn": 0, "show": row})
 
 
-def _whole(value: object) -> bool:
+def _is_int(value: object) -> bool:
     return value is None or type(value) is int
 
 
@@ -107,17 +107,17 @@ def card(
     box: Float[np.ndarray, " 4"],
     features: Sequence[tuple[str, float]] = (),
 ) -> dict[str, Any]:
-    """What the browser needs of a patch.
+    """Describe a patch for the browser.
 
     Args:
-        row: Of the pool.
-        image: The patch; empty where it is none.
-        thumb: The picture that it was cut from, small; empty where there is none.
-        box: Left, top, width and height of the patch as shares of the picture.
-        features: Names and values, shown where there is no image.
+        row: Its row in the pool.
+        image: The patch; empty if the row has no image.
+        thumb: Thumbnail of the picture from which it was cut; empty if there is none.
+        box: Left, top, width and height of the patch as fractions of the picture.
+        features: Names and values, shown if there is no image.
     """
     made: dict[str, Any] = {"row": int(row), "features": [[n, f"{v:.4g}"] for n, v in features]}
-    made["features"] = made["features"][:SHOWN]
+    made["features"] = made["features"][:MAX_FEATURES]
     if image.size:
         made["image"] = _url(image)
     if thumb.size:

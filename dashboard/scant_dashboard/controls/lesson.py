@@ -1,4 +1,4 @@
-"""The form that writes a lesson's link."""
+"""The form that composes a lesson's link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scant_dashboard.page_parts.lesson import LONGEST, SECTIONS, Lesson
 from scant_dashboard.page_parts.widgets import collapsible, column, slug
 from scant_dashboard.template import text
 
-SHOWN = "the run on show"
+CURRENT_RUN = "the run on show"
 FORM = "the form as it stands"
 TOP = "the top of the page"
 FIELDS = """
@@ -22,7 +22,7 @@ FIELDS = """
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); }
 :host > * { width: auto !important; min-width: 0; }
 """
-BESIDE = """
+FIELD_AND_BUTTON = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
 :host > * { width: auto !important; }
 """
@@ -34,30 +34,29 @@ HELP = (
 
 
 class LessonLink:
-    """A fold of the Keep section: choose what a class is to meet, copy the link.
+    """Collapsible form in the Keep section: choose a lesson's settings, copy its link.
 
-    The link is written anew with every change; whoever opens it needs no account and changes
-    nothing for others.
+    The link is updated with every change. Opening it needs no account and affects nobody else.
     """
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
-        self._unfolded = column(css=":host { gap: 14px; }")
-        self.panel = column(*collapsible("Make a lesson link", self._unfolded))
-        self._unfolded.param.watch(lambda _: self._unfold(), "visible")
+        self._form = column(css=":host { gap: 14px; }")
+        self.panel = column(*collapsible("Make a lesson link", self._form))
+        self._form.param.watch(lambda _: self._on_expand(), "visible")
 
-    def _unfold(self) -> None:
-        """Build the form when it is first asked for: few visitors are teachers."""
-        if self._unfolded.visible and not self._unfolded.objects:
-            self._unfolded.objects = self._laid_out()
+    def _on_expand(self) -> None:
+        """Build the form when it is first expanded, since few visitors need it."""
+        if self._form.visible and not self._form.objects:
+            self._form.objects = self._layout()
         self.write()
 
-    def _laid_out(self) -> list[Any]:
+    def _layout(self) -> list[Any]:
         page = self._page
         common: dict[str, Any] = {"size": "small", "margin": 0, "sizing_mode": "stretch_width"}
         tick: dict[str, Any] = {"value": False, "margin": 0}
-        begin = [SHOWN, FORM, *map(_named, page.entry.presets)]
-        self.begin = pmui.Select(label="Opens with", options=begin, value=SHOWN, **common)
+        begin = [CURRENT_RUN, FORM, *map(_named, page.entry.presets)]
+        self.begin = pmui.Select(label="Opens with", options=begin, value=CURRENT_RUN, **common)
         self.hide = pmui.MultiChoice(label="Hidden", options=self._parts(), value=[], margin=0,
                                     sizing_mode="stretch_width")  # fmt: skip
         steps = {title: i + 1 for i, (title, _) in enumerate(page.steps)}
@@ -81,16 +80,16 @@ class LessonLink:
             column(self.begin, self.step, self.hide, css=FIELDS),
             self.text_input,
             pn.FlexBox(self.guess, self.present, gap="4px 24px", margin=0),
-            column(self.link, copy, css=BESIDE),
+            column(self.link, copy, css=FIELD_AND_BUTTON),
         ]
 
     def write(self) -> None:
-        """Write the link anew, if it is on show."""
-        if self._unfolded.visible:
+        """Update the link if it is visible."""
+        if self._form.visible:
             self.link.value = self.address()
 
     def address(self) -> str:
-        """The link to the lesson as it stands."""
+        """Return the link to the lesson."""
         page = self._page
         lesson = Lesson(
             frozenset(self.hide.value or ()),
@@ -108,7 +107,7 @@ class LessonLink:
 
     def _settings(self) -> dict[str, str]:
         page, chosen = self._page, self.begin.value
-        if chosen == SHOWN and page.run is not None:
+        if chosen == CURRENT_RUN and page.run is not None:
             return {"run": page.run.id}
         data = {} if page.data.value in ("demo", "", None) else {"data": page.data.value}
         for name in page.entry.presets:

@@ -1,4 +1,4 @@
-"""*Predict a table*: a visitor's file, predicted by the run on show as often as they like."""
+"""*Predict a table*: predictions of the current run for files of the visitor."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
 
-ROWS = 200  # of a table that are shown
-NOTES = 5  # that are shown of a file
+ROWS = 200  # rows of a table that are shown
+NOTES = 5  # notes on a file that are shown
 
 
 class PredictPanel:
-    """A button that unfolds a field for a file, and the predictions of the last one."""
+    """A button that opens a file field, and the predictions for the last file."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._run: RunState | None = None
         self._answer: FilePrediction | None = None
-        self._asked = 0  # files so far: an answer that comes after another file is dropped
+        self._n_files = 0  # files so far: a late answer to an earlier file is dropped
         images = page.entry.table.images
         self._drop = BoundedDropper(page, self._forget, self._dropped, self._refused)
         self._open = pmui.Button(
@@ -44,18 +44,18 @@ class PredictPanel:
             "is <code>scant predict</code>, which reads any length.</p>",
             visible=False,
         )
-        self._field = column()  # a dropper draws all the time that it is on a page
-        self._said = text("", visible=False)
+        self._field = column()  # holds the dropper while open: it redraws all the time
+        self._message = text("", visible=False)
         self._file = download(
             page, "Download the predictions", "predictions.zip", self._content, visible=False
         )
         self.panel = column(
-            self._open, self._terms, self._field, self._said, self._file,
+            self._open, self._terms, self._field, self._message, self._file,
             visible=False, css=":host { gap: 10px; }",
         )  # fmt: skip
 
     def open(self, run: RunState) -> None:
-        """Offer to predict with this run, once it has left a model."""
+        """Offer predictions of this run once it has a usable model."""
         if self._run is None or self._run.id != run.id:
             self._drop.release()
             self._forget()
@@ -63,15 +63,15 @@ class PredictPanel:
         self.panel.visible = run.state.usable and run.report is not None
 
     def _unfold(self) -> None:
-        shown = not self._terms.visible
-        self._terms.visible = shown
-        self._field.objects = [self._drop] if shown else []
+        opened = not self._terms.visible
+        self._terms.visible = opened
+        self._field.objects = [self._drop] if opened else []
 
     def _forget(self) -> None:
-        """Another file begins to come, or another run is on show."""
-        self._asked += 1
+        """Discard the last predictions: another file or run has replaced them."""
+        self._n_files += 1
         self._answer = None
-        self._file.visible = self._said.visible = False
+        self._file.visible = self._message.visible = False
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:
         if not files or self._run is None:  # emptied below
@@ -79,13 +79,13 @@ class PredictPanel:
         name, content = next(iter(files.items()))
         self._drop.value = {}
         self._forget()
-        turn = self._asked
+        turn = self._n_files
         self._say(f"Predicting {name}…", "quiet", "note")
         content = content.encode() if isinstance(content, str) else content
         self._page.background(
             self._page.service.predict_file(self._run.id, name, content),
-            lambda answer: self._answered(name, answer) if turn == self._asked else None,
-            refused=lambda sentence: self._refused(sentence) if turn == self._asked else None,
+            lambda answer: self._answered(name, answer) if turn == self._n_files else None,
+            refused=lambda sentence: self._refused(sentence) if turn == self._n_files else None,
             last=self._drop.release,
         )
 
@@ -103,14 +103,14 @@ class PredictPanel:
         notes = "".join(
             f"<p class='quiet' role='note'>{html.escape(n)}</p>" for n in answer.notes[:NOTES]
         )
-        self._said.object += notes + _totals(answer.totals)
+        self._message.object += notes + _totals(answer.totals)
 
     def _refused(self, sentence: str) -> None:
         self._say(sentence, "error", "alert")
 
     def _say(self, sentence: str, kind: str, role: str) -> None:
-        self._said.object = f"<p class='{kind}' role='{role}'>{html.escape(sentence)}</p>"
-        self._said.visible = True
+        self._message.object = f"<p class='{kind}' role='{role}'>{html.escape(sentence)}</p>"
+        self._message.visible = True
 
     def _content(self) -> bytes:
         if self._answer is None:
@@ -118,20 +118,22 @@ class PredictPanel:
         return self._answer.content
 
 
-def _totals(told: pd.DataFrame | None) -> str:
-    """Predicted parts against observed totals as a table that unfolds; "" where there are none."""
-    if told is None:
+def _totals(totals: pd.DataFrame | None) -> str:
+    """Return predicted sums against observed totals as a collapsed table; "" for None."""
+    if totals is None:
         return ""
     heads = {
         "task": "task", "place": "polygon", "parts": "parts", "observed": "observed",
         "predicted": "predicted", "std": "deviation", "inside95": "in its 95% interval",
     }  # fmt: skip
     rows = ""
-    for row in told.head(ROWS).to_dict(orient="records"):
+    for row in totals.head(ROWS).to_dict(orient="records"):
         cells = "".join(f"<td>{html.escape(_cell(name, row[name]))}</td>" for name in heads)
         rows += f"<tr>{cells}</tr>"
     head = "".join(f"<th scope='col'>{name}</th>" for name in heads.values())
-    more = f"<p class='quiet'>The first {ROWS} of {len(told):,}.</p>" if len(told) > ROWS else ""
+    more = (
+        f"<p class='quiet'>The first {ROWS} of {len(totals):,}.</p>" if len(totals) > ROWS else ""
+    )
     table = f"<div class='scroll' tabindex='0'><table><tr>{head}</tr>{rows}</table></div>"
     return (
         "<details><summary>Predicted parts against observed totals</summary>"

@@ -15,15 +15,15 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.template import text
 
 FRAME = 200  # milliseconds
-SECONDS = 10.0  # that a whole replay takes, however long the run was
+SECONDS = 10.0  # duration of a replay, whatever the length of the run
 
 
 class Replay:
-    """A button, and once pressed a scrubber over the run's steps.
+    """A button that opens a player over the run's steps.
 
-    `show(step, snapshot, first)` is called on the document: the run as it stood at `step`, the
-    snapshot of that time if it is another than before (None: the same), curve points before `first`
-    being drawn already. `show(None, None, 0)` asks for the run's end again.
+    `show(step, snapshot, first)` is called on the document with the run's state at `step`: the
+    snapshot if it has changed (None: unchanged), and the number `first` of curve points already
+    drawn. `show(None, None, 0)` returns to the end of the run.
     """
 
     def __init__(
@@ -32,11 +32,11 @@ class Replay:
         self._doc, self._show = doc, show
         self._run: RunState | None = None
         self._snapshots: Sequence[Snapshot] = ()
-        self._drawn, self._at = 0, -1
+        self._n_shown, self._at = 0, -1
         self._timer: Any = None
         self.playing = False
         self._start = _button("Replay", self._begin, "text")
-        self._toggle = _button("Hold replay", self._hold_or_go, "outlined")
+        self._toggle = _button("Hold replay", self._toggle_play, "outlined")
         self._leave = _button("End replay", self._end, "text")
         self._slider = pmui.IntSlider(
             label="Step of the recording",
@@ -61,17 +61,17 @@ class Replay:
 
     @property
     def moving(self) -> bool:
-        """Whether the next step shows by itself; a step that is held is looked at at leisure."""
+        """Whether the replay is playing."""
         return self._timer is not None
 
     def offer(self, run: RunState, load: Callable[[], Sequence[Snapshot]]) -> None:
-        """Offer to replay a run that is over; `load` reads its snapshots when they are wanted."""
+        """Offer to replay a finished run; `load` reads its snapshots on demand."""
         self._run, self._load = run, load
         self.panel.visible = len(run.trace) > 1
 
     def close(self) -> None:
-        """Take the offer back: another run is on show."""
-        self.halt()
+        """Withdraw the offer because another run is shown."""
+        self.pause()
         self._unfold(False)
         self.panel.visible = False
 
@@ -80,15 +80,15 @@ class Replay:
         if run is None:
             return
         self._snapshots = self._load()
-        self._drawn, self._at = 0, -1
+        self._n_shown, self._at = 0, -1
         first = int(run.trace.step[0])
         self._slider.param.update(start=first, end=run.step, value=first)
         self._unfold(True)
         self._seek(first)
-        self._go()
+        self._play()
 
     def _end(self) -> None:
-        self.halt()
+        self.pause()
         self._unfold(False)
         self._show(None, None, 0)
 
@@ -97,21 +97,21 @@ class Replay:
         self.panel.css_classes = ["replay", "playing"] if playing else ["replay"]
         self._start.visible, self._scrubber.visible = not playing, playing
 
-    def _hold_or_go(self) -> None:
+    def _toggle_play(self) -> None:
         if self._timer is None:
             if self._slider.value >= self._slider.end:
                 self._slider.value = self._slider.start
-            self._go()
+            self._play()
         else:
-            self.halt()
+            self.pause()
             self._seek(self._slider.value)
 
-    def _go(self) -> None:
+    def _play(self) -> None:
         self._timer = self._doc.add_periodic_callback(self._frame, FRAME)
         self._toggle.label = "Hold replay"
 
-    def halt(self) -> None:
-        """Hold the replay where it is."""
+    def pause(self) -> None:
+        """Pause the replay."""
         if self._timer is not None:
             self._doc.remove_periodic_callback(self._timer)
             self._timer = None
@@ -121,7 +121,7 @@ class Replay:
         stride = (self._slider.end - self._slider.start) * FRAME / 1000 / SECONDS
         step = min(self._slider.end, self._slider.value + max(1, round(stride)))
         if step == self._slider.end:
-            self.halt()
+            self.pause()
         self._slider.value = step
 
     def _seek(self, step: int) -> None:
@@ -132,8 +132,8 @@ class Replay:
         earlier = [i for i, s in enumerate(self._snapshots) if s.step <= step]
         at = earlier[-1] if earlier else 0
         snapshot = self._snapshots[at] if self._snapshots and at != self._at else None
-        first = self._drawn if points >= self._drawn else 0
-        self._drawn, self._at = points, at
+        first = self._n_shown if points >= self._n_shown else 0
+        self._n_shown, self._at = points, at
         with pn.io.hold(self._doc):
             self._show(step, snapshot, first)
 

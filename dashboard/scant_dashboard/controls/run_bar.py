@@ -1,4 +1,4 @@
-"""Train, Pause, Resume, Stop, and how the run is doing."""
+"""Buttons Train, Pause, Resume and Stop, with the status of the run."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ _BAR = """
 @media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
 """
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
-SAY_EVERY = 2.0  # seconds, so that figures can be read; captions change with them
+SAY_EVERY = 2.0  # seconds between updates of figures and captions, so that they can be read
 
 
 class RunBar:
     """The bar at the top of a study's page.
 
+    Callbacks are called without arguments on the session's document.
+
     Args:
-        train: Called without arguments, on the session's document, as are the other three.
-        pause: Pauses the run on show.
-        resume: Lets it go on.
-        stop: Ends it.
-        beside: Further buttons by their labels, offered where Train is.
+        train: Starts a run.
+        pause: Pauses the current run.
+        resume: Resumes it.
+        stop: Stops it.
+        extra: Callbacks of further buttons by label; they are offered together with Train.
         page: The study's title, for the browser's tab.
     """
 
@@ -43,10 +45,10 @@ class RunBar:
         pause: Callable[[], None],
         resume: Callable[[], None],
         stop: Callable[[], None],
-        beside: Mapping[str, Callable[[], None]] | None = None,
+        extra: Mapping[str, Callable[[], None]] | None = None,
         page: str = "",
     ) -> None:
-        self._said_at = 0.0
+        self._updated_at = 0.0
         self.status = StatusLine(
             page=page,
             shown=reading(None),
@@ -60,23 +62,24 @@ class RunBar:
             "Resume": _button("Resume", resume, "queued", "contained"),
             "Stop": _button("Stop", stop, "stopping"),
         }
-        self.beside = {label: _plain(label, act) for label, act in (beside or {}).items()}
+        self.extra = {label: _plain_button(label, act) for label, act in (extra or {}).items()}
         buttons = pn.FlexBox(
-            *self.buttons.values(), *self.beside.values(), margin=0, gap="8px 10px",
+            *self.buttons.values(), *self.extra.values(), margin=0, gap="8px 10px",
             sizing_mode=None,
         )  # fmt: skip
         self.panel = column(buttons, self.status, name="steered", css=_BAR)
         self.show(None, may_steer=False)
 
     def show(self, run: RunState | None, may_steer: bool) -> bool:
-        """Show how `run` stands; who may not steer it is not offered to pause and stop it.
+        """Show the status of `run`, with Pause and Stop only if the visitor may control it.
 
         Returns:
-            Whether its figures are shown as they are now: once in a while, and at a new state.
+            Whether the figures were updated, which happens at most every `SAY_EVERY` seconds and at
+            changes of state.
         """
-        fresh = self._say(reading(run))
+        fresh = self._update(reading(run))
         state = run.state if run is not None and may_steer else None
-        self._offer(
+        self._show_buttons(
             Train=state not in (*GOING, State.PAUSING, State.STOPPING),
             Pause=state in GOING,
             Resume=state is State.PAUSED,
@@ -84,30 +87,30 @@ class RunBar:
         )
         return fresh
 
-    def _say(self, shown: dict[str, Any]) -> bool:
-        same = all(shown[k] == self.status.shown.get(k) for k in ("text", "tone"))
+    def _update(self, status: dict[str, Any]) -> bool:
+        same = all(status[k] == self.status.shown.get(k) for k in ("text", "tone"))
         now = time.monotonic()
-        if same and now - self._said_at < SAY_EVERY:
+        if same and now - self._updated_at < SAY_EVERY:
             return False
-        self._said_at = now
-        self.status.shown = shown
+        self._updated_at = now
+        self.status.shown = status
         return True
 
     def say(self, text: str, tone: str = "live") -> None:
-        """Answer a click at once, before the run itself has said anything."""
+        """Show `text` immediately after a click, before the run responds."""
         self.status.shown = {**self.status.shown, "text": text, "tone": tone}
 
-    def _offer(self, **offered: bool) -> None:
+    def _show_buttons(self, **offered: bool) -> None:
         for name, button in self.buttons.items():
             if button.visible != offered[name]:
                 button.visible = offered[name]
-        for button in self.beside.values():
+        for button in self.extra.values():
             if button.visible != offered["Train"]:
                 button.visible = offered["Train"]
 
 
-def _plain(label: str, act: Callable[[], None]) -> pmui.Button:
-    """A button that needs no answer in the status line."""
+def _plain_button(label: str, act: Callable[[], None]) -> pmui.Button:
+    """A button without an immediate response in the status line."""
     return pmui.Button(label=label, on_click=lambda _: act(), variant="outlined", color="primary",
                        size="medium", margin=0, sx={"whiteSpace": "nowrap"})  # fmt: skip
 
@@ -115,7 +118,7 @@ def _plain(label: str, act: Callable[[], None]) -> pmui.Button:
 def _button(
     label: str, act: Callable[[], None], answer: str, variant: str = "outlined"
 ) -> pmui.Button:
-    """A button that the status line answers at once, and the server as soon as it can."""
+    """A button that updates the status line in the browser before the server responds."""
 
     def clicked(_: Any) -> None:
         act()

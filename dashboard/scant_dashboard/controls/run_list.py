@@ -1,4 +1,4 @@
-"""The visitor's runs and the demonstrations: open one, or lay up to six side by side."""
+"""List of the visitor's runs and the demonstrations: open one, or compare up to six."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from panel.custom import JSComponent
 
 from scant.store import RunRecord
 from scant.store.trouble import StoreTrouble
-from scant_dashboard.controls.compare import MOST, Comparison, name
+from scant_dashboard.controls.compare import MAX_RUNS, Comparison, name
 from scant_dashboard.controls.status import NAMES
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import style
 
-SHOWN = 30  # runs in the list, the newest first
+MAX_ROWS = 30  # most recent runs in the list
 
 
 class RunTable(JSComponent):
-    """Rows {id, href, name, state, when, differs} with a box to tick each; `chosen` holds ids."""
+    """Rows {id, href, name, state, when, differs}, each with a checkbox; `chosen` holds ids."""
 
     rows = param.List(default=[])
     chosen = param.List(default=[])
-    most = param.Integer(default=MOST)
+    most = param.Integer(default=MAX_RUNS)
 
     def still(self) -> str:
-        """As markup, for a page without scripts, which knows of no visitor's own runs."""
+        """Return the static markup for a page without scripts, without visitors' own runs."""
         rows = "".join(
             f"<tr><td><label class='check' data-live><input type='checkbox' "
             f"aria-label='compare {escape(row['name'])}'></label></td>"
@@ -84,7 +84,7 @@ class RunTable(JSComponent):
 
 
 class RunList:
-    """The list of runs of this page's study, and the comparison of those ticked."""
+    """The runs of this page's study, and a comparison of the chosen ones."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
@@ -95,18 +95,18 @@ class RunList:
         self.panel = column(self.table, self.comparison.panel, css=":host { gap: 24px; }")
 
     def tick(self, runs: Sequence[str]) -> None:
-        """Choose runs to compare, as a link has it."""
-        self.table.chosen = list(runs[:MOST])
+        """Choose runs to compare, from a link."""
+        self.table.chosen = list(runs[:MAX_RUNS])
 
     def refresh(self) -> None:
-        """Read the list anew."""
+        """Reload the list."""
         try:
             runs = self._page.service.store.runs(self._page.visit.owner)
         except StoreTrouble:
-            return  # the list stays as it was; the page says what the matter is
-        mine = [run for run in runs if run.study == self._page.entry.name]
-        self.table.rows = [self._row(run) for run in mine[:SHOWN]]
-        self.comparison.show(self.table.chosen)  # one of them may have ended
+            return  # keep the list; the page shows the error
+        runs_here = [run for run in runs if run.study == self._page.entry.name]
+        self.table.rows = [self._row(run) for run in runs_here[:MAX_ROWS]]
+        self.comparison.show(self.table.chosen)  # a chosen run may have ended
 
     def _row(self, run: RunRecord) -> dict[str, Any]:
         return {
@@ -119,7 +119,7 @@ class RunList:
 
 
 def differs(settings: Any, values: Any) -> str:
-    """The settings that differ from their defaults, in one line."""
+    """List the settings that differ from their defaults, in one line."""
     defaults = {n: settings.param[n].default for n in settings.names()}
     changed = [
         f"{n.replace('_', ' ')} {v}"

@@ -1,8 +1,8 @@
-"""The form of a study's settings, made from its one `Settings` class.
+"""The form of a study's settings, generated from its `Settings` class.
 
-Widgets are not linked to parameters (linked ones silently revert what is not allowed): their words
-are read when the visitor presses Train, by the same `Settings.parse` that reads links and the
-command line, and what it refuses is marked where it stands.
+Widgets are not linked to parameters, because linked ones silently revert invalid values. Their
+text is read when the visitor presses Train, by the same `Settings.parse` that reads links and the
+command line; invalid values are marked in the form.
 """
 
 from __future__ import annotations
@@ -20,14 +20,21 @@ from scant.studies.aliases import recorded_settings
 from scant_dashboard.page_parts.widgets import collapsible, column
 from scant_dashboard.template import text
 
-SCARCITY = "training_size"  # the setting that says how little data the model may learn from
+SCARCITY = "training_size"  # the setting for the number of training rows
 SLIDER = "Scarcity: rows to learn from"
 _LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
-_FEW = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100]  # steps of what only one data set has
+# Steps of settings that only one data set has.
+_SHORT_LADDER = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100]
 
 
 class SettingsForm:
-    """Widgets for every setting: the essential ones open, the rest folded."""
+    """Widgets for all settings: the essential ones visible, the others collapsed.
+
+    Args:
+        settings: The study's settings class.
+        presets: Values of each preset, by name.
+        scarcities: Names of the settings that reduce a single data set each.
+    """
 
     def __init__(
         self,
@@ -35,7 +42,6 @@ class SettingsForm:
         presets: Mapping[str, Mapping[str, Any]] | None = None,
         scarcities: Collection[str] = (),
     ) -> None:
-        """Presets by name, and settings that make only one of the data sets scarce."""
         self.settings = settings
         self.presets = dict(presets or {})
         self.widgets = {n: _widget(n, settings.param[n]) for n in settings.names()}
@@ -46,10 +52,10 @@ class SettingsForm:
         self.scarcity = self._rows_slider()
         self._scarcities = {name: self._own_slider(name) for name in scarcities}
         self.show_scarcity("")
-        self.panel = column(*self._laid_out(), self._message)
+        self.panel = column(*self._layout(), self._message)
 
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Show these settings, and the defaults for the rest."""
+        """Show these settings, with defaults for the others."""
         self._filling = True
         for name, widget in self.widgets.items():
             value = values.get(name, self.settings.param[name].default)
@@ -58,8 +64,8 @@ class SettingsForm:
         self._changed()
         self.clear()
 
-    def moved(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that nobody has changed since one start, as they are at another."""
+    def rebased(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings equal to their default in `before`, with their default in `start`."""
         changed = {}
         for name in {**before, **start}:
             default = self.settings.param[name].default
@@ -68,51 +74,56 @@ class SettingsForm:
         return changed
 
     def start_from(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> None:
-        """Show what `moved` says."""
-        for name, value in self.moved(before, start).items():
+        """Replace unchanged defaults of `before` by those of `start`."""
+        for name, value in self.rebased(before, start).items():
             self.widgets[name].value = value if _typed(self.widgets[name]) else str(value)
 
-    def say_rows(self, rows: int | None) -> None:
-        """Tell beside the slider how many rows the chosen data have."""
+    def set_row_count(self, rows: int | None) -> None:
+        """Show the number of rows of the chosen data in the slider's label."""
         if self.scarcity is not None:
             self.scarcity.label = SLIDER if rows is None else f"{SLIDER}, of {rows:,}"
 
     def show_scarcity(self, name: str) -> None:
-        """Show the setting that makes the chosen data set scarce; hide those of others."""
-        for own, slider in self._scarcities.items():
-            slider.visible = self.widgets[own].visible = own == name
+        """Show the scarcity setting of the chosen data set only; "" hides all."""
+        for setting, slider in self._scarcities.items():
+            slider.visible = self.widgets[setting].visible = setting == name
 
     def fill_from_query(
         self, query: Mapping[str, str], start: Mapping[str, Any] | None = None
     ) -> list[str]:
-        """Show settings that came in a link, over those of a preset, `start`, and the defaults.
+        """Show the settings of a link, then those of `start`, then the defaults.
 
-        Returns a warning for each that makes no sense.
+        Args:
+            query: Query of the address; parameters that are no settings are ignored.
+            start: Values of the start or preset.
+
+        Returns:
+            A warning for each invalid setting.
         """
         warnings = []
         good: dict[str, Any] = dict(start or {})
-        for name, word in recorded_settings(self.settings.study, query, start).items():
+        for name, value in recorded_settings(self.settings.study, query, start).items():
             try:
-                parsed = self.settings.parse({name: word})
+                parsed = self.settings.parse({name: value})
                 good[name] = getattr(parsed, name)
             except BadInput as error:
                 if name == "data_seed" and name not in query:
-                    continue  # it is the seed's, which is warned of
+                    continue  # derived from `seed`, which has its own warning
                 warnings.append(f"One part of the link is ignored. {error}")
         self.fill(good)
         return warnings
 
     def read(self) -> dict[str, Any]:
-        """The settings as they stand, every one of them.
+        """Return all settings.
 
         Raises:
-            BadInput: One of them is not allowed; it is marked, and the sentence stands below.
+            BadInput: A setting is invalid; it is marked, with the message below the form.
         """
         self.clear()
         raw_values = self.raw_values()
         try:
-            for name, word in raw_values.items():
-                self._check(name, word)
+            for name, value in raw_values.items():
+                self._check(name, value)
             return self.settings.parse(raw_values).values()
         except BadInput as error:
             self._message.object = f"<p role='alert' class='error'>{html.escape(str(error))}</p>"
@@ -120,29 +131,29 @@ class SettingsForm:
             raise
 
     def raw_values(self) -> dict[str, Any]:
-        """What the widgets hold, unchecked."""
+        """Return the values of the widgets, not validated."""
         return {name: widget.value for name, widget in self.widgets.items()}
 
     def clear(self) -> None:
-        """Take away the marks of an earlier refusal."""
+        """Remove the marks of invalid settings."""
         for widget in self.widgets.values():
             if "error_state" in widget.param and widget.error_state:
                 widget.error_state = False
         self._message.visible = False
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed()` called when a setting has changed, or all of them at one blow."""
+        """Call `changed()` after a setting has changed, once if several change together."""
         self._listeners.append(changed)
 
-    def _check(self, name: str, word: Any) -> None:
+    def _check(self, name: str, value: Any) -> None:
         try:
-            self.settings.parse({name: word})
+            self.settings.parse({name: value})
         except BadInput:
             if "error_state" in self.widgets[name].param:
                 self.widgets[name].error_state = True
             raise
 
-    def _laid_out(self) -> list[Any]:
+    def _layout(self) -> list[Any]:
         first = [n for n in self.settings.essential if n in self.widgets] or list(self.widgets)
         first = [n for n in first if n not in self._scarcities]
         rest = [n for n in self.widgets if n not in (*first, *self._scarcities)]
@@ -162,7 +173,7 @@ class SettingsForm:
         return parts
 
     def _preset_buttons(self) -> dict[str, pmui.Button]:
-        # Plain buttons: a group of radio buttons always insists that one of them holds.
+        # Plain buttons: in a group of radio buttons, one would always have to be selected.
         made = {}
         for name, values in self.presets.items():
             made[name] = pmui.Button(
@@ -183,7 +194,7 @@ class SettingsForm:
                 changed()
 
     def _name_preset(self) -> None:
-        """Mark the preset that the form shows now, if it is one."""
+        """Highlight the preset that equals the form's values, if any."""
         raw_values = {name: str(value) for name, value in self.raw_values().items()}
         default = {n: str(self.settings.param[n].default) for n in self.widgets}
         for name, preset in self.presets.items():
@@ -202,11 +213,14 @@ class SettingsForm:
         low, high = parameter.bounds
         named = str(parameter.label)
         label = f"Scarcity: {named[0].lower()}{named[1:]}"
-        return self._slider(name, label, {str(n): n for n in _FEW if low <= n <= high})
+        return self._slider(name, label, {str(n): n for n in _SHORT_LADDER if low <= n <= high})
 
     def _slider(self, name: str, label: str, options: dict[str, int]) -> pmui.DiscreteSlider:
-        """A slider beside a setting's field, each of which follows the other; 0 is a step of its
-        own, which no other number is near to."""
+        """Return a slider coupled to a setting's text field.
+
+        A typed number moves the slider to the nearest step; 0 is a separate step, never the nearest
+        to another number.
+        """
         widget = self.widgets[name]
         steps = [n for n in options.values() if n]
         slider = pmui.DiscreteSlider(
@@ -222,15 +236,15 @@ class SettingsForm:
                 typed = int(event.new)
                 slider.value = min(steps, key=lambda n: abs(n - typed)) if typed else 0
 
-        def pushed(event: Any) -> None:
-            if widget.value.strip().isdigit():  # an exact number typed by hand stays as it is
+        def slid(event: Any) -> None:
+            if widget.value.strip().isdigit():  # keep a typed number near this step
                 typed = int(widget.value)
                 if typed and min(steps, key=lambda n: abs(n - typed)) == event.new:
                     return
             widget.value = str(event.new)
 
         widget.param.watch(nearest, "value")
-        slider.param.watch(pushed, "value")
+        slider.param.watch(slid, "value")
         return slider
 
 
@@ -244,7 +258,7 @@ def _typed(widget: Any) -> bool:
 
 def _widget(name: str, parameter: param.Parameter) -> Any:
     common: dict[str, Any] = {
-        "label": parameter.label,  # its name in words, unless the catalog has better ones
+        "label": parameter.label,  # from the name, unless the catalog has a better one
         "description": parameter.doc or None,
         "sizing_mode": "stretch_width",
         "margin": (0, 0, 14, 0),

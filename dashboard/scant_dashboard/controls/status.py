@@ -1,4 +1,4 @@
-"""The status of a run: one live region for screen readers, and figures beside it."""
+"""Status of a run: a live region for screen readers, and figures beside it."""
 
 from __future__ import annotations
 
@@ -24,39 +24,38 @@ TONES = {
 }
 
 
-# A state as the page calls it, where its stored name says too little.
+# Display names of states, if other than the stored names.
 NAMES = {State.HIT_LIMIT: "limit reached"}
 
 
 class StatusLine(JSComponent):
-    """State, reason and progress of the run on show.
+    """State, reason and progress of the current run.
 
-    The status region holds the state and a sentence and changes rarely; figures that change with
-    every step stand beside it, so that a screen reader is not made to read numbers for a minute.
-    A button that was pressed is answered in the browser, by its event `scant-pressed`: the server's
-    own answer may have to wait for a page that is being drawn. The browser's tab names the state
-    and the study. What comes last in an update is its number (`sent`), so that the browser's answer
-    (`drawn`) tells that it keeps up.
+    The status region holds state and reason and changes rarely; figures that change at every step
+    stand outside it, so that screen readers do not announce them. A click on a button is
+    acknowledged in the browser, by the event `scant-pressed`, because the server may be slow to
+    respond. The title of the browser's tab shows the state and the study. The last property of an
+    update is its number (`sent`); the browser returns it (`drawn`), which shows that it keeps up.
     """
 
     shown = param.Dict(default={})
     page = param.String("")  # the study's title
-    sent = param.Integer(0)  # updates of the page, which the browser is asked about once in a while
-    drawn = param.Integer(0)  # the last of them that it has drawn
+    sent = param.Integer(0)  # number of the latest update that the browser is to acknowledge
+    drawn = param.Integer(0)  # number of the latest update that it has drawn
 
     def still(self) -> str:
-        """As markup, for a page without scripts."""
-        said = self.shown
+        """Return the static markup for a page without scripts."""
+        status = self.shown
         facts = "".join(
             f"<div><dt>{html.escape(str(name))}</dt><dd>{html.escape(str(value))}</dd></div>"
-            for name, value in said.get("facts", ())
+            for name, value in status.get("facts", ())
         )
         return (
-            f"<div class='line' data-tone='{said.get('tone', 'calm')}'><div class='said'>"
+            f"<div class='line' data-tone='{status.get('tone', 'calm')}'><div class='said'>"
             "<span class='dot' aria-hidden='true'></span>"
-            f"<div role='status'>{html.escape(said.get('text', ''))}</div></div>"
+            f"<div role='status'>{html.escape(status.get('text', ''))}</div></div>"
             f"<dl>{facts}</dl><div class='progress' aria-hidden='true'>"
-            f"<i style='width:{100 * float(said.get('fraction', 0)):.0f}%'></i></div></div>"
+            f"<i style='width:{100 * float(status.get('fraction', 0)):.0f}%'></i></div></div>"
         )
 
     _esm = """
@@ -89,7 +88,7 @@ class StatusLine(JSComponent):
       model.on('sent', () => {
         const number = model.sent
         const answer = () => { model.drawn = number }
-        // A page that nobody sees is not drawn, and so has nothing to wait for.
+        // Browsers do not draw hidden pages, so there is nothing to wait for.
         if (document.hidden) answer()
         else requestAnimationFrame(() => setTimeout(answer))
       })
@@ -99,7 +98,7 @@ class StatusLine(JSComponent):
 
 
 def reading(run: RunState | None) -> dict[str, Any]:
-    """What `StatusLine.shown` says of a run."""
+    """Return the `StatusLine.shown` of a run."""
     if run is None:
         return {"text": "no run yet: press Train", "tone": "calm", "facts": [], "fraction": 0}
     live = run.state in (State.STARTING, State.RUNNING, State.PAUSING, State.STOPPING)
@@ -117,16 +116,16 @@ def reading(run: RunState | None) -> dict[str, Any]:
 
 
 def sentence(run: RunState) -> str:
-    """State and reason in words; begins with the state."""
+    """Return state and reason as a sentence that begins with the state."""
     named = NAMES.get(run.state, run.state.value)
     sentence = named + (" (recorded run)" if run.recorded else "")
     if run.state is State.QUEUED:
-        if run.place is not None:
-            sentence += f", place {run.place}"
+        if run.position is not None:
+            sentence += f", place {run.position}"
         if run.wait is not None:
             sentence += f", starts within about {duration(run.wait)}"
-        if run.place is None and not run.reason:
-            sentence += ": waiting for a worker"  # the first seconds of a server, mostly
+        if run.position is None and not run.reason:
+            sentence += ": waiting for a worker"  # mostly in a server's first seconds
     elif run.state is State.STARTING:
         sentence += ": a worker is preparing the data"
     elif _ended(run):
@@ -136,7 +135,7 @@ def sentence(run: RunState) -> str:
     if not run.reason:
         return sentence
     reason = run.reason
-    if reason[:2].istitle():  # not where it begins with an abbreviation
+    if reason[:2].istitle():  # not an abbreviation
         reason = reason[0].lower() + reason[1:]
     if reason.startswith(f"{run.state.value} "):  # "paused at its last checkpoint"
         return sentence + reason.removeprefix(run.state.value)
@@ -144,7 +143,7 @@ def sentence(run: RunState) -> str:
 
 
 def _ended(run: RunState) -> bool:
-    """Whether a run takes no more steps, though its result is not there yet."""
+    """Whether training has ended but the result is not available yet."""
     return run.state is State.RUNNING and bool(run.notes) and run.notes[-1] == TRAINING_ENDED
 
 
@@ -162,18 +161,18 @@ def _facts(run: RunState) -> list[list[str]]:
         facts.append(["best score", number(best) if math.isfinite(best) else "none yet"])
     if run.device:
         threads = int(run.metadata.get("threads", 0))
-        many = f", {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
-        facts.append(["device", run.device + many])
+        with_threads = f", {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
+        facts.append(["device", run.device + with_threads])
     return facts
 
 
 def number(value: float) -> str:
-    """Four figures, with a true minus sign."""
+    """Format with four significant digits and a true minus sign."""
     return f"{value:.4g}".replace("-", "\u2212") if math.isfinite(value) else "not finite"
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it."""
+    """Format a duration with a suitable unit."""
     if seconds < 0.9995:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:

@@ -1,4 +1,4 @@
-"""The card "Take another tool when …": where a rival is ahead on these very rows, and where not."""
+"""The card "Take another tool when …": subsets of the rows on which a rival is ahead."""
 
 from __future__ import annotations
 
@@ -15,55 +15,57 @@ HEAD = "Take another tool when …"
 
 
 def lines(made: Verdict) -> list[str]:
-    """The card as sentences, the first one its heading; empty where no part was told."""
+    """Return the card as sentences, the heading first; empty if no subset was compared."""
     if not made.parts:
         return []
-    lost = told(made.parts, RIVAL) or [_nowhere(made.parts)]
-    return [HEAD, *lost, *told(made.parts, OURS)]
+    losses = comparisons(made.parts, RIVAL) or [_none_ahead(made.parts)]
+    return [HEAD, *losses, *comparisons(made.parts, OURS)]
 
 
 def take_another(made: Verdict) -> str:
-    """The card as HTML; "" where no part was told."""
+    """Return the card as HTML; "" if no subset was compared."""
     if not made.parts:
         return ""
-    lost, won = (told(made.parts, who) for who in (RIVAL, OURS))
-    body = _list(lost) if lost else f"<p>{_nowhere(made.parts)}</p>"
-    if won:
-        body += f"<details><summary>Where this run is ahead</summary>{_list(won)}</details>"
+    losses, wins = (comparisons(made.parts, who) for who in (RIVAL, OURS))
+    body = _list(losses) if losses else f"<p>{_none_ahead(made.parts)}</p>"
+    if wins:
+        body += f"<details><summary>Where this run is ahead</summary>{_list(wins)}</details>"
     return (
-        f"<div class='message {'warning' if lost else 'info'}' role='note' "
+        f"<div class='message {'warning' if losses else 'info'}' role='note' "
         f"data-part='take-another'><p><strong>{HEAD}</strong></p>{body}"
-        f"<p class='quiet'>{_how(made.parts)}</p></div>"
+        f"<p class='quiet'>{_method(made.parts)}</p></div>"
     )
 
 
-def told(parts: Iterable[Part], winner: str) -> list[str]:
-    """A line for each part of which this winner has scores: where, and by which scores."""
-    found, parts = [], list(parts)
-    ends = [end for p in parts if p.kind == "truth" for end in (p.start, p.stop)]
-    for where, each in groupby(parts, key=lambda p: (_where(p, ends), p.rows)):
-        met: dict[str, list[str]] = {}
+def comparisons(parts: Iterable[Part], winner: str) -> list[str]:
+    """Return a line for each subset with scores won by `winner`, with these scores."""
+    sentences, parts = [], list(parts)
+    bounds = [end for p in parts if p.kind == "truth" for end in (p.start, p.stop)]
+    for where, each in groupby(parts, key=lambda p: (_where(p, bounds), p.rows)):
+        by_rival: dict[str, list[str]] = {}
         for p in each:
             if p.winner == winner and p.contest is not None:
-                met.setdefault(p.contest.rival, []).append(_score(p.contest, winner))
-        if met:
+                by_rival.setdefault(p.contest.rival, []).append(_score(p.contest, winner))
+        if by_rival:
             ahead = "{} is ahead in {}" if winner == RIVAL else "this run is ahead of {} in {}"
-            said = "; ".join(ahead.format(name, ", ".join(scores)) for name, scores in met.items())
-            found.append(f"{where[0]} ({where[1]:,} rows): {said}.")
-    return found
+            text = "; ".join(
+                ahead.format(name, ", ".join(scores)) for name, scores in by_rival.items()
+            )
+            sentences.append(f"{where[0]} ({where[1]:,} rows): {text}.")
+    return sentences
 
 
-def _nowhere(parts: Sequence[Part]) -> str:
+def _none_ahead(parts: Sequence[Part]) -> str:
     also = "" if any(p.winner == OURS for p in parts) else " Nor was this run."
     return f"No rival was ahead anywhere, by {_compared(parts)}.{also}"
 
 
 def _compared(parts: Sequence[Part]) -> str:
-    places = len({(p.kind, p.start, p.stop) for p in parts})
-    return f"{len(parts)} scores on {places} part{'s' * (places > 1)} of the held-out rows"
+    n_subsets = len({(p.kind, p.start, p.stop) for p in parts})
+    return f"{len(parts)} scores on {n_subsets} part{'s' * (n_subsets > 1)} of the held-out rows"
 
 
-def _how(parts: Sequence[Part]) -> str:
+def _method(parts: Sequence[Part]) -> str:
     text = (
         f"Of {_compared(parts)}, those are told in which this run and the best rival differ by "
         "more than two standard errors."
@@ -76,12 +78,12 @@ def _how(parts: Sequence[Part]) -> str:
     return text
 
 
-def _where(p: Part, ends: Sequence[float]) -> str:
+def _where(p: Part, bounds: Sequence[float]) -> str:
     if p.kind == "missing":
         n = int(p.start)
         return f"with {NUMBERS[n] if n < len(NUMBERS) else n} band{'s' * (n != 1)} missing"
     if p.kind == "truth":
-        first, last = p.start == min(ends), p.stop == max(ends)
+        first, last = p.start == min(bounds), p.stop == max(bounds)
         if first != last:
             return f"with {p.of} " + (f"< {shown(p.stop)}" if first else f"≥ {shown(p.start)}")
         return f"with {p.of} from {shown(p.start)} to {shown(p.stop)}"
@@ -89,7 +91,7 @@ def _where(p: Part, ends: Sequence[float]) -> str:
 
 
 def _score(contest: Contest, winner: str) -> str:
-    """The score with that of the winner first, and the difference with its two errors."""
+    """Format a score with the winner's first, and the difference with two standard errors."""
     assert contest.low is not None, "only a difference with an interval has a winner"
     pair = [shown(contest.ours), shown(contest.theirs)]
     first, second = pair if winner == OURS else reversed(pair)

@@ -1,4 +1,4 @@
-"""The upload wizard, a dialog over the page: drop a table, check it, say what its columns are."""
+"""The upload wizard, a dialog: drop a table, check it, assign roles to its columns."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ from scant_dashboard.controls.intake import Intake
 from scant_dashboard.controls.wizard_words import (
     PROBLEMS,
     ask,
+    collapsed_paragraphs,
+    data_location,
     elsewhere,
+    feature_list,
     head,
     images,
-    learns,
-    many,
     of_file,
     paragraphs,
-    whereabouts,
 )
 from scant_dashboard.limits.uploads import Received
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
 
-MOST_SIDE = 105  # pixels of an image
-# FilePond fades its second lines below what can be read.
+MAX_SIDE = 105  # maximum height and width of an image in pixels
+# FilePond's secondary lines have too little contrast.
 READABLE = ".filepond--file-info-sub, .filepond--file-status-sub { opacity: 1 !important; }"
 HEAD = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 16px;
   align-items: center; }
 :host > * { width: auto !important; }
 """
-# Questions on a file in the order in which they follow from each other, and those whose answer
-# makes all later ones and the columns others.
-ASKED = ("part", "join", "decimal", "closed", "missing_codes")
-ANEW = ("part", "join", "decimal")
-LEAST_BANDS = 3  # named by columns: then a table is of that field, whatever else it may suit
+# Questions on a file, each of which may depend on earlier answers, and those whose answer resets
+# the later questions and the columns.
+QUESTION_ORDER = ("part", "join", "decimal", "closed", "missing_codes")
+RESETTING = ("part", "join", "decimal")
+MIN_BANDS = 3  # with so many band columns, no other study is suggested
 SEVERAL = ", or several at once (or in a ZIP): each a task, or values and a map of their places"
 RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 
@@ -63,24 +63,27 @@ RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 class Upload:
     """From a dropped file to a table in the store.
 
-    `kept(upload_id)` is called once a table is stored; `gone()` when one was deleted.
+    Args:
+        page: The page of the wizard.
+        stored: Called with the upload's id once a table is stored.
+        deleted: Called when a table was deleted.
     """
 
     def __init__(
-        self, page: ControlsContext, kept: Callable[[str], None], gone: Callable[[], None]
+        self, page: ControlsContext, stored: Callable[[str], None], deleted: Callable[[], None]
     ) -> None:
-        self._page, self._kept, self._gone = page, kept, gone
+        self._page, self._stored, self._deleted = page, stored, deleted
         self._file: tuple[str, bytes] | None = None
         self._preview: Preview | None = None
-        self._whole: Table | None = None  # of a file that needs no mapping, such as a ZIP
+        self._whole: Table | None = None  # read from a file that needs no mapping, such as a ZIP
         self._mapping: dict[str, str] = {}
         self._questions: dict[tuple[str, str], Question] = {}
-        self._answers: dict[str, Any] = {}  # to those that are not on columns, by `Reading`
-        self._better: Suit | None = None  # another page, which the table suits
+        self._answers: dict[str, Any] = {}  # to questions on the whole file, by key of `Reading`
+        self._better: Suit | None = None  # the study that suits the table better, if any
         self._offer = ""
         self._id = ""
         self._drop = BoundedDropper(
-            page, self._let_go, self._dropped, self._refused, stylesheets=[READABLE]
+            page, self._reset, self._dropped, self._refused, stylesheets=[READABLE]
         )
         self._terms = text(
             "<p class='quiet'>Drop a file here or anywhere on the page, choose one, or paste a "
@@ -96,7 +99,7 @@ class Upload:
         )
         self._head = text("", visible=False)
         self._table = ColumnTable(self._assign, self._answer)
-        self._found = text("", visible=False)
+        self._message = text("", visible=False)
         self._use = pmui.Button(
             label="Use this table", on_click=lambda _: self._store(), margin=0, visible=False,
         )  # fmt: skip
@@ -116,30 +119,30 @@ class Upload:
         self.intake = Intake(self.open, self._refused)
 
     def open(self) -> None:
-        """Open the wizard over the page."""
+        """Open the wizard."""
         self.dialog.open = True
 
     def _opened(self, opened: bool) -> None:
-        """Fill the dialog while it is open: its field redraws itself for as long as it is there."""
+        """Fill the dialog while it is open; the file field redraws all the time while on a page."""
         self.dialog.objects = [
             column(
                 self._drop, self._terms, column(self._head, self._use, css=HEAD), self._table,
-                self._found,
+                self._message,
                 css=":host { gap: 10px; padding-bottom: 12px; }",
             )
         ] if opened else []  # fmt: skip
         if not opened:
-            self._let_go()
+            self._reset()
             self._drop.release()
             self._hide()
 
     def _hide(self) -> None:
-        for part in (self._head, self._table, self._found, self._use):
+        for part in (self._head, self._table, self._message, self._use):
             part.visible = False
         self._terms.visible = True
 
     def show(self, data: str) -> None:
-        """Show the whereabouts of an upload ("upload:<id>"); nothing of other data."""
+        """Show where an upload ("upload:<id>") is stored; nothing for other data."""
         self._id = data.removeprefix("upload:") if data.startswith("upload:") else ""
         self.panel.visible, self._delete.visible = bool(self._id), False
         if self._id:
@@ -149,21 +152,21 @@ class Upload:
                 self._about.object = f"<p class='error'>{html.escape(str(error))}</p>"
                 return
             self._delete.visible = record.owner == self._page.visit.owner and not record.deleted
-            self._about.object = whereabouts(record)
+            self._about.object = data_location(record)
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:
-        if not files:  # emptied below
+        if not files:  # cleared below
             return
         name, content = next(iter(files.items()))
-        self._let_go()
+        self._reset()
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
         self._hide()
         self._say(f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>")
         self._inspect()
 
-    def _let_go(self) -> None:
-        """Another file begins to come; memory is counted for one."""
+    def _reset(self) -> None:
+        """Discard the file, since memory is reserved for one only."""
         self._file = self._preview = self._whole = self._better = None
         self._mapping, self._questions, self._answers = {}, {}, {}
         self._page.visit.site.carried.withdraw(self._offer)
@@ -174,31 +177,31 @@ class Upload:
         name, content = self._file
         schema = self._page.entry.table
         if schema.rates and is_rates(content):
-            self._look(self._seen, read_births, content, schema, name=name)
+            self._read(self._show_table, read_births, content, schema, name=name)
         elif self._takes_images and is_archive(name, content):
-            size = self._side()
-            self._look(self._seen, read_image_table, content, schema, size=size, name=name)
+            size = self._image_side()
+            self._read(self._show_table, read_image_table, content, schema, size=size, name=name)
         else:
-            self._look(
-                self._inspected, _inspected, self._page.entry, content, name=name,
+            self._read(
+                self._show_inspection, _inspect_file, self._page.entry, content, name=name,
                 mapping=self._mapping or None, target=self._target(), **self._answers,
             )  # fmt: skip
 
-    def _look(
+    def _read(
         self, then: Callable[[Any], None], read: Callable[..., Any], *of: Any, **how: Any
     ) -> None:
-        """Read what was dropped, off the event loop."""
+        """Read the dropped file off the event loop."""
         self._page.background(asyncio.to_thread(read, *of, **how), then, refused=self._refused)
 
-    def _seen(self, table: Table) -> None:
-        """Show what a ZIP held; it is kept as read, and its bytes are let go."""
+    def _show_table(self, table: Table) -> None:
+        """Preview a table read in full; the bytes of the file are freed."""
         if self._file is None:
             return
         self._whole, self._file = table, (self._file[0], b"")
-        shown = pictured(table, self._page.entry.table) if self._takes_images else ""
+        preview = pictured(table, self._page.entry.table) if self._takes_images else ""
         self._say(
             paragraphs(table.notes[:PROBLEMS], "quiet", "note")
-            + shown
+            + preview
             + self._page.estimate.of_table(table.frame)
         )
         self._use.visible = True
@@ -206,10 +209,10 @@ class Upload:
     def _refused(self, sentence: str) -> None:
         self._say(paragraphs([sentence], "error", "alert"))
 
-    def _inspected(self, seen: tuple[Preview, Suit | None]) -> None:
+    def _show_inspection(self, inspection: tuple[Preview, Suit | None]) -> None:
         if self._file is None:
             return
-        preview, suit = seen
+        preview, suit = inspection
         self._preview = preview
         if not self._mapping:
             self._mapping = dict(preview.mapping)
@@ -226,20 +229,22 @@ class Upload:
         self._terms.visible = not preview.names
         self._table.take(
             preview, self._mapping, self._page.entry.table.with_target(self._target()),
-            [(question, self._taken(question)) for question in self._questions.values()],
+            [(question, self._current_answer(question)) for question in self._questions.values()],
         )  # fmt: skip
-        # What is only not mapped yet is a question, and cells are judged once it is answered: a
-        # gap in what turns out to be the target is no error.
+        # While required columns are not mapped, problems of cells are not shown: a missing value
+        # in a column that becomes the target is no error.
         wrong = () if preview.absent else preview.problems
         self._say(
-            many([ask(preview.absent)] if preview.absent else [], "message warning", "note")
-            + many(wrong, "error", "alert")
+            collapsed_paragraphs(
+                [ask(preview.absent)] if preview.absent else [], "message warning", "note"
+            )
+            + collapsed_paragraphs(wrong, "error", "alert")
             + (
-                paragraphs([learns(preview)], "", "note")
+                paragraphs([feature_list(preview)], "", "note")
                 if preview.features and not preview.problems
                 else ""
             )
-            + many(of_file(preview.warnings, self._file[0]), "quiet", "note")
+            + collapsed_paragraphs(of_file(preview.warnings, self._file[0]), "quiet", "note")
             + (
                 self._page.estimate.of(preview.n_rows, len(preview.names), preview.counts)
                 if preview.n_rows
@@ -249,7 +254,7 @@ class Upload:
         self._use.visible = not preview.problems and preview.n_rows > 0
 
     def _suggest(self, suit: Suit | None) -> None:
-        """Offer the file to the page that it suits, if that is another one."""
+        """Offer the file to the page of the study that suits it better, if any."""
         carried = self._page.visit.site.carried
         carried.withdraw(self._offer)
         self._better = suit
@@ -257,53 +262,53 @@ class Upload:
             self._offer = carried.offer(self._page.visit.owner, self._hand_over)
 
     def _hand_over(self) -> Received:
-        """The file goes to another page, and its memory with it."""
+        """Transfer the file, with its memory, to another page."""
         assert self._file is not None
         made = Received(*self._file, self._drop.hand_over())
-        self._let_go()
+        self._reset()
         return made
 
     def bring(self, secret: str) -> None:
         """Open the wizard with a file that another page of this visitor has offered.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is no such offer.
         """
         received = self._page.visit.site.carried.take(self._page.visit.owner, secret)
         self.open()
         self._drop.handle(received)
 
-    def _taken(self, question: Question) -> Any:
-        """The answer to a question as it stands now."""
+    def _current_answer(self, question: Question) -> Any:
+        """Return the current answer to a question."""
         if question.about != "mapping":
             return self._answers.get(question.about)
         names = tuple(n for n, to in self._mapping.items() if to == question.column)
         return names if len(names) > 1 else next(iter(names), OUT)
 
     def _answer(self, question: Question, answer: Any) -> None:
-        """Take an answer for the whole file; of another part or style all else is asked anew."""
+        """Apply an answer; those of `RESETTING` discard later answers and the mapping."""
         if question.about == "mapping":
             self._map(question.column, [answer] if isinstance(answer, str) else answer)
             return
         self._answers[question.about] = answer
-        if question.about in ANEW:
-            kept = ASKED[: ASKED.index(question.about) + 1]
-            self._questions = {k: q for k, q in self._questions.items() if k[0] in kept}
-            self._answers = {k: a for k, a in self._answers.items() if k in kept}
+        if question.about in RESETTING:
+            earlier = QUESTION_ORDER[: QUESTION_ORDER.index(question.about) + 1]
+            self._questions = {k: q for k, q in self._questions.items() if k[0] in earlier}
+            self._answers = {k: a for k, a in self._answers.items() if k in earlier}
             self._mapping = {}
         self._inspect()
 
-    def _map(self, known: str, names: Sequence[str]) -> None:
-        """Take columns for what the study knows as `known`."""
+    def _map(self, column_name: str, names: Sequence[str]) -> None:
+        """Map columns of the file to `column_name` of the schema."""
         if self._preview is None:
             return
         columns = {column.name: column for column in self._preview.columns}
         schema = self._page.entry.table.with_target(self._target())
-        self._mapping = choose(self._mapping, columns, schema, known, [n for n in names if n])
+        self._mapping = choose(self._mapping, columns, schema, column_name, [n for n in names if n])
         self._inspect()
 
     def _assign(self, names: Sequence[str], role: str) -> None:
-        """Use columns as the visitor chose in their heads."""
+        """Give columns the role chosen in their heads."""
         schema = self._page.entry.table.with_target(self._target())
         own = schema_names(schema)
         view = role.removeprefix(VIEW) if role.startswith(VIEW) else ""
@@ -311,7 +316,8 @@ class Upload:
             self._map(role, names)
             return
         for name in names:
-            other = name in own or is_aside(name, schema)  # to whoever reads the kept table
+            # The name has another meaning in the stored table.
+            other = name in own or is_aside(name, schema)
             as_is = f"{name}{AGAIN}" if other else name
             to = f"{view}.{name}" if view else as_is
             self._mapping[name] = OUT if role == OUT else to
@@ -327,14 +333,14 @@ class Upload:
         answers = self._answers
         own = next((theirs for theirs, ours in mapping.items() if ours == target), target)
         if target is not None and own is not None and whole is None:
-            mapping[own], target = own, own  # it keeps its name, which the setting then holds
+            mapping[own], target = own, own  # keep its name, which the setting then gets
 
         def keep() -> str:
             table = whole or read_table(
                 content, page.entry.table, name=name, mapping=mapping, target=target, **answers
             )
             frame = with_identifiers(table, page.entry.table)
-            if target in frame:  # first, by which the list of sources knows it
+            if target in frame:  # first, where `DataPanel` expects it
                 frame = frame[[target, *(n for n in frame if n != target)]]
             made: str = page.service.store.add_upload(
                 frame, owner=page.visit.owner, name=name, study=page.entry.name,
@@ -342,13 +348,13 @@ class Upload:
             )  # fmt: skip
             return made
 
-        def kept(upload: str) -> None:
+        def finish(upload: str) -> None:
             self.dialog.open = False
-            self._kept(upload)
+            self._stored(upload)
 
         page.background(
             asyncio.to_thread(keep),
-            kept,
+            finish,
             refused=self._refused,
         )
 
@@ -357,12 +363,12 @@ class Upload:
             asyncio.to_thread(
                 self._page.service.store.delete_upload, self._id, self._page.visit.owner
             ),
-            lambda _: self._gone(),
+            lambda _: self._deleted(),
         )
 
     def _say(self, markup: str) -> None:
-        self._found.object = markup
-        self._found.visible = True
+        self._message.object = markup
+        self._message.visible = True
 
     def _target(self) -> str | None:
         setting = self._page.entry.table.target_setting
@@ -372,26 +378,26 @@ class Upload:
     def _takes_images(self) -> bool:
         return self._page.entry.table.images
 
-    def _side(self) -> int:
-        """The side of an image as the settings have it."""
-        word = str(self._page.form.raw_values().get("size", ""))
-        return int(word) if word.isdigit() and 2 <= int(word) <= MOST_SIDE else SIDE
+    def _image_side(self) -> int:
+        """Return the side of images in pixels, from the settings."""
+        size = str(self._page.form.raw_values().get("size", ""))
+        return int(size) if size.isdigit() and 2 <= int(size) <= MAX_SIDE else SIDE
 
 
-def _inspected(
+def _inspect_file(
     study: Entry, content: bytes, name: str, **reading: Unpack[Reading]
 ) -> tuple[Preview, Suit | None]:
-    """What the wizard shows of a file and, at first sight of it, the study that suits it better."""
+    """Inspect a file and, on the first reading, find a study that suits it better."""
     made = inspect_table(content, study.table, name=name, **reading)
     if reading["mapping"] is not None:
         return made, None
     if not made.names and (pictures := image_folders(content)):
         return made, of_images(pictures)
-    known = not made.questions and _bands(study, made) >= LEAST_BANDS  # of this field, surely
-    return made, None if known else better(study.name, made.columns, made.n_rows)
+    own_field = not made.questions and _bands(study, made) >= MIN_BANDS  # certainly this field
+    return made, None if own_field else better(study.name, made.columns, made.n_rows)
 
 
 def _bands(study: Entry, preview: Preview) -> int:
-    """How many quantities of the study's own field the columns name."""
+    """Return the number of bands named by the columns, if the study has bands."""
     band = study.table.band
     return len({b for n in preview.features if (b := band(n))}) if band else 0

@@ -1,4 +1,4 @@
-"""The cards at the top of a result: who wins, at what cost, and what to take when."""
+"""Cards at the top of a result: the verdict, and when to take another tool."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scant_dashboard.controls.take_another import take_another
 
 
 def card(report: Report, seconds: float | None = None) -> str:
-    """The verdict of a report as HTML; of a report without one, what its figures alone say.
+    """Return the verdict of a report, and below it the card `take_another`, as HTML.
+
+    A report without a verdict gets one from its metrics.
 
     Args:
-        report: Of a run, or of a recording.
-        seconds: That the run trained, where its report does not tell.
-
-    Below stands where a rival is ahead (`take_another`), where the study tells it.
+        report: Report of a run or recording.
+        seconds: Training time, used if the report has none.
     """
     made = report.verdict or verdict.of_metrics(report.metrics)
     if seconds is not None and not made.seconds:

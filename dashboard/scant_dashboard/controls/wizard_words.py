@@ -1,4 +1,4 @@
-"""What the upload wizard says of a file, as markup."""
+"""Markup of the upload wizard's messages on a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROBLEMS = 5  # shown at once
 
 
 def images(table: TableSchema) -> str:
-    """What a ZIP may hold: folders stand for the columns that a table would have."""
+    """Describe the ZIP of images that a study takes; its folders replace columns."""
     size = f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB"
     if table.cut:
         return (
@@ -35,7 +35,7 @@ def images(table: TableSchema) -> str:
     )
 
 
-def whereabouts(record: Any) -> str:
+def data_location(record: Any) -> str:
     if record.deleted:
         return (
             "<p class='quiet'>This table was deleted; its runs keep their curves and figures.</p>"
@@ -49,11 +49,11 @@ def whereabouts(record: Any) -> str:
 
 
 def head(preview: Preview, file: str) -> str:
-    """How much the file holds."""
+    """Describe the size of the file."""
     if not preview.names:
         return ""
-    gaps = sum(c.missing for c in preview.columns)
-    missing = f", {gaps:,} empty {'cell' if gaps == 1 else 'cells'}" if gaps else ""
+    n_missing = sum(c.missing for c in preview.columns)
+    missing = f", {n_missing:,} empty {'cell' if n_missing == 1 else 'cells'}" if n_missing else ""
     return (
         f"<p><strong>{html.escape(file)}</strong>: {preview.n_rows:,} rows, "
         f"{len(preview.names):,} columns{missing}. Each column's head says what it is used as; "
@@ -68,7 +68,7 @@ def ask(absent: Sequence[str]) -> str:
 
 
 def elsewhere(suit: Suit, secret: str) -> str:
-    """Which page the table suits, and the link that takes it there."""
+    """Suggest another study for the table, with a link that takes the table there."""
     title = html.escape(entry(suit.study).title)
     return (
         f"<p class='message' role='note'>{html.escape(suit.sentence())} "
@@ -76,27 +76,27 @@ def elsewhere(suit: Suit, secret: str) -> str:
     )
 
 
-def learns(preview: Preview) -> str:
-    """Which columns would be learned from, as the file calls them."""
+def feature_list(preview: Preview) -> str:
+    """List the feature columns by their names in the file."""
     own = {ours: theirs for theirs, ours in preview.mapping.items() if ours}
     names = [own.get(name, name) for name in preview.features]
     return f"To learn from, {len(names):,} column{'s' * (len(names) > 1)}: {listed(names)}."
 
 
 def of_file(sentences: Sequence[str], name: str) -> list[str]:
-    """Sentences without the name of the file where there is only the one to speak of."""
+    """Remove the file's name from the beginning of sentences."""
     short = (re.sub(rf"^{re.escape(name)}(, |: | )", "", sentence) for sentence in sentences)
     own = (f"It {s}" if s.startswith(("is ", "has ", "was ")) else s for s in short)
     return [sentence[:1].upper() + sentence[1:] for sentence in own]
 
 
-def many(sentences: Sequence[str], kind: str, role: str) -> str:
-    """Sentences, some of them collapsed."""
-    shown, more = sentences[:PROBLEMS], sentences[PROBLEMS:]
+def collapsed_paragraphs(sentences: Sequence[str], kind: str, role: str) -> str:
+    """Return sentences as paragraphs, those after the first `PROBLEMS` collapsed."""
+    visible, more = sentences[:PROBLEMS], sentences[PROBLEMS:]
     if not more:
-        return paragraphs(shown, kind, role)
+        return paragraphs(visible, kind, role)
     rest = f"<details><summary>{len(more)} more</summary>{paragraphs(more, kind, 'note')}</details>"
-    return paragraphs(shown, kind, role) + rest
+    return paragraphs(visible, kind, role) + rest
 
 
 def paragraphs(sentences: Sequence[str], kind: str, role: str) -> str:

@@ -1,8 +1,8 @@
-"""Pages of runs for those who only follow them: no session, one drawing and one stream for all.
+"""Shared pages of runs for read-only visitors: one rendering and one event stream for all of them.
 
-A process of its own (`draw`) builds the page of a followed run once and looks at it again as the
-run goes on; `renderer` starts it and hears it. What it draws is kept in a `channel`: the page as
-it stands, and of each part when it changed last. `handler` sends the page, then the parts that
-changed, as server-sent events; `assets/follow.js` puts them in their places. Who touches a control
-gets a page of their own, as on any static page.
+A separate process (`draw`) builds the page of a followed run once and renders it again as the run
+proceeds; `renderer` starts that process and receives its output. A `channel` stores the current
+page and, for each part, the turn of its last change. `handler` sends the page and then the changed
+parts as server-sent events; `assets/follow.js` inserts them. A visitor who touches a control gets
+a live session, as on any static page.
 """

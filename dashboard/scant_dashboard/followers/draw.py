@@ -1,10 +1,10 @@
-"""`python -m scant_dashboard.followers.draw HOURS`: draws the pages of followed runs for a server.
+"""`python -m scant_dashboard.followers.draw HOURS`: renders pages of followed runs for a server.
 
-The first line of the standard input is the store's address. Each further one is a request in
-JSON: `{"follow": number, "study", "query"}` begins a page, `{"drop": number}` ends it,
-and `{"pace": seconds}` says how long figures stand at least. A line goes out for each look at a
-page that shows something new. What a run does is read from the store, as it is where another
-server trains the run.
+The first line on standard input is the store's address. Each later line is a request in JSON:
+`{"follow": number, "study", "query"}` starts a page, `{"drop": number}` ends it, and
+`{"pace": seconds}` sets the minimum time between two renderings. Each rendering that differs from
+the previous one is written to standard output as one line. The state of a run is read from the
+store, just as if another server were training it.
 """
 
 from __future__ import annotations
@@ -32,56 +32,56 @@ from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.frame.site import Site
 from scant_dashboard.live.run_state import fresh
 from scant_dashboard.static_page.frames import STYLES, Frame, Frames
-from scant_dashboard.static_page.make import Shown
+from scant_dashboard.static_page.make import ReadOnlyService
 from scant_dashboard.static_page.page import static_page
 from scant_dashboard.study_page.page import StudyPage
 from scant_dashboard.upstream import install_all
 
-TICK = 0.2  # seconds between two looks at a page, at least
-REST = 5.0  # seconds for each of processor time: no more than a fifth of a core goes to a page
+TICK = 0.2  # minimum seconds between two checks of a page
+REST = 5.0  # seconds of pause per second of processor time: a page uses at most a fifth of a core
 
 log = logging.getLogger(__name__)
 
 
-class Unasked(Shown):
-    """A run service whose models are not asked: answers are for who has a page of their own."""
+class SilentService(ReadOnlyService):
+    """A read-only run service that drops queries: answers belong to live sessions."""
 
     async def explore(self, *question: Any) -> dict[str, Any]:
         """Drop the question."""
         raise asyncio.CancelledError
 
 
-class Drawn:
-    """A page of a run, looked at again and again.
+class FollowedPage:
+    """A page of a run, rendered repeatedly as the run proceeds.
 
     Args:
-        store: Where the run is read.
-        hours: That a run may use on this server, which pages say.
-        study: Whose page it is.
-        query: Of the address.
+        store: Store that holds the run.
+        hours: Maximum duration of a run on this server, in hours; stated on pages.
+        study: Name of the study.
+        query: Query of the page's address.
     """
 
     def __init__(self, store: Store, hours: float, study: str, query: Mapping[str, str]) -> None:
         self._store, self._doc = store, Document()
-        self.due = 0.0  # when it is to be looked at again
+        self.due = 0.0  # monotonic time of the next check
         with set_curdoc(self._doc):
             views = import_module(f"scant_dashboard.pages.{study}.page").views
-            site = Site(Unasked(store, hours), Path(), "")
+            site = Site(SilentService(store, hours), Path(), "")
             visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=True)
             self._page = StudyPage(visit, entry(study), views)
             self._page.watcher.up = True
-            self._settle()
+            self._update_views()
             title, panel = f"{entry(study).title} · Scant", self._page.panel
             self._frames = Frames(self._page)
             text = static_page(title, study, panel, self._frames.markup)
-            frame = self._frames.look()
-        # What a follower who comes later is to see stands in the places of these two.
+            frame = self._frames.capture()
+        # Tokens mark the two parts that `Channel.page` replaces by their latest state.
         for key, token in ((STYLES, "{{styles}}"), (frame.root, "{{main}}")):
             text = text.replace(frame.html(key), token)
-        self.first = {"page": text, **self._told(frame, {})}
+        self.first = {"page": text, **self._message(frame, {})}
 
-    def look(self) -> dict[str, Any] | None:
-        """What has become of the page: shells by number; None where all is as it was.
+    def update(self) -> dict[str, Any] | None:
+        """Bring the page up to date; return the changed parts, or None if nothing changed.
 
         Raises:
             NotFound: The run was deleted.
@@ -94,19 +94,19 @@ class Drawn:
             return None
         run.catch_up(newer)
         with set_curdoc(self._doc):
-            self._settle()
-            return self._told(self._frames.look(), before.shells)
+            self._update_views()
+            return self._message(self._frames.capture(), before.shells)
 
-    def _settle(self) -> None:
-        """Show what is new; of a run that is over, all that is otherwise built on the way."""
+    def _update_views(self) -> None:
+        """Show new data; once the run is over, also build the views that are otherwise deferred."""
         run, views = self._page.run, self._page.views
-        self._page.layout.build(views.live if run is None else views.shown(run, views.live))
+        self._page.layout.build(views.live if run is None else views.applicable(run, views.live))
         self._page.watcher.flush()
         if run is not None and run.state.final:
             self._page.layout.complete()
             self._page.layout.asking(False)
 
-    def _told(self, frame: Frame, before: Mapping[str, str]) -> dict[str, Any]:
+    def _message(self, frame: Frame, before: Mapping[str, str]) -> dict[str, Any]:
         run = self._page.run
         assert run is not None, "the server has seen the run"
         state = self._page.bar.status.shown.get("state", "")
@@ -121,22 +121,22 @@ class Drawn:
 
 
 class Drawing:
-    """All pages that are drawn, and who is told of them."""
+    """All pages that are being rendered, and the output for their updates."""
 
     def __init__(self, store: Store, hours: float, out: TextIO) -> None:
         self._store, self._hours, self._out = store, hours, out
-        self._pages: dict[int, Drawn] = {}
+        self._pages: dict[int, FollowedPage] = {}
         self._pace = TICK
 
-    def hear(self, request: dict[str, Any]) -> None:
-        """Do what the server asks."""
+    def handle(self, request: dict[str, Any]) -> None:
+        """Execute a request of the server."""
         self._pace = request.pop("pace", self._pace)
         self._pages.pop(request.get("drop", -1), None)
         if "follow" not in request:
             return
         number = request.pop("follow")
         try:
-            page = Drawn(self._store, self._hours, **request)
+            page = FollowedPage(self._store, self._hours, **request)
         except Exception:
             log.exception("the page of a followed run could not be built")
             self._say({"of": number, "gone": True})
@@ -146,27 +146,27 @@ class Drawing:
             self._pages[number] = page
 
     def round(self) -> None:
-        """Look at the pages that are due."""
+        """Update the pages that are due."""
         for number, page in list(self._pages.items()):
             began, used = time.monotonic(), time.process_time()
             if began < page.due:
                 continue
-            told: dict[str, Any] | None = None
+            message: dict[str, Any] | None = None
             try:
-                told = page.look()
+                message = page.update()
             except StoreTrouble:
-                pass  # every page says so
+                pass  # every page shows a banner
             except Exception as error:
                 if not isinstance(error, NotFound):
                     log.exception("the page of a followed run could not be drawn")
-                told = {"gone": True}
-            if told is not None:
-                self._say({"of": number, **told})
-                if told.get("final") or told.get("gone"):
+                message = {"gone": True}
+            if message is not None:
+                self._say({"of": number, **message})
+                if message.get("final") or message.get("gone"):
                     del self._pages[number]
             rest = max(self._pace, REST * (time.process_time() - used))
-            # A look that found nothing is soon made up for, lest each costs a whole pace.
-            page.due = began + TICK / 2 if told is None else max(page.due + rest, began)
+            # A check without changes is repeated soon, otherwise each would cost a whole pace.
+            page.due = began + TICK / 2 if message is None else max(page.due + rest, began)
 
     def _say(self, message: Mapping[str, Any]) -> None:
         self._out.write(json.dumps(message) + "\n")
@@ -174,17 +174,17 @@ class Drawing:
 
 
 async def main(hours: float, out: TextIO) -> None:
-    """Draw until the server has nothing more to ask, or is gone."""
+    """Render pages until standard input ends."""
     lines = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     drawing = Drawing(Store.open((await lines.readline()).decode().strip()), hours, out)
 
-    async def hear() -> None:
+    async def handle() -> None:
         while line := await lines.readline():
-            drawing.hear(json.loads(line))
+            drawing.handle(json.loads(line))
 
-    hearing = asyncio.create_task(hear())
+    hearing = asyncio.create_task(handle())
     while not hearing.done():
         drawing.round()
         await asyncio.sleep(TICK / 4)
@@ -193,7 +193,7 @@ async def main(hours: float, out: TextIO) -> None:
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # output of libraries must not mix with the messages
     install_all.install()
     pn.extension("katex", "filedropper")
     asyncio.run(main(float(sys.argv[1]), answers))

@@ -1,4 +1,4 @@
-"""All who follow runs on a server, and the pages that they follow."""
+"""The pages followed on a server, and their streams."""
 
 from __future__ import annotations
 
@@ -15,119 +15,120 @@ from scant.store import RunRecord
 from scant.store.trouble import StoreTrouble
 from scant_dashboard.followers.channel import Channel
 from scant_dashboard.followers.renderer import Renderer
-from scant_dashboard.followers.wanted import Wanted
+from scant_dashboard.followers.wanted import PageKey
 from scant_dashboard.limits.sessions import LiveSessions
 from scant_dashboard.server.apart import database
 
-DRAWN = 16  # pages that are drawn at once; who wants another one gets a live page
-KEPT = 24  # pages of runs that are over, kept for who comes next
-PATIENCE = 20.0  # seconds that a visitor waits for a page to be drawn
-GRACE = 15.0  # seconds that a page is drawn for nobody: who has it may be about to follow
-IDLE = 600.0  # seconds after which a process that draws nothing ends
-CROWD = 40  # followers; above, figures change less often
-PACES = 0.2, 0.5  # seconds between two drawings of a page, for few and for a crowd
+MAX_PAGES = 16  # pages rendered at the same time; further ones get live sessions
+MAX_FINISHED_PAGES = 24  # pages of finished runs that stay in memory
+PATIENCE = 20.0  # seconds that a visitor waits for the first rendering
+GRACE = 15.0  # seconds that a page without streams stays: its visitor may be about to connect
+IDLE = 600.0  # seconds without pages after which the drawing process ends
+CROWD = 40  # number of followers above which pages change less often
+PACES = 0.2, 0.5  # seconds between two renderings, up to and above `CROWD` followers
 PER_VISITOR, PER_ADDRESS, OVERALL = 24, 600, 2_000  # streams
-SWEEP = 5.0  # seconds between looks at who has gone
+SWEEP = 5.0  # seconds between removals of unused pages
 
 log = logging.getLogger(__name__)
 
 
 class Followers:
-    """The pages that are followed, by what is wanted.
+    """Registry of followed pages.
 
     Args:
         service: The server's `scant.runs.RunService`.
-        warm: Whether to start the drawing process as soon as a run trains, so that the first who
-            follow it do not wait for that.
+        warm: Whether to start the drawing process as soon as a run trains, so that its first
+            followers need not wait for the start.
     """
 
     def __init__(self, service: Any, warm: bool = False) -> None:
         self.limits = LiveSessions(PER_VISITOR, PER_ADDRESS, OVERALL)
         self._service, self._warm = service, warm
-        self._channels: dict[Wanted, Channel] = {}
-        self._numbers: dict[int, Channel] = {}  # as the drawing process calls them
+        self._channels: dict[PageKey, Channel] = {}
+        self._numbers: dict[int, Channel] = {}  # by the number used in messages to the renderer
         self._next = count()
         self.renderer = Renderer(
-            database(service.store), service.limits.hours, self._heard, self._lost
+            database(service.store), service.limits.hours, self._on_message, self._on_exit
         )
         self._pace = PACES[0]
-        self._busy = 0.0  # when there was last something to draw
+        self._busy = 0.0  # monotonic time at which a page was last needed
         self._sweeping: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to look after who has gone, on the running event loop."""
+        """Start removing unused pages, on the running event loop."""
         self._sweeping = asyncio.get_running_loop().create_task(self._sweep())
         if self._warm:
             self._service.subscribe(lambda *_: self._ready())
 
     def close(self) -> None:
-        """Draw no more."""
+        """Stop rendering."""
         if self._sweeping is not None:
             self._sweeping.cancel()
         self.renderer.close()
 
-    def record(self, wanted: Wanted) -> RunRecord | None:
-        """The run that is wanted; None where it is not there, or on another page.
+    def record(self, key: PageKey) -> RunRecord | None:
+        """Return the run of a page that can be followed, or None.
 
-        Or where it is a session of labeling: who has its link has come to take part.
+        None if the run does not exist, belongs to another study, or is a labeling session, which
+        visitors join to take part.
         """
         try:
-            record: RunRecord = self._service.store.run(wanted.run)
+            record: RunRecord = self._service.store.run(key.run)
         except (NotFound, StoreTrouble):
             return None
-        # "auto" is settled once the run has begun, in what it says of itself.
+        # "auto" in the settings is resolved in the metadata once the run has started.
         expert = record.metadata.get("expert") or record.settings.get("expert")
-        return None if expert == "you" or record.study != wanted.study else record
+        return None if expert == "you" or record.study != key.study else record
 
-    async def channel(self, wanted: Wanted, record: RunRecord) -> Channel | None:
-        """The page that is wanted of a run, drawn by now.
+    async def channel(self, key: PageKey, record: RunRecord) -> Channel | None:
+        """Return the channel of a page, waiting for its first rendering.
 
-        None where too many pages are drawn already, and where drawing fails or takes too long.
+        None if the limit of pages is reached, or the rendering fails or takes too long.
         """
-        found = self._channels.get(wanted)
-        if found is not None and found.over and found.stamp != [record.state, record.heartbeat]:
-            found = None  # the run went on, or was put down anew
-        if found is None:
-            if sum(not one.over for one in self._channels.values()) >= DRAWN:
+        channel = self._channels.get(key)
+        if channel and channel.over and channel.stamp != [record.state, record.heartbeat]:
+            channel = None  # the run continued or restarted
+        if channel is None:
+            if sum(not one.over for one in self._channels.values()) >= MAX_PAGES:
                 return None
-            found = self._begin(wanted)
-        found.used = time.monotonic()
+            channel = self._begin(key)
+        channel.used = time.monotonic()
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(found.ready), PATIENCE)
-        return found if found.ready.done() and found.ready.result() else None
+            await asyncio.wait_for(asyncio.shield(channel.ready), PATIENCE)
+        return channel if channel.ready.done() and channel.ready.result() else None
 
     @contextmanager
     def follows(self, channel: Channel, stream: Any) -> Iterator[None]:
-        """A stream of a page, as long as it is open."""
+        """Register a stream of a page for the duration of the context."""
         channel.streams.add(stream)
-        self._keep_pace()
+        self._update_pace()
         try:
             yield
         finally:
             channel.streams.discard(stream)
             channel.used = time.monotonic()
-            self._keep_pace()
+            self._update_pace()
 
-    def _begin(self, wanted: Wanted) -> Channel:
+    def _begin(self, key: PageKey) -> Channel:
         number = next(self._next)
-        made = self._channels[wanted] = self._numbers[number] = Channel(wanted)
+        made = self._channels[key] = self._numbers[number] = Channel(key)
         self._ready()
-        self.renderer.ask(follow=number, study=wanted.study, query=wanted.query)
+        self.renderer.ask(follow=number, study=key.study, query=key.query)
         return made
 
     def _ready(self) -> None:
-        """Have a process that draws."""
+        """Start the drawing process if it is not running."""
         self._busy = time.monotonic()
         if not self.renderer.up:
             self.renderer.ask(pace=self._pace)
 
-    def _keep_pace(self) -> None:
+    def _update_pace(self) -> None:
         pace = PACES[sum(len(one.streams) for one in self._channels.values()) > CROWD]
         if pace != self._pace:
             self._pace = pace
             self.renderer.ask(pace=pace)
 
-    def _heard(self, message: dict[str, Any]) -> None:
+    def _on_message(self, message: dict[str, Any]) -> None:
         channel = self._numbers.get(message["of"])
         if channel is None:  # dropped a moment ago
             return
@@ -137,8 +138,8 @@ class Followers:
         if message.get("gone"):
             self._forget(channel)
 
-    def _lost(self) -> None:
-        """The process that draws has died: who follows asks again, and so begins another."""
+    def _on_exit(self) -> None:
+        """End all pages after the drawing process died; reconnecting followers start a new one."""
         log.error("the process that draws followed runs has ended by itself")
         for channel in self._numbers.values():
             channel.end()
@@ -146,8 +147,8 @@ class Followers:
         self._numbers.clear()
 
     def _forget(self, channel: Channel) -> None:
-        if self._channels.get(channel.wanted) is channel:
-            del self._channels[channel.wanted]
+        if self._channels.get(channel.key) is channel:
+            del self._channels[channel.key]
 
     async def _sweep(self) -> None:
         while True:
@@ -160,7 +161,7 @@ class Followers:
                     del self._numbers[number]
                     self._forget(channel)
             over = sorted((one for one in self._channels.values() if one.over), key=_used)
-            for channel in over[:-KEPT]:
+            for channel in over[:-MAX_FINISHED_PAGES]:
                 self._forget(channel)
             if self.renderer.up and now - self._busy > IDLE:
                 self.renderer.close()

@@ -1,4 +1,4 @@
-"""The process that draws followed pages, as the server has it: started when it is needed."""
+"""Client of the drawing process, started on demand."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from scant_dashboard.server.apart import begun
+from scant_dashboard.server.apart import start_process
 
-LONGEST = 2**26  # bytes of a drawing
+LONGEST = 2**26  # bytes of a message
 
 
 class Renderer:
-    """`scant_dashboard.followers.draw` in a process of its own.
+    """Runs `scant_dashboard.followers.draw` as a subprocess.
 
     Args:
         database: The store's address.
-        hours: That a run may use on this server.
-        heard: Called with each drawing.
-        lost: Called when the process has ended by itself.
+        hours: Maximum duration of a run on this server, in hours.
+        on_message: Called with each message of the process.
+        on_exit: Called when the process has ended by itself.
     """
 
     def __init__(
         self,
         database: str,
         hours: float,
-        heard: Callable[[dict[str, Any]], None],
-        lost: Callable[[], None],
+        on_message: Callable[[dict[str, Any]], None],
+        on_exit: Callable[[], None],
     ) -> None:
         self._database, self._hours = database, hours
-        self._heard, self._lost = heard, lost
+        self._on_message, self._on_exit = on_message, on_exit
         self._running: asyncio.Task[None] | None = None
         self._requests: asyncio.Queue[str] = asyncio.Queue()
 
     @property
     def up(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process runs."""
         return self._running is not None
 
     def ask(self, **request: Any) -> None:
-        """Send a request, for which the process is started if need be."""
+        """Send a request, starting the process if necessary."""
         self._requests.put_nowait(json.dumps(request) + "\n")
         if self._running is None:
             self._running = asyncio.get_running_loop().create_task(self._run())
@@ -53,20 +53,22 @@ class Renderer:
         self._requests = asyncio.Queue()
 
     async def _run(self) -> None:
-        process = await begun("scant_dashboard.followers.draw", str(self._hours), limit=LONGEST)
+        process = await start_process(
+            "scant_dashboard.followers.draw", str(self._hours), limit=LONGEST
+        )
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(f"{self._database}\n".encode())  # which may hold a password
         sending = asyncio.get_running_loop().create_task(self._send(process.stdin, self._requests))
         try:
             while line := await process.stdout.readline():
-                self._heard(json.loads(line))
+                self._on_message(json.loads(line))
         finally:
             sending.cancel()
             if process.returncode is None:
                 process.kill()
         self.close()
-        self._lost()
+        self._on_exit()
 
     async def _send(self, to: asyncio.StreamWriter, requests: asyncio.Queue[str]) -> None:
         while True:

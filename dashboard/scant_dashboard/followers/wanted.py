@@ -1,4 +1,4 @@
-"""Which page of which run somebody follows."""
+"""Identity of a followed page: study, run and lesson."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from urllib.parse import urlencode
 from scant.studies import STUDIES
 from scant_dashboard.page_parts import lesson
 
-# Of an address: what needs a session. Answers to guesses are told to who reveals them, not to all.
+# Parameters that need a session: an answer is sent only to the visitor who reveals it.
 LIVE_ONLY = {"present", "guess", "compare", "file"}
 SHARED = sorted(lesson.PARAMETERS - LIVE_ONLY)
 LONGEST = 1_000  # characters of a parameter; a lesson's text has 300
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Who wants the same is shown the same page.
+class PageKey:
+    """Identifies a page; visitors with equal keys get the same page.
 
     Attributes:
-        study: Whose page it is.
+        study: Name of the study.
         run: The run's id.
-        lesson: The parameters of the lesson that the link is of.
+        lesson: Query parameters of the lesson, as sorted (name, value) pairs.
     """
 
     study: str
@@ -30,24 +30,24 @@ class Wanted:
     lesson: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, study: str, query: Mapping[str, str]) -> Wanted | None:
-        """What the address of a study's page asks for; None where that needs a session."""
+    def of(cls, study: str, query: Mapping[str, str]) -> PageKey | None:
+        """Return the key of a study's page, or None if its query needs a session."""
         parts = tuple((name, query[name]) for name in SHARED if query.get(name))
-        known = study in STUDIES and not LIVE_ONLY & set(query)
+        followable = study in STUDIES and not LIVE_ONLY & set(query)
         run = query.get("run", "")
         if (
             not run
-            or not known
-            or any(len(word) > LONGEST for word in (run, *dict(parts).values()))
+            or not followable
+            or any(len(value) > LONGEST for value in (run, *dict(parts).values()))
         ):
             return None
         return cls(study, run, parts)
 
     @property
     def query(self) -> dict[str, str]:
-        """The address' query, for who builds the page."""
+        """Query of the page's address."""
         return {"run": self.run, **dict(self.lesson)}
 
     def address(self) -> str:
-        """The query of the stream; `of` reads it again."""
+        """Return the query of the stream's address; `of` parses it."""
         return urlencode({"study": self.study, **self.query})

@@ -8,7 +8,7 @@ from scant_dashboard.template import PageContent, text
 
 
 def error_page(title: str, sentence: str) -> PageContent:
-    """A page that says what went wrong, with a way back."""
+    """Return a page with an error message and a link to the gallery."""
     return PageContent(
         title,
         [

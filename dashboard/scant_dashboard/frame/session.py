@@ -1,7 +1,7 @@
 """One browser session of a page: the visitor, the content, and the frame around it.
 
 `page(site, make)` turns `make(visit)` into the function that Panel calls for each browser session.
-A visitor never sees a traceback: what goes wrong is logged and becomes a sentence.
+Visitors never see tracebacks: errors are logged, and a sentence is shown.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class SessionContext:
-    """One browser session: who came, with which address.
+    """A browser session: the visitor and the address of the page.
 
     Attributes:
-        site: The server's run service, hub and options.
+        site: The server's services.
         doc: The session's document.
-        owner: The visitor's id (a user name where the server asks for one).
-        query: The address' query, the last value of each name.
-        dark: Whether the visitor sees the dark theme now.
-        present: Whether controls are hidden and type is large.
-        base: The address of the gallery as the visitor's browser knows it.
-        address: The network address that the visitor comes from; "" where it is not known.
-        user: The name under which the visitor is logged in; "" where nobody logs in.
+        owner: The visitor's id; the user's name if the server requires a login.
+        query: Query of the address, with the last value of each name.
+        dark: Whether the dark theme is on.
+        present: Whether present mode is on, which hides controls and enlarges type.
+        base: Address of the gallery in the visitor's browser.
+        address: The visitor's network address; "" if unknown.
+        user: Name of the logged-in user; "" if the server requires no login.
         returning: Whether the visitor has used a page before.
     """
 
@@ -69,23 +69,23 @@ class SessionContext:
     _restyle: list[Callable[[bool], None]] = field(default_factory=list)
 
     def on_theme(self, restyle: Callable[[bool], None]) -> None:
-        """Have `restyle(dark)` called whenever the visitor changes the theme."""
+        """Register `restyle(dark)` to be called when the visitor changes the theme."""
         self._restyle.append(restyle)
         if self.dark:
             restyle(True)
 
     def theme(self, dark: bool) -> None:
-        """The visitor has changed the theme."""
+        """Change the theme."""
         self.dark = dark
         for restyle in self._restyle:
             restyle(dark)
 
 
 def page(site: Site, make: Callable[[SessionContext], PageContent]) -> Callable[[], pmui.Page]:
-    """The function that Panel calls for each browser session of a page."""
+    """Return the function that Panel calls for each browser session of a page."""
 
     def build() -> pmui.Page:
-        visit = _visit(site)
+        visit = _context(site)
         try:
             content = make(visit)
         except StoreTrouble as error:
@@ -97,25 +97,25 @@ def page(site: Site, make: Callable[[SessionContext], PageContent]) -> Callable[
             content = error_page(
                 "This page failed",
                 "It could not be built; the error is logged. "
-                "try the link again, or go back to the gallery.",
+                "Try the link again, or go back to the gallery.",
             )
         return _frame(visit, content)
 
     return build
 
 
-def _visit(site: Site) -> SessionContext:
+def _context(site: Site) -> SessionContext:
     doc = pn.state.curdoc
     assert doc is not None, "pages are built for a session"
     request: Any = getattr(doc.session_context, "request", None)
     query = {k: v[-1].decode("utf-8", "replace") for k, v in pn.state.session_args.items()}
-    # Not Panel's `state.user`, which believes cookies that a visitor may write.
+    # Not Panel's `state.user`, which trusts cookies that a visitor may write.
     user = login_user(request) if site.logins else None
     owner = f"user:{user}" if user else verify(pn.state.cookies.get(COOKIE), site.key)
     return SessionContext(
         site,
         doc,
-        owner or "",  # no cookie: who may do nothing, and whose page gets no websocket
+        owner or "",  # without a cookie nothing is permitted, and the page gets no websocket
         query,
         dark=(query.get("theme") or pn.state.cookies.get("scant_theme")) == "dark",
         present="present" in query and query["present"] not in ("0", "false"),
@@ -127,7 +127,7 @@ def _visit(site: Site) -> SessionContext:
 
 
 def _base(request: Any) -> str:
-    # Scheme and address are put right by `auth.proxy` where a trusted proxy knows better.
+    # `auth.proxy` corrects scheme and address if there is a trusted proxy.
     host = getattr(request, "host", None)
     return f"{request.protocol}://{host}{prefix.of(request)}/" if host else "/"
 
@@ -142,7 +142,7 @@ def _frame(visit: SessionContext, content: PageContent) -> pmui.Page:
         favicon=assets() / "icon.svg",
         header=[header(content.study, visit.present, visit.user)],
         main=[banner.panel, *content.main],
-        sidebar_variant="temporary",  # there is none, but a persistent one would keep its room
+        sidebar_variant="temporary",  # a persistent one would take space although there is none
         busy_indicator=None,
         dark_theme=visit.dark,
         theme_config=theme(),
@@ -151,7 +151,7 @@ def _frame(visit: SessionContext, content: PageContent) -> pmui.Page:
         stylesheets=[style("print")],
         sx={
             "& .MuiToolbar-root": {"minHeight": "56px !important"},
-            # On a phone the links scroll; they must not push the button of the theme off the page.
+            # On a phone the links scroll, so that the theme button stays visible.
             "& .MuiToolbar-root > .MuiBox-root": {"minWidth": 0},
         },
     )

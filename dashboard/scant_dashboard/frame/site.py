@@ -19,40 +19,39 @@ from scant_dashboard.room.room import Rooms
 from scant_dashboard.server.apart import Replays
 from scant_dashboard.server.fetches import Fetches
 
-CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
+CLOSING = 8.0  # maximum seconds that a closing server waits for checkpoints and workers
 
 log = logging.getLogger(__name__)
 
 
 class Background(Protocol):
-    """Work that begins and ends with the server."""
+    """Background work with the server's lifetime."""
 
     def start(self) -> None:
-        """Begin, on the running event loop."""
+        """Start, on the running event loop."""
 
     def close(self) -> None:
-        """End it."""
+        """Stop."""
 
 
 @dataclass
 class Site:
-    """What the pages of one server share.
+    """Services shared by the pages of one server.
 
     Attributes:
         service: The `scant.runs.RunService`.
-        data_dir: Where uploads, runs and the cookie secret lie.
-        key: What signs cookies.
-        hub: Fans the runs' events out to the pages.
-        fetches: Downloads of data sets that visitors have asked for.
-        replays: Runs as one file each, for who keeps them.
-        limits: Page requests in their turns, and the sessions that live.
-        uploads: What uploads may take of the server's memory.
-        carried: Files on their way from one page to another.
-        rooms: Lessons whose presenters ask the room.
-        fault: Why the run service did not come up; `""` while all is well.
-        logins: Who is logged in; None where the server does not ask for a login.
-        background: What is started and closed with the server: the makers of pages without
-            sessions.
+        data_dir: Folder of uploads, runs and the cookie secret.
+        key: Key that signs cookies.
+        hub: Distributes the runs' events to the pages.
+        fetches: Downloads of data sets requested by visitors.
+        replays: Makes runs into single files.
+        limits: Limits on page requests and live sessions.
+        uploads: Memory budget of uploads.
+        carried: Files in transit from one page to another.
+        rooms: Rooms of lessons.
+        fault: Reason why the run service did not start; "" if it did.
+        logins: Login sessions; None if the server requires no login.
+        background: Services started and closed with the server: the makers of static pages.
     """
 
     service: Any
@@ -78,7 +77,7 @@ class Site:
         """Start the run service and the hub, on the running event loop.
 
         Raises:
-            BadInput: Nothing answers at the scheduler's address, or its workers cannot be used.
+            BadInput: No scheduler answers at the given address, or its workers cannot be used.
         """
         self.hub.start()
         self.rooms.start()
@@ -87,13 +86,13 @@ class Site:
         try:
             await self.service.start()
         except BadInput:
-            raise  # whoever gave the address is there to hear it
+            raise  # the operator, who gave the address, gets the message
         except Exception as error:
             log.exception("the run service did not start")
             self.fault = f"Runs cannot start on this server: {error}"
 
     async def close(self) -> None:
-        """Let running runs write their checkpoints, then let go of everything."""
+        """Let active runs write their checkpoints, then stop all services."""
         self.hub.close()
         self.rooms.stop()
         for work in self.background:

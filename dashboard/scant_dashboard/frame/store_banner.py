@@ -1,4 +1,4 @@
-"""The line at the top of every page while the server cannot store anything."""
+"""Banner on every page while the server cannot store anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bokeh.document import Document
 
 from scant_dashboard.frame.site import Site
 
-EVERY = 2000  # milliseconds between looks
+EVERY = 2000  # milliseconds between checks
 MEANWHILE = (
     "Training continues; its results wait in memory and appear here once they are stored. Until "
     "then nothing can be started or changed."
@@ -18,21 +18,21 @@ MEANWHILE = (
 
 
 class StoreBanner:
-    """Says that nothing can be stored, for as long as it is so.
+    """Shows that nothing can be stored, while that is so.
 
     Args:
-        site: Whose run service is asked.
-        doc: The session's document, on which it looks every two seconds.
-        panel: Where it says so.
+        site: The site, whose run service is checked.
+        doc: The session's document, on which the check runs every two seconds.
+        panel: Pane for the message.
     """
 
     def __init__(self, site: Site, doc: Document, panel: pn.pane.HTML) -> None:
         self._site = site
         self.panel: Any = panel
-        self._look()
-        doc.add_periodic_callback(self._look, EVERY)
+        self._check()
+        doc.add_periodic_callback(self._check, EVERY)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         why = self._site.service.storing()
         message = f"<p class='message error' role='alert'>{html.escape(why)} {MEANWHILE}</p>"
         message = message if why else ""

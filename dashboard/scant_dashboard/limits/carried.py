@@ -1,4 +1,4 @@
-"""Files on their way from one page to another of the same visitor, who sends them only once."""
+"""Transfer of a file from one page to another of the same visitor, without a second upload."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from scant_dashboard.limits.uploads import Received
 
 
 class CarriedFiles:
-    """Files that open wizards offer to other pages of their visitors. Used on the event loop.
+    """Files offered by open upload wizards to other pages of the same visitor. For the event loop.
 
-    An offer lives as long as the wizard holds the file, and is taken once; its reservation of
-    memory goes with it.
+    An offer lasts as long as the wizard holds the file, and can be taken once; the memory
+    reservation is transferred with it.
     """
 
     def __init__(self) -> None:
         self._offers: dict[str, tuple[str, Callable[[], Received]]] = {}
 
     def offer(self, owner: str, hand_over: Callable[[], Received]) -> str:
-        """Offer a file that `hand_over` gives away; the secret by which it is asked for."""
-        made = secrets.token_urlsafe(12)  # 96 bits, as ids of runs and tables have
+        """Offer the file returned by `hand_over`; return the secret with which to take it."""
+        made = secrets.token_urlsafe(12)  # 96 bits, like ids of runs and tables
         self._offers[made] = owner, hand_over
         return made
 
     def withdraw(self, secret: str) -> None:
-        """The file is no longer held."""
+        """Withdraw an offer."""
         self._offers.pop(secret, None)
 
     def take(self, owner: str, secret: str) -> Received:
-        """The file.
+        """Return an offered file.
 
         Raises:
-            NotFound: There is none of that name for this visitor.
+            NotFound: There is no such offer for this visitor.
         """
         of, hand_over = self._offers.get(secret, ("", None))
         if hand_over is None or not owner or of != owner:

@@ -1,4 +1,4 @@
-"""The client that a request counts against: a network address and, if known, a visitor."""
+"""The client of a request for the limits: a network address and, if known, a visitor."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from scant_dashboard.auth.visitor_cookie import COOKIE, verify
 
 
 class Busy(Exception):
-    """A client has too much going on, or the server has; the sentence says what to do.
+    """The client or the server has too many requests; the message says what to do.
 
     Attributes:
-        status: 429 where the client itself is the cause, else 503.
-        seconds: After how long it is worth trying again.
+        status: HTTP status: 429 if the client is the cause, otherwise 503.
+        seconds: Recommended delay before a retry.
     """
 
     def __init__(self, sentence: str, status: int = 429, seconds: int = 5) -> None:
@@ -26,9 +26,11 @@ class Busy(Exception):
 
 @dataclass(frozen=True)
 class Client:
-    """Attributes:
-    address: The network address; of an IPv6 address the network of one subscriber.
-    visitor: The id of the visitor's cookie; "" for a request that brought none of ours.
+    """The client of a request.
+
+    Attributes:
+        address: Network address; for IPv6, the subscriber's network.
+        visitor: Visitor id from the cookie; "" without a valid cookie.
     """
 
     address: str
@@ -36,10 +38,10 @@ class Client:
 
     @classmethod
     def of(cls, request: HTTPServerRequest, key: str) -> Client:
-        """The client of a request, whose visitor cookie is signed with `key`.
+        """Return the client of a request, whose visitor cookie is signed with `key`.
 
-        The cookie is read from the header: `visitor_cookie.transform` gives each request without
-        one a new visitor, by which nothing can be counted.
+        The cookie is read from the header, because `visitor_cookie.transform` gives every request
+        without one a new visitor, which is useless for counting.
         """
         return cls(network(request.remote_ip or ""), _visitor(request, key))
 

@@ -1,9 +1,9 @@
-"""The gate before page builds: one at a time, clients in fair turns, the event loop free between.
+"""Queue of page builds: one at a time, in fair turns of clients, with pauses for the event loop.
 
-To build a page takes a second of the event loop, in which the server answers nobody. Twenty builds
-in a row would stop it for half a minute, so after each the loop is free for a while, and whoever
-waits is served in turn: first by address, then by visitor. A client with many requests delays the
-next client by the build that is under way, and no more.
+Building a page takes a second of the event loop, during which the server cannot respond. Twenty
+builds in a row would block it for half a minute; therefore the loop is free for a while after each,
+and waiting requests take turns: first by address, then by visitor. A client with many requests
+delays the next client by at most the current build.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from types import TracebackType
 
 from scant_dashboard.limits.client import Busy, Client
 
-PER_VISITOR = 4  # waiting requests of one cookie
-PER_ADDRESS = 64  # of one address: a workshop of thirty behind one router gets in
+PER_VISITOR = 4  # waiting requests per cookie
+PER_ADDRESS = 64  # waiting requests per address: enough for thirty people behind one router
 OVERALL = 256
-REST = 0.25  # of a build's time, which the loop is free after it
-SHORTEST, LONGEST = 0.02, 0.5  # seconds of that rest
+REST = 0.25  # pause after a build, as a fraction of its time
+SHORTEST, LONGEST = 0.02, 0.5  # limits of the pause in seconds
 
 
 class Withdrawn(Exception):
-    """The client went away while its request waited."""
+    """The client disconnected while its request was waiting."""
 
 
 class Turn:
-    """A request's place at the gate; `async with` waits for its turn and ends it."""
+    """A request's place in the queue; `async with` waits for its turn and ends it."""
 
     def __init__(self, gate: PageGate, client: Client) -> None:
         self.client = client
         self._gate = gate
-        self._come: asyncio.Future[None] | None = None
+        self._granted: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> Turn:
-        """Wait.
+        """Wait for the turn.
 
         Raises:
-            Busy: Too many requests wait already.
+            Busy: Too many requests are waiting already.
             Withdrawn: `withdraw` was called meanwhile.
         """
-        self._come = asyncio.get_running_loop().create_future()
+        self._granted = asyncio.get_running_loop().create_future()
         self._gate._join(self)
         try:
-            await self._come
+            await self._granted
         except BaseException:
             self._gate._leave(self)
             raise
@@ -58,23 +58,23 @@ class Turn:
         self._gate._leave(self)
 
     def end(self) -> None:
-        """End a turn that has come before its work is done; the next one need not wait for it."""
+        """End a granted turn early, so that the next one need not wait."""
         self._gate._leave(self)
 
     def withdraw(self) -> None:
-        """Give up waiting, because the client has gone; a turn that has come is not affected."""
-        if self._come is not None and not self._come.done():
-            self._come.set_exception(Withdrawn())
+        """Stop waiting because the client disconnected; no effect on a granted turn."""
+        if self._granted is not None and not self._granted.done():
+            self._granted.set_exception(Withdrawn())
 
 
 class PageGate:
-    """Lets requests through one at a time. Used on one event loop.
+    """Lets requests through one at a time. For a single event loop.
 
     Args:
-        per_visitor: Requests that may wait with the same visitor cookie.
-        per_address: Requests that may wait from the same address.
-        overall: Requests that may wait at all.
-        shortest: Seconds that the loop is free after a turn, at least.
+        per_visitor: Maximum waiting requests with the same visitor cookie.
+        per_address: Maximum waiting requests from the same address.
+        overall: Maximum waiting requests in total.
+        shortest: Minimum pause after a turn in seconds.
     """
 
     def __init__(
@@ -86,27 +86,27 @@ class PageGate:
     ) -> None:
         self._bounds = per_visitor, per_address, overall
         self._shortest = shortest
-        # Addresses in the order of their turns, of each its visitors in the order of theirs. The
-        # client whose turn it is stays in its place, and goes to the end when its turn ends.
+        # Addresses in the order of their turns, and the visitors of each in the order of theirs.
+        # The current client moves to the end when its turn ends.
         self._lines: dict[str, dict[str, deque[Turn]]] = {}
         self._current: Turn | None = None
         self._began = self._free_at = 0.0  # the loop's time
         self._timer: asyncio.TimerHandle | None = None
 
     def turn(self, address: str, visitor: str = "") -> Turn:
-        """A place for a request; it joins the line when it is entered."""
+        """Return a place for a request, which joins the queue when entered."""
         return Turn(self, Client(address, visitor))
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
+        """Number of waiting requests."""
         return sum(len(line) for visitors in self._lines.values() for line in visitors.values())
 
     def _join(self, turn: Turn) -> None:
         address, visitor = turn.client.address, turn.client.visitor
         per_visitor, per_address, overall = self._bounds
         visitors = self._lines.get(address, {})
-        # Requests without a cookie are as many visitors as there are browsers, or only one.
+        # Requests without a cookie may come from one or many browsers.
         if visitor and len(visitors.get(visitor, ())) >= per_visitor:
             raise Busy("You are opening many pages at once; the next one opens in a few seconds.")
         if sum(map(len, visitors.values())) >= per_address:
@@ -121,7 +121,7 @@ class PageGate:
         self._schedule()
 
     def _leave(self, turn: Turn) -> None:
-        """End a turn, or take a request that waits out of the line."""
+        """End a turn, or remove a waiting request."""
         address, visitor = turn.client.address, turn.client.visitor
         if turn is self._current:
             loop = asyncio.get_running_loop()
@@ -132,11 +132,11 @@ class PageGate:
             self._lines[address] = self._lines.pop(address)
         elif turn in self._lines.get(address, {}).get(visitor, ()):
             self._lines[address][visitor].remove(turn)
-        self._tidy(address, visitor)
+        self._prune(address, visitor)
         self._schedule()
 
-    def _tidy(self, address: str, visitor: str) -> None:
-        """Drop empty lines, save those of the client whose turn it is."""
+    def _prune(self, address: str, visitor: str) -> None:
+        """Remove empty queues, except those of the current client."""
         if self._current is not None and self._current.client == Client(address, visitor):
             return
         visitors = self._lines.get(address, {})
@@ -148,10 +148,10 @@ class PageGate:
     def _schedule(self) -> None:
         if self._current is None and self._timer is None and self._lines:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(loop.time(), self._free_at), self._let_in)
+            self._timer = loop.call_at(max(loop.time(), self._free_at), self._grant_next)
 
-    def _let_in(self) -> None:
-        """Begin the next turn."""
+    def _grant_next(self) -> None:
+        """Grant the next turn."""
         self._timer = None
         if not self._lines:
             return
@@ -159,7 +159,7 @@ class PageGate:
         turn = next(iter(visitors.values())).popleft()
         self._current = turn
         self._began = asyncio.get_running_loop().time()
-        assert turn._come is not None
-        if turn._come.done():  # withdrawn a moment ago; its task ends the turn
+        assert turn._granted is not None
+        if turn._granted.done():  # just withdrawn; its task ends the turn
             return
-        turn._come.set_result(None)
+        turn._granted.set_result(None)

@@ -1,4 +1,4 @@
-"""Page requests behind the limits on builds and sessions."""
+"""Page requests subject to limits on builds and sessions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from scant_dashboard.upstream.server_parts import application
 
 @dataclass
 class PageLimits:
-    """What the page requests of a server share.
+    """Limits shared by the page requests of a server.
 
     Attributes:
-        gate: Where requests wait for their page to be built.
-        sessions: The sessions that live.
-        messages: Where messages of open pages wait for each other.
+        gate: Queue of page builds.
+        sessions: Live sessions.
+        messages: Queue of messages of open pages.
     """
 
     gate: PageGate = field(default_factory=PageGate)
@@ -35,15 +35,15 @@ class PageLimits:
 
 
 class BoundedPages:
-    """Mixed into a handler of page requests: pages are built in turns, and sessions counted."""
+    """Page-handler mixin: pages are built in turns, and sessions are counted."""
 
-    limits: PageLimits  # these two are set on the class that `bound_pages` makes
+    limits: PageLimits  # set by `bound_pages`, like `key`
     key: str
     _turn: Turn | None = None
 
-    @authenticated  # before the gate: who has to log in first neither waits nor takes a turn
+    @authenticated  # before the gate, so that unauthenticated requests take no turn
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
-        """Build the page when its turn has come, or answer with a sentence that reloads itself."""
+        """Build the page in its turn, or send a sentence on a page that reloads itself."""
         client = Client.of(self.request, self.key)
         self._turn = self.limits.gate.turn(client.address, client.visitor)
         try:
@@ -51,7 +51,7 @@ class BoundedPages:
                 self.limits.sessions.check(client)
                 await super().get(*args, **kwargs)  # type: ignore[misc]
         except Withdrawn:
-            return  # nobody is there to answer
+            return  # the client has disconnected
         except Busy as busy:
             self.set_status(busy.status)
             self.set_header("Retry-After", str(busy.seconds))
@@ -60,25 +60,25 @@ class BoundedPages:
             self.finish(busy_page(busy))
 
     def on_connection_close(self: Any) -> None:
-        """The client went away; a build that has not begun does not begin."""
+        """Cancel a build that has not begun when the client disconnects."""
         if self._turn is not None:
             self._turn.withdraw()
         super().on_connection_close()  # type: ignore[misc]
 
     async def get_session(self: Any) -> ServerSession:
-        """The session that the page is built in, counted for its client."""
+        """Return the page's session, counted for its client."""
         session: ServerSession = await super().get_session()  # type: ignore[misc]
         self.limits.sessions.add(session, Client.of(self.request, self.key))
         return session
 
 
 def bound_pages(server: Server, limits: PageLimits, key: str) -> None:
-    """Put the limits before every page and websocket of a server.
+    """Install the limits on every page and websocket of a server.
 
     Args:
-        server: With its addresses put up.
-        limits: The server's.
-        key: What signs its visitor cookies.
+        server: Server with its routes installed.
+        limits: The limits.
+        key: Key that signs visitor cookies.
     """
     for rule in application(server).wildcard_router.rules:
         target: Any = rule.target
@@ -93,7 +93,7 @@ def bound_pages(server: Server, limits: PageLimits, key: str) -> None:
 
 
 def busy_page(busy: Busy) -> str:
-    """A page with the sentence, which loads itself again after a while."""
+    """Return a page with the message, which reloads itself after some seconds."""
     template = (assets() / "html" / "busy.html").read_text(encoding="utf-8")
     return template.replace("{seconds}", str(busy.seconds)).replace(
         "{sentence}", html.escape(str(busy))

@@ -1,4 +1,4 @@
-"""Limits on browser sessions that live at once, by visitor, by address and in all."""
+"""Limits on live browser sessions: per visitor, per address and in total."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from weakref import WeakKeyDictionary
 
 from scant_dashboard.limits.client import Busy, Client
 
-PER_VISITOR = 24  # pages of one cookie: tabs, and those just closed
+PER_VISITOR = 24  # pages per cookie: open tabs, and recently closed ones
 PER_ADDRESS = 120  # thirty people with four tabs each behind one router
 OVERALL = 600  # 2 MB each
 
 
 class LiveSessions:
-    """The sessions that are live, each with its client.
+    """The live sessions with their clients.
 
     Args:
-        per_visitor: Sessions of the same visitor cookie.
-        per_address: Sessions of the same address.
-        overall: Sessions in all.
+        per_visitor: Maximum sessions with the same visitor cookie.
+        per_address: Maximum sessions of the same address.
+        overall: Maximum sessions in total.
     """
 
     def __init__(
@@ -28,18 +28,18 @@ class LiveSessions:
         overall: int = OVERALL,
     ) -> None:
         self._bounds = per_visitor, per_address, overall
-        # Sessions are the keys, so nothing needs to be called when one ends in whatever way.
+        # Weak keys, so that ended sessions disappear by themselves.
         self._clients: WeakKeyDictionary[Any, Client] = WeakKeyDictionary()
 
     def add(self, session: Any, client: Client) -> None:
-        """Count a Bokeh session that was made for a client, until it is destroyed."""
+        """Count a client's session until it is destroyed."""
         self._clients[session] = client
 
     def check(self, client: Client) -> None:
-        """Whether a client may have one more session.
+        """Check whether a client may open another session.
 
         Raises:
-            Busy: It may not; the sentence says why.
+            Busy: A limit is reached.
         """
         live = [c for session, c in list(self._clients.items()) if not session.destroyed]
         per_visitor, per_address, overall = self._bounds

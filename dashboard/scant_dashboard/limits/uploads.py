@@ -1,8 +1,8 @@
-"""Limits on the bytes of uploads that the server holds in memory, from their first chunk on.
+"""Limits on the memory of uploads, from their first chunk on.
 
-A browser announces a file by the number of its chunks, and both what is announced and what comes
-are counted: against the file's own limit, and against what a visitor, an address and the server
-may hold at once. What is refused is dropped at once, as are further chunks of it.
+A browser announces the number of a file's chunks. Both announced and received bytes are checked:
+against the size limit of a file, and against the limits per visitor, address and server. A refused
+file is discarded immediately, and its further chunks are ignored.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from weakref import WeakSet
 from scant.errors import BadInput
 from scant_dashboard.limits.client import Client
 
-CHUNK = 2_000_000  # bytes that a browser sends at once
-PER_VISITOR = 200_000_000  # bytes; the largest file that a page takes
+CHUNK = 2_000_000  # bytes per chunk
+PER_VISITOR = 200_000_000  # bytes; equal to the largest file that a page accepts
 PER_ADDRESS = 300_000_000
 OVERALL = 600_000_000
 STALLED = 60.0  # seconds without a chunk after which an upload is dropped
@@ -28,25 +28,25 @@ LONGEST_NAME = 255  # characters of a file's name
 
 
 class Reservation:
-    """Bytes of memory that a client's upload may take; counted until released or forgotten."""
+    """Memory reserved for a client's upload, until released or garbage-collected."""
 
     def __init__(self, budget: UploadBudget, client: Client, size: int) -> None:
         self.client, self.size = client, size
         self._budget = budget
 
     def release(self) -> None:
-        """Give the bytes back; a second call changes nothing."""
+        """Release the memory; idempotent."""
         self.size = 0
         self._budget._reservations.discard(self)
 
 
 class UploadBudget:
-    """The bytes of uploads in memory of one server.
+    """Memory of a server's uploads.
 
     Args:
-        per_visitor: Bytes that the uploads of one visitor may take at once.
-        per_address: Bytes for one network address.
-        overall: Bytes for all.
+        per_visitor: Maximum bytes of one visitor's uploads.
+        per_address: Maximum bytes per network address.
+        overall: Maximum bytes in total.
     """
 
     def __init__(
@@ -60,30 +60,30 @@ class UploadBudget:
 
     @property
     def used(self) -> int:
-        """Bytes that are reserved now."""
+        """Currently reserved bytes."""
         return sum(each.size for each in self._reservations)
 
     def reserve(self, client: Client, size: int) -> Reservation:
         """Reserve memory for an upload.
 
         Raises:
-            BadInput: The client's uploads, or all of them, would take more than they may.
+            BadInput: A limit would be exceeded.
         """
         per_visitor, per_address, overall = self._bounds
         live = list(self._reservations)
-        mine = sum(r.size for r in live if r.client == client) if client.visitor else 0
-        near = sum(r.size for r in live if r.client.address == client.address)
-        if mine + size > per_visitor:
+        by_visitor = sum(r.size for r in live if r.client == client) if client.visitor else 0
+        by_address = sum(r.size for r in live if r.client.address == client.address)
+        if by_visitor + size > per_visitor:
             raise BadInput(
-                f"{_with_yours(mine)} your uploads would take {_mb(mine + size)} of this server's "
-                f"memory at once; at most {_mb(per_visitor)} may. Finish or close the other "
-                "upload first."
+                f"{_with_yours(by_visitor)} your uploads would take {_mb(by_visitor + size)} of "
+                f"this server's memory at once; at most {_mb(per_visitor)} may. Finish or close "
+                "the other upload first."
             )
-        if near + size > per_address:
+        if by_address + size > per_address:
             raise BadInput(
-                f"Uploads from your network take {_mb(near)} of this server's memory, and this "
-                f"one would need up to {_mb(size)}; at most {_mb(per_address)} may come at once. "
-                "Try again in a minute."
+                f"Uploads from your network take {_mb(by_address)} of this server's memory, and "
+                f"this one would need up to {_mb(size)}; at most {_mb(per_address)} may come at "
+                "once. Try again in a minute."
             )
         if self.used + size > overall:
             raise BadInput(
@@ -98,7 +98,7 @@ class UploadBudget:
 
 @dataclass
 class Received:
-    """A whole file; the reservation counts it until it is released."""
+    """A complete file, with the reservation of its memory."""
 
     name: str
     content: bytes = field(repr=False)
@@ -106,13 +106,13 @@ class Received:
 
 
 class UploadReceiver:
-    """Puts the chunks of one file at a time together. Used on the event loop.
+    """Assembles the chunks of one file at a time. For the event loop.
 
     Args:
-        budget: The server's.
-        client: Who uploads.
-        limit: Bytes of a file.
-        stalled: Called with a sentence when an upload was dropped because nothing more came.
+        budget: The server's budget.
+        client: The uploading client.
+        limit: Maximum bytes of a file.
+        stalled: Called with a message when an upload was dropped because it stalled.
     """
 
     def __init__(
@@ -130,16 +130,16 @@ class UploadReceiver:
 
     @property
     def active(self) -> bool:
-        """Whether an upload is under way."""
+        """Whether an upload is in progress."""
         return self._buffer is not None
 
     def take(self, data: Mapping[str, Any]) -> Received | None:
-        """Take a chunk as Panel's file dropper sends it; returns the file once it is whole.
+        """Add a chunk from Panel's file dropper; return the file once it is complete.
 
-        Chunks of an upload that was refused or dropped are ignored.
+        Chunks of refused or dropped uploads are ignored.
 
         Raises:
-            BadInput: The upload is refused, and what has come of it is dropped.
+            BadInput: The upload is refused and discarded.
         """
         try:
             return self._take(data)
@@ -148,7 +148,7 @@ class UploadReceiver:
             raise
 
     def drop(self) -> None:
-        """Let go of what has come of an upload that is under way."""
+        """Discard the upload in progress."""
         if self._timer is not None:
             self._timer.cancel()
         if self._reservation is not None:
@@ -164,7 +164,7 @@ class UploadReceiver:
         if number == 1:
             self._begin(str(data.get("name")), total, len(content))
         elif self._buffer is None or data.get("name") != self._name:
-            return None  # of an upload that was refused
+            return None  # of a refused upload
         if number != self._next or total != self._total:
             raise BadInput(
                 f"Part {str(number)[:20]} of the file came where part {self._next} of "
@@ -210,11 +210,11 @@ class UploadReceiver:
         return Received(self._name, buffer.getvalue(), reservation)
 
     def _watch(self) -> None:
-        """Drop the upload if no further chunk comes for a while."""
+        """Drop the upload if no further chunk arrives in time."""
         if self._timer is not None:
             self._timer.cancel()
-        with contextlib.suppress(RuntimeError):  # no loop, as where a script builds a page
-            # In an empty context: that of the page would keep its document as long as the timer.
+        with contextlib.suppress(RuntimeError):  # no loop, e.g. when a script builds a page
+            # In an empty context, because the page's would keep a reference to its document.
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(STALLED, self._stall, context=Context())
 
@@ -226,8 +226,8 @@ class UploadReceiver:
         )
 
 
-def _with_yours(mine: int) -> str:
-    return "With the file that you are uploading already," if mine else "With this file,"
+def _with_yours(others: int) -> str:
+    return "With the file that you are uploading already," if others else "With this file,"
 
 
 def _mb(size: int) -> str:

@@ -1,1 +1,1 @@
-"""Live runs: one state a run in the server, fanned out to every session that shows it."""
+"""Live runs: one state per run in the server, shared by all sessions that show it."""

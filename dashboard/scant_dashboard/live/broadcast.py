@@ -1,9 +1,9 @@
-"""The newest points of a curve that many watch: one message, made once, for all their browsers.
+"""The newest points of a curve as one message for many browsers.
 
-An update of a session costs Bokeh and Panel some milliseconds, most of them for finding out what
-has changed and putting it into words, and for forty sessions the words are the same. So between
-two full updates a crowd is only told the new points, in a message that goes out as it is; the page
-draws them after the curve (`assets/page.js`) until an update has made them part of it.
+An update of a session takes Bokeh and Panel some milliseconds, mostly to detect and serialize the
+changes, although the result is the same for every session of a run. Therefore, if many sessions
+watch a run, they receive only the new points between full updates, in one message serialized once.
+The page draws them after the curve (`assets/page.js`) until the next full update includes them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bokeh.protocol.message import Message
 from scant_dashboard.live.decimate import rows
 from scant_dashboard.live.run_state import TraceBuffer
 
-NEWEST = 500  # points at most; more come with the next full update
+NEWEST = 500  # maximum number of points; the next full update has all
 
 
 def newest(trace: TraceBuffer, first: int) -> Message[Any]:
-    """The points of `trace` from `first` on, as a message to any browser."""
+    """Return the points of `trace` from `first` on, as a message to any browser."""
     first = max(first, len(trace) - NEWEST)
     columns = rows(trace.step, trace.elbo, trace.score, trace.restart, first)
     message = {name: [_number(v) for v in values] for name, values in columns.items()}

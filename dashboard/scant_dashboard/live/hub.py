@@ -1,17 +1,16 @@
-"""The hub: one history a run in the server, fanned out to every browser session that watches it.
+"""The hub: one history per run and server, distributed to every browser session that watches it.
 
-A session holds only a cursor and a `pending` flag (`Watcher`). Five times a second the hub looks
-who has something to hear and is not still busy with the last update, and asks that session's
-document for a turn. The latest wins: what came meanwhile arrives in one update, nothing queues up
-behind a slow browser: it says which updates it has drawn, and is told no more than a few ahead of
-that. Sessions are staggered so that a page request never waits behind all of them.
-Where more than `MANY` watch, each has a turn once a second, and between turns all are told the
-newest points of the curve, written down once for them all (`scant_dashboard.live.broadcast`).
-Everything here runs
-on the server's event loop.
+A session has only a cursor and a `pending` flag (`Watcher`). Five times a second the hub selects
+the sessions with changes that are not busy with their last update, and schedules a callback on
+their documents. Changes in between are merged into one update, so nothing queues up behind a slow
+browser: it acknowledges the updates that it has drawn, and is sent only a few beyond them.
+Sessions are staggered so that a page request never waits behind all of them.
+With more than `CROWD` watchers, each is updated once a second, and in between all receive the
+newest points of the curve, encoded once for all of them (`scant_dashboard.live.broadcast`).
+Everything here runs on the server's event loop.
 
-A page uses it through `hub.watch(doc, show)`, then `watcher.follow(run_id)`; `show` is called on
-the document with an `Update`. The watcher ends by itself with its session.
+A page calls `hub.watch(doc, show)`, then `watcher.follow(run_id)`; `show` is called on the
+document with an `Update`. The watcher ends with its session.
 """
 
 from __future__ import annotations
@@ -35,39 +34,39 @@ from scant_dashboard.live.run_state import RunState, fresh, load
 from scant_dashboard.upstream import direct_message
 
 TICK = 0.2  # seconds between updates of one watcher
-MANY = 12  # watchers; above, the curve goes on at full pace, and all else changes less often
-TURN = 1.0  # seconds between the turns of one of many watchers
-AHEAD = 3  # updates that a browser may not have drawn yet when the next one is sent
-LOST = 10.0  # seconds, after which no answer of a browser is waited for
-STAGGER = 0.0005  # a pause between two sessions, in which the loop serves others
-ELSEWHERE = 1.0  # seconds between looks at what another server trains
-FORGET = 60.0  # seconds after which a run that nobody watches is dropped from memory
+CROWD = 12  # watchers; above, only the curve is updated at full rate
+TURN = 1.0  # seconds between updates of one of many watchers
+AHEAD = 3  # maximum number of updates that a browser has not drawn
+ACK_TIMEOUT = 10.0  # seconds to wait for a browser's acknowledgment
+STAGGER = 0.0005  # seconds between two sessions, for other tasks of the loop
+ELSEWHERE = 1.0  # seconds between checks of runs on other servers
+FORGET = 60.0  # seconds after which an unwatched run is dropped from memory
 
 log = logging.getLogger(__name__)
 
 
 class Runs(Protocol):
-    """What the hub needs of `scant.runs.RunService`."""
+    """The part of `scant.runs.RunService` that the hub uses."""
 
     store: Any
 
     def subscribe(self, callback: Callable[[str, list[Event]], None]) -> Callable[[], None]:
-        """Have `callback(run_id, events)` called on the loop for every run's published batches."""
+        """Call `callback(run_id, events)` on the loop for every published batch of any run."""
 
     def owns(self, run: str) -> bool:
-        """Whether the run is in this server's care, and its batches are published here."""
+        """Whether this server executes the run, so that its batches are published here."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """What a watcher has not been shown yet.
+    """Changes that a watcher has not shown yet.
 
     Attributes:
-        run: The whole history; read, do not keep.
+        run: The run's state; do not modify or store it.
         first: Points `run.trace[first:]` are new; 0 means start over.
-        snapshot: The latest snapshot if it is new, else None.
+        snapshot: The latest snapshot if it is new, otherwise None.
         finished: Whether the run's report came with this update.
-        number: Of the session's updates.
+        number: Number of the update within the session.
     """
 
     run: RunState
@@ -78,17 +77,17 @@ class Update:
 
 
 class Watcher:
-    """One browser session's cursor in the history of the run it shows."""
+    """One browser session's cursor in the history of its run."""
 
     def __init__(self, hub: Hub, doc: Document, show: Callable[[Update], None]) -> None:
         self.hub = hub
         self.run: RunState | None = None
         self.pending = False
-        self.up = True  # False until the page can take changes; what is new then waits
+        self.up = True  # False until the page can be updated
         self._doc: Document | None = doc
         self._show = show
-        self._telling: asyncio.Task[None] | None = None
-        self._number = self._drawn = 0
+        self._sending: asyncio.Task[None] | None = None
+        self._number = self._acknowledged = 0
         self._rewind()
 
     def follow(self, run: str | None) -> RunState | None:
@@ -105,39 +104,42 @@ class Watcher:
         self._version, self.sent, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
         self._state: State | None = None
-        self.last = -TURN  # when it last had a turn
+        self.last = -TURN  # time of the last update
         self._reported = False
 
     @property
     def waiting(self) -> bool:
-        """Whether there is something to say that no turn is pending for."""
+        """Whether there are changes without a pending update."""
         if not self.up or self.pending or self.run is None:
             return False
         return self.run.version != self._version
 
     @property
     def urgent(self) -> bool:
-        """Whether more than numbers changed."""
+        """Whether the run's state changed, not only numbers."""
         return self.run is not None and self.run.state is not self._state
 
     @property
     def behind(self) -> bool:
-        """Whether the browser still has updates to draw, and is not silent for long."""
-        return self._number - self._drawn >= AHEAD and time.monotonic() - self.last < LOST
+        """Whether the browser has too many updates to draw, and acknowledged one recently."""
+        return (
+            self._number - self._acknowledged >= AHEAD
+            and time.monotonic() - self.last < ACK_TIMEOUT
+        )
 
-    def drew(self, number: int) -> None:
-        """The browser has drawn this update, and all before."""
-        self._drawn = max(self._drawn, number)
+    def acknowledge(self, number: int) -> None:
+        """Record that the browser has drawn this update and all earlier ones."""
+        self._acknowledged = max(self._acknowledged, number)
 
     def _due(self) -> bool:
-        """Whether it is time for a turn; at once, where more than numbers change."""
+        """Whether it is time for an update; changes of state are immediate."""
         if self.urgent:
             return True
-        few = len(self.hub.watchers) <= MANY
-        return not self.behind and (few or time.monotonic() - self.last >= TURN)
+        uncrowded = len(self.hub.watchers) <= CROWD
+        return not self.behind and (uncrowded or time.monotonic() - self.last >= TURN)
 
     def schedule_update(self) -> bool:
-        """Ask the document for a turn, if it is time, with something to say and none pending."""
+        """Schedule an update on the document if it is due, with changes and none pending."""
         if not self.waiting or not self._due():
             return False
         self.pending = True
@@ -149,7 +151,7 @@ class Watcher:
         return True
 
     def flush(self) -> None:
-        """Show what is new, now; called on the document, or while its page is being built."""
+        """Show all changes now; called on the document, or while its page is being built."""
         self.pending = False
         run = self.run
         if run is None or self._doc is None:
@@ -165,19 +167,19 @@ class Watcher:
         try:
             with pn.io.hold(self._doc):
                 self._show(update)
-        except Exception:  # one session's broken view must not silence the others
+        except Exception:  # one session's broken view must not affect the others
             log.exception("a watcher of run %s could not be updated", run.id)
 
-    def tell(self, message: Message[Any]) -> None:
-        """Send the browser a message as it is, unless it is still busy with the last ones."""
-        idle = not self.behind and (self._telling is None or self._telling.done())
+    def send_message(self, message: Message[Any]) -> None:
+        """Send the browser a message directly, unless it is busy with earlier ones."""
+        idle = not self.behind and (self._sending is None or self._sending.done())
         if self._doc is not None and idle:
-            self._telling = asyncio.get_running_loop().create_task(
+            self._sending = asyncio.get_running_loop().create_task(
                 direct_message.send(self._doc, message)
             )
 
     def expire_if_idle(self) -> None:
-        """Let a session end as soon as its browser has gone; one that comes back has a new one."""
+        """End a session once its browser has disconnected; a returning browser gets a new one."""
         session: Any = getattr(self._doc and self._doc.session_context, "session", None)
         if self.up and session is not None and session.connection_count == 0:
             session.request_expiration()
@@ -189,7 +191,7 @@ class Watcher:
 
 
 class Hub:
-    """All histories and watchers of a server."""
+    """All run states and watchers of a server."""
 
     def __init__(self, service: Runs) -> None:
         self.service = service
@@ -200,19 +202,19 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Listen to the runs and begin to tick, on the running event loop."""
-        self._unsubscribe = self.service.subscribe(self.hear)
+        """Subscribe to the runs and start updating, on the running event loop."""
+        self._unsubscribe = self.service.subscribe(self.on_events)
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._tick()), loop.create_task(self._look())]
+        self._tasks = [loop.create_task(self._tick()), loop.create_task(self._poll_store())]
 
     def close(self) -> None:
-        """Stop ticking and listening."""
+        """Stop updating and unsubscribe."""
         self._unsubscribe()
         for task in self._tasks:
             task.cancel()
 
-    def hear(self, run: str, events: Sequence[Event]) -> None:
-        """Take a published batch into the history, if anybody has asked for this run."""
+    def on_events(self, run: str, events: Sequence[Event]) -> None:
+        """Apply a published batch to the run's state, if it is in memory."""
         history = self._histories.get(run)
         if history is None:
             return
@@ -220,23 +222,23 @@ class Hub:
         if any(isinstance(e, Finished) for e in events):
             try:
                 history.record = self.service.store.run(run)
-            except StoreTrouble:  # it was there a moment ago; what is known of its end stands
+            except StoreTrouble:  # keep the state from the events
                 record = history.record
                 history.record = replace(record, state=history.state, reason=history.reason)
 
     def watch(self, doc: Document, show: Callable[[Update], None]) -> Watcher:
-        """A watcher for a session; it leaves when the session is destroyed."""
+        """Create a watcher for a session; it is removed when the session is destroyed."""
         watcher = Watcher(self, doc, show)
         self.watchers.add(watcher)
         doc.on_session_destroyed(lambda _: watcher.close())
         return watcher
 
     def leave(self, watcher: Watcher) -> None:
-        """Forget a watcher."""
+        """Remove a watcher."""
         self.watchers.discard(watcher)
 
     def history(self, run: str) -> RunState:
-        """The history of a run, read from the store where it is not in memory.
+        """Return the state of a run, read from the store if it is not in memory.
 
         Raises:
             NotFound: There is no such run.
@@ -251,31 +253,31 @@ class Hub:
         due = time.monotonic()
         while True:
             await self._round()
-            self._forget()
-            # By the clock and not by the pause, for a busy loop is late; but never in arrears.
+            self._evict()
+            # Scheduled by the clock, because a busy loop is late; delays do not accumulate.
             due = max(due + TICK, time.monotonic() + 0.01)
             await asyncio.sleep(due - time.monotonic())
 
-    async def _look(self) -> None:
-        """See what other servers on the same database put down of the runs that we show."""
+    async def _poll_store(self) -> None:
+        """Read the progress of watched runs that other servers execute."""
         while True:
             await asyncio.sleep(ELSEWHERE)
-            shown = {w.run.id: w.run for w in self.watchers if w.run is not None}
-            for run, history in shown.items():
+            watched = {w.run.id: w.run for w in self.watchers if w.run is not None}
+            for run, history in watched.items():
                 if history.state.final or self.service.owns(run):
                     continue
                 try:
                     result = await asyncio.to_thread(fresh, self.service.store, history)
                 except StoreTrouble:
-                    continue  # every page says so
+                    continue  # every page shows a banner
                 except Exception:
                     log.exception("run %s could not be looked up", run)
                     continue
                 if result is not None and not self.service.owns(run):
                     history.catch_up(result)
 
-    def _news(self) -> dict[str, Message[Any]]:
-        """The newest points of the curves that are drawn on, by run."""
+    def _newest_points(self) -> dict[str, Message[Any]]:
+        """Return the newest points of each curve with changes, by run."""
         first: dict[str, int] = {}
         for watcher in self.watchers:
             run = watcher.run
@@ -290,19 +292,19 @@ class Hub:
 
     async def _round(self) -> None:
         turns, news = len(self.watchers), {}
-        if turns > MANY:
-            news = self._news()
-            turns = ceil(turns * TICK / TURN)  # not all in one tick, which would be late then
-        # On its own, for a name that lives as long as the server would keep the last one's session.
+        if turns > CROWD:
+            news = self._newest_points()
+            turns = ceil(turns * TICK / TURN)  # spread over the ticks
+        # In a separate scope, so that no variable keeps a reference to the last session.
         for watcher in sorted(self.watchers, key=lambda watcher: watcher.last):
             if watcher.run is not None and watcher.waiting and watcher.run.id in news:
-                watcher.tell(news[watcher.run.id])
+                watcher.send_message(news[watcher.run.id])
             if turns > 0 or watcher.urgent:
                 turns -= watcher.schedule_update()
             watcher.expire_if_idle()
             await asyncio.sleep(STAGGER)
 
-    def _forget(self) -> None:
+    def _evict(self) -> None:
         now = time.monotonic()
         watched = {w.run.id for w in self.watchers if w.run is not None}
         for run in list(self._histories):

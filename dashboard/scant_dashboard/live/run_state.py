@@ -14,10 +14,10 @@ from scant.training.checkpoint_format import OTHER_VERSION, of_other_version
 
 
 class TraceBuffer:
-    """The curve of a run, in columns that grow: `trace.step`, `trace.elbo`, …
+    """The curve of a run, in growing columns: `trace.step`, `trace.elbo`, …
 
-    Each column is an array of shape (n,), float64 (`step` and `restart` int64), a view that is not
-    to be written to. `epoch` grows whenever points were taken back; who has drawn them starts over.
+    Each column is an array of shape (n,), float64 (`step` and `restart` int64), a read-only view.
+    `epoch` is incremented whenever points were removed, after which viewers must redraw all.
     """
 
     COLUMNS = ("step", "elbo", "seconds", "best", "score", "restart")
@@ -40,34 +40,34 @@ class TraceBuffer:
         return column
 
     def append(self, point: Progress) -> None:
-        """Add a point; one whose step is already there is not added twice."""
+        """Add a point unless its step is already present."""
         if self._n and point.step <= self._data["step"][self._n - 1]:
             return
         if self._n == len(self._data["step"]):
-            room = max(256, self._n)
+            extra = max(256, self._n)
             self._data = {
-                k: np.concatenate([v, np.empty(room, v.dtype)]) for k, v in self._data.items()
+                k: np.concatenate([v, np.empty(extra, v.dtype)]) for k, v in self._data.items()
             }
         for name, column in self._data.items():
             column[self._n] = getattr(point, name)
         self._n += 1
 
     def fill(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Take the whole curve at once, as the store has it."""
+        """Set the whole curve, from the store."""
         self._data = {name: np.array(columns[name], self._data[name].dtype) for name in self._data}
         self._n = len(self._data["step"])
 
     def catch_up(self, longer: TraceBuffer) -> None:
-        """Become the curve that has gone on, or was gone on with from an earlier point."""
-        kept = longer.upto(self.step[-1]) if self._n else longer
-        same = len(kept) == self._n and np.array_equal(kept.elbo, self.elbo, equal_nan=True)
+        """Replace the curve by a newer version, which may branch off at an earlier point."""
+        prefix = longer.upto(self.step[-1]) if self._n else longer
+        same = len(prefix) == self._n and np.array_equal(prefix.elbo, self.elbo, equal_nan=True)
         self.epoch += not (same or self._n == 0)
         self.fill(longer.columns())
 
-    def followed_by(self, later: TraceBuffer) -> TraceBuffer | None:
-        """A copy with the points of a later stretch, which begins with this one's last.
+    def extended_by(self, later: TraceBuffer) -> TraceBuffer | None:
+        """Return a copy extended by a later part, which starts with this curve's last point.
 
-        None where it does not: then the run has gone on from an earlier point.
+        None if it does not: the run was then resumed from an earlier point.
         """
         if not (self._n and len(later)):
             return None
@@ -80,18 +80,18 @@ class TraceBuffer:
         return whole
 
     def columns(self) -> dict[str, np.ndarray]:
-        """All columns by name."""
+        """Return all columns by name."""
         return {name: getattr(self, name) for name in self.COLUMNS}
 
     def cut(self, step: int) -> None:
-        """Take back every point after `step`."""
-        kept = int(np.searchsorted(self.step, step, side="right"))
-        if kept < self._n:
-            self._n = kept
+        """Remove all points after `step`."""
+        n = int(np.searchsorted(self.step, step, side="right"))
+        if n < self._n:
+            self._n = n
             self.epoch += 1
 
     def upto(self, step: int) -> TraceBuffer:
-        """A copy that ends at `step`, as a replay shows it."""
+        """Return a copy that ends at `step`, for replays."""
         part = TraceBuffer()
         part._data = {k: v.copy() for k, v in self._data.items()}
         part._n = int(np.searchsorted(self.step, step, side="right"))
@@ -99,22 +99,23 @@ class TraceBuffer:
 
 
 class RunState:
-    """A run so far. Pages read it; only the hub writes.
+    """State of a run. Pages read it; only the hub writes.
 
     Attributes:
         id: The run's id.
         record: The store's row: study, settings, data name, owner, created, version….
-        state: Where it stands; `reason` says why in a sentence, `""` while nothing is to be said.
-        place: Its place in the queue (None: not queued); `wait` the estimate in seconds, or None.
-        device: "cpu", "cuda", or "" before it has started.
-        total_steps: The most steps there can be; 0 before it has started.
-        metadata: Names that label the arrays (`events.Started.metadata`).
+        state: Its state; `reason` explains it in a sentence, or is "".
+        position: Position in the queue (None: not queued); `wait` is the estimate in seconds or
+            None.
+        device: "cpu", "cuda", or "" before the start.
+        total_steps: Maximum number of steps; 0 before the start.
+        metadata: Labels of the arrays (`events.Started.metadata`).
         trace: The curve.
-        snapshot: The latest, or None.
-        notes: What was noted, in order.
-        report: What it came to, or None.
+        snapshot: The latest snapshot, or None.
+        notes: Notes in order.
+        report: The report, or None.
         recorded: Whether it is a demonstration shipped as a recording.
-        version: Grows with every change.
+        version: Incremented with every change.
     """
 
     def __init__(self, run: str, record: Any) -> None:
@@ -122,7 +123,7 @@ class RunState:
         self.record = record
         self.state = State.QUEUED
         self.reason = ""
-        self.place: int | None = None
+        self.position: int | None = None
         self.wait: float | None = None
         self.device = ""
         self.total_steps = 0
@@ -135,7 +136,7 @@ class RunState:
         self.version = 0
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Take in a batch, in order."""
+        """Apply a batch of events in order."""
         for event in events:
             self._take(event)
         self.version += 1
@@ -149,29 +150,29 @@ class RunState:
             case Note(text):
                 if text not in self.notes:
                     self.notes.append(text)
-            case Queued(place, seconds):
-                self.state, self.place, self.wait = State.QUEUED, place, seconds
+            case Queued(position, seconds):
+                self.state, self.position, self.wait = State.QUEUED, position, seconds
             case Started(device, total, step, metadata):
-                self.state, self.reason, self.place = State.RUNNING, "", None
+                self.state, self.reason, self.position = State.RUNNING, "", None
                 self.device, self.total_steps, self.metadata = device, total, metadata
                 self.trace.cut(step)
                 if self.snapshot is not None and self.snapshot.step > step:
                     self.snapshot = None
             case Finished(state, reason, report):
-                self.state, self.reason, self.place = state, reason, None
+                self.state, self.reason, self.position = state, reason, None
                 if state is not State.PAUSED:
                     self.report = report
-            case _ if hasattr(event, "state"):  # a bare change of state, such as "stopping"
+            case _ if hasattr(event, "state"):  # a mere change of state, such as "stopping"
                 self.state, self.reason = event.state, getattr(event, "reason", "")
 
     def catch_up(self, fresh: RunState) -> None:
-        """Take in what another server has put down of the run meanwhile."""
+        """Apply what another server has stored of the run."""
         self.trace.catch_up(fresh.trace)
         for name in ("record", "state", "reason", "device", "total_steps", "metadata", "notes"):
             setattr(self, name, getattr(fresh, name))
         if self._shot is None or self._shot != fresh._shot:
             self.snapshot = fresh.snapshot
-        self.place = self.wait = None
+        self.position = self.wait = None
         self.report = fresh.report
         self.version += 1
 
@@ -181,12 +182,12 @@ class RunState:
 
     @property
     def step(self) -> int:
-        """Steps taken so far."""
+        """Number of steps taken."""
         return int(self.trace.step[-1]) if len(self.trace) else 0
 
     @property
     def pace(self) -> float:
-        """Seconds a step, over the last fifty; NaN before the second."""
+        """Seconds per step over the last fifty steps; NaN before the second one."""
         steps, seconds = self.trace.step[-51:], self.trace.seconds[-51:]
         if len(steps) < 2:
             return math.nan
@@ -194,23 +195,23 @@ class RunState:
 
     @property
     def remaining(self) -> float:
-        """Seconds of training left at most, at the present pace; NaN where nobody knows."""
+        """Maximum training time left in seconds, at the current pace; NaN if unknown."""
         return self.pace * (self.total_steps - self.step)
 
 
 def fresh(store: Any, history: RunState) -> RunState | None:
-    """The history anew where the store has more of the run than `history` shows, else None."""
+    """Return the updated state if the store has a newer record than `history`, otherwise None."""
     record = store.run(history.id)
     return None if record == history.record else load(store, history.id, history.trace)
 
 
-def load(store: Any, run: str, known: TraceBuffer | None = None) -> RunState:
-    """The history of a run as the store has it.
+def load(store: Any, run: str, trace: TraceBuffer | None = None) -> RunState:
+    """Read the state of a run from the store.
 
     Args:
-        store: Where it lies.
-        run: Its id.
-        known: What has been read of its curve, which is not read again.
+        store: The store.
+        run: Id of the run.
+        trace: Part of its curve that need not be read again.
 
     Raises:
         NotFound: There is no such run.
@@ -225,24 +226,24 @@ def load(store: Any, run: str, known: TraceBuffer | None = None) -> RunState:
         checkpoint = store.checkpoint(run)
         if checkpoint is not None and of_other_version(checkpoint.blob):
             history.reason = OTHER_VERSION  # before anybody clicks Resume
-    history.trace = _curve(store, run, known)
+    history.trace = _curve(store, run, trace)
     history.snapshot = store.latest_snapshot(run)
     history.notes = store.notes(run)
     try:
         history.report = store.report(run)
-    except Damaged as error:  # the curve is shown still
+    except Damaged as error:  # the curve can still be shown
         history.notes = [*history.notes, str(error)]
     return history
 
 
-def _curve(store: Any, run: str, known: TraceBuffer | None) -> TraceBuffer:
+def _curve(store: Any, run: str, trace: TraceBuffer | None) -> TraceBuffer:
     def read(first: int) -> TraceBuffer:
         rows, made = store.trace(run, first), TraceBuffer()
         made.fill({name: getattr(rows, name) for name in TraceBuffer.COLUMNS})
         return made
 
-    if known:
-        whole = known.followed_by(read(int(known.step[-1])))
+    if trace:
+        whole = trace.extended_by(read(int(trace.step[-1])))
         if whole is not None:
             return whole
     return read(0)

@@ -1,1 +1,1 @@
-"""What pages of studies are made of: views, widgets, questions, and the protocol of a page."""
+"""Building blocks of study pages: views, widgets, questions, and the protocol of a page."""

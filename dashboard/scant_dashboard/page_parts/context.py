@@ -1,8 +1,8 @@
-"""The protocol through which panels use a study's page.
+"""Protocols through which views and controls use their page.
 
-`PageContext` is for views and panels of the pages, and what a page file's `views(page)` is given;
-`ControlsContext` adds what controls hear from each other. Both belong to one browser session, and
-everything happens on its document.
+`PageContext` is for views and panels; a page file's `views(page)` receives one. `ControlsContext`
+adds the state that controls share. Both belong to one browser session, and all callbacks run on
+its document.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from scant_dashboard.page_parts.views import PageViews
 
 
 class PageContext(Protocol):
-    """The study, the visitor, the run on show, and what can be asked of its fitted model.
+    """The study, the visitor, the current run, and access to its fitted model.
 
     Attributes:
         entry: The catalog entry.
-        visit: Who came, with which address.
+        visit: The visitor's session, with the page's address.
         service: The `scant.runs.RunService`.
-        run: The run on show; None until one is open.
+        run: The current run; None until one is open.
     """
 
     entry: Entry
@@ -40,26 +40,27 @@ class PageContext(Protocol):
 
     @property
     def present(self) -> bool:
-        """Whether controls are hidden and type is large."""
+        """Whether present mode is on, which hides controls and enlarges type."""
 
     def guess_first(self, **params: Any) -> GuessFirst:
-        """A question of the page, which a room may be asked; `params` are its attributes."""
+        """Create a question, which may be put to a room; `params` are `GuessFirst`'s attributes."""
 
     @property
-    def mine(self) -> bool:
-        """Whether the run on show was started from this browser."""
+    def owns_run(self) -> bool:
+        """Whether the current run was started from this browser."""
 
     def say(self, sentence: str, kind: str = "info") -> None:
-        """Say one sentence (plain text; "info", "warning" or "error"); "" takes it back."""
+        """Show one sentence of plain text as "info", "warning" or "error"; "" removes it."""
 
     def link(self, **query: Any) -> str:
-        """This page's address with the run and settings on show, changed by `query`.
+        """Return this page's address with its run and settings, changed by `query`.
 
-        Settings go by name; `run=None` drops the run, for links such as "train the same with …".
+        Settings are given by name; `run=None` drops the run, for links such as "train the same with
+        …".
         """
 
     def read(self, at_once: bool = False) -> None:
-        """A view has changed of its own accord; its caption should say so."""
+        """Update the captions after a view has changed by itself."""
 
     def ask(
         self,
@@ -68,16 +69,16 @@ class PageContext(Protocol):
         last: Callable[[], None] = lambda: None,
         **query: Any,
     ) -> None:
-        """Ask the fitted model of the run on show; returns at once, with a busy mark on the page.
+        """Query the fitted model of the current run; returns at once and marks the page as busy.
 
         `then(answer)` is called later on the session's document, inside `hold`, where writing to
-        data sources is safe (after an `await` it would not be). An answer that came too late is
-        dropped: a newer question of the same word was asked, `unask(question)` was called, or
-        another run opened. `last()` is called in any case. A `BadInput` is said on the page.
+        data sources is safe (it would not be after an `await`). The answer is dropped if meanwhile
+        the same question was asked again, `cancel_question(question)` was called, or another run
+        opened. `last()` is called in any case. A `BadInput` is shown on the page.
         """
 
-    def unask(self, question: str) -> None:
-        """An answer that is still to come is not wanted any more."""
+    def cancel_question(self, question: str) -> None:
+        """Drop the pending answer to this question."""
 
     def background(
         self,
@@ -88,74 +89,79 @@ class PageContext(Protocol):
     ) -> None:
         """Await `work` off the document, then call `then(result)` and `last()` on it.
 
-        A refusal is said on the page or given to `refused`.
+        An error of bad input is shown on the page or passed to `refused`.
         """
 
     def turn(self, *acts: Callable[[], None]) -> None:
-        """Call these on the session's document, as soon as it is free."""
+        """Call these on the session's document as soon as it is free."""
 
     def open(self, run: str) -> None:
-        """Put a run on show. Raises `NotFound` where this page has no such run."""
+        """Open a run of this page. Raises `NotFound` if there is no such run."""
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
-        """A new run of the visitor's own on this study; its id."""
+        """Submit a new run of this study for the visitor; return its id."""
 
-    def train_beside(self, changed: Mapping[str, Any]) -> None:
-        """Train the run on show again with settings changed, and lay both side by side."""
+    def train_variant(self, changed: Mapping[str, Any]) -> None:
+        """Train the current run again with changed settings, and show the two side by side."""
 
     def address(self) -> None:
-        """Let the browser's address name the run on show, without loading anything."""
+        """Put the current run into the browser's address without loading anything."""
 
 
-class FormWords(Protocol):
-    """The form as it stands."""
+class SettingsControls(Protocol):
+    """The form of the settings."""
 
     widgets: dict[str, Any]
 
     def raw_values(self) -> dict[str, Any]:
-        """Settings by name, not checked yet."""
+        """Return the settings by name, not validated yet."""
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed()` called whenever a setting changes."""
+        """Call `changed()` whenever a setting changes."""
 
-    def moved(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that nobody has changed since one start, as they are at another."""
+    def rebased(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that still have their default, with their default at another start.
 
-    def say_rows(self, rows: int | None) -> None:
-        """Tell how many rows the chosen data have."""
+        Args:
+            before: Defaults of the first start, by name, where they differ from the study's.
+            start: Defaults of the other start, likewise.
+        """
+
+    def set_row_count(self, rows: int | None) -> None:
+        """Pass on the number of rows of the chosen data; None if unknown."""
 
 
-class ChosenData(Protocol):
-    """The table that a run would use."""
+class DataChoice(Protocol):
+    """The choice of the table that a run uses."""
 
     @property
     def value(self) -> str:
-        """A source's name, or `upload:<id>`."""
+        """The name of a source, or `upload:<id>`."""
 
     def changed(self) -> None:
-        """What is known of the chosen table has changed."""
+        """Update the page after properties of the chosen table have changed."""
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed()` called whenever another table is chosen."""
+        """Call `changed()` whenever another table is chosen."""
 
 
 class RunEstimate(Protocol):
-    """What a run would cost, in words."""
+    """Estimated cost of a run, as a sentence."""
 
     def of(self, rows: int, columns: int, counted: Counts) -> str:
-        """That of a table of this size."""
+        """Return the estimate for a table with these numbers of rows and columns."""
 
     def of_table(self, frame: pd.DataFrame) -> str:
-        """That of a table."""
+        """Return the estimate for a table."""
 
 
 class ControlsContext(PageContext, Protocol):
-    """What controls need besides: the hub, the views, and each other's state.
+    """A page as its controls use it: with the hub, the views and the state of the other controls.
 
     Attributes:
-        hub: Histories of runs.
-        views: What the page file supplied.
-        lesson: How a teacher wants the page to be met.
+        hub: States of runs, shared by all sessions.
+        views: The views from the page file.
+        lesson: The lesson in the page's address.
     """
 
     hub: Hub
@@ -163,11 +169,11 @@ class ControlsContext(PageContext, Protocol):
     lesson: Lesson
 
     @property
-    def form(self) -> FormWords:
+    def form(self) -> SettingsControls:
         """The settings."""
 
     @property
-    def data(self) -> ChosenData:
+    def data(self) -> DataChoice:
         """The choice of data."""
 
     @property
@@ -176,4 +182,4 @@ class ControlsContext(PageContext, Protocol):
 
     @property
     def steps(self) -> list[tuple[str, str]]:
-        """What the keys of present mode step through: a figure's title, what to say."""
+        """Steps of present mode: (title of a figure, text to show with it)."""

@@ -1,8 +1,8 @@
-"""Guess, then reveal: a question first, and its answer once the visitor, or a room, has guessed.
+"""Guess, then reveal: a question whose answer is hidden until the visitor, or a room, has guessed.
 
-The guesses are counted in the browser and go nowhere, or come from the phones of a room (`room/`).
-The answer does not leave the server before it is to be seen; what else would give it away is for
-the page to hold back while `hidden`.
+Guesses stay in the browser or come from the phones of a room (`room/`). The answer is sent to the
+browser only when it is revealed; while `hidden`, the page must also withhold everything else that
+would give it away.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from scant_dashboard.template import component, style
 
 
 class GuessFirst(JSComponent):
-    """A switch "Guess first"; with it on, a question, a control to guess with, and Reveal.
+    """A switch "Guess first"; when on, it shows a question, a control to guess with, and Reveal.
 
     Attributes:
         first: Whether answers are to be guessed first.
-        question: What is asked; "" while there is nothing to ask.
-        idle: What stands there in its place.
-        choices: Words of the buttons; without any there is a slider, or a picture to touch.
+        question: The question; "" for none.
+        idle: Text to show while there is no question.
+        choices: Labels of the buttons; if empty, a slider or a picture is shown instead.
         picture: The picture's address; "" for none.
-        span: Least and most of the slider, and its step.
-        start: Where the slider stands at first.
-        unit: Stands behind numbers.
-        digits: Of numbers, after the point.
+        span: Minimum, maximum and step of the slider.
+        start: Initial value of the slider.
+        unit: Unit of numbers, shown after them.
+        digits: Number of decimals.
         revealed: Whether the visitor has asked for the answer.
         answer: The answer in a sentence; "" while it is hidden.
-        truth: The number, the number of the right button or the place on the picture (shares from
-            the left and from the top); None while it is hidden.
-        band: What counts as right beside it: low and high, or the sides of a box on the picture.
-        turn: Counts the questions.
-        room: The code of the room that is asked; "" for the window alone.
-        phones: How many phones the room has.
-        votes: How many of them have answered.
-        guesses: What they have answered, once it is revealed.
-        seen: Whether the question of a room is in view.
-        panel: What is laid out: the component, and the room's guesses below it.
+        truth: The value, the index of the right button, or the place on the picture (fractions of
+            its width from the left and of its height from the top); None while hidden.
+        band: Range that also counts as right: (low, high), or the sides of a box on the picture.
+        turn: Number of the question.
+        room: Code of the room; "" for this window alone.
+        phones: Number of phones in the room.
+        votes: Number of phones that have answered.
+        guesses: Their answers, once revealed.
+        seen: Whether the room's question is in the viewport.
+        panel: Layout of the component and, below it, the room's guesses.
     """
 
     first = param.Boolean(default=False)
@@ -71,7 +71,7 @@ class GuessFirst(JSComponent):
     _esm = component("reveal")
 
     def still(self) -> str:
-        """As markup, for a page without scripts."""
+        """Return the static markup for a page without scripts."""
         return "<label class='first' data-live><input type='checkbox'> Guess first</label>"
 
     def __init__(self, **params: Any) -> None:
@@ -79,7 +79,7 @@ class GuessFirst(JSComponent):
         params.setdefault("margin", 0)
         params.setdefault("stylesheets", [style("reveal")])
         super().__init__(**params)
-        self._known: tuple[str, Vote, list[float]] | None = None
+        self._solution: tuple[str, Vote, list[float]] | None = None
         self._image = b""
         self.below = column(css=":host { gap: 6px; }")
         self.panel = column(self, self.below, css=":host { gap: 10px; }")
@@ -89,18 +89,18 @@ class GuessFirst(JSComponent):
 
     @property
     def hidden(self) -> bool:
-        """Whether there is a question with a hidden answer."""
+        """Whether the answer to the current question is hidden."""
         return bool(self.first and self.question and not self.revealed)
 
     @property
-    def asked(self) -> Question:
-        """The question as a room is asked it."""
-        least, most, step = self.span
-        return Question(self.question, tuple(self.choices), (least, most, step), self.start,
+    def room_question(self) -> Question:
+        """The question in the form sent to a room."""
+        low, high, step = self.span
+        return Question(self.question, tuple(self.choices), (low, high, step), self.start,
                         self.unit, self.digits, self._image)  # fmt: skip
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed()` called when `first` or `hidden` has changed."""
+        """Call `changed()` whenever `first` or `hidden` has changed."""
         self._listeners.append(changed)
 
     def ask(
@@ -111,16 +111,16 @@ class GuessFirst(JSComponent):
         start: float = 50,
         picture: UInt8[np.ndarray, "h w 3"] | None = None,
     ) -> None:
-        """Put a question; "" takes the last one back. Its answer comes by `know`.
+        """Ask a question; its answer is set later by `know`.
 
         Args:
-            question: In words.
-            choices: What may be chosen.
-            span: Least and most of a number, and its step.
-            start: Where the slider stands at first.
-            picture: On which a place is to be found; with choices, what they are about.
+            question: Text of the question; "" removes the current one.
+            choices: Labels of the possible answers.
+            span: Minimum, maximum and step of a numerical answer.
+            start: Initial value of the slider.
+            picture: Picture on which to choose a place; with choices, an illustration.
         """
-        self._known = None
+        self._solution = None
         self._image = b"" if picture is None else jpeg(picture)
         self.below.objects = []
         self.param.update(
@@ -131,18 +131,18 @@ class GuessFirst(JSComponent):
         )  # fmt: skip
 
     def know(self, answer: str, truth: Vote, band: Sequence[float] = ()) -> None:
-        """The answer to the question that stands; the browser is told when it may be seen.
+        """Set the answer to the current question; the browser gets it once it may be shown.
 
         Args:
-            answer: In a sentence.
+            answer: The answer in a sentence.
             truth: The attribute of this name.
-            band: The attribute of this name; empty where there is none.
+            band: The attribute of this name; empty for none.
         """
-        self._known = answer, truth, [float(v) for v in band]
+        self._solution = answer, truth, [float(v) for v in band]
         self._publish()
 
     def _changed(self) -> None:
-        if self.revealed and not self.first:  # switched off: the next time it is asked anew
+        if self.revealed and not self.first:  # switched off: the next guess starts afresh
             self.below.objects = []
             self.param.update(revealed=False, answer="", truth=None, band=[], guesses=[],
                               turn=self.turn + 1)  # fmt: skip
@@ -154,7 +154,7 @@ class GuessFirst(JSComponent):
                 changed()
 
     def _publish(self) -> None:
-        if self._known is not None and self.first and self.revealed:
-            answer, truth, band = self._known
+        if self._solution is not None and self.first and self.revealed:
+            answer, truth, band = self._solution
             self.param.update(answer=answer, truth=list(truth) if isinstance(truth, tuple)
                               else float(truth), band=band)  # fmt: skip

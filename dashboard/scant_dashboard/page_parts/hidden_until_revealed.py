@@ -1,4 +1,4 @@
-"""Views that keep an answer back until it has been guessed, with all that would give it away."""
+"""Views that hide an answer, and everything that would give it away, until it is guessed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import View
 
 Metadata = Mapping[str, Any]
-LEVEL = 0.95  # of the interval that is asked about
-KEPT_BACK = "Hidden until you guess and press Reveal."
+LEVEL = 0.95  # of the interval in the question
+HIDDEN_TEXT = "Hidden until you guess and press Reveal."
 
 
 class HiddenUntilRevealed(View):
-    """A view of a report, told less of it (or nothing) while a question stands.
+    """A view of a report that shows less of it, or nothing, while a question is open.
 
     Args:
-        page: The page that it stands on.
-        view: What is shown.
+        page: The page of the view.
+        view: The view to wrap.
         reveal: The question.
-        less: What of a report the view may be told meanwhile; None: nothing, and it is not shown.
-        ask: Puts the question, for every report anew; given to the first view that hears of one.
-        above: Whether the question stands above this view.
+        less: Reduces a report to the part that may be shown meanwhile; None hides the view.
+        ask: Asks the question, once for every report; pass it to one view of several only.
+        above: Whether the question is placed above this view.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class HiddenUntilRevealed(View):
         self.title = view.title
         parts = [reveal.panel, view.panel] if above else [view.panel]
         self.panel = column(*parts, css=":host { gap: 10px; }")
-        reveal.watch(self._turned)
+        reveal.watch(self._on_reveal)
 
     @property
     def alt(self) -> str:
-        """The view's reading, if it may be read."""
-        return KEPT_BACK if self._silent else str(self._view.alt)
+        """The view's text alternative, unless it is hidden."""
+        return HIDDEN_TEXT if self._hides_view else str(self._view.alt)
 
     @property
     def figures(self) -> tuple[Any, ...]:
@@ -61,21 +61,21 @@ class HiddenUntilRevealed(View):
         return tuple(self._view.figures)
 
     @property
-    def _silent(self) -> bool:
+    def _hides_view(self) -> bool:
         return self._reveal.hidden and self._less is None
 
     def say(self) -> None:
         self._view.say()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._latest = None
         self._view.clear(run)
         if self._ask is not None:
             self._reveal.ask("")
 
     def update(self, data: Report, metadata: Metadata) -> None:
-        """Show this report, or what may be seen of it."""
+        """Show this report, or its permitted part."""
         fresh = self._latest is None or self._latest[0] is not data
         self._latest = data, metadata
         if fresh and self._ask is not None:
@@ -86,7 +86,7 @@ class HiddenUntilRevealed(View):
         if self._latest is None:
             return
         data, metadata = self._latest
-        self._view.panel.visible = not self._silent
+        self._view.panel.visible = not self._hides_view
         if not self._reveal.hidden:
             self._view.update(data, metadata)
         elif self._less is not None:
@@ -94,13 +94,13 @@ class HiddenUntilRevealed(View):
         elif self._page.run is not None:
             self._view.clear(self._page.run)
 
-    def _turned(self) -> None:
+    def _on_reveal(self) -> None:
         self._show()
         self._page.read(at_once=True)
 
 
 def ask_coverage(reveal: GuessFirst, data: Report, metadata: Metadata) -> None:
-    """Ask how many of the held-out rows lie in the 95% interval, where the report says so."""
+    """Ask how many held-out rows lie in the 95% interval, if the report has that level."""
     nominal, observed = data.arrays["coverage"]
     level = np.flatnonzero(np.isclose(nominal, LEVEL))
     rows = int(metadata["rows"]["test"])
@@ -108,23 +108,23 @@ def ask_coverage(reveal: GuessFirst, data: Report, metadata: Metadata) -> None:
         reveal.ask("")
         return
     share = float(observed[level[0]])
-    held = round(share * rows)
-    # Of the share among all rows like these: Jeffreys' interval (Brown, Cai, DasGupta 2001).
-    band = 100 * betaincinv(held + 0.5, rows - held + 0.5, [0.025, 0.975])
+    inside = round(share * rows)
+    # Jeffreys' interval for the share in the population (Brown, Cai, DasGupta 2001).
+    band = 100 * betaincinv(inside + 0.5, rows - inside + 0.5, [0.025, 0.975])
     reveal.ask(
         f"For each of {rows:,} held-out values the model gives an interval that contains the value "
         "with a probability of 95%. How many of a hundred intervals contain their value?",
         start=75,
     )
     reveal.know(
-        f"{held:,} of {rows:,} intervals do, {100 * share:.0f} of a hundred.",
+        f"{inside:,} of {rows:,} intervals do, {100 * share:.0f} of a hundred.",
         100 * share,
         band,
     )
 
 
 def without_coverage(data: Report) -> Report:
-    """The report without a word on how many rows lie in intervals."""
+    """Return the report without its statements on interval coverage."""
     return replace(
         data,
         metrics=tuple(m for m in data.metrics if not m.name.startswith("coverage")),

@@ -1,4 +1,4 @@
-"""Views that are built when the visitor comes near: opening a page need not pay for all of it."""
+"""Views that are built when the visitor scrolls near them, so that pages open faster."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from scant_dashboard.plots.base import View
 
 
 class ViewportSentinel(JSComponent):
-    """A mark that says once when the visitor is within a screen of it, and meanwhile what comes."""
+    """A placeholder that reports once when it is within 600 pixels of the viewport."""
 
     near = param.Boolean(default=False)
 
     _esm = """
     export function render({model, el}) {
       const ahead = {rootMargin: '600px', scrollMargin: '600px'}
-      const watch = new IntersectionObserver((seen) => {
-        if (seen.some((one) => one.isIntersecting)) { watch.disconnect(); model.near = true }
+      const watch = new IntersectionObserver((entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) { watch.disconnect(); model.near = true }
       }, ahead)
       watch.observe(el)
-      const words = document.createElement('p')
-      words.className = 'building'
-      words.textContent = 'This figure is being built…'
-      words.style = 'margin: 0; font-size: 0.875rem; opacity: 0.75'
-      el.replaceChildren(words)
+      const notice = document.createElement('p')
+      notice.className = 'building'
+      notice.textContent = 'This figure is being built…'
+      notice.style = 'margin: 0; font-size: 0.875rem; opacity: 0.75'
+      el.replaceChildren(notice)
     }
     """
 
 
 class LazyView(View):
-    """Stands for a view until the visitor comes near, then builds it and brings it up to date.
+    """Builds a view, and brings it up to date, once the visitor scrolls near it.
 
-    A Bokeh figure is some forty models, and a session pays for each when it opens and, a little, at
-    every update; those who only watch a run train never come to its results.
+    A Bokeh figure consists of some forty models, which cost time when a session opens and at every
+    update; visitors who only watch a run train never reach its results.
 
     Args:
         title: The view's title.
         make: Builds the view.
-        height: Pixels that the view will take, about, so that the page does not jump.
+        height: Approximate height of the view in pixels, reserved so that the page does not jump.
     """
 
     def __init__(self, title: str, make: Callable[[], Any], height: int = 320) -> None:
@@ -52,14 +52,14 @@ class LazyView(View):
         self._make = make
         self._view: Any = None
         self._placed = False
-        self._last: Callable[[Any], None] | None = None
-        self.built: Callable[[], None] = lambda: None  # called once there is something to read
+        self._last_action: Callable[[Any], None] | None = None
+        self.built: Callable[[], None] = lambda: None  # called once the view is on the page
         mark = ViewportSentinel(height=height, sizing_mode="stretch_width", margin=0)
-        mark.param.watch(lambda _: self._come(), "near")
+        mark.param.watch(lambda _: self._on_near(), "near")
         self.panel = pn.Column(mark, sizing_mode="stretch_width", margin=0)
 
-    def _come(self) -> None:
-        """Build on the document's next turn: only there may figures that it holds be written to."""
+    def _on_near(self) -> None:
+        """Build on the document's next tick, where its figures may be written to."""
         doc = pn.state.curdoc
         if doc is None:
             self.build()
@@ -72,11 +72,11 @@ class LazyView(View):
         doc.add_next_tick_callback(turn)
 
     def view(self) -> Any:
-        """The view itself, built by now, though perhaps not on the page."""
+        """Return the view, building it if necessary; it may not be on the page yet."""
         if self._view is None:
             self._view = self._make()
-            if self._last is not None:
-                self._last(self._view)
+            if self._last_action is not None:
+                self._last_action(self._view)
         return self._view
 
     def build(self) -> None:
@@ -88,22 +88,22 @@ class LazyView(View):
 
     @property
     def alt(self) -> str:
-        """The view's reading, once there is one."""
+        """The view's text alternative, once it is built."""
         return str(self._view.alt) if self._view is not None else ""
 
     @property
     def figures(self) -> tuple[Any, ...]:
-        """The view's figures; whoever asks for them (an export) needs them built, not placed."""
+        """The view's figures, built if necessary (for exports) but not placed."""
         return tuple(getattr(self.view(), "figures", ()))
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
-        self._tell(lambda view: view.update(data, metadata))
+        self._forward(lambda view: view.update(data, metadata))
 
     def open(self, run: RunState) -> None:
-        self._tell(lambda view: view.open(run))
+        self._forward(lambda view: view.open(run))
 
     def clear(self, run: RunState) -> None:
-        self._last = None
+        self._last_action = None
         if self._view is not None:
             self._view.clear(run)
 
@@ -111,7 +111,7 @@ class LazyView(View):
         if self._view is not None and hasattr(self._view, "say"):
             self._view.say()
 
-    def _tell(self, last: Callable[[Any], None]) -> None:
-        self._last = last
+    def _forward(self, action: Callable[[Any], None]) -> None:
+        self._last_action = action
         if self._view is not None:
-            last(self._view)
+            action(self._view)

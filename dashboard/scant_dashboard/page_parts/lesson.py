@@ -1,11 +1,10 @@
-"""The parts of a lesson's link besides run and settings.
+"""Parameters of a lesson in a page's address, besides run and settings.
 
-The parameters of the query are `hide` (names of sections and figures to leave out, with commas
-between), `text` (a short text to stand above the figures), `step` (the figure to begin at, counted
-from 1), `guess` (questions first, answers when they are revealed), `preset` (settings by the name
-of a preset; settings named beside it hold over it) and `presenter` (the code of who made the link,
-and may pause and stop the runs that are started from it). What makes no sense is left out and said
-in a sentence; nothing of it changes a run.
+The parameters of the query are `hide` (comma-separated names of sections and figures to leave
+out), `text` (a short text above the figures), `step` (the first figure to show, counted from 1),
+`guess` (answers are hidden until revealed), `preset` (settings of a named preset; settings in the
+query take precedence) and `presenter` (the code of the author of the link, who may pause and stop
+the runs started from it). Invalid parameters are ignored with a warning; none changes a run.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ SECTIONS = {
     "runs": "Runs",
     "limits-and-sources": "Limits and sources",
 }
-LONGEST = 300  # characters of a text; more belongs on a slide
+LONGEST = 300  # characters of the text
 NOT_FOLLOWED = "One part of the link is ignored."
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """How a teacher wants a page to be met.
+    """A teacher's adjustments to a page.
 
     Attributes:
-        hide: Sections (keys of `SECTIONS`) and figures (headings as `place.slug` writes them).
-        text: Plain text to stand above the figures; "" for none.
-        step: The figure to begin at, counted from 1; None begins at the top.
+        hide: Sections (keys of `SECTIONS`) and figures (headings as `widgets.slug` writes them).
+        text: Plain text above the figures; "" for none.
+        step: The first figure to show, counted from 1; None starts at the top.
         guess: Whether answers are hidden until they have been guessed.
-        preset: The preset to fill the form with; "" for none.
-        presenter: The code of who presents it (`scant.runs.access`); "" for nobody.
-        warnings: What of the link made no sense, a sentence each.
+        preset: The preset that fills the form; "" for none.
+        presenter: The presenter's code (`scant.runs.access`); "" for nobody.
+        warnings: A sentence for each part of the link that was ignored.
     """
 
     hide: frozenset[str] = frozenset()
@@ -65,7 +64,7 @@ class Lesson:
         return slug(title) in self.hide
 
     def query(self) -> dict[str, str]:
-        """The parameters of the query that say the same, without the preset."""
+        """Return the query parameters of this lesson, without the preset."""
         query: dict[str, Any] = {
             "hide": ",".join(sorted(self.hide)),
             "text": self.text,
@@ -73,18 +72,18 @@ class Lesson:
             "guess": "1" if self.guess else "",
             "presenter": self.presenter,
         }
-        return {name: str(word) for name, word in query.items() if word}
+        return {name: str(value) for name, value in query.items() if value}
 
 
 def read(
     query: Mapping[str, str], titles: Iterable[str], steps: int, presets: Iterable[str]
 ) -> Lesson:
-    """The lesson of a query.
+    """Parse the lesson in a query.
 
     Args:
-        query: Words of the address, by name; those that are not a lesson's are passed over.
+        query: Query of the address; parameters that are not a lesson's are ignored.
         titles: Headings of the page's figures.
-        steps: How many of them the keys step through.
+        steps: Number of figures in present mode.
         presets: Names of the study's presets.
     """
     warnings: list[str] = []
@@ -107,42 +106,42 @@ def read(
 
 
 def on(query: Mapping[str, str], name: str) -> bool:
-    """Whether a word that needs no value is there, and not taken back by one."""
+    """Whether a flag is in the query, with no value or one other than 0, false and no."""
     return name in query and query[name].lower() not in ("0", "false", "no")
 
 
-def _hide(word: str, figures: Sequence[str], warnings: list[str]) -> frozenset[str]:
-    written = [slug(part) for part in word.split(",") if part.strip()]
+def _hide(value: str, figures: Sequence[str], warnings: list[str]) -> frozenset[str]:
+    written = [slug(part) for part in value.split(",") if part.strip()]
     query = [HEADINGS.get(name, name) for name in written]
-    known = {*SECTIONS, *figures}
+    names = {*SECTIONS, *figures}
     for name in dict.fromkeys(query):
-        if name not in known:
+        if name not in names:
             warnings.append(
                 f"{NOT_FOLLOWED} There is nothing called {name!r} to hide; there are "
                 f"{', '.join(SECTIONS)} and the figures by their headings, such as {figures[0]!r}."
             )
-    return frozenset(query) & known
+    return frozenset(query) & names
 
 
-def _step(word: str, steps: int, warnings: list[str]) -> int | None:
-    if not word:
+def _step(value: str, steps: int, warnings: list[str]) -> int | None:
+    if not value:
         return None
-    if word.isdecimal() and 1 <= int(word) <= steps:
-        return int(word)
+    if value.isdecimal() and 1 <= int(value) <= steps:
+        return int(value)
     warnings.append(
         f"{NOT_FOLLOWED} A lesson's step must be a whole number from 1 to {steps}, which is the "
-        f"number of figures to step through; got {word[:40]!r}."
+        f"number of figures to step through; got {value[:40]!r}."
     )
     return None
 
 
-def _preset(word: str, presets: Sequence[str], warnings: list[str]) -> str:
-    if not word:
+def _preset(value: str, presets: Sequence[str], warnings: list[str]) -> str:
+    if not value:
         return ""
     for name in presets:
-        if slug(name) == slug(word):
+        if slug(name) == slug(value):
             return name
     warnings.append(
-        f"{NOT_FOLLOWED} There is no preset {word[:40]!r}; there are {', '.join(presets)}."
+        f"{NOT_FOLLOWED} There is no preset {value[:40]!r}; there are {', '.join(presets)}."
     )
     return ""

@@ -25,68 +25,67 @@ IDLE = "Move the slider, and guess what comes."
 
 
 class OnDemandView(PlotView):
-    """A figure that is empty until the visitor asks for it, and whose answers take seconds.
+    """A figure that is empty until the visitor requests it, and whose answers take seconds.
 
-    Its caption says what to do while it is empty, and what the study is at while it works.
+    Its caption is the prompt while it is empty, and the current task while the study works.
     """
 
     help = ""
     _page: PageContext
-    _doing = ""
+    _task = ""
 
     @property
     def alt(self) -> str:
         message = "" if self.plot.alt == NOTHING else str(self.plot.alt)
-        if self._doing:
-            return f"Working: {self._doing}… {message}".rstrip()
+        if self._task:
+            return f"Working: {self._task}… {message}".rstrip()
         return message or self.help
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
-        self._doing = ""
+        """Discard the previous run."""
+        self._task = ""
         self.plot.clear()
 
     def _work(
         self,
-        doing: str,
+        task: str,
         question: str,
         then: Callable[[dict[str, np.ndarray]], None],
         **query: Any,
     ) -> None:
-        """Ask the study, and say what it is at for as long as it is."""
-        self._doing = doing
-        self._page.ask(question, then, last=partial(self._rest, doing), **query)
+        """Query the study, and show `task` in the caption until it answers."""
+        self._task = task
+        self._page.ask(question, then, last=partial(self._finish, task), **query)
         self._page.read(at_once=True)
 
-    def _rest(self, done: str) -> None:
-        if self._doing == done:  # else its answer has asked for more
-            self._doing = ""
+    def _finish(self, task: str) -> None:
+        if self._task == task:  # otherwise the answer has started another query
+            self._task = ""
             self._page.read(at_once=True)
 
 
 class SliderCurve(OnDemandView):
-    """A curve that a slider grows: wherever it stops, the study is asked and adds a point.
+    """A curve to which a slider adds points: wherever it stops, the study computes one.
 
-    The plot is off the page until it has a point, for an empty frame tells nothing; and Bokeh could
-    not frame a plot that it has out of sight. A subclass asks at a stop, and keeps and shows what
-    it is answered.
+    The plot is off the page until it has a point: an empty frame is of no use, and Bokeh cannot
+    compute the range of a plot that is out of sight. A subclass queries the study and draws.
 
-    With *Guess first* the point of a stop is asked about, and held back until it is revealed.
+    With *Guess first*, the user guesses the point, which is hidden until then.
 
     Attributes:
-        wait: Seconds that a point took with the demonstration, on one core.
-        span: Least, most and step of a guess.
-        start: Where the guess stands at first.
-        unit: Stands behind numbers.
-        digits: Of a guess, after the point.
+        wait: Seconds per point with the demonstration, on one core.
+        span: Minimum, maximum and step of a guess.
+        start: Initial guess.
+        unit: Unit of numbers, shown after them.
+        digits: Number of decimals of a guess.
 
     Args:
-        page: The page that it stands on.
+        page: The page of the view.
         plot: The curve.
-        label: Of the slider.
-        aside: What a point costs, as markup.
-        between: Controls between slider and words.
-        below: What stands below in place of the plot alone.
+        label: Label of the slider.
+        aside: Cost of a point, as markup.
+        between: Controls between slider and text.
+        below: Shown below in place of the plot alone.
     """
 
     wait = 3
@@ -105,35 +104,35 @@ class SliderCurve(OnDemandView):
         self._page, self.plot = page, plot
         self.help = HELP.format(self.wait)
         self.figures = plot.figures
-        self._found: dict[int, Any] = {}  # answers, by where the slider stood
+        self._points: dict[int, Any] = {}  # answers by position of the slider
         self.slider = pmui.DiscreteSlider(
             label=label, options=[1], disabled=True, sizing_mode="stretch_width", max_width=460,
             margin=(0, 12),
         )  # fmt: skip
-        # What it says is released is an index; its value follows every place it is dragged over.
-        self.slider.param.watch(lambda _: self._stopped(), "value_throttled")
+        # `value_throttled` changes on release, as an index; `value` changes while dragging.
+        self.slider.param.watch(lambda _: self._on_stop(), "value_throttled")
         self._below = plot.panel if below is None else below
-        self.place = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._guessed: int | None = None  # the stop that is asked about
+        self.container = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._guessed: int | None = None  # position of the current question
         self.reveal = page.guess_first(idle=IDLE, unit=self.unit, digits=self.digits)
         self.reveal.watch(self._show)
-        self.panel = stacked(self.slider, *between, self.reveal.panel, text(aside), self.place)
+        self.panel = stacked(self.slider, *between, self.reveal.panel, text(aside), self.container)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         super().clear(run)
-        self._found, self._guessed = {}, None
+        self._points, self._guessed = {}, None
         self.reveal.ask("")
         self.slider.disabled = True
-        self.place.objects = []
+        self.container.objects = []
 
     def _offer(self, stops: list[int] | dict[str, int], value: int) -> None:
-        """Let the slider stop at these places; it stands at `value`, which is not asked for yet."""
+        """Enable the slider at these positions, starting at `value`, which is not computed yet."""
         with param.edit_constant(self.slider):
-            self.slider.value_throttled = None  # so that the first stop, too, is news
+            self.slider.value_throttled = None  # so that the first stop triggers, too
         self.slider.param.update(options=stops, value=value, disabled=False)
 
-    def _stopped(self) -> None:
+    def _on_stop(self) -> None:
         if self.slider.disabled:
             return
         stop = int(self.slider.value)
@@ -144,30 +143,30 @@ class SliderCurve(OnDemandView):
         self._ask(stop)
 
     def _ask(self, stop: int) -> None:
-        """Ask the study for the point at a stop of the slider."""
+        """Ask the study for the point at a position of the slider."""
         raise NotImplementedError
 
     def _question(self, stop: int) -> str:
-        """What may be guessed of a stop."""
+        """Return the question to guess at a position."""
         raise NotImplementedError
 
-    def _answer(self, found: Any) -> tuple[str, float, Sequence[float]]:
-        """What was found at a stop: in a sentence, as the number asked for, and its band."""
+    def _answer(self, result: Any) -> tuple[str, float, Sequence[float]]:
+        """Return the answer as a sentence, the number asked for, and its band."""
         raise NotImplementedError
 
-    def _draw(self, found: Mapping[int, Any]) -> None:
-        """Draw what was found, by stop."""
+    def _draw(self, points: Mapping[int, Any]) -> None:
+        """Draw the points, by position."""
         raise NotImplementedError
 
     def _show(self) -> None:
-        """Show what was found, without a point that is still guessed."""
-        if self._guessed in self._found:
-            self.reveal.know(*self._answer(self._found[self._guessed]))
-        held = self._guessed if self.reveal.hidden else None
-        seen = {stop: found for stop, found in self._found.items() if stop != held}
-        self.place.objects = [self._below] if seen else []
-        if seen:
-            self._draw(seen)
+        """Draw all points except one that is still to be guessed."""
+        if self._guessed in self._points:
+            self.reveal.know(*self._answer(self._points[self._guessed]))
+        hidden = self._guessed if self.reveal.hidden else None
+        visible = {stop: point for stop, point in self._points.items() if stop != hidden}
+        self.container.objects = [self._below] if visible else []
+        if visible:
+            self._draw(visible)
         else:
             self.plot.clear()
         self._page.read(at_once=True)

@@ -6,10 +6,11 @@ from importlib.resources import files
 
 
 def read_prose(package: str) -> tuple[str, str]:
-    """The story and the equations of a page; as resources, which an installed wheel has too.
+    """Return the story and the equations of a page, read from its package's resources.
 
     Args:
-        package: The page's package (its `__package__`), which holds `story.md` and `equations.md`.
+        package: The page's package (its `__package__`), which contains `story.md` and
+            `equations.md`.
     """
     story, equations = (
         files(package).joinpath(name).read_text(encoding="utf-8")

@@ -8,10 +8,10 @@ from scant_dashboard.plots.base import NOTHING
 
 
 class QuestionView:
-    """An overview and an answer that read as one view; a subclass asks and shows.
+    """An overview and an answer with a common caption; a subclass queries and shows.
 
     Attributes:
-        prompt: What to do, said where there is no answer yet.
+        prompt: Instruction shown until there is an answer.
     """
 
     prompt = ""
@@ -26,6 +26,6 @@ class QuestionView:
         return f"{self._overview.alt} {answer}"
 
     def say(self) -> None:
-        """Tell the readings to a screen reader."""
+        """Put the text alternatives on the figures."""
         self._overview.say()
         self._answer.say()

@@ -1,6 +1,7 @@
-"""Linked selection: rows drawn round in one figure are marked in the others, with their metrics.
+"""Linked selection: rows selected in one figure are marked in the others, with their metrics.
 
-HoloViews links the figures. It is imported when the visitor comes near: no page opens later by it.
+HoloViews links the figures. It is imported once the visitor scrolls near, so that pages open
+quickly.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ import panel as pn
 from scant.events import Metric
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
-from scant_dashboard.plots.base import BESIDE, View
+from scant_dashboard.plots.base import SIDE_BY_SIDE, View
 from scant_dashboard.plots.table import comparison, figure, meanings
-from scant_dashboard.plots.theme import BLUE, GRAY, dress, models
+from scant_dashboard.plots.theme import BLUE, GRAY, apply_style, models
 from scant_dashboard.template import text
 
 TITLE = "Select rows"
-HEIGHT = 620  # pixels that the section takes, about
+HEIGHT = 620  # approximate height of the section in pixels
 NONE = "No row was held out, so there is none to select."
 HELP = (
     "Drag a box in a figure: the same rows are marked in the others, and the table is of them "
     "alone. Reset, in a figure's tools, takes the selection back."
 )
-LOOKS = {
+POINT_OPTIONS = {
     "size": 5,
     "responsive": True,
     "height": 300,
@@ -39,13 +40,13 @@ Measures = Callable[[pd.DataFrame], dict[str, float]]
 
 
 class SelectRows(View):
-    """Figures of the held-out rows, linked, and the metrics of those that are selected.
+    """Linked figures of the held-out rows, and the metrics of the selected ones.
 
     Args:
-        page: The page that it stands on.
-        rows: The held-out rows of a run, a column each of what the figures show.
-        axes: The two columns of each figure, of these rows.
-        measures: Metrics of some of the rows, by name.
+        page: The page of the view.
+        rows: Returns the held-out rows of a run, with a column for each quantity shown.
+        axes: Returns the pair of columns of each figure.
+        measures: Computes metrics of a selection, by name.
     """
 
     title = TITLE
@@ -59,26 +60,28 @@ class SelectRows(View):
     ) -> None:
         self._page, self._rows, self._axes, self._measures = page, rows, axes, measures
         self._frame = pd.DataFrame()
-        self._drawn: list[Any] = []  # the Bokeh figures that HoloViews has made
-        self.links: Any = None  # once there are rows: what knows the selection
+        self._figures: list[Any] = []  # the Bokeh figures made by HoloViews
+        self.links: Any = None  # the `link_selections` instance, once there are rows
         self.alt = NONE
         self.table = text("")
-        self.place = pn.Column(stylesheets=[BESIDE], sizing_mode="stretch_width", margin=0)
+        self.container = pn.Column(
+            stylesheets=[SIDE_BY_SIDE], sizing_mode="stretch_width", margin=0
+        )
         self.panel = pn.Column(
             text(f"<p class='quiet'>{HELP}</p>"),
-            self.place,
+            self.container,
             self.table,
             sizing_mode="stretch_width",
             margin=0,
         )
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
-        self.place.objects, self._drawn = [], []
+        """Discard the previous run."""
+        self.container.objects, self._figures = [], []
         self.table.object, self.alt = "", NONE
 
     def open(self, run: RunState) -> None:
-        """Draw the rows of a run that has ended; all of them count until some are selected."""
+        """Draw the rows of a finished run; initially the metrics are those of all rows."""
         self.clear(run)
         self._frame = self._rows(run)
         if not len(self._frame):
@@ -91,9 +94,9 @@ class SelectRows(View):
         self.links = links = hv.link_selections.instance(
             index_cols=["row"], selected_color=BLUE, unselected_color=GRAY, unselected_alpha=0.2
         )
-        self.place.objects = [
+        self.container.objects = [
             pn.pane.HoloViews(
-                links(hv.Points(data, [x, y]).opts(hooks=[self._dress], **LOOKS)),
+                links(hv.Points(data, [x, y]).opts(hooks=[self._style], **POINT_OPTIONS)),
                 sizing_mode="stretch_width",
                 linked_axes=False,
                 margin=0,
@@ -102,50 +105,50 @@ class SelectRows(View):
         ]
         frame = self._frame
 
-        def tell() -> None:
+        def show_selection() -> None:
             if self._frame is frame:  # no other run was opened meanwhile
-                self._tell(links.filter(data).data)
+                self._show_metrics(links.filter(data).data)
 
-        # HoloViews says so between two turns of the document, where nothing of it may be written.
-        links.param.watch(lambda _: self._page.turn(tell), "selection_expr")
-        self._tell(frame)
+        # HoloViews notifies outside the document's lock, where nothing may be written to it.
+        links.param.watch(lambda _: self._page.turn(show_selection), "selection_expr")
+        self._show_metrics(frame)
 
     def say(self) -> None:
-        """Tell the current reading to a screen reader, on the figures themselves."""
-        for drawn in self._drawn:
-            drawn.html_attributes = {"role": "img", "aria-label": f"{self.title}. {self.alt}"}
+        """Put the text alternative on the figures."""
+        for fig in self._figures:
+            fig.html_attributes = {"role": "img", "aria-label": f"{self.title}. {self.alt}"}
 
-    def _dress(self, plot: Any, element: Any) -> None:
-        """Give a figure of HoloViews the looks of ours."""
-        if plot.state not in self._drawn:
-            dress(plot.state)
+    def _style(self, plot: Any, element: Any) -> None:
+        """Style a figure of HoloViews like ours."""
+        if plot.state not in self._figures:
+            apply_style(plot.state)
             tools = [t for t in plot.state.tools if not isinstance(t, models.WheelZoomTool)]
             plot.state.output_backend = "canvas"  # WebGL makes browsers complain in the console
             plot.state.toolbar.update(active_scroll=None, tools=tools)  # a wheel scrolls the page
-            self._drawn.append(plot.state)
+            self._figures.append(plot.state)
             self.say()
 
-    def _tell(self, chosen: pd.DataFrame) -> None:
-        """The metrics of the rows that are selected, beside those of all."""
+    def _show_metrics(self, chosen: pd.DataFrame) -> None:
+        """Show the metrics of the selected rows next to those of all rows."""
         rows = {"selected": chosen, "all": self._frame}
-        scores = {name: {"rows": float(len(f)), **self._of(f)} for name, f in rows.items()}
+        scores = {name: {"rows": float(len(f)), **self._score(f)} for name, f in rows.items()}
         names = list(scores["all"])
         cells = {
             label: [_cell(name, result.get(name, math.nan)) for name in names]
             for label, result in scores.items()
         }
-        meant = meanings([Metric("", name, 0.0) for name in names[1:]])
-        self.table.object = comparison(cells, names) + meant
+        glossary = meanings([Metric("", name, 0.0) for name in names[1:]])
+        self.table.object = comparison(cells, names) + glossary
         values = "; ".join(f"{n} {c}" for n, c in zip(names[1:], cells["selected"][1:]))
         self.alt = f"{len(chosen):,} of {len(self._frame):,} rows selected: {values}."
         self._page.read(at_once=True)
 
-    def _of(self, rows: pd.DataFrame) -> Mapping[str, float]:
+    def _score(self, rows: pd.DataFrame) -> Mapping[str, float]:
         return self._measures(rows) if len(rows) else {}
 
 
 def _cell(name: str, value: float) -> str:
-    """A figure of the table; a dash where too few rows are selected to tell."""
+    """Format a cell of the table; a dash if the metric needs more rows."""
     if name == "rows":
         return f"{value:,.0f}"
     return figure(Metric("", name, value)) if math.isfinite(value) else "–"

@@ -15,7 +15,7 @@ from scant_dashboard.template import style
 
 
 class Variant(NamedTuple):
-    """One alternative: what it trains ("the same with …"), what to expect, settings to change."""
+    """A variant: a label ("the same with …"), the expected effect, and the settings to change."""
 
     train: str
     expect: str
@@ -23,12 +23,12 @@ class Variant(NamedTuple):
 
 
 class VariantButtons(JSComponent):
-    """A list of variants, each with a button that trains it beside the run on show."""
+    """A list of variants, each with a button that trains it next to the current run."""
 
-    rows = param.List(default=[])  # of [what the button says, what to expect]
+    rows = param.List(default=[])  # of [label of the button, expected effect]
 
     def still(self) -> str:
-        """As markup, for a page without scripts."""
+        """Return the static markup for a page without scripts."""
         items = "".join(
             f"<li><button type='button' data-live>Train {escape(train)} and compare</button>"
             + (f": {escape(expect)}" if expect else "")
@@ -57,33 +57,33 @@ class VariantButtons(JSComponent):
     """
 
     def __init__(self, page: PageContext) -> None:
-        look = "button { font: inherit; padding: 0; border: 0; background: none; cursor: pointer; "
-        look += "color: var(--accent); text-decoration: underline; text-align: left; "
-        look += "vertical-align: top; }"
+        css = "button { font: inherit; padding: 0; border: 0; background: none; cursor: pointer; "
+        css += "color: var(--accent); text-decoration: underline; text-align: left; "
+        css += "vertical-align: top; }"
         super().__init__(
-            stylesheets=[style("text"), look], sizing_mode="stretch_width", margin=0
+            stylesheets=[style("text"), css], sizing_mode="stretch_width", margin=0
         )  # fmt: skip
         self._page = page
         self.variants: list[Variant] = []
 
     def offer(self, variants: Sequence[Variant]) -> None:
-        """Offer these in place of those before."""
+        """Replace the list of variants."""
         self.variants = list(variants)
         self.rows = [[v.train, v.expect] for v in self.variants]
 
     def _handle_msg(self, data: Any) -> None:
         pick = data.get("pick") if isinstance(data, dict) else None
         if isinstance(pick, int) and 0 <= pick < len(self.variants):
-            self._page.train_beside(self.variants[pick].settings)
+            self._page.train_variant(self.variants[pick].settings)
 
 
 class Alternatives:
-    """An explore view of nothing but variants of the run on show.
+    """An explore view that lists variants of the current run.
 
     Args:
-        page: The page that it stands on.
-        title: Its heading.
-        offer: Says of a run what it did, and what else could be tried.
+        page: The page of the view.
+        title: Heading of the view.
+        offer: Returns a sentence on a run, and its variants.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class Alternatives:
         self._offer = offer
 
     def open(self, run: RunState) -> None:
-        """Offer what this run did not do."""
+        """List the variants of this run."""
         self.alt, others = self._offer(run)
         self.panel.offer(others)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.alt = ""
         self.panel.offer(())

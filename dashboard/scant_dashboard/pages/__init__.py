@@ -1,1 +1,1 @@
-"""One file a page: layout and words, no mathematics. Each has `views(page) -> PageViews`."""
+"""One file per page: layout and texts, no mathematics. Each has `views(page) -> PageViews`."""

@@ -29,12 +29,12 @@ PICTURES = {
 
 
 def gallery(visit: SessionContext) -> PageContent:
-    """The first page: one sentence on what this is, and a card for every study."""
+    """Return the first page: one introductory sentence, and a card for every study."""
     return PageContent("Scant", [cards("?present" if visit.present else "")])
 
 
 def cards(query: str = "") -> Viewable:
-    """A card for every study, whose links have this query."""
+    """Return a card for every study, with links that have this query."""
     every = "".join(_card(entry(name), query) for name in STUDIES)
     return text(
         "<div class='sheet'><h1>Gaussian processes for scarce data</h1>"

@@ -1,4 +1,4 @@
-"""The base class of plots, and the views that feed them."""
+"""The base class of plots, and the views that pass data to them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from scant_dashboard.plots.theme import Figure, models
 
 TARGETS = ("z", "y", "time")  # names of learned numbers in the studies' tables
 NOTHING = "Nothing to show yet."
-FEW = 32
-KEPT = "kept"  # a tag of sources that a legend is drawn from, which needs a row even of nothing
-BESIDE = """
+MAX_LIST_LENGTH = 32
+PERMANENT = "kept"  # tag of sources that `clear` must not empty: legends need a row to draw from
+SIDE_BY_SIDE = """
 :host { display: grid !important; gap: 12px; max-height: none !important;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 13.75rem), 1fr)); }
 :host > * { width: auto !important; min-width: 0; max-height: none !important; }
@@ -27,24 +27,24 @@ BESIDE = """
 
 
 class View:
-    """What all views share: colors hold on light and dark pages, so there is nothing to change."""
+    """Base class of views. Colors suit light and dark pages, so `restyle` does nothing."""
 
     def restyle(self, dark: bool) -> None:
-        """Follow the visitor to dark or light."""
+        """Switch between dark and light."""
 
     def say(self) -> None:
-        """Tell the current reading to a screen reader, on the figures themselves."""
+        """Put the text alternative on the figures, for screen readers."""
 
 
 class Plot(View):
-    """A plot: its figures, how they are laid out, and its current reading in words.
+    """A plot: its figures, their layout, and its text alternative.
 
     Attributes:
-        title: The heading a page sets above it.
-        alt: One or two sentences that state what the plot shows now, for those who cannot see it.
+        title: Heading above the plot.
+        alt: Text alternative: one or two sentences that state what the plot shows now.
         figures: Its Bokeh figures.
-        panel: What is laid out, made once.
-        target: What its axes and color bars call the learned column; "" where they do not.
+        panel: The layout of the figures, created once.
+        target: Name of the learned column in axis labels and color bars; "" if there is none.
     """
 
     target = ""
@@ -54,72 +54,75 @@ class Plot(View):
         self.title = title
         self.alt = ""
         self.figures = figures
-        # Bokeh cannot frame a figure without data: two unseen corners stand in until there is some.
+        # Bokeh cannot compute the range of a figure without data: two invisible corners define it.
         self.corners = columns("x", "y")
         for f in figures:
             if _follows_data(f.x_range) and _follows_data(f.y_range):
                 f.scatter("x", "y", source=self.corners, alpha=0)
-            _plain(f)
+            _drop_unused_glyphs(f)
         panes = [pn.pane.Bokeh(f, sizing_mode="stretch_width", margin=0) for f in figures]
-        self.panel: Any = panes[0] if len(panes) == 1 else _beside(panes)
+        self.panel: Any = panes[0] if len(panes) == 1 else _side_by_side(panes)
         self.describe(NOTHING)
         self.say()
 
     def describe(self, text: str) -> None:
-        """State the current reading; `say` tells it to a screen reader."""
+        """Set the text alternative; `say` puts it on the figures."""
         self.alt = text
         if (text == NOTHING) == (_length(self.corners) == 0):
             ends = [0, 1] if text == NOTHING else []
-            self.corners.data = {"x": _light(ends), "y": _light(ends)}
+            self.corners.data = {"x": _as_float32(ends), "y": _as_float32(ends)}
 
     def call_target(self, name: str) -> None:
-        """Call the learned column as the user's table does; "": as it is called without one."""
+        """Label the learned column by its name in the user's table; "" restores the default."""
         self._usual = self._usual or self.target
-        name, known = name or self._usual, self.target
-        if not known or name == known:
+        name, current = name or self._usual, self.target
+        if not current or name == current:
             return
         self.target = name
         for f in self.figures:
             bars = [bar for bar in f.select({"type": models.ColorBar}) if bar.title]
-            for part, word in [*((a, "axis_label") for a in f.axis), *((b, "title") for b in bars)]:
-                label = str(getattr(part, word) or "")
-                again = re.sub(rf"(?<!\w){re.escape(known)}(?!\w)", lambda _: name, label)
-                setattr(part, word, again)
+            for part, attribute in [
+                *((a, "axis_label") for a in f.axis),
+                *((b, "title") for b in bars),
+            ]:
+                label = str(getattr(part, attribute) or "")
+                renamed = re.sub(rf"(?<!\w){re.escape(current)}(?!\w)", lambda _: name, label)
+                setattr(part, attribute, renamed)
 
     def say(self) -> None:
-        """Put the current reading on the figures; not with every update, none could hear that."""
+        """Put the text alternative on the figures; called less often than updates occur."""
         for f in self.figures:
             f.html_attributes = {"role": "img", "aria-label": f"{self.title}. {self.alt}"}
 
     def clear(self) -> None:
-        """Forget what is shown."""
+        """Remove the data."""
         for f in self.figures:
             for source in {r.data_source for r in f.renderers if hasattr(r, "data_source")}:
-                if KEPT not in source.tags:
+                if PERMANENT not in source.tags:
                     empty(source)
         self.describe(NOTHING)
 
 
 class PlotView(View):
-    """A view of a page that reads as its one `plot` does."""
+    """A view with one plot, `plot`, and its text alternative."""
 
     plot: Any
 
     @property
     def alt(self) -> str:
-        """The plot's reading."""
+        """The plot's text alternative."""
         return str(self.plot.alt)
 
     def say(self) -> None:
         self.plot.say()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.plot.clear()
 
 
 class DataView(PlotView):
-    """A plot as a view of a page: `feed` says which arrays of a snapshot or report it shows."""
+    """A view of a plot; `feed` passes it arrays of a snapshot or report."""
 
     def __init__(self, plot: Any, feed: Callable[[Any, Mapping[str, Any]], None]) -> None:
         self.plot = plot
@@ -132,7 +135,7 @@ class DataView(PlotView):
 
     @property
     def panel(self) -> Any:
-        """What is laid out."""
+        """The layout."""
         return self.plot.panel
 
     @property
@@ -147,25 +150,30 @@ class DataView(PlotView):
 
 
 def target_name(metadata: Mapping[str, Any]) -> str:
-    """What the user's table calls the learned column, unit included; "" without an own name."""
+    """Return the learned column's name in the user's table, with unit; "" if it is standard."""
     if metadata.get("target", TARGETS[0]) != TARGETS[0]:  # a setting names it
         return str(metadata["target"])
     return header(metadata, *TARGETS)
 
 
 def header(metadata: Mapping[str, Any], *names: str) -> str:
-    """The user's header of the column that became one of these; "" where it had that name."""
+    """Return the user's header of the column mapped to one of `names`; "" if not renamed."""
     mapping = metadata.get(READING, {}).get("mapping", {})
     return next((str(own) for own, to in mapping.items() if to in names), "")
 
 
-def shown(
+def array_view(
     plot: Any, *arrays: str, labels: Sequence[str] = (), needs: str = "", without: str = NOTHING
 ) -> DataView:
-    """A plot as a view: its `show` takes `arrays` of what is told, then `labels` of the metadata.
+    """Return a view that calls `plot.show` with `arrays` and then with `labels` of the metadata.
 
-    Where the array `needs` is empty, the plot says `without` in place of a reading, and its figures
-    are hidden: axes and color bars of nothing would be those of the run before.
+    Args:
+        plot: The plot.
+        *arrays: Names of arrays of the snapshot or report.
+        labels: Keys of the metadata.
+        needs: Name of an array; while it is empty, the figures are hidden, since their axes and
+            color bars would be those of the previous run.
+        without: Text alternative while `needs` is empty.
     """
 
     def feed(data: Any, metadata: Mapping[str, Any]) -> None:
@@ -182,12 +190,12 @@ def shown(
 
 
 def update_source(source: Any, **columns: object) -> None:
-    """Set columns: numbers are patched in place where length and words are the same as before.
+    """Set columns, patching numbers in place if length and non-numeric columns are unchanged.
 
-    Numbers travel as float32 bytes; a patch keeps the visitor's selection. Only columns that have
-    changed travel at all: an update goes to every watcher of a run, five times a second.
+    Numbers are sent as float32; a patch keeps the visitor's selection. Only changed columns are
+    sent, because updates go to every viewer of a run, five times a second.
     """
-    arrays = {k: _light(v) for k, v in columns.items()}
+    arrays = {k: _as_float32(v) for k, v in columns.items()}
     lengths = {len(v) for v in arrays.values()}
     same = arrays.keys() == source.data.keys() and lengths == {_length(source)}
     labels = {k: a for k, a in arrays.items() if a.dtype.kind != "f"}
@@ -204,34 +212,34 @@ def update_source(source: Any, **columns: object) -> None:
 
 
 def encode(values: np.ndarray) -> Any:
-    """A few numbers as a list, for one message; many as bytes, which travel in two of their own."""
-    return values.tolist() if len(values) <= FEW else values
+    """Return short arrays as lists, sent inline; longer ones take two binary messages."""
+    return values.tolist() if len(values) <= MAX_LIST_LENGTH else values
 
 
-def name_drawn(plot: Figure) -> None:
-    """Let the legend name only what has something to draw."""
+def hide_empty_legend_items(plot: Figure) -> None:
+    """Show only legend items with finite data."""
     for item in plot.legend[0].items:
         item.visible = any(map(_draws, item.renderers))
 
 
 def empty(source: Any) -> None:
-    """Leave the columns, take the rows."""
-    source.data = {k: values[:0] for k, values in source.data.items()}  # of the same kind
+    """Remove all rows of a source."""
+    source.data = {k: values[:0] for k, values in source.data.items()}  # of the same dtype
 
 
 def columns(*names: str, name: str | None = None) -> Any:
-    """A source with these columns and no rows yet; `name` is what the page's scripts find it by."""
+    """Return a source with these columns and no rows; the page's scripts find it by `name`."""
     data = {column: np.empty(0, dtype=np.float32) for column in names}
     return models.ColumnDataSource(data, name=name)
 
 
-def _light(values: object) -> np.ndarray:
+def _as_float32(values: object) -> np.ndarray:
     array = np.asarray(values)
     return array.astype(np.float32) if array.dtype.kind in "fiub" else array
 
 
 def _draws(renderer: Any) -> bool:
-    """Whether there is a finite height in the column that a line, an area or marks are drawn at."""
+    """Whether a glyph has a finite y coordinate."""
     glyph = renderer.glyph
     at = next(getattr(glyph, name) for name in ("y2", "y", "y0") if hasattr(glyph, name))
     heights = np.asarray(renderer.data_source.data[getattr(at, "field", at)], float)
@@ -243,20 +251,20 @@ def _length(source: Any) -> int:
 
 
 def _follows_data(axis: Any) -> bool:
-    """Whether two corners may join what an axis spans: no names, no chosen glyphs."""
+    """Whether an axis range follows the data of all glyphs."""
     return not isinstance(axis, models.FactorRange) and not getattr(axis, "renderers", None)
 
 
-def _plain(plot: Figure) -> None:
-    """Leave out the looks of glyphs for states they never take: every model costs each session."""
+def _drop_unused_glyphs(plot: Figure) -> None:
+    """Remove glyphs of states that never occur, because every model costs session time."""
     pickable = any(isinstance(tool, models.TapTool) for tool in plot.tools)
     for renderer in plot.renderers:
         if isinstance(renderer, models.GlyphRenderer):
-            renderer.muted_glyph = None  # our legends hide
+            renderer.muted_glyph = None  # our legends hide glyphs instead
             if not pickable:
                 renderer.nonselection_glyph = None
 
 
-def _beside(panes: list[Any]) -> Any:
-    """Side by side where there is room, one under another where there is not."""
-    return pn.Column(*panes, stylesheets=[BESIDE], sizing_mode="stretch_width", margin=0)
+def _side_by_side(panes: list[Any]) -> Any:
+    """Lay out panes side by side, wrapping on narrow pages."""
+    return pn.Column(*panes, stylesheets=[SIDE_BY_SIDE], sizing_mode="stretch_width", margin=0)

@@ -30,7 +30,7 @@ class BinsPlot(Plot):
         super().__init__(title, *figures)
 
     def show(self, bins: Float[np.ndarray, "6 q"]) -> None:
-        """Show q bins: low edge, high edge, bias, σ_MAD, outlier rate, rows; not the empty ones."""
+        """Show q bins: low edge, high edge, bias, σ_MAD, outlier rate, rows; skip empty ones."""
         left, right, bias, mad, outliers, count = bins[:, bins[5] > 0]
         update_source(
             self.rows,
@@ -42,7 +42,7 @@ class BinsPlot(Plot):
             outliers=outliers,
         )
         if not len(left):
-            self.clear()  # which keeps the frames that Bokeh could not draw around nothing
+            self.clear()  # keeps the frames, which Bokeh cannot draw without data
             self.alt = "No bin has the twenty test rows that its figures need."
             return
         worst = int(np.argmax(np.abs(bias)))

@@ -1,4 +1,4 @@
-"""A photograph with the boxes of its patches, each in the color of its probability."""
+"""A photograph with boxes around its patches, colored by their probabilities."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from scant_dashboard.plots.base import Plot, columns, empty, update_source
 from scant_dashboard.plots.images import rgba
 from scant_dashboard.plots.theme import DEVIATION, models, new_figure
 
-SHRINK = (0.0, 0.012, 0.024, 0.036)  # of the picture's width: boxes that overlap stay apart
+# Insets that separate overlapping boxes, as fractions of the picture's width.
+SHRINK = (0.0, 0.012, 0.024, 0.036)
 
 
 class BoxesPlot(Plot):
-    """A picture in its own proportions; probabilities stand in the middle of their patches.
+    """A picture in its own aspect ratio, with each patch's probability at its center.
 
     Args:
         title: The heading.
-        pick: Called with the row of the patch that the visitor clicked: of several under the click
-            the one whose middle is nearest.
+        pick: Called with the row of a clicked patch; of overlapping ones, the nearest center wins.
     """
 
     def __init__(self, title: str, pick: Callable[[int], None] | None = None) -> None:
@@ -35,7 +35,7 @@ class BoxesPlot(Plot):
         plot.grid.visible = False
         plot.image_rgba("image", "x", "y", "dw", "dh", source=self.picture)
         self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
-        drawn = plot.quad("left", "right", "top", "bottom", source=self.boxes, fill_alpha=0.0,
+        boxes = plot.quad("left", "right", "top", "bottom", source=self.boxes, fill_alpha=0.0,
                           line_color={"field": "p", "transform": self.colors},
                           line_width="width")  # fmt: skip
         plot.text("x", "y", "text", source=self.labels, text_align="center", text_color="#ffffff",
@@ -43,7 +43,7 @@ class BoxesPlot(Plot):
                   background_fill_color="#000000", background_fill_alpha=0.55,
                   padding=3)  # fmt: skip
         tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
-        plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+        plot.add_tools(models.HoverTool(renderers=[boxes], tooltips=tips))
         if pick:
             plot.on_event(Tap, lambda event: self._tapped(event, pick))
         super().__init__(title, plot)
@@ -55,8 +55,8 @@ class BoxesPlot(Plot):
         left, right, top, bottom, x, y = (np.asarray(self.boxes.data[n], float) for n in names)
         inside = (left <= event.x) & (event.x <= right) & (top <= event.y) & (event.y <= bottom)
         if inside.any():
-            far = np.where(inside, np.hypot(x - event.x, y - event.y), np.inf)
-            pick(int(self.boxes.data["row"][int(far.argmin())]))
+            distance = np.where(inside, np.hypot(x - event.x, y - event.y), np.inf)
+            pick(int(self.boxes.data["row"][int(distance.argmin())]))
 
     def show(
         self,
@@ -66,7 +66,15 @@ class BoxesPlot(Plot):
         rows: Int[np.ndarray, " b"],
         reading: str,
     ) -> None:
-        """Show a picture and b boxes: left, top, width and height as shares of the picture."""
+        """Show a picture with b boxes.
+
+        Args:
+            image: The picture.
+            box: Left, top, width and height of the boxes, as fractions of the picture.
+            p: Probabilities of the class of interest.
+            rows: Row of each box in the pool.
+            reading: The text alternative.
+        """
         h, w = image.shape[:2]
         plot = self.figures[0]
         plot.aspect_ratio = w / h
@@ -74,18 +82,18 @@ class BoxesPlot(Plot):
         plot.y_range.update(start=h, end=0)
         self.picture.data = {"image": [rgba(image)], "x": [0.0], "y": [0.0], "dw": [float(w)],
                              "dh": [float(h)]}  # fmt: skip
-        left, top, wide, high = (box * np.array([w, h, w, h])).T
+        left, top, width, height = (box * np.array([w, h, w, h])).T
         inset = w * np.array(SHRINK)[np.arange(len(p)) % len(SHRINK)]
         update_source(
             self.boxes,
-            left=left + inset, top=top + inset, right=left + wide - inset,
-            bottom=top + high - inset, x=left + wide / 2, y=top + high / 2, p=p, row=rows,
+            left=left + inset, top=top + inset, right=left + width - inset,
+            bottom=top + height - inset, x=left + width / 2, y=top + height / 2, p=p, row=rows,
             width=np.where(p > 0.5, 4.0, 2.0),
         )  # fmt: skip
-        order = np.argsort(p, kind="stable")  # the likeliest on top
+        order = np.argsort(p, kind="stable")  # the most probable on top
         self.labels.data = {
-            "x": (left + wide / 2)[order],
-            "y": (top + high / 2)[order],
+            "x": (left + width / 2)[order],
+            "y": (top + height / 2)[order],
             "text": [f"{v:.2f}" for v in p[order]],
         }
         self.describe(reading)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
 
 
 class PitPlot(Plot):
@@ -26,7 +26,7 @@ class PitPlot(Plot):
         plot.quad(left="left", right="right", bottom=0, top="height", source=self.bars,
                   color=BLUE, fill_alpha=0.7, line_width=0)  # fmt: skip
         plot.y_range.start = 0
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(self, pit: Float[np.ndarray, "n"]) -> None:

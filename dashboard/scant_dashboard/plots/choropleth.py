@@ -1,8 +1,8 @@
-"""Maps of one layer of polygons: data, posterior mean, width of the interval, exceedance.
+"""Maps of one layer of polygons: data, posterior mean, interval width, exceedance probability.
 
-The four figures draw from one source: a polygon that is pointed at or selected in one of them is
-marked in all, in the browser, without a message to the server. Its glyph is the one that HoloViews
-draws its `Polygons` with, so that holes and islands are hit as they are seen.
+The four figures share one source, so hovering and selection are linked in the browser without
+messages to the server. The glyph is `multi_polygons`, as for HoloViews' `Polygons`, which handles
+holes and islands in hit testing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from bokeh.palettes import Cividis256
 from jaxtyping import Float
 
-from scant_dashboard.plots.base import BESIDE, Plot, empty, encode
+from scant_dashboard.plots.base import SIDE_BY_SIDE, Plot, empty, encode
 from scant_dashboard.plots.theme import (
     DEVIATION,
     GRAY,
@@ -36,23 +36,23 @@ TITLES = {
     "width": "width of the 95% interval",
     "above": "probability of more than",
 }
-# From surely below over undecided to surely above, of even lightness as `DEVIATION`.
+# Diverging, from certainly below to certainly above, of constant lightness like `DEVIATION`.
 PROBABILITY = (
     "#00796b", "#3a7c72", "#587f79", "#708080", "#808282", "#957a86", "#a76d8a", "#b75c8e",
     "#c54592",
 )  # fmt: skip
 HEIGHT = 340
-MAP_WIDTH, AROUND = 400, 80  # pixels of a map two a row, and of color bar and scale
+MAP_WIDTH, AROUND = 400, 80  # pixels: width of a map (two per row), height of bar and scale
 MARKED = {"line_color": VERMILION, "line_width": 3.0, "line_alpha": 1.0, "fill_alpha": 1.0}
 POINTED = {"line_color": VERMILION, "line_width": 1.6, "line_alpha": 1.0, "fill_alpha": 1.0}
 
 
 class ChoroplethPlot(Plot):
-    """Polygons in four linked maps; data and mean share their colors.
+    """Polygons in four linked maps; data and mean share a color scale.
 
     Args:
         title: The heading.
-        selected: Called with the numbers of the polygons that are selected.
+        selected: Called with the indices of the selected polygons.
     """
 
     def __init__(self, title: str, selected: Callable[[list[int]], None]) -> None:
@@ -62,8 +62,8 @@ class ChoroplethPlot(Plot):
         )
         self.level = models.LinearColorMapper(palette=list(Cividis256), low=0, high=1)
         self.spread = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
-        self.chance = models.LinearColorMapper(palette=list(PROBABILITY), low=0, high=1)
-        mappers = (self.level, self.level, self.spread, self.chance)
+        self.probability = models.LinearColorMapper(palette=list(PROBABILITY), low=0, high=1)
+        mappers = (self.level, self.level, self.spread, self.probability)
         made: list[Figure] = []
         self.bars = {}
         for name, mapper in zip(VALUES, mappers):
@@ -72,7 +72,7 @@ class ChoroplethPlot(Plot):
                 f"map_{name}", height=HEIGHT, tools="tap", match_aspect=True,
                 **{"min_border_left": 8, **shared},
             )  # fmt: skip
-            drawn = plot.multi_polygons(
+            polygons = plot.multi_polygons(
                 "xs", "ys", source=self.shapes, line_color=GRAY, line_width=0.7,
                 fill_color={"field": name, "transform": mapper},
                 hover_fill_color={"field": name, "transform": mapper},
@@ -94,37 +94,37 @@ class ChoroplethPlot(Plot):
                 ("95% wide", "@width{0.[00000]}"),
                 ("above", "@above{0.[00]}"),
             ]
-            plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+            plot.add_tools(models.HoverTool(renderers=[polygons], tooltips=tips))
             plot.axis.visible = plot.grid.visible = False
             made.append(plot)
         made[0].add_layout(scale_bar(), "above")
         self.shapes.selected.on_change("indices", lambda _a, _o, new: selected(list(new)))
         super().__init__(title, *made)
-        self.panel.stylesheets = [BESIDE.replace("13.75rem", "26rem")]  # two a row
+        self.panel.stylesheets = [SIDE_BY_SIDE.replace("13.75rem", "26rem")]  # two a row
 
-    def lay(
+    def lay_out(
         self,
         outlines: Sequence[Outline],
         data: Rows,
-        places: Sequence[str],
+        names: Sequence[str],
         held: Sequence[bool],
         threshold: str,
     ) -> None:
-        """Set out the polygons, in metres, and what was observed of them.
+        """Set the polygons and their observed values.
 
         Args:
-            outlines: Of each row its polygons, each an outer ring and holes.
-            data: Observed values; NaN where there is none.
-            places: What the polygons are called.
-            held: Whether a row was kept out of training.
-            threshold: What exceedance is of, in words.
+            outlines: For each row its polygons, each an outer ring and holes, in meters.
+            data: Observed values; NaN if unknown.
+            names: Names of the polygons.
+            held: Whether a row was held out.
+            threshold: The threshold of the exceedance, as text.
         """
         unknown = np.full(len(data), np.nan, np.float32)
         self.shapes.selected.indices = []
         self.shapes.data = {
             "xs": [[[x.tolist() for x, _ in rings] for rings in shape] for shape in outlines],
             "ys": [[[y.tolist() for _, y in rings] for rings in shape] for shape in outlines],
-            "place": list(places),
+            "place": list(names),
             "held": ["(held out)" if h else "" for h in held],
             "stripes": ["right_diagonal_line" if h else "blank" for h in held],
             "data": np.asarray(data, np.float32),
@@ -135,47 +135,49 @@ class ChoroplethPlot(Plot):
             plot.height = height_of(outlines, MAP_WIDTH, AROUND)
         self.name_threshold(threshold)
         span(self.level, data)
-        known = np.isfinite(data)
-        self.describe(_range("Observed values", data[known]) + "." if known.any() else "No data.")
+        observed = np.isfinite(data)
+        self.describe(
+            _range("Observed values", data[observed]) + "." if observed.any() else "No data."
+        )
 
     def name_threshold(self, threshold: str) -> None:
-        """Say what exceedance is of."""
+        """Set the threshold in the title of the exceedance map."""
         self.bars["above"].title = f"{TITLES['above']} {threshold}"
 
     def show(self, mean: Rows, width: Rows, above: Rows) -> None:
-        """Show the posterior of the polygons that are set out."""
+        """Show the posterior of the polygons."""
         self._patch(mean=mean, width=width, above=above)
         data = np.asarray(self.shapes.data["data"], float)
         span(self.level, np.concatenate([mean, data[np.isfinite(data)]]))
         span(self.spread, width)
         self.spread.low = min(0.0, self.spread.low)
-        places = self.shapes.data["place"]
-        least, most = int(np.argmin(width)), int(np.argmax(width))
-        sure, unsure = int((above > 0.95).sum()), int((above < 0.05).sum())
+        place = self.shapes.data["place"]
+        low, high = int(np.argmin(width)), int(np.argmax(width))
+        n_above, n_below = int((above > 0.95).sum()), int((above < 0.05).sum())
         threshold = self.bars["above"].title
         self.describe(
             f"{len(mean):,} polygons. {_range('Posterior means', mean)}; 95% intervals are "
-            f"{width[least]:.3g} wide ({places[least]}) to {width[most]:.3g} ({places[most]}); "
-            f"{threshold} is over 95% in {sure} of them and under 5% in {unsure}."
+            f"{width[low]:.3g} wide ({place[low]}) to {width[high]:.3g} ({place[high]}); "
+            f"{threshold} is over 95% in {n_above} of them and under 5% in {n_below}."
             + (f" {self._held:,} held-out ones are striped." if self._held else "")
         )
 
     def exceed(self, above: Rows) -> None:
-        """Show another exceedance."""
+        """Show other exceedance probabilities."""
         self._patch(above=above)
 
     def select(self, rows: Sequence[int]) -> None:
-        """Mark polygons as a click does."""
+        """Select polygons by index."""
         self.shapes.selected.indices = list(rows)
 
     def clear(self) -> None:
-        """Forget what is shown."""
+        """Remove the polygons."""
         self.shapes.selected.indices = []
         empty(self.shapes)
         super().clear()
 
     def _patch(self, **columns: Rows) -> None:
-        """Change values alone: the polygons stay in the browser as they are."""
+        """Update values only, without sending the polygons again."""
         light = {k: np.asarray(v, np.float32) for k, v in columns.items()}
         changed = {
             k: [(slice(0, len(v)), encode(v))]
@@ -187,13 +189,13 @@ class ChoroplethPlot(Plot):
 
 
 def _striped(name: str) -> dict[str, Any]:
-    """On the map of the data, what was kept out of training is striped."""
+    """Return hatch properties that stripe held-out polygons on the map of the data."""
     if name != "data":
         return {}
-    looks = {"hatch_pattern": "stripes", "hatch_color": PAPER, "hatch_alpha": 0.55,
+    properties = {"hatch_pattern": "stripes", "hatch_color": PAPER, "hatch_alpha": 0.55,
              "hatch_scale": 9.0, "hatch_weight": 1.0}  # fmt: skip
     states = ("", "hover_", "selection_", "nonselection_")
-    return {f"{state}{look}": value for state in states for look, value in looks.items()}
+    return {f"{state}{key}": value for state in states for key, value in properties.items()}
 
 
 def _range(what: str, values: Rows) -> str:
@@ -201,7 +203,7 @@ def _range(what: str, values: Rows) -> str:
 
 
 def height_of(outlines: Sequence[Outline], width: int, around: int) -> int:
-    """Pixels of a figure whose map is so wide: a wide region needs no high one."""
+    """Return the height in pixels of a figure whose map is `width` pixels wide."""
     rings = [ring for shape in outlines for part in shape for ring in part]
     if not rings:
         return HEIGHT
@@ -210,7 +212,7 @@ def height_of(outlines: Sequence[Outline], width: int, around: int) -> int:
 
 
 def span(mapper: object, values: np.ndarray) -> None:
-    """Let a color mapper span values, but for the most extreme."""
+    """Set the range of a color mapper to the central 99% of the values."""
     values = values[np.isfinite(values)]
     if len(values):
         low, high = np.quantile(values, [0.005, 0.995])
@@ -218,7 +220,7 @@ def span(mapper: object, values: np.ndarray) -> None:
 
 
 def scale_bar() -> object:
-    """How long a few kilometers are."""
+    """Return a scale bar in metric units."""
     return models.ScaleBar(
         unit="m", location="bottom_left", bar_line_color=GRAY, label_text_color=GRAY,
         background_fill_alpha=0, border_line_alpha=0, title="", label_text_font_size="11px",

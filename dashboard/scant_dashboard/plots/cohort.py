@@ -6,17 +6,24 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    VERMILION,
+    models,
+    new_figure,
+    place_legend_above,
+)
 
-MOST = 7  # ticks of an axis
+MAX_TICKS = 7  # per axis
 Each = Float[np.ndarray, " p"]
 
 
 class CohortPlot(Plot):
-    """Predicted against observed times; who was last seen alive belongs somewhere further right.
+    """Predicted against observed times; for censored patients, predictions should exceed them.
 
-    Both axes are logarithmic: times are learned so, and an interval is as wide for a short life as
-    for a long one.
+    Both axes are logarithmic because the model predicts the logarithm of time, with intervals of
+    similar relative width for short and long survival.
     """
 
     target = "time"
@@ -29,9 +36,9 @@ class CohortPlot(Plot):
                           x_axis_type="log", y_axis_type="log", x_range=models.Range1d(1, 10),
                           y_range=models.Range1d(1, 10))  # fmt: skip
         plot.line("x", "y", source=self.line, color=GRAY, line_width=1.5)
-        looks = ((self.alive, VERMILION, "triangle_pin", "alive when last seen"),
+        styles = ((self.alive, VERMILION, "triangle_pin", "alive when last seen"),
                  (self.died, BLUE, "circle", "died"))  # fmt: skip
-        for source, color, marker, label in looks:
+        for source, color, marker, label in styles:
             plot.segment("time", "low", "time", "high", source=source, color=color,
                          line_alpha=0.35, line_width=2)  # fmt: skip
             dots = plot.scatter("time", "mean", source=source, size=8, color=color,
@@ -40,25 +47,27 @@ class CohortPlot(Plot):
             plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
             axis.formatter = models.NumeralTickFormatter(format="0.[0]")
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(self, time: Each, died: Each, predicted: Each, low: Each, high: Each) -> None:
-        """Show p patients; `died` is 1 where the time is that of death."""
+        """Show p patients; `died` is 1 if the time is that of death, 0 if it is censored."""
         dead = died > 0.5
-        for source, of in ((self.died, dead), (self.alive, ~dead)):
-            update_source(source, time=time[of], mean=predicted[of], low=low[of], high=high[of])
+        for source, rows in ((self.died, dead), (self.alive, ~dead)):
+            update_source(
+                source, time=time[rows], mean=predicted[rows], low=low[rows], high=high[rows]
+            )
         if not len(time):
             update_source(self.line, x=[], y=[])
             self.describe("No patient was held out.")
             return
-        ends = [float(time.min()), float(time.max())]
-        update_source(self.line, x=ends, y=ends)
+        observed = [float(time.min()), float(time.max())]
+        update_source(self.line, x=observed, y=observed)
         plot = self.figures[0]
-        reach = [float(min(low.min(), ends[0])), float(max(high.max(), ends[1]))]
+        limits = [float(min(low.min(), observed[0])), float(max(high.max(), observed[1]))]
         for axis, span, (start, end) in (
-            (plot.xaxis[0], plot.x_range, ends),
-            (plot.yaxis[0], plot.y_range, reach),
+            (plot.xaxis[0], plot.x_range, observed),
+            (plot.yaxis[0], plot.y_range, limits),
         ):
             span.update(start=start / 1.15, end=end * 1.15)
             axis.ticker = models.FixedTicker(ticks=_ticks(start / 1.15, end * 1.15))
@@ -81,10 +90,10 @@ class CohortPlot(Plot):
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten; powers alone where that would be too many."""
+    """Return 1, 2 and 5 times powers of ten, or the powers only if those are too many."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     for steps in ((1, 2, 5), (1,)):
         ticks = [float(m * 10.0**k) for k in powers for m in steps if low <= m * 10.0**k <= high]
-        if len(ticks) <= MOST:
+        if len(ticks) <= MAX_TICKS:
             break
     return ticks

@@ -1,4 +1,4 @@
-"""p(z) of one row: the mixture that a prediction with missing or noisy inputs is."""
+"""Predictive density p(z) of one row, a mixture if inputs are missing or noisy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from scant_dashboard.plots.base import Plot, columns, name_drawn, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
+from scant_dashboard.plots.base import Plot, columns, hide_empty_legend_items, update_source
+from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, place_legend_above
 
-NAN = float("nan")  # a point that is not drawn
+NAN = float("nan")  # hides a point
 THIN = " Thin lines: the components of the mixture."
 Grid = Float[np.ndarray, "g"]
 
@@ -19,9 +19,8 @@ class DensityPlot(Plot):
     """The predictive density with its components and the truth.
 
     Args:
-        target: Name of what is predicted.
-        before: What the legend calls the density that this one is compared with; "" where there
-            is neither such a density nor a truth.
+        target: Name of the target.
+        before: Legend label of a density to compare with; "" if neither that nor a truth is shown.
     """
 
     def __init__(
@@ -40,10 +39,10 @@ class DensityPlot(Plot):
         plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)
         plot.line("grid", "density", source=self.curve, color=BLUE, line_width=2.5,
                   legend_label=f"p({target})")  # fmt: skip
-        known = {"legend_label": "truth"} if before else {}
-        plot.line("truth", "height", source=self.truth, color=VERMILION, line_width=2, **known)
+        label = {"legend_label": "truth"} if before else {}
+        plot.line("truth", "height", source=self.truth, color=VERMILION, line_width=2, **label)
         plot.y_range.start = 0
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(
@@ -57,23 +56,23 @@ class DensityPlot(Plot):
         """Show a density on a grid.
 
         Args:
-            grid: Where it is evaluated, in the target's unit.
+            grid: Grid points, in the target's unit.
             density: Its values, per unit of the target.
-            components: The parts of the mixture, times their weights.
+            components: Components of the mixture, times their weights.
             truth: The true value, if it may be shown.
-            before: Grid and density with everything measured, to compare with.
+            before: Grid and density with all inputs measured, for comparison.
         """
         update_source(self.curve, grid=grid, density=density)
-        parts = [] if components is None or len(components) < 2 else list(_weighty(components))
+        parts = [] if components is None or len(components) < 2 else list(_largest(components))
         self.parts.data = {
             "xs": [np.float32(grid)] * len(parts),
             "ys": [np.float32(p) for p in parts],
         }
-        was, height = before if before is not None else ([NAN], [NAN])
-        update_source(self.before, grid=was, density=height)
-        known = [] if truth is None else [truth] * 2
-        update_source(self.truth, truth=known, height=[0, density.max()][: len(known)])
-        name_drawn(self.figures[0])
+        reference_grid, height = before if before is not None else ([NAN], [NAN])
+        update_source(self.before, grid=reference_grid, density=height)
+        location = [] if truth is None else [truth] * 2
+        update_source(self.truth, truth=location, height=[0, density.max()][: len(location)])
+        hide_empty_legend_items(self.figures[0])
         self.describe(self._reading(grid, density, truth) + (THIN if parts else ""))
 
     def _reading(self, grid: Grid, density: Grid, truth: float | None) -> str:
@@ -82,20 +81,20 @@ class DensityPlot(Plot):
         peaks = max(int(high.sum()), 1)
         mass = np.cumsum(density) / max(density.sum(), 1e-300)
         low, top = (float(grid[np.searchsorted(mass, q)]) for q in (0.025, 0.975))
-        wide = max(top - low, 1e-9)
-        places = max(2 - math.floor(math.log10(wide)), 0)  # so that the interval can be told
+        width = max(top - low, 1e-9)
+        decimals = max(2 - math.floor(math.log10(width)), 0)  # two digits of the width
         reading = (
-            f"Most likely {self.target} {grid[np.argmax(density)]:.{places}f}, 95% between "
-            f"{low:.{places}f} and {top:.{places}f}, {peaks} peak{'s' if peaks > 1 else ''}"
+            f"Most likely {self.target} {grid[np.argmax(density)]:.{decimals}f}, 95% between "
+            f"{low:.{decimals}f} and {top:.{decimals}f}, {peaks} peak{'s' if peaks > 1 else ''}"
         )
         if truth is None:
             return reading + "."
         where = "inside" if low <= truth <= top else "outside"
-        return reading + f"; the truth is {truth:.{places}f}, {where}."
+        return reading + f"; the truth is {truth:.{decimals}f}, {where}."
 
 
-def _weighty(components: Float[np.ndarray, "c g"], most: int = 25) -> np.ndarray:
-    """The parts worth drawing, by the height they reach."""
+def _largest(components: Float[np.ndarray, "c g"], limit: int = 25) -> np.ndarray:
+    """Return the components with the highest peaks."""
     height = components.max(axis=1)
-    order = np.argsort(height)[::-1][:most]
+    order = np.argsort(height)[::-1][:limit]
     return components[order[height[order] > 0.01 * height.max()]]

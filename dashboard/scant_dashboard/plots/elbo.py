@@ -11,7 +11,14 @@ from jaxtyping import Float
 from scant_dashboard.live.decimate import LIMIT, rows
 from scant_dashboard.live.run_state import RunState, TraceBuffer
 from scant_dashboard.plots.base import NOTHING, Plot, columns, empty, encode, update_source
-from scant_dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GREEN,
+    VERMILION,
+    models,
+    new_figure,
+    place_legend_above,
+)
 from scant_dashboard.template import text
 
 WHAT = (
@@ -22,38 +29,38 @@ WHAT = (
     "better on the same data; "
     "on other data it has another scale. The score says which step is kept.</p></details>"
 )
-UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot
-RECENT = 200  # points from which the scatter of estimates is told
+UNIT = {"x": [0, 1], "y": [0, 1]}  # the range of an empty plot
+RECENT = 200  # number of points from which the scatter of estimates is computed
 
 
 class ElboPlot(Plot):
-    """The curve of the objective with the score beneath it, in the form of a page's trace view.
+    """The curve of the objective, with the score, as a page's trace view.
 
-    It follows the newest step until the visitor zooms; the Follow button takes it up again. A
-    non-finite value is marked by a triangle at its step; a new restart begins a new line.
+    The plot follows the newest step until the visitor zooms; the Follow button resumes. Non-finite
+    values are marked by triangles; each restart begins a new line.
 
     Args:
-        objective: What the objective is, with its unit.
-        score: What the score is, with its unit.
+        objective: Name of the objective, with its unit.
+        score: Name of the score, with its unit.
         title: The heading.
-        noisy: Whether the objective is an estimate from a batch, and the score the whole of it: the
-            estimates are then points around the score's line.
+        noisy: Whether the objective is a minibatch estimate of the score; it is then drawn as
+            points around the score's line.
     """
 
     def __init__(
         self, objective: str, score: str, title: str = "Objective", noisy: bool = False
     ) -> None:
         self.objective, self.score, self.noisy = objective, score, noisy
-        self._drawn = 0  # points of the trace on show
+        self._n_sent = 0  # number of trace points sent so far
         self.curve = columns("step", "elbo", "score", name="curve")
-        self.news = columns("step", "elbo", "score", name="news")  # only the browser fills it
+        self.news = columns("step", "elbo", "score", name="news")  # filled by the browser only
         self.broken = columns("step", "height")
         self.extent = columns("x", "y", name="extent")
         update_source(self.extent, **UNIT)
         units = [_unit(objective), *([_unit(score)] if _unit(score) != _unit(objective) else [])]
         plot = new_figure("objective", "step", "; dashed: ".join(units), height=340)
-        # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
-        # outside; Bokeh itself stops following when the visitor zooms.
+        # The ranges follow two invisible corners, which exclude the extreme first steps; Bokeh
+        # stops following when the visitor zooms.
         corners = plot.scatter("x", "y", source=self.extent, alpha=0)
         plot.x_range = models.DataRange1d(renderers=[corners], range_padding=0.02)
         plot.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
@@ -71,42 +78,42 @@ class ElboPlot(Plot):
         plot.scatter("step", "height", source=self.broken, marker="inverted_triangle", size=14,
                      color=VERMILION)  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0.[00]")
-        quiet_legend(plot, stacked=True)
+        place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
         self.follow = pmui.Button(label="Follow", variant="outlined", size="small", visible=False)
         self.follow.js_on_click(args={"plot": plot}, code="plot.reset.emit()")
-        self.follow.on_click(lambda _: self._following(True))
-        plot.on_event(RangesUpdate, lambda _: self._following(False))
-        plot.on_event(Reset, lambda _: self._following(True))
+        self.follow.on_click(lambda _: self._on_follow(True))
+        plot.on_event(RangesUpdate, lambda _: self._on_follow(False))
+        plot.on_event(Reset, lambda _: self._on_follow(True))
         self.panel = pn.Column(self.panel, self.follow, text(WHAT), sizing_mode="stretch_width")
 
     def update(self, trace: TraceBuffer, first: int) -> None:
-        """Show the trace; points `first:` are new, and 0 means that all are."""
+        """Show the trace; points `first:` are new, and 0 redraws all."""
         elbo, score = np.asarray(trace.elbo, float), np.asarray(trace.score, float)
         step, restart = np.asarray(trace.step), np.asarray(trace.restart)
         if len(step) == 0:
             self.clear()
             return
-        shown = len(self.curve.data["step"])
-        if first == 0 or first != self._drawn or shown + len(step) - first > 2 * LIMIT:
+        n_points = len(self.curve.data["step"])
+        if first == 0 or first != self._n_sent or n_points + len(step) - first > 2 * LIMIT:
             self.curve.data = rows(step, elbo, score, restart, 0)
-        elif first < len(step):  # only what is new travels, however long the run is
+        elif first < len(step):  # only new points are sent
             fresh = rows(step, elbo, score, restart, first)
             self.curve.stream({name: encode(values) for name, values in fresh.items()})
-        self._drawn = len(step)
+        self._n_sent = len(step)
         self._mark(step, elbo)
         self._frame(step)
         self._read(step, elbo, score, restart)
 
     def clear(self, run: RunState | None = None) -> None:
-        """Forget the run shown before."""
-        self._drawn = 0
+        """Discard the previous run."""
+        self._n_sent = 0
         empty(self.curve)
         empty(self.broken)
         update_source(self.extent, **UNIT)
         self.describe(NOTHING)
 
-    def _following(self, follows: bool) -> None:
+    def _on_follow(self, follows: bool) -> None:
         self.follow.visible = not follows
 
     def _mark(self, step: np.ndarray, elbo: np.ndarray) -> None:
@@ -141,9 +148,9 @@ class ElboPlot(Plot):
 
 
 def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple[float, float]:
-    """The heights worth showing: all but the steep climb of a restart's first steps.
+    """Return the range of y, without the steep rise of a restart's first steps.
 
-    The least height is no lower than three times the span of the later nine tenths below the top.
+    The minimum is at most three times the range of the upper 90% of the values below the maximum.
     """
     both = np.concatenate([elbo, score])
     finite = both[np.isfinite(both)]
@@ -156,7 +163,7 @@ def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple
 
 
 def _scatter(values: np.ndarray) -> float | None:
-    """The deviation of a noisy curve about its own course, from its steps' differences."""
+    """Return the noise's standard deviation, from differences of successive values (MAD)."""
     steps = np.diff(values[np.isfinite(values)])
     return float(np.median(np.abs(steps)) / 0.6745 / np.sqrt(2)) if len(steps) >= 10 else None
 

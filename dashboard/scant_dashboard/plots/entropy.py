@@ -1,4 +1,4 @@
-"""The entropy of class probabilities: its reducible and its irreducible part."""
+"""Entropy of class probabilities, split into its reducible and irreducible parts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from scant_dashboard.plots.base import Plot
-from scant_dashboard.plots.recall import MANY, ROW, TIGHT
-from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
+from scant_dashboard.plots.recall import MAX_TALL_ROWS, ROW, TIGHT
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
 
 Rows = Float[np.ndarray, " n"]
 
 
 class EntropyPlot(Plot):
-    """Mean entropy of the predicted classes of each output's held-out rows, in its two parts.
+    """Mean entropy of the predicted class on each output's held-out rows, in two parts.
 
-    The mutual information of class and model is what knowing the model would remove, and so what
-    more data of the kind remove (Houlsby et al. 2011).
+    The mutual information of class and model is the part that more data would remove (Houlsby et
+    al. 2011).
     """
 
     def __init__(self, title: str) -> None:
@@ -30,7 +30,7 @@ class EntropyPlot(Plot):
         plot.hbar("output", left="model", right="all", height=0.6, source=self.bars, color=GRAY,
                   fill_alpha=0.8, line_width=0, legend_label="would remain")  # fmt: skip
         plot.x_range.start = 0
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(
@@ -40,18 +40,25 @@ class EntropyPlot(Plot):
         output: Int[np.ndarray, " n"] | Rows,
         outputs: Sequence[str],
     ) -> None:
-        """Show the means over n rows; `output` is the output of each."""
-        place = np.asarray(output, int)
-        count = np.maximum(np.bincount(place, minlength=len(outputs)), 1)
+        """Show the means over n rows for each output.
+
+        Args:
+            entropy: Entropy of each row's predictive class distribution, in nats.
+            information: Mutual information of class and model, in nats.
+            output: Index of each row's output.
+            outputs: Names of the outputs.
+        """
+        output_index = np.asarray(output, int)
+        count = np.maximum(np.bincount(output_index, minlength=len(outputs)), 1)
         total, model = (
-            np.bincount(place, weights=part, minlength=len(outputs)) / count
+            np.bincount(output_index, weights=part, minlength=len(outputs)) / count
             for part in (entropy, information)
         )
         names = [str(name) for name in outputs]
         self.bars.data = {"output": names, "model": model, "all": total}
         plot = self.figures[0]
         plot.y_range.factors = names[::-1]
-        plot.height = 110 + (ROW if len(names) <= MANY else TIGHT) * len(names)
+        plot.height = 110 + (ROW if len(names) <= MAX_TALL_ROWS else TIGHT) * len(names)
         whole, part = float(np.mean(entropy)), float(np.mean(information))
         self.describe(
             f"The mean entropy is {whole:.2f} nats, equal to a choice among "

@@ -1,4 +1,4 @@
-"""The hidden neurons of a network at each row."""
+"""Values of a network's hidden units at each row."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from scant_dashboard.plots.theme import (
     color_bar,
     models,
     new_figure,
-    quiet_legend,
+    place_legend_above,
 )
 
-MOST = 12  # neurons, those of greatest influence where there are more
-DOTS = 2400  # dots at most: they travel to every watcher, five times a second
-LANE = 46  # pixels of a neuron
-GOLDEN = 0.6180339887498949  # its multiples spread evenly over a lane, whatever their number
+MAX_UNITS = 12  # the most influential units are shown
+DOTS = 2400  # maximum number of dots, which are sent to every viewer five times a second
+LANE = 46  # pixels of a unit's lane
+GOLDEN = 0.6180339887498949  # multiples modulo 1 are a low-discrepancy sequence
 Rows = Float[np.ndarray, " n"]
 
 
-class HiddenPlot(Plot):
-    """A lane for each neuron with its value at every row; color and marker tell the target.
+class HiddenUnitsPlot(Plot):
+    """One lane per hidden unit with its value at every row; color and marker show the target.
 
-    Rows of the first class stand in the lower half of a lane, of the second in the upper; where the
-    target is a number, color goes from its least to its greatest. One row may be marked.
+    With classes, rows of the first are in the lower half of a lane and rows of the second in the
+    upper half; with a numerical target, color is its value. One row may be marked.
     """
 
     def __init__(self, title: str = "What the hidden neurons see") -> None:
@@ -39,10 +39,10 @@ class HiddenPlot(Plot):
         self.shades = columns("x", "y", "truth")
         self.mark = columns("x", "y", "low", "high")
         self._labels: tuple[str, ...] = ()
-        self._kept = np.empty(0, int)  # the neurons that have a lane
+        self._units = np.empty(0, int)  # indices of the units shown
         plot = new_figure("hidden", "value of the neuron", "", height=220)
-        looks = ((VERMILION, "triangle"), (BLUE, "circle"))
-        for source, (color, marker) in zip(self.dots, looks):
+        styles = ((VERMILION, "triangle"), (BLUE, "circle"))
+        for source, (color, marker) in zip(self.dots, styles):
             plot.scatter("x", "y", source=source, marker=marker, size=5, color=color, alpha=0.55,
                          legend_label=marker)  # fmt: skip
         self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
@@ -53,18 +53,18 @@ class HiddenPlot(Plot):
                      fill_color=None)  # fmt: skip
         self.items = [
             models.LegendItem(label={"value": marker}, renderers=[r], visible=False)
-            for (_, marker), r in zip(looks, plot.renderers[:2])
+            for (_, marker), r in zip(styles, plot.renderers[:2])
         ]
         plot.legend[0].items = self.items
         self.bar = color_bar(plot, self.colors, "target", visible=False)
         plot.yaxis[0].update(major_tick_line_color=None, ticker=models.FixedTicker(ticks=[]))
         plot.ygrid.visible = False
         plot.xgrid.visible = True
-        plot.xaxis[0].ticker.desired_num_ticks = 4  # large type on a narrow screen
+        plot.xaxis[0].ticker.desired_num_ticks = 4  # for large type on narrow screens
         plot.y_range = models.Range1d(-0.5, 0.5)
         plot.add_layout(models.Span(location=0, dimension="height", line_color=GRAY,
                                     line_alpha=0.5))  # fmt: skip
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(
@@ -76,41 +76,46 @@ class HiddenPlot(Plot):
         classes: Sequence[str] = (),
         target: str = "target",
     ) -> None:
-        """Show v neurons' means at n rows.
+        """Show the means of v hidden units at n rows.
 
         Args:
             hidden: The means.
-            truth: The target of each row: 0 or 1 where there are classes; NaN where it is unknown.
-            neurons: Their names.
-            influence: The share of each in what the output goes by.
-            classes: The names of both classes; none where the target is a number.
-            target: What the target is, with its unit.
+            truth: Target of each row: 0 or 1 with classes; NaN if unknown.
+            neurons: Names of the units.
+            influence: Each unit's share of the output's relevance.
+            classes: Names of the two classes; empty for a numerical target.
+            target: Name of the target, with its unit.
         """
-        self._kept = np.sort(np.argsort(-influence, kind="stable")[:MOST])
-        self._lay([str(neurons[i]) for i in self._kept])
-        step = max(1, -(-len(hidden) * len(self._kept) // DOTS))
-        values, of = hidden[::step][:, self._kept], truth[::step]
-        within = (np.arange(len(values)) * GOLDEN) % 1  # where in its lane a row stands
+        self._units = np.sort(np.argsort(-influence, kind="stable")[:MAX_UNITS])
+        self._set_lanes([str(neurons[i]) for i in self._units])
+        step = max(1, -(-len(hidden) * len(self._units) // DOTS))
+        values, y = hidden[::step][:, self._units], truth[::step]
+        offset = (np.arange(len(values)) * GOLDEN) % 1  # position of a row within its lane
         for item, source, label, name in zip(self.items, self.dots, (0, 1), classes or ("", "")):
-            rows = (of == label) if classes else np.zeros(len(of), bool)
-            half = 0.04 + 0.36 * within[rows]
+            rows = (y == label) if classes else np.zeros(len(y), bool)
+            half = 0.04 + 0.36 * offset[rows]
             _fill(source, values[rows], half if label else -half)
             item.update(label={"value": name or "-"}, visible=bool(classes))
-        known = np.zeros(0, int) if classes else np.flatnonzero(np.isfinite(of))
-        if len(known):
-            low, high = np.quantile(of[known], [0.02, 0.98])
+        finite = np.zeros(0, int) if classes else np.flatnonzero(np.isfinite(y))
+        if len(finite):
+            low, high = np.quantile(y[finite], [0.02, 0.98])
             self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))
-        _fill(self.shades, values[known], 0.8 * (within[known] - 0.5), truth=of[known])
-        self.bar.update(visible=bool(len(known)), title=target)
+        _fill(
+            self.shades,
+            values[finite],
+            0.8 * (offset[finite] - 0.5),
+            truth=y[finite],
+        )
+        self.bar.update(visible=bool(len(finite)), title=target)
         self.describe(_reading(hidden, truth, [str(n) for n in neurons], bool(classes)))
 
     def point(self, mean: Float[np.ndarray, " v"], std: Float[np.ndarray, " v"]) -> None:
-        """Mark one row by its neurons' means with intervals of 95%."""
-        y = -np.arange(len(self._kept), dtype=float)
-        mean, half = mean[self._kept], 1.96 * std[self._kept]
+        """Mark one row by its units' means with 95% intervals."""
+        y = -np.arange(len(self._units), dtype=float)
+        mean, half = mean[self._units], 1.96 * std[self._units]
         update_source(self.mark, x=mean, y=y, low=mean - half, high=mean + half)
 
-    def _lay(self, labels: list[str]) -> None:
+    def _set_lanes(self, labels: list[str]) -> None:
         if self._labels == tuple(labels):
             return
         self._labels = tuple(labels)
@@ -134,7 +139,7 @@ def _fill(
     lift: Rows,
     **more: Rows,
 ) -> None:
-    """Put n rows' values into k lanes, each lifted from its lane's middle."""
+    """Set the values of n rows in k lanes; `lift` is the offset from a lane's center."""
     k = values.shape[1]
     y = (lift[:, None] - np.arange(k)).T.ravel()
     update_source(
@@ -145,16 +150,16 @@ def _fill(
 def _reading(
     hidden: Float[np.ndarray, "n v"], truth: Rows, names: Sequence[str], classes: bool
 ) -> str:
-    """Which neurons go with the target most and least, by the correlation over the rows."""
-    known = np.isfinite(truth)
-    if known.sum() < 3 or np.ptp(truth[known]) == 0:
+    """Name the units with the largest and smallest absolute correlation with the target."""
+    finite = np.isfinite(truth)
+    if finite.sum() < 3 or np.ptp(truth[finite]) == 0:
         return f"{len(names)} neurons at {len(hidden)} rows with equal targets."
-    centered = hidden[known] - hidden[known].mean(0)
-    away = truth[known] - truth[known].mean()
-    scale = np.sqrt((centered**2).sum(0) * (away**2).sum())
-    along = np.abs(centered.T @ away) / np.where(scale > 0, scale, np.inf)
-    order = np.argsort(-along, kind="stable")
-    best, least = order[0], order[-1]
+    centered = hidden[finite] - hidden[finite].mean(0)
+    deviation = truth[finite] - truth[finite].mean()
+    scale = np.sqrt((centered**2).sum(0) * (deviation**2).sum())
+    corr = np.abs(centered.T @ deviation) / np.where(scale > 0, scale, np.inf)
+    order = np.argsort(-corr, kind="stable")
+    best, last = order[0], order[-1]
     kind = "classes" if classes else "target"
-    reading = f"{names[best]} correlates most with the {kind} ({along[best]:.2f}"
-    return reading + (f"), {names[least]} least ({along[least]:.2f})." if len(order) > 1 else ").")
+    reading = f"{names[best]} correlates most with the {kind} ({corr[best]:.2f}"
+    return reading + (f"), {names[last]} least ({corr[last]:.2f})." if len(order) > 1 else ").")

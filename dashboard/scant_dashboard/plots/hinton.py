@@ -10,22 +10,21 @@ from jaxtyping import Float
 from scant_dashboard.plots.base import Plot, update_source
 from scant_dashboard.plots.theme import models, new_figure
 
-SIDE = 204  # pixels of the longer side; with the names beside it a phone has room for it
-LETTER = 8  # pixels of a letter of a name, with what keeps it from the next name
-FIELD = "#808080"  # gray, so that white and black weigh the same
+SIDE = 204  # pixels of the longer side, which fits a phone together with the names
+LETTER = 8  # pixels per letter of a name, spacing included
+FIELD = "#808080"  # gray, equally far from white and black
 
 
 class HintonPlot(Plot):
-    """White squares are positive, black negative, on gray; area is magnitude over the greatest.
+    """White squares are positive, black negative, on gray; area is relative magnitude.
 
-    The gray is a glyph beneath the grid, for a figure's own background gives way to the page's
-    theme.
+    The gray is a glyph beneath the grid, because the page's theme replaces figure backgrounds.
 
     Args:
         title: The heading.
-        row: What a row stands for.
-        column: What a column stands for.
-        what: What the entries are.
+        row: Label of the rows.
+        column: Label of the columns.
+        what: Plural noun for the entries.
     """
 
     def __init__(
@@ -33,7 +32,7 @@ class HintonPlot(Plot):
     ) -> None:
         self.row, self.column, self.what = row, column, what
         self.names: list[str] = []
-        self._framed: tuple[object, ...] = ()
+        self._axes_state: tuple[object, ...] = ()
         self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
         self.squares = models.ColumnDataSource(
             {"x": [], "y": [], "side": [], "color": [], "value": []}
@@ -54,8 +53,8 @@ class HintonPlot(Plot):
         """Show a matrix; entries that are not finite are left gray.
 
         Args:
-            matrix: Its signed entries.
-            names: What rows and columns of a square matrix stand for; numbers without.
+            matrix: Signed entries.
+            names: Names of rows and columns of a square matrix; if empty, they are numbered.
         """
         self.names = [str(name) for name in names]
         rows, cols = matrix.shape
@@ -90,13 +89,13 @@ class HintonPlot(Plot):
 
     def clear(self) -> None:
         super().clear()
-        self._framed = ()  # the gray went with the squares
+        self._axes_state = ()  # the gray was removed with the squares
 
     def _frame(self, rows: int, cols: int) -> None:
-        """Set axes; a new ticker has bokeh look through all models of a page, so only at need."""
-        if self._framed == (rows, cols, *self.names):
+        """Set the axes if changed: for a new ticker, Bokeh traverses all models of the page."""
+        if self._axes_state == (rows, cols, *self.names):
             return
-        self._framed = (rows, cols, *self.names)
+        self._axes_state = (rows, cols, *self.names)
         update_source(self.field, left=[0.5], right=[cols + 0.5], bottom=[0.5], top=[rows + 0.5])
         plot = self.figures[0]
         plot.x_range.update(start=0.5, end=cols + 0.5)
@@ -109,10 +108,10 @@ class HintonPlot(Plot):
             )
             axis.major_label_overrides = {k + 1: shortened(n) for k, n in enumerate(self.names)}
         ticks = min(cols, len(self.names), 20 if cols <= 20 else 6)
-        written = ticks * max((len(shortened(n)) for n in self.names), default=0) * LETTER
-        plot.xaxis[0].major_label_orientation = "vertical" if written > SIDE else "horizontal"
+        label_width = ticks * max((len(shortened(n)) for n in self.names), default=0) * LETTER
+        plot.xaxis[0].major_label_orientation = "vertical" if label_width > SIDE else "horizontal"
 
 
-def shortened(name: str, most: int = 22) -> str:
-    """A name that leaves room for the plot beside it."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def shortened(name: str, max_length: int = 22) -> str:
+    """Truncate a name to `max_length` characters, the last an ellipsis."""
+    return name if len(name) <= max_length else f"{name[: max_length - 1]}…"

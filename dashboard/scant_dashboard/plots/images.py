@@ -1,4 +1,4 @@
-"""Small images beside each other, with a few words under each; and one with a map of numbers."""
+"""Grids of small images with captions, and an image with a map of numbers."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ from scant_dashboard.plots.tiles import Tiled
 Images = Float[np.ndarray, "k h w"]
 Colored = Float[np.ndarray, "k h w 3"]
 
-LEVELS = 255  # of ink; one more stands for no image at all
-FINE = 24  # pixels of a tile's picture at least, so that margins can be a few of them
-MARGIN = 0.12  # of a tile's width, to the right of its image
-LINE = 15  # pixels of a line of words
+LEVELS = 255  # gray levels; one more encodes "no image"
+FINE = 24  # minimum pixels of a tile, so that margins are whole pixels
+MARGIN = 0.12  # fraction of a tile's width, to the right of its image
+LINE = 15  # pixels of a line of text
 BAR = 4  # pixels of a bar
 
 
 def shades(low: str = PAPER, high: str = INK, n: int = LEVELS) -> list[str]:
-    """Colors from paper to ink."""
+    """Return n colors from paper to ink."""
     first, last = (np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for c in (low, high))
     mixed = np.round(np.linspace(first, last, n)).astype(int)
     return ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in mixed]
 
 
 class GalleryPlot(Tiled):
-    """Images of one size, white paper and dark ink on light and dark pages alike.
+    """Images of one size, dark ink on white paper on light and dark pages alike.
 
-    All are one picture in the browser, for each array would be two messages of its own.
+    All images are sent as one picture, because each array takes two messages.
 
     Args:
         title: The heading.
-        name: What its saved files are called.
-        least: Pixels of an image that are enough to see it.
-        most: Pixels beyond which it does not grow.
-        lines: Lines of words under each.
-        pick: Called with the number of an image that the visitor clicked.
-        rows_of: Images of a row, where there is room for them.
+        name: Name of saved files.
+        min_side: Minimum width of an image in pixels.
+        max_side: Maximum width of an image in pixels.
+        lines: Number of caption lines.
+        pick: Called with the index of a clicked image.
+        rows_of: Images per row, if there is room for them.
     """
 
     def __init__(
         self,
         title: str,
         name: str = "gallery",
-        least: int = 88,
-        most: int = 112,
+        min_side: int = 88,
+        max_side: int = 112,
         lines: int = 2,
         pick: Callable[[int], None] | None = None,
         rows_of: int = 0,
@@ -73,10 +73,10 @@ class GalleryPlot(Tiled):
             {"left": [], "right": [], "bottom": [], "top": [], "color": [], "tip": []}
         )
         self.bars = columns("left", "right", "bottom", "top")
-        super().__init__(title, name, least, most, rows_of)
+        super().__init__(title, name, min_side, max_side, rows_of)
 
-    def _high(self, side: float) -> float:
-        """Room for image, bar and words; whole pixels of the one picture that holds all images."""
+    def _aspect(self, side: float) -> float:
+        """Return the aspect ratio with room for image, bar and caption, in whole picture pixels."""
         h, w = self._images.shape[1:3]
         self._scale = -(-FINE // w)
         self._step = round(w * self._scale * (1 + MARGIN))
@@ -85,14 +85,14 @@ class GalleryPlot(Tiled):
         return round((self._size[1] + below) * self._step) / self._step
 
     def _sheet(self, plot: Figure) -> None:
-        """Add the glyph of the one picture that holds all images."""
+        """Add the glyph of the picture that contains all images."""
         ink = models.LinearColorMapper(
             palette=shades(), low=0, high=LEVELS - 1, high_color="#00000000"
         )
         plot.image("image", "x", "y", "dw", "dh", source=self.picture, color_mapper=ink)
 
     def _pixels(self) -> tuple[UInt8[np.ndarray, "k h w"] | UInt32[np.ndarray, "k h w"], int]:
-        """The images as that glyph takes them, and what stands for no image."""
+        """Return the images as encoded for that glyph, and the code for "no image"."""
         return np.round(self._images * (LEVELS - 1)).astype(np.uint8), LEVELS
 
     def _compose(self, plot: Figure) -> None:
@@ -125,11 +125,11 @@ class GalleryPlot(Tiled):
         """Show k images.
 
         Args:
-            images: Ink, row by row.
-            captions: Lines under each.
-            reading: What they show, in one or two sentences.
-            marks: The color of the frame of each; none where None.
-            bars: A share under each, drawn as a bar.
+            images: The images; 1 is full ink, or values in `span`.
+            captions: Lines of text under each.
+            reading: The text alternative.
+            marks: Frame color of each; None for gray.
+            bars: Fraction shown as a bar under each.
             span: Values of paper and of full ink.
         """
         low, high = span
@@ -139,14 +139,14 @@ class GalleryPlot(Tiled):
         self._captions = [list(lines)[: self._lines] for lines in captions]
         self._marks = list(marks) if marks is not None else [GRAY] * k
         self._bars = None if bars is None else np.clip(np.nan_to_num(bars), 0, 1)
-        self._lay(k)
+        self._arrange(k)
         self._draw()
         self.describe(reading)
 
     def clear(self) -> None:
         super().clear()
         self._images = np.empty((0, 1, 1))
-        self._lay(0)
+        self._arrange(0)
 
     def _draw(self) -> None:
         k = len(self._images)
@@ -155,7 +155,7 @@ class GalleryPlot(Tiled):
         left, top = self._corner(np.arange(k))
         right, bottom = left + self._size[0], top + self._size[1]
         self._paint(left, top)
-        pixel = 1 / self.side  # of the page
+        pixel = 1 / self.side  # a CSS pixel in data units
         tips = [", ".join(lines) for lines in self._captions]
         framed = {"left": left, "right": right, "bottom": bottom, "top": top,
                   "color": self._marks, "tip": tips}  # fmt: skip
@@ -179,7 +179,7 @@ class GalleryPlot(Tiled):
                 bottom=at + BAR * pixel, top=at)  # fmt: skip
 
     def _paint(self, left: np.ndarray, top: np.ndarray) -> None:
-        """All images as one; it is sent only if it has changed."""
+        """Draw all images into one picture, sent only if it has changed."""
         pixels, none = self._pixels()
         k, h, w = pixels.shape
         level = np.repeat(np.repeat(pixels, self._scale, 1), self._scale, 2)
@@ -189,8 +189,8 @@ class GalleryPlot(Tiled):
         for image, x, y in zip(level, np.arange(k) % self.across, np.arange(k) // self.across):
             sheet[y * down : y * down + h * self._scale, x * self._step : x * self._step
                   + w * self._scale] = image  # fmt: skip
-        held = self.picture.data["image"]
-        if len(held) and np.array_equal(held[0], sheet):
+        previous = self.picture.data["image"]
+        if len(previous) and np.array_equal(previous[0], sheet):
             return
         self.picture.data = {
             "image": [sheet],
@@ -202,7 +202,7 @@ class GalleryPlot(Tiled):
 
 
 class PhotographsPlot(GalleryPlot):
-    """The same with images in color: red, green and blue, by default from 0 to 1."""
+    """Gallery of color images, with channels red, green and blue from 0 to 1 by default."""
 
     def _sheet(self, plot: Figure) -> None:
         plot.image_rgba("image", "x", "y", "dw", "dh", source=self.picture)
@@ -212,7 +212,7 @@ class PhotographsPlot(GalleryPlot):
 
 
 def rgba(image: UInt8[np.ndarray, "... h w 3"]) -> UInt32[np.ndarray, "... h w"]:
-    """Pixels as Bokeh takes them, four bytes in one number."""
+    """Pack RGB pixels into Bokeh's 32-bit RGBA format."""
     opaque = np.full((*image.shape[:-1], 1), 255, np.uint8)
     four = np.ascontiguousarray(np.concatenate([image, opaque], axis=-1))
     pixels: np.ndarray = four.view(np.uint32)[..., 0]
@@ -220,9 +220,9 @@ def rgba(image: UInt8[np.ndarray, "... h w 3"]) -> UInt32[np.ndarray, "... h w"]
 
 
 class ResponsePlot(Tiled):
-    """An image, and what each of its patches adds to the value in question, beside it.
+    """An image, and beside it a map of its patches' contributions to a value.
 
-    Blue lessens it and vermilion adds; the image's ink lies over the map.
+    Blue lowers the value and vermilion raises it; the image's ink is drawn over the map.
     """
 
     def __init__(self, title: str) -> None:
@@ -235,7 +235,7 @@ class ResponsePlot(Tiled):
         self.level = models.LinearColorMapper(palette=list(DEVIATION), low=-1, high=1)
         super().__init__(title, "response", 130, 240)
 
-    def _high(self, side: float) -> float:
+    def _aspect(self, side: float) -> float:
         h, w = self._image.shape if self._image is not None else (1, 1)
         return h / w
 
@@ -254,37 +254,40 @@ class ResponsePlot(Tiled):
         response: Float[np.ndarray, "a b"],
         reading: str,
     ) -> None:
-        """Show an image (1 is ink) and the responses of its patches; none where there are none."""
+        """Show an image (1 is ink) and the responses of its patches; an empty map is omitted."""
         self._image, self._map = np.asarray(image, float), np.asarray(response, float)
         size = float(np.abs(self._map).max(initial=0)) or 1.0
         self.level.update(low=-size, high=size)
-        self._lay(2 if self._map.size else 1)
+        self._arrange(2 if self._map.size else 1)
         self._draw()
         self.describe(reading)
 
     def clear(self) -> None:
         super().clear()
         self._image = None
-        self._lay(0)
+        self._arrange(0)
 
     def _draw(self) -> None:
         if self._image is None:
             return
         h, w = self._image.shape
-        wide = 1 - MARGIN / 2
+        width = 1 - MARGIN / 2
         left, top = self._corner(np.arange(2))
-        whole = {"dw": [wide], "dh": [wide * h / w]}
+        whole = {"dw": [width], "dh": [width * h / w]}
         ink = self._image.astype(np.float32)
-        self._put(0, ink, left[0], top[0], **whole)
+        self._set_picture(0, ink, left[0], top[0], **whole)
         for source in self.pictures[1:]:
             if not self._map.size:
                 empty(source)
         if self._map.size:
-            a, b = self._map.shape  # one for each place of a patch within the image
-            inside = np.array([(w - b) / 2, (h - a) / 2]) * wide / w
-            self._put(1, self._map.astype(np.float32), left[1] + inside[0], top[1] + inside[1],
-                      dw=[wide * b / w], dh=[wide * a / w])  # fmt: skip
-            self._put(2, ink, left[1], top[1], **whole)
+            a, b = self._map.shape  # one response per position of a patch
+            inside = np.array([(w - b) / 2, (h - a) / 2]) * width / w
+            self._set_picture(1, self._map.astype(np.float32), left[1] + inside[0],
+                              top[1] + inside[1], dw=[width * b / w],
+                              dh=[width * a / w])  # fmt: skip
+            self._set_picture(2, ink, left[1], top[1], **whole)
 
-    def _put(self, k: int, image: np.ndarray, x: float, y: float, **size: list[float]) -> None:
+    def _set_picture(
+        self, k: int, image: np.ndarray, x: float, y: float, **size: list[float]
+    ) -> None:
         self.pictures[k].data = {"image": [image], "x": [float(x)], "y": [float(y)], **size}

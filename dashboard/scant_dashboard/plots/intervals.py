@@ -1,4 +1,4 @@
-"""A function of one variable known by averages over intervals: bars, dots, and the posterior."""
+"""A function of one variable observed as averages over intervals, with its posterior."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from scant_dashboard.plots.base import Plot, columns, name_drawn, update_source
+from scant_dashboard.plots.base import Plot, columns, hide_empty_legend_items, update_source
 from scant_dashboard.plots.theme import (
     BLUE,
     GRAY,
     GREEN,
     VERMILION,
-    drawn_on,
+    activate_box_select,
     models,
     new_figure,
-    quiet_legend,
+    place_legend_above,
 )
 
 Grid = Float[np.ndarray, "g"]
@@ -24,13 +24,13 @@ Rows = Float[np.ndarray, "n"]
 
 
 class IntervalPlot(Plot):
-    """The posterior of short averages as a band, over bars that are the observed averages.
+    """Posterior of averages over short intervals as a band, over bars that are observed averages.
 
-    An interval that is short beside the range is a dot. Where the truth is known it is a thin line.
+    Intervals that are short compared with the range are dots. A known truth is a thin line.
 
     Args:
         title: The heading.
-        select: Whether an interval may be drawn on it.
+        select: Whether the visitor may draw an interval.
     """
 
     def __init__(self, title: str = "Posterior over time", select: bool = False) -> None:
@@ -42,7 +42,7 @@ class IntervalPlot(Plot):
         tools = "xbox_select" if select else ""
         plot = new_figure("intervals", "", "", height=360, tools=tools)
         if select:
-            drawn_on(plot)
+            activate_box_select(plot)
         plot.varea("x", "y_lo", "y_hi", source=self.band, color=BLUE, fill_alpha=0.12,
                    legend_label="95% of new observations")  # fmt: skip
         plot.varea("x", "lo", "hi", source=self.band, color=BLUE, fill_alpha=0.28,
@@ -57,43 +57,43 @@ class IntervalPlot(Plot):
                      legend_label="held out")  # fmt: skip
         plot.segment("x0", "y", "x1", "y", source=self.bars, color=VERMILION, line_width=3,
                      legend_label="observed averages")  # fmt: skip
-        quiet_legend(plot)
-        self.asked = models.BoxAnnotation(
+        place_legend_above(plot)
+        self.query = models.BoxAnnotation(
             fill_color=VERMILION, fill_alpha=0.12, line_color=VERMILION, line_width=2, visible=False
         )
         if select:
-            plot.add_layout(self.asked)
+            plot.add_layout(self.query)
         super().__init__(title, plot)
 
     def mark(self, lo: Sequence[float], hi: Sequence[float]) -> None:
-        """Draw the interval that is asked about."""
-        self.asked.update(left=lo[0], right=hi[0], visible=True)
+        """Draw the queried interval."""
+        self.query.update(left=lo[0], right=hi[0], visible=True)
 
     def clear(self) -> None:
         super().clear()
-        self.asked.visible = False
+        self.query.visible = False
 
     def name(self, x: str, y: str) -> None:
-        """Name the axes."""
+        """Set the axis labels."""
         self.figures[0].xaxis.axis_label, self.figures[0].yaxis.axis_label = x, y
 
     def observe(self, lo: Rows, hi: Rows, y: Rows, held: Rows) -> None:
-        """Show the n observations of the task; `held` is 1 where one was kept out of training."""
+        """Show the n observations of the task; `held` is 1 for held-out ones."""
         span = max(float(np.max(hi) - np.min(lo)), 1e-300) if len(lo) else 1.0
         long = (hi - lo) > 0.01 * span
-        kept = np.asarray(held, bool)
+        held_out = np.asarray(held, bool)
         middle = (lo + hi) / 2
-        observed = long & ~kept
+        observed = long & ~held_out
         update_source(self.bars, x0=lo[observed], x1=hi[observed], y=y[observed])
-        update_source(self.dots, x=middle[~long & ~kept], y=y[~long & ~kept])
-        update_source(self.held, x=middle[kept], y=y[kept])
+        update_source(self.dots, x=middle[~long & ~held_out], y=y[~long & ~held_out])
+        update_source(self.held, x=middle[held_out], y=y[held_out])
 
-    def beside(self, x: Rows, y: Rows) -> None:
-        """Show what other tasks observed at x, brought to the scale of this one."""
+    def show_others(self, x: Rows, y: Rows) -> None:
+        """Show observations of other tasks at x, on the scale of this task."""
         update_source(self.others, x=x, y=y)
 
     def show(self, x: Grid, mean: Grid, std_f: Grid, std_y: Grid, truth: Grid) -> None:
-        """Show the posterior of short averages around x, in the unit of the task."""
+        """Show the posterior of averages over short intervals at x, in the unit of the task."""
         update_source(
             self.band,
             x=x,
@@ -104,7 +104,7 @@ class IntervalPlot(Plot):
             y_lo=mean - 1.96 * std_y,
             y_hi=mean + 1.96 * std_y,
         )
-        name_drawn(self.figures[0])
+        hide_empty_legend_items(self.figures[0])
         widest = int(np.argmax(std_f))
         reading = (
             f"Mean between {mean.min():.3g} and {mean.max():.3g}; the widest 95% interval, "

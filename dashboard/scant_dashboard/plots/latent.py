@@ -1,4 +1,4 @@
-"""Where a model places outputs, or rows of several classes: means with ellipses in a plane."""
+"""Latent positions of outputs or of rows: means with ellipses in a plane."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.fixed_legend import Key, look
+from scant_dashboard.plots.fixed_legend import FixedLegend, group_style
 from scant_dashboard.plots.theme import BLUE, GRAY, Figure, models, new_figure
 
-NAMED = 40  # outputs that get their names beside them; more would hide each other
-LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbors along x are set apart
+NAMED = 40  # maximum number of outputs with names, which would otherwise overlap
+LIFTS = (-6, 20, -20, 34)  # vertical offsets in pixels of names of neighbors in x
 NONE = "This model has no latent positions."
-HOLDS = 2 * 5.991**0.5  # deviations across the ellipse that holds 95% of a Gaussian in the plane
+HOLDS = 2 * 5.991**0.5  # diameter in deviations of the 95% ellipse: 2 sqrt(chi2 quantile, 2 d.o.f.)
 
-# The mark follows the pointer at once; the server is sent a few times a second.
+# The mark follows the pointer immediately; positions are sent at most every 200 ms.
 _FOLLOW = """
 const {x, y} = cb_obj
 mark.setv({data: {x: [x], y: [y], name: [''], turn: [0]}}, {sync: false})
-const tell = () => { mark.sent = Date.now(); sent.data = {x: [x], y: [y]} }
+const send = () => { mark.sent = Date.now(); sent.data = {x: [x], y: [y]} }
 clearTimeout(mark.later)
 const wait = 200 - (Date.now() - (mark.sent ?? 0))
-if (wait > 0) mark.later = setTimeout(tell, wait)
-else tell()
+if (wait > 0) mark.later = setTimeout(send, wait)
+else send()
 """
 
 
 class LatentPlot(Plot):
-    """Outputs at the means of q(h), each with the ellipse that holds 95% of it.
+    """Outputs at the means of q(h), each with its 95% ellipse.
 
-    Of more than two dimensions, the two over which the means spread most are shown.
+    With more than two dimensions, the two with the largest spread of the means are shown.
     """
 
     def __init__(self, title: str = "Where the outputs lie") -> None:
-        self.places = columns("x", "y", "width", "height")
+        self.positions = columns("x", "y", "width", "height")
         self.labels = models.ColumnDataSource({"x": [], "y": [], "name": [], "lift": []})
-        # Of equal units, the axes' numbers depend on the width that they leave: it must not move.
+        # With matched aspect, ticks depend on the frame's width: a fixed border keeps it constant.
         plot = new_figure("latent", "latent dimension 1", "latent dimension 2", height=300,
                           match_aspect=True, min_border_left=76)  # fmt: skip
-        plot.ellipse("x", "y", "width", "height", source=self.places, fill_color=BLUE,
+        plot.ellipse("x", "y", "width", "height", source=self.positions, fill_color=BLUE,
                      fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
-        plot.scatter("x", "y", source=self.places, size=6, color=BLUE)
+        plot.scatter("x", "y", source=self.positions, size=6, color=BLUE)
         plot.text("x", "y", "name", source=self.labels, text_color=GRAY, text_font_size="12px",
                   text_align="center", y_offset="lift")  # fmt: skip
         super().__init__(title, plot)
@@ -53,17 +53,17 @@ class LatentPlot(Plot):
         std: Float[np.ndarray, "d q"],
         names: Sequence[str] = (),
     ) -> None:
-        """Show d outputs' places; none where the model has no such thing."""
+        """Show the positions of d outputs; NONE is described if the model has none."""
         if not mean.size:
             self.clear()
-            self.alt = NONE  # the corners of a figure without data stay
+            self.alt = NONE  # keep the corners of the empty figure
             return
         if mean.shape[1] == 1:
             mean, std = (np.column_stack([a, np.zeros(len(a))]) for a in (mean, std))
         order = np.sort(np.argsort(-mean.std(axis=0), kind="stable")[:2])
         x, y = mean[:, order].T
         width, height = HOLDS * std[:, order].T
-        update_source(self.places, x=x, y=y, width=width, height=height)
+        update_source(self.positions, x=x, y=y, width=width, height=height)
         named = [str(n) for n in names][: NAMED if len(mean) <= NAMED else 0]
         rank = np.argsort(np.argsort(x, kind="stable"), kind="stable")[: len(named)]
         self.labels.data = {
@@ -79,19 +79,19 @@ class LatentPlot(Plot):
 
 
 def _reading(
-    places: Float[np.ndarray, "d 2"], std: Float[np.ndarray, "d 2"], names: Sequence[str]
+    positions: Float[np.ndarray, "d 2"], std: Float[np.ndarray, "d 2"], names: Sequence[str]
 ) -> str:
-    if len(places) < 2:
+    if len(positions) < 2:
         return "There is only one output."
-    apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1))
-    np.fill_diagonal(apart, np.inf)
-    i, j = np.unravel_index(int(np.argmin(apart)), apart.shape)
+    distance = np.sqrt(((positions[:, None] - positions[None]) ** 2).sum(-1))
+    np.fill_diagonal(distance, np.inf)
+    i, j = np.unravel_index(int(np.argmin(distance)), distance.shape)
     messages = [names[k] if k < len(names) else f"output {k + 1}" for k in (int(i), int(j))]
     widest = int(np.argmax(std.prod(axis=1)))
     vague = names[widest] if widest < len(names) else f"output {widest + 1}"
     return (
-        f"{len(places)} outputs; the closest two are {messages[0]} and {messages[1]}, "
-        f"{apart[i, j]:.2g} apart; the position of {vague} is most uncertain. Ellipses are 95% "
+        f"{len(positions)} outputs; the closest two are {messages[0]} and {messages[1]}, "
+        f"{distance[i, j]:.2g} apart; the position of {vague} is most uncertain. Ellipses are 95% "
         "regions of the positions."
     )
 
@@ -100,12 +100,12 @@ ROWS = ("x", "y", "width", "height", "color", "marker", "group")
 
 
 class ClassesPlot(Plot):
-    """Rows at the means of q(x), by class in color and marker, with ellipses that hold 95%.
+    """Rows at the means of q(x), with color and marker by class, and 95% ellipses.
 
     Args:
         title: The heading.
-        name: What its saved files are called.
-        pick: Called with the place where the visitor clicked, or to which they drag the mark.
+        name: Name of saved files.
+        pick: Called with the position of a click, or to which the visitor drags the mark.
         height: Pixels.
     """
 
@@ -130,13 +130,13 @@ class ClassesPlot(Plot):
                          fill_alpha=0, line_color=color, line_width=width)  # fmt: skip
         plot.text("x", "y", "name", source=self.mark, text_color=GRAY, text_font_size="12px",
                   x_offset=14, y_offset=-8)  # fmt: skip
-        self.key = Key(plot)
+        self.legend = FixedLegend(plot)
         if pick is not None:
             self._follow(plot, pick)
         super().__init__(title, plot)
 
     def _follow(self, plot: Figure, pick: Callable[[float, float], None]) -> None:
-        self.sent = models.ColumnDataSource({"x": [], "y": []})  # only the browser writes to it
+        self.sent = models.ColumnDataSource({"x": [], "y": []})  # written by the browser only
         code = models.CustomJS(args={"mark": self.mark, "sent": self.sent}, code=_FOLLOW)
         for event in ("tap", "pan"):
             plot.js_on_event(event, code)
@@ -150,40 +150,48 @@ class ClassesPlot(Plot):
         classes: Sequence[str],
         axes: tuple[str, str],
     ) -> None:
-        """Show n rows of some classes on two axes, the rarest class over the others."""
+        """Show n rows on two axes, the rarest class on top.
+
+        Args:
+            mean: Means of the latent positions.
+            std: Their standard deviations.
+            label: Index of each row's class.
+            classes: Names of the classes.
+            axes: Axis labels.
+        """
         count = np.bincount(label, minlength=len(classes))
         order = np.argsort(-count[label], kind="stable")
         x, y = mean[order].T
         width, height = HOLDS * std[order].T
-        of = [int(c) for c in label[order]]
+        class_of_row = [int(c) for c in label[order]]
         update_source(
             self.rows,
             x=x,
             y=y,
             width=width,
             height=height,
-            color=[look(c)[0] for c in of],
-            marker=[look(c)[1] for c in of],
-            group=[str(classes[c]) for c in of],
+            color=[group_style(c)[0] for c in class_of_row],
+            marker=[group_style(c)[1] for c in class_of_row],
+            group=[str(classes[c]) for c in class_of_row],
         )
-        self.key.name([str(name) if c in of else "" for c, name in enumerate(classes)])
+        self.legend.name([str(name) if c in class_of_row else "" for c, name in enumerate(classes)])
         plot = self.figures[0]
         for axis, message in zip((plot.xaxis[0], plot.yaxis[0]), axes):
             if axis.axis_label != message:
                 axis.axis_label = message
-        self.describe(_apart(mean, label, classes))
+        self.describe(_separation(mean, label, classes))
 
-    def points(self, places: Float[np.ndarray, "m 2"], names: Sequence[str] = ("",)) -> None:
-        """Set the marks; the turn makes them news even where the server last had them there."""
+    def points(self, positions: Float[np.ndarray, "m 2"], names: Sequence[str] = ("",)) -> None:
+        """Place the marks; incrementing `turn` sends them even if the positions are unchanged."""
         self._turn += 1
-        x, y = (column.tolist() for column in np.asarray(places, float).T)
+        x, y = (column.tolist() for column in np.asarray(positions, float).T)
         self.mark.data = {"x": x, "y": y, "name": list(names), "turn": [self._turn] * len(x)}
 
 
-def _apart(
-    places: Float[np.ndarray, "n 2"], label: Int[np.ndarray, " n"], classes: Sequence[str]
+def _separation(
+    positions: Float[np.ndarray, "n 2"], label: Int[np.ndarray, " n"], classes: Sequence[str]
 ) -> str:
-    """How many rows of each class, and how far their middles are apart, in deviations of rows."""
+    """Describe the rows per class, and the distance of the class means in deviations."""
     observed = [c for c in range(len(classes)) if (label == c).any()]
     counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in observed[:3])
     more = f" and {len(observed) - 3} more classes" if len(observed) > 3 else ""
@@ -191,10 +199,10 @@ def _apart(
     if len(observed) < 2:
         return f"{message}."
     rare = min(observed, key=lambda c: int((label == c).sum()))
-    own, others = places[label == rare], places[label != rare]
+    own, others = positions[label == rare], positions[label != rare]
     spread = np.sqrt((own.var(0) + others.var(0)) / 2)
-    gap = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
+    distance = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
     return (
-        f"{message}; the mean of {classes[rare]} is {gap:.1f} deviations from the mean of the "
+        f"{message}; the mean of {classes[rare]} is {distance:.1f} deviations from the mean of the "
         "others."
     )

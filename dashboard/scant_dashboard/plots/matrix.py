@@ -1,4 +1,4 @@
-"""Covariances among the same rows as images, side by side and to one scale."""
+"""Covariance matrices over the same rows as images, side by side and on one scale."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ LEVELS = 255
 COMMON = "covariance, share of the largest"
 SIGNED = "covariance beyond the common part, share of the largest"
 ONE_WAY, BOTH_WAYS = list(Cividis256), list(interp_palette((BLUE, PAPER, VERMILION), LEVELS + 1))
-HEAD = 20  # pixels of the words above an image
-STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colors, the margin
+HEAD = 20  # pixels of the text above an image
+STRIP, MARGIN = 0.035, 0.06  # as fractions of a tile's width: strip of class colors, margin
 
 
 class MatrixPlot(Tiled):
-    """Images of matrices to one scale; strips show the class of each row.
+    """Images of matrices on one scale; strips show the class of each row.
 
-    Yellow is large, where entries are not below zero; else red is above zero, and blue below.
-    Entries travel as bytes: shares of the largest entry of all of them, to 1 in 255.
+    Without negative entries, yellow is large; otherwise red is positive and blue is negative.
+    Entries are sent as bytes, relative to the largest entry of all matrices.
 
     Args:
         title: The heading.
-        least: Pixels of an image that are enough to see it.
-        most: Pixels beyond which it does not grow.
+        min_side: Minimum width of an image in pixels.
+        max_side: Maximum width of an image in pixels.
     """
 
-    def __init__(self, title: str, least: int = 190, most: int = 420) -> None:
-        self._shown: tuple[UInt8[np.ndarray, "m k k"], list[str], list[int]] | None = None
+    def __init__(self, title: str, min_side: int = 190, max_side: int = 420) -> None:
+        self._content: tuple[UInt8[np.ndarray, "m k k"], list[str], list[int]] | None = None
         self.pictures = models.ColumnDataSource({n: [] for n in ("image", "x", "y", "dw", "dh")})
         self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})
         self.strips = models.ColumnDataSource(
             {n: [] for n in ("left", "right", "bottom", "top", "color", "name")}
         )
         self._classes: list[str] = []
-        super().__init__(title, "covariance", least, most)
+        super().__init__(title, "covariance", min_side, max_side)
 
-    def _high(self, side: float) -> float:
+    def _aspect(self, side: float) -> float:
         self._head = HEAD * self._type / side
         return 1 + self._head
 
@@ -82,15 +82,15 @@ class MatrixPlot(Tiled):
         reading: str,
         signed: bool = False,
     ) -> None:
-        """Show m matrices among k rows, which stand class by class.
+        """Show m matrices over k rows, which are sorted by class.
 
         Args:
             matrices: Their entries.
-            heads: A few words above each.
-            label: The class of each row.
-            classes: The classes' names.
-            reading: What they show, in one or two sentences.
-            signed: Whether entries below zero are shown; else they are shown as zero.
+            heads: A short text above each.
+            label: Index of each row's class.
+            classes: Names of the classes.
+            reading: The text alternative.
+            signed: Whether negative entries are shown; otherwise they are shown as zero.
         """
         high = max(float(np.max(np.abs(matrices) if signed else matrices, initial=0.0)), 1e-300)
         share = (1 + matrices / high) / 2 if signed else matrices / high
@@ -100,8 +100,8 @@ class MatrixPlot(Tiled):
             self.level.palette = palette
             self.bar.color_mapper.update(palette=palette, low=-1 if signed else 0)
             self.bar.title = SIGNED if signed else COMMON
-        self._shown, self._classes = (level, list(heads), label.tolist()), list(classes)
-        self._lay(len(matrices))
+        self._content, self._classes = (level, list(heads), label.tolist()), list(classes)
+        self._arrange(len(matrices))
         self._draw()
         strips = ", ".join(
             f"{HUES[c % len(HUES)]} {classes[c]}" for c in dict.fromkeys(label.tolist())
@@ -110,27 +110,27 @@ class MatrixPlot(Tiled):
 
     def clear(self) -> None:
         super().clear()
-        self._shown = None
-        self._lay(0)
+        self._content = None
+        self._arrange(0)
 
     def _draw(self) -> None:
-        if self._shown is None:
+        if self._content is None:
             return
-        level, heads, label = self._shown
+        level, heads, label = self._content
         left, top = self._corner(np.arange(len(level)))
-        wide = 1 - STRIP - GAP
+        width = 1 - STRIP - MARGIN
         x, y = left + STRIP, top + self._head + STRIP
-        whole = np.full(len(level), wide)
+        whole = np.full(len(level), width)
         self.pictures.data = {"image": list(level), "x": x, "y": y, "dw": whole, "dh": whole}
         written = {"x": x.tolist(), "y": (y - STRIP).tolist(), "text": heads}
         if self.heads.data != written:
             self.heads.data = written
-        strips = self._strips(x, y, wide / max(len(label), 1), label)
+        strips = self._strips(x, y, width / max(len(label), 1), label)
         if self.strips.data != strips:
             self.strips.data = strips
 
     def _strips(self, x: np.ndarray, y: np.ndarray, cell: float, label: list[int]) -> dict:
-        """Beside and above each image, a piece for each class."""
+        """Return the strips at the edges of each image, one piece per class."""
         runs = [(c, len(list(rows))) for c, rows in groupby(label)]
         last = np.cumsum([count for _, count in runs]) * cell
         first = last - np.array([count for _, count in runs]) * cell
@@ -139,9 +139,9 @@ class MatrixPlot(Tiled):
         for u, v in zip(x, y):
             for (c, count), a, b in zip(runs, first, last):
                 message = f"{count} {'row' if count == 1 else 'rows'} of {self._classes[c]}"
-                above = (u + a, u + b, v, v - thick)
-                beside = (u - thick, u, v + b, v + a)
-                for sides in (above, beside):
+                top_edge = (u + a, u + b, v, v - thick)
+                left_edge = (u - thick, u, v + b, v + a)
+                for sides in (top_edge, left_edge):
                     for n, value in zip(
                         made, (*map(float, sides), GROUPS[c % len(GROUPS)], message)
                     ):

@@ -1,4 +1,4 @@
-"""One figure of merit by method, over several splits of the same rows."""
+"""A metric by method, over several splits of the same rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from jaxtyping import Float, Int
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure
 
-ROW = 34  # pixels of a method
-LOWER = ("NMSE", "NLPD", "RMSE", "SMSE", "SNLP", "ECE")  # of these, less is better
-SURE = 0.05  # of a paired test
+ROW = 34  # pixels per method
+LOWER = ("NMSE", "NLPD", "RMSE", "SMSE", "SNLP", "ECE")  # lower is better
+SIGNIFICANCE = 0.05  # level of the paired t-test
 
 
 class MethodsPlot(Plot):
-    """Methods down, the score across: a small dot a split, a large one with ± 1 deviation."""
+    """One row per method: a small dot per split, a large one for mean ± 1 standard deviation."""
 
     def __init__(self, title: str = "Beside other methods") -> None:
         self.dots = models.ColumnDataSource(
@@ -27,10 +27,10 @@ class MethodsPlot(Plot):
         plot.scatter("value", "method", source=self.splits, size=5, color="color", alpha=0.5)
         plot.segment("low", "method", "high", "method", source=self.dots, line_color="color",
                      line_width=3, line_alpha=0.5)  # fmt: skip
-        drawn = plot.scatter("value", "method", source=self.dots, marker="marker", size=12,
+        means = plot.scatter("value", "method", source=self.dots, marker="marker", size=12,
                              color="color")  # fmt: skip
         tips = [("", "@method"), ("", "@value{0.000} (@low{0.000} to @high{0.000})")]
-        plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+        plot.add_tools(models.HoverTool(renderers=[means], tooltips=tips))
         plot.xgrid.visible = True
         super().__init__(title, plot)
 
@@ -44,10 +44,10 @@ class MethodsPlot(Plot):
         """Show scores.
 
         Args:
-            scores: Of m methods on r splits, the run's own model first; NaN where there is none.
-            p: Of a paired t-test of it against each; NaN where there is none.
-            methods: Their names.
-            score: What the score is called.
+            scores: Scores of m methods on r splits, the run's own model first; NaN if missing.
+            p: P-value of a paired t-test of that model against each method; NaN if missing.
+            methods: Names of the methods.
+            score: Name of the score.
         """
         have = [i for i, row in enumerate(scores) if np.isfinite(row).any()]
         names = [str(methods[i]) for i in have]
@@ -65,9 +65,9 @@ class MethodsPlot(Plot):
             "marker": ["diamond" if i else "circle" for i in have],
         }
         each = [(n, float(v), c) for n, i, c in zip(names, have, colors) for v in scores[i]]
-        kept = [one for one in each if np.isfinite(one[1])]
+        finite = [one for one in each if np.isfinite(one[1])]
         self.splits.data = dict(
-            zip(("method", "value", "color"), map(list, zip(*kept)), strict=False)
+            zip(("method", "value", "color"), map(list, zip(*finite)), strict=False)
         )
         less = score.split(" ")[0] in LOWER
         plot = self.figures[0]
@@ -100,9 +100,9 @@ def _ranked(
 
 
 def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> str:
-    """From which methods a paired t-test over the splits tells the run's own."""
-    lines = [f"{n} (p {v:.2g})" for n, v in zip(names, p) if v < SURE]
-    rest = [n for n, v in zip(names, p) if v >= SURE]
+    """Name the methods that a paired t-test over the splits separates from the run's own."""
+    lines = [f"{n} (p {v:.2g})" for n, v in zip(names, p) if v < SIGNIFICANCE]
+    rest = [n for n, v in zip(names, p) if v >= SIGNIFICANCE]
     if not lines and not rest:
         return ""
     reading = f" Over {splits} splits a paired t-test separates {names[0]} from {', '.join(lines)}"

@@ -1,4 +1,4 @@
-"""One sentence on each metric of a table, for readers who do not know it."""
+"""One sentence on each metric of a table, for readers unfamiliar with it."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ MEANINGS = {
 PERCENT = ("F_", "coverage of", "observed averages inside")  # metrics in per cent
 
 
-def explained(names: Sequence[str]) -> list[tuple[list[str], str]]:
-    """Metrics with what they mean, those of one meaning together; unknown ones are left out."""
+def group_by_meaning(names: Sequence[str]) -> list[tuple[list[str], str]]:
+    """Group known metrics by meaning: (names, meaning); unknown metrics are omitted."""
     result: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         key = next((key for key in MEANINGS if key in name), None)
         if key is not None:
             result.setdefault(MEANINGS[key], []).append(name)
     if (covered := MEANINGS["coverage of"]) in result:
-        result[covered] = ["coverage"]  # of however many intervals
+        result[covered] = ["coverage"]  # of any number of intervals
     return [(together, meaning) for meaning, together in result.items()]

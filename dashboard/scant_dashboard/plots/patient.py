@@ -1,4 +1,4 @@
-"""The predicted survival time of one patient, and the prediction of each sample."""
+"""The predicted survival time of one patient, and the prediction from each sample."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, place_legend_above
 
 Times = Float[np.ndarray, " t"]
 
 
 class PatientPlot(Plot):
-    """A patient's survival function, the median with its interval, his samples, what happened."""
+    """Survival function of a patient, with median, interval, samples and the outcome."""
 
     target = "time"
 
@@ -37,7 +37,7 @@ class PatientPlot(Plot):
         plot.yaxis.ticker = [0, 0.25, 0.5, 0.75, 1]
         plot.xgrid.visible = True
         plot.x_range.start = 0
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(
@@ -52,18 +52,20 @@ class PatientPlot(Plot):
         """Show one patient.
 
         Args:
-            who: The name.
-            median: The predicted time, and the ends of its interval of 95%.
-            samples: The time that each of m samples says.
+            who: Name of the patient.
+            median: Predicted median time and the bounds of its 95% interval.
+            samples: Time predicted from each of m samples.
             curve: Times, and the probability of survival beyond each.
-            truth: When the patient died or was last seen; NaN where nobody knows.
-            died: Whether that was death.
+            truth: Time of death or last observation; NaN if unknown.
+            died: Whether `truth` is the time of death.
         """
         update_source(self.curve, x=curve[0], y=curve[1])
         update_source(self.median, x=median[:1], y=[0.5], low=median[1:2], high=median[2:])
         update_source(self.samples, x=samples, y=np.full(len(samples), -0.06))
-        known = bool(np.isfinite(truth))
-        update_source(self.truth, x=[truth] * 2 if known else [], y=[-0.12, 1.02] if known else [])
+        observed = bool(np.isfinite(truth))
+        update_source(
+            self.truth, x=[truth] * 2 if observed else [], y=[-0.12, 1.02] if observed else []
+        )
         time, low, high = (f"{v:.3g}" for v in median)
         m = len(samples)
         reading = (
@@ -72,9 +74,9 @@ class PatientPlot(Plot):
         )
         if m > 1:
             reading += f" that say {samples.min():.3g} to {samples.max():.3g}"
-        if known:
+        if observed:
             reading += f"; {'died at' if died else 'alive when last seen, at'} {truth:.3g}"
-        if known and died:
+        if observed and died:
             inside = median[1] <= truth <= median[2]
             reading += ", within the interval" if inside else ", outside the interval"
         self.describe(reading + ".")

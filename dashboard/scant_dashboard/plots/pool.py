@@ -1,4 +1,4 @@
-"""All rows of a pool in a plane, colored by the predicted probability, queries marked."""
+"""All rows of a pool in a plane, colored by predicted probability, with queries marked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from scant_dashboard.plots.base import KEPT, Plot, columns, empty, update_source
+from scant_dashboard.plots.base import PERMANENT, Plot, columns, empty, update_source
 from scant_dashboard.plots.theme import (
     DEVIATION,
     GRAY,
@@ -15,19 +15,19 @@ from scant_dashboard.plots.theme import (
     color_bar,
     models,
     new_figure,
-    quiet_legend,
+    place_legend_above,
 )
 
-# Of the classes' labels; classes beyond share the last.
+# Markers of the classes; further classes share the last one.
 SHAPES = ("square", "triangle", "circle", "diamond", "inverted_triangle", "hex", "star", "plus")
 
 
 class PoolPlot(Plot):
-    """A dot a row; a shape of its class round each labeled one; a cross on those asked next.
+    """One dot per row, a shape around labeled rows by class, a cross on the next queries.
 
     Args:
         title: The heading.
-        pick: Called with the number of a row that the visitor clicked.
+        pick: Called with the row that the visitor clicked.
     """
 
     def __init__(self, title: str, pick: Callable[[int], None] | None = None) -> None:
@@ -45,18 +45,18 @@ class PoolPlot(Plot):
                          line_color=GRAY, line_width=2)  # fmt: skip
         plot.scatter("x", "y", source=self.next, marker="x", size=13, line_color=GREEN,
                      line_width=3)  # fmt: skip
-        none = models.ColumnDataSource({"x": [np.nan], "y": [np.nan]}, tags=[KEPT])
-        looks = [(shape, GRAY) for shape in SHAPES] + [("x", GREEN)]
+        none = models.ColumnDataSource({"x": [np.nan], "y": [np.nan]}, tags=[PERMANENT])
+        styles = [(shape, GRAY) for shape in SHAPES] + [("x", GREEN)]
         self.items = [
             models.LegendItem(
                 label={"value": message},
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
                                         line_color=color, line_width=2)],
             )
-            for (marker, color), message in zip(looks, [*[""] * len(SHAPES), "queried next"])
+            for (marker, color), message in zip(styles, [*[""] * len(SHAPES), "queried next"])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
-        quiet_legend(plot)
+        place_legend_above(plot)
         plot.legend[0].update(click_policy="none", ncols=2)
         self.bar = color_bar(plot, self.colors, "probability")
         tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
@@ -81,13 +81,13 @@ class PoolPlot(Plot):
         """Show n rows.
 
         Args:
-            xy: Their places.
-            p: Their probability of the class of interest.
-            rows: Their numbers in the table.
-            given: Of each class, numbers of the rows that are labeled so.
-            queue: Those asked next.
-            classes: Their names.
-            sought: The class of interest.
+            xy: Positions in the plane.
+            p: Probability of the class of interest.
+            rows: Row numbers in the table.
+            given: For each class, the rows labeled with it.
+            queue: Rows to query next.
+            classes: Names of the classes.
+            sought: Name of the class of interest.
         """
         at = {int(row): i for i, row in enumerate(rows)}
         update_source(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
@@ -97,9 +97,9 @@ class PoolPlot(Plot):
         shaped += [[] for _ in range(len(SHAPES) - len(shaped))]
         names = [*classes[:last], ", ".join(classes[last:])]
         for source, some in zip((*self.given, self.next), (*shaped, queue)):
-            places = [at[int(r)] for r in some if int(r) in at]
-            if places:
-                update_source(source, x=xy[places, 0], y=xy[places, 1])
+            indices = [at[int(r)] for r in some if int(r) in at]
+            if indices:
+                update_source(source, x=xy[indices, 0], y=xy[indices, 1])
             else:
                 empty(source)
         for item, name in zip(self.items, names):
@@ -107,9 +107,9 @@ class PoolPlot(Plot):
         for item, some in zip(self.items, (*shaped, queue)):
             item.visible = len(some) > 0
         self.bar.title = f"p, the probability of {sought}"
-        many = sum(map(len, given))
-        unsure = int(np.sum(np.abs(p - 0.5) < 0.25))
+        n_labeled = sum(map(len, given))
+        n_uncertain = int(np.sum(np.abs(p - 0.5) < 0.25))
         self.describe(
-            f"{many} of {len(p):,} patches are labeled; {int(np.sum(p > 0.5)):,} of all "
-            f"have p({sought}) above one half, and {unsure:,} are between 0.25 and 0.75."
+            f"{n_labeled} of {len(p):,} patches are labeled; {int(np.sum(p > 0.5)):,} of all "
+            f"have p({sought}) above one half, and {n_uncertain:,} are between 0.25 and 0.75."
         )

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, empty, update_source
-from scant_dashboard.plots.fixed_legend import Key, look, width
+from scant_dashboard.plots.fixed_legend import FixedLegend, group_style, width
 from scant_dashboard.plots.theme import GRAY, models, new_figure
 
 
 class PrecisionRecallPlot(Plot):
-    """A curve a method, the first one bold; the dotted line is what guessing comes to."""
+    """One curve per method, the first one bold; the dotted line is random guessing."""
 
     def __init__(self, title: str = "What a threshold trades", height: int = 420) -> None:
         self.curves = models.ColumnDataSource(
@@ -37,7 +37,7 @@ class PrecisionRecallPlot(Plot):
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
             axis.formatter = models.NumeralTickFormatter(format="0%")
-        self.key = Key(plot, lines=True, stacked=True)
+        self.legend = FixedLegend(plot, lines=True, stacked=True)
         super().__init__(title, plot)
 
     def show(
@@ -49,32 +49,32 @@ class PrecisionRecallPlot(Plot):
         """Show the curves of m methods.
 
         Args:
-            curves: Threshold, precision and recall along t places of each.
-            methods: Their names, that of the run's own model first.
-            share: Of the rare class among the rows: the precision of guessing.
+            curves: Threshold, precision and recall at t points of each curve.
+            methods: Names of the methods, the run's own model first.
+            share: Share of the rare class among the rows, the precision of random guessing.
         """
         every = range(len(methods))
         self.curves.data = {
             "recall": [c[2] for c in curves],
             "precision": [c[1] for c in curves],
-            "color": [look(k)[0] for k in every],
-            "dash": [look(k)[2] for k in every],
+            "color": [group_style(k)[0] for k in every],
+            "dash": [group_style(k)[2] for k in every],
             "width": [width(k) for k in every],
         }
-        self.key.name(methods)
+        self.legend.name(methods)
         update_source(self.guess, x=[0, 1.02], y=[share, share])
         empty(self.marks)
         self.describe(f"Precision against recall of {len(methods)} methods.")
 
     def mark(self, at: Float[np.ndarray, "m 3"], methods: Sequence[str], reading: str) -> None:
-        """Mark a place on each curve: its threshold, precision and recall."""
+        """Mark a point on each curve: its threshold, precision and recall."""
         every = range(len(methods))
         update_source(
             self.marks,
             recall=at[:, 2],
             precision=at[:, 1],
-            color=[look(k)[0] for k in every],
-            marker=[look(k)[1] for k in every],
+            color=[group_style(k)[0] for k in every],
+            marker=[group_style(k)[1] for k in every],
             method=[str(m) for m in methods],
             threshold=at[:, 0],
         )

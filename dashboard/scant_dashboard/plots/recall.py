@@ -1,4 +1,4 @@
-"""How many held-out rows of each output are put into their class."""
+"""Recall of each output's held-out rows, by method."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from scant_dashboard.plots.base import Plot
-from scant_dashboard.plots.theme import BLUE, GRAY, GROUPS, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, GRAY, GROUPS, models, new_figure, place_legend_above
 
-ROW, TIGHT, MANY = 26, 16, 12  # pixels of an output, the same where there are more than so many
-LINE, MARGINS = 22, 106  # pixels of a method in the legend, of what stands around the rows
-LOOKS = tuple(zip(GROUPS[1:], ("diamond", "triangle", "square", "plus")))
-MODEL, CHANCE = "this model", "guessing"
-NONE = [("", np.empty(0))] * len(LOOKS)  # in the place of methods that there are not
+ROW, TIGHT = 26, 16  # pixels per output, with at most and with more than MAX_TALL_ROWS outputs
+MAX_TALL_ROWS = 12
+LINE, MARGINS = 22, 106  # pixels per method in the legend; pixels around the rows
+STYLES = tuple(zip(GROUPS[1:], ("diamond", "triangle", "square", "plus")))
+MODEL, GUESSING = "this model", "guessing"
+NONE = [("", np.empty(0))] * len(STYLES)  # placeholders for absent methods
 
 
 class RecallPlot(Plot):
-    """Outputs down, recall across: this model, others on the same rows, and guessing.
+    """Recall (x) by output (y), for this model, other methods on the same rows, and guessing.
 
     Args:
         title: The heading.
@@ -31,19 +32,19 @@ class RecallPlot(Plot):
         plot = new_figure("recall", "recall of held-out rows", "", height=200,
                           x_range=models.Range1d(-0.02, 1.02),
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
-        looks = [
+        styles = [
             (GRAY, "dash", 12),
-            *((*look, 9) for look in LOOKS if others),
+            *((*style, 9) for style in STYLES if others),
             (BLUE, "circle", 12),
         ]
         self.dots = []
-        for color, marker, size in looks:
+        for color, marker, size in styles:
             source = models.ColumnDataSource({"recall": [], "output": [], "method": []})
             plot.scatter("recall", "output", source=source, marker=marker, size=size, color=color,
                          legend_label=MODEL)  # fmt: skip
             self.dots.append(source)
-        # An item of its own for each: bokeh makes one of those that share a label.
-        renderers = plot.renderers[-len(looks) :]
+        # Separate items, because Bokeh merges items with equal labels.
+        renderers = plot.renderers[-len(styles) :]
         plot.legend[0].items = [
             models.LegendItem(label={"value": MODEL}, renderers=[r], visible=False)
             for r in renderers
@@ -52,7 +53,7 @@ class RecallPlot(Plot):
         plot.add_tools(models.HoverTool(renderers=renderers, tooltips=tips))
         plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
         plot.xgrid.visible = plot.ygrid.visible = True
-        quiet_legend(plot, stacked=True)
+        place_legend_above(plot, stacked=True)
         plot.legend[0].click_policy = "none"
         super().__init__(title, plot)
 
@@ -65,44 +66,44 @@ class RecallPlot(Plot):
         of: str = "the held-out rows",
         rows: Int[np.ndarray, " d"] | None = None,
     ) -> None:
-        """Show recalls.
+        """Show recalls of d outputs.
 
         Args:
-            recall: Of this model; NaN where an output has no held-out row.
-            outputs: Their names.
-            classes: How many classes each has.
-            others: The recalls of other methods.
-            of: Of which rows they are.
-            rows: How many of them each output has, so that the reading is of all together, as a
-                table's is; None: not known, and it is of the outputs' average.
+            recall: Recall of this model; NaN if an output has no held-out row.
+            outputs: Names of the outputs.
+            classes: Number of classes of each.
+            others: Recalls of other methods.
+            of: Description of the rows.
+            rows: Number of rows of each output, to average over rows as in the table; None averages
+                over outputs.
         """
         names = [str(name) for name in outputs]
         recalls = {
-            CHANCE: 1 / np.maximum(np.asarray(classes, float), 1),
-            **{k: np.asarray(v, float) for k, v in islice((others or {}).items(), len(LOOKS))},
+            GUESSING: 1 / np.maximum(np.asarray(classes, float), 1),
+            **{k: np.asarray(v, float) for k, v in islice((others or {}).items(), len(STYLES))},
             MODEL: np.asarray(recall, float),
         }
         plot = self.figures[0]
-        *among, last = zip(self.dots, plot.legend[0].items)
+        *other_items, last = zip(self.dots, plot.legend[0].items)
         *before, own = recalls.items()
-        self._put(*last, *own, names)
-        for (source, item), (method, values) in zip(among, [*before, *NONE]):
-            self._put(source, item, method, values, names)
-        tall = (ROW if len(names) <= MANY else TIGHT) * len(names) + LINE * len(recalls)
+        self._set_method(*last, *own, names)
+        for (source, item), (method, values) in zip(other_items, [*before, *NONE]):
+            self._set_method(source, item, method, values, names)
+        tall = (ROW if len(names) <= MAX_TALL_ROWS else TIGHT) * len(names) + LINE * len(recalls)
         if list(plot.y_range.factors) != names[::-1] or plot.height != MARGINS + tall:
             plot.y_range.factors = names[::-1]
             plot.height = MARGINS + tall
         self.describe(_reading(recalls, names, of, rows))
 
-    def _put(
+    def _set_method(
         self, source: Any, item: Any, method: str, recall: np.ndarray, names: Sequence[str]
     ) -> None:
-        """Show one method's recalls, or nothing; what has not changed does not travel."""
-        kept = [(float(v), name, method) for name, v in zip(names, recall) if np.isfinite(v)]
-        fresh = dict(zip(source.data, map(list, zip(*kept)) if kept else ([], [], [])))
+        """Show one method's recalls, or none; unchanged data are not sent."""
+        finite = [(float(v), name, method) for name, v in zip(names, recall) if np.isfinite(v)]
+        fresh = dict(zip(source.data, map(list, zip(*finite)) if finite else ([], [], [])))
         if any(list(source.data[k]) != v for k, v in fresh.items()):
             source.data = fresh
-        item.update(label={"value": method or MODEL}, visible=bool(kept))
+        item.update(label={"value": method or MODEL}, visible=bool(finite))
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
@@ -110,7 +111,7 @@ class RecallPlot(Plot):
 
 
 def counted(output: np.ndarray, outputs: int) -> Int[np.ndarray, " d"]:
-    """How many rows each of d outputs has."""
+    """Return the number of rows of each output."""
     return np.bincount(np.asarray(output, int), minlength=outputs)
 
 
@@ -136,5 +137,5 @@ def _reading(
 
 
 def _mean(recall: Float[np.ndarray, " d"], rows: Int[np.ndarray, " d"] | None) -> float:
-    known = np.isfinite(recall)
-    return float(np.average(recall[known], weights=None if rows is None else rows[known]))
+    finite = np.isfinite(recall)
+    return float(np.average(recall[finite], weights=None if rows is None else rows[finite]))

@@ -1,4 +1,4 @@
-"""Metrics of the rows that remain when the least certain ones are dropped."""
+"""Metrics of the rows that remain when the least certain ones are rejected."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure
 NAMES = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)", "bias")
 
 
-class KeptPlot(Plot):
-    """Small multiples of each metric against the share kept (Almosallam 2017, fig. 6.14)."""
+class RejectionCurvePlot(Plot):
+    """Small multiples of metrics against the share kept (Almosallam 2017, fig. 6.14)."""
 
     def __init__(self, title: str = "Keep only the confident") -> None:
         self.curves = columns("share", *(f"m{i}" for i in range(len(NAMES))))
@@ -22,7 +22,7 @@ class KeptPlot(Plot):
             plot = new_figure(f"kept-{name}", "share kept", name.replace(" ", "\n"), height=220)
             plot.line("share", f"m{i}", source=self.curves, color=BLUE, line_width=2.5)
             plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
-            plot.xaxis.ticker = models.FixedTicker(ticks=[0, 0.5, 1])  # more run together
+            plot.xaxis.ticker = models.FixedTicker(ticks=[0, 0.5, 1])  # more would overlap
             mark = models.Span(location=1, dimension="height", line_color=VERMILION, line_width=2)
             plot.add_layout(mark)
             self.marks.append(mark)
@@ -31,21 +31,21 @@ class KeptPlot(Plot):
         self.share = 1.0
         super().__init__(title, *figures)
 
-    def show(self, kept: Float[np.ndarray, "6 p"]) -> None:
-        """Show p shares (first row) with the five metrics of `NAMES`."""
-        self.table = kept[:, np.argsort(kept[0])]
+    def show(self, curves: Float[np.ndarray, "6 p"]) -> None:
+        """Show the five metrics of `NAMES` (rows 1 to 5) at p shares kept (row 0)."""
+        self.table = curves[:, np.argsort(curves[0])]
         update_source(
             self.curves, share=self.table[0], **{f"m{i}": self.table[i + 1] for i in range(5)}
         )
         self.at(self.share)
 
     def clear(self) -> None:
-        """Forget what is shown."""
+        """Remove the curves."""
         super().clear()
         self.table = np.zeros((6, 0))
 
     def at(self, share: float) -> None:
-        """Read the metrics at this share kept."""
+        """Mark and describe the metrics at this share kept."""
         self.share = share
         for mark in self.marks:
             mark.location = share

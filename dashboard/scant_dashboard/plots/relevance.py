@@ -1,4 +1,4 @@
-"""Relevance of basis functions, features or dimensions, as bars."""
+"""Relevance of basis functions, features or latent dimensions, as bars."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, place_legend_above
 
 
 class BasisPlot(Plot):
-    """Each basis function's share of the signal, greatest first; ARD switched off the tail."""
+    """Each basis function's share of the signal, largest first; ARD prunes the others."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class FeaturePlot(Plot):
         super().__init__(title, plot)
 
     def show(self, share: Float[np.ndarray, "d"], names: Sequence[str]) -> None:
-        """Show d shares with the features' names; where names are missing they are numbered."""
+        """Show d shares with the features' names; unnamed features are numbered."""
         labels = [*names, *(f"feature {i + 1}" for i in range(len(names), len(share)))][
             : len(share)
         ]
@@ -68,7 +68,7 @@ class FeaturePlot(Plot):
 
 
 class DimensionsPlot(Plot):
-    """ARD relevance of a latent space's dimensions, shared ones before those of a class's own."""
+    """ARD relevance of latent dimensions, shared ones first, then private ones."""
 
     KINDS = (("shared", BLUE), ("private", VERMILION))
 
@@ -79,23 +79,23 @@ class DimensionsPlot(Plot):
             plot.vbar("dimension", 0.8, "relevance", source=source, color=color, fill_alpha=0.85,
                       line_width=0, legend_label=kind)  # fmt: skip
         plot.y_range.start = 0
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(self, relevance: Float[np.ndarray, " q"], shared: int) -> None:
-        """Show q relevances; the first `shared` are of the shared dimensions."""
-        place = np.arange(1, len(relevance) + 1)
+        """Show q relevances; the first `shared` belong to shared dimensions."""
+        rank = np.arange(1, len(relevance) + 1)
         for source, part in zip(self.bars, (slice(None, shared), slice(shared, None))):
-            update_source(source, dimension=place[part], relevance=relevance[part])
+            update_source(source, dimension=rank[part], relevance=relevance[part])
         names = [
             f"{kind} {i + 1}"
-            for kind, many in (("shared", shared), ("private", len(relevance) - shared))
-            for i in range(many)
+            for kind, count in (("shared", shared), ("private", len(relevance) - shared))
+            for i in range(count)
         ]
         axis = self.figures[0].xaxis[0]
         labels = {i + 1: f"{n[0]}{n.split()[1]}" for i, n in enumerate(names)}
         if axis.major_label_overrides != labels:
-            axis.ticker = models.FixedTicker(ticks=place.tolist())
+            axis.ticker = models.FixedTicker(ticks=rank.tolist())
             axis.major_label_overrides = labels
         top = float(np.max(relevance, initial=0.0)) or 1.0
         working = [n for n, r in zip(names, relevance) if r > 0.05 * top]

@@ -1,4 +1,4 @@
-"""Can stated probabilities be trusted? Accuracy against confidence (Guo et al. 2017, ICML)."""
+"""Reliability diagram: accuracy against confidence (Guo et al. 2017, ICML)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
 
 
 class ReliabilityPlot(Plot):
-    """Share of right answers in bins of confidence; the diagonal is right. Bars: share of rows."""
+    """Accuracy in bins of confidence, with the ideal diagonal; bars are shares of the rows."""
 
     def __init__(self, title: str = "Can its probabilities be trusted?") -> None:
         self.points = columns("confidence", "accuracy", "low", "high", "rows")
@@ -38,15 +38,15 @@ class ReliabilityPlot(Plot):
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
             axis.formatter = models.NumeralTickFormatter(format="0%")
-        quiet_legend(plot, stacked=True)
+        place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
 
     def show(self, bins: Float[np.ndarray, "3 b"], of: str = "") -> None:
-        """Show bins: mean confidence, accuracy, number of rows; empty ones are left out.
+        """Show b bins; empty ones are left out.
 
         Args:
-            bins: Of the class that each row is put into, or of one class.
-            of: That one class: how often it comes true, where else it is how often one is right.
+            bins: Mean confidence, accuracy and number of rows, for the predicted class or for `of`.
+            of: Name of the class; its frequency then replaces accuracy.
         """
         x, y = self.figures[0].xaxis[0], self.figures[0].yaxis[0]
         x.axis_label = f"predicted probability of {of}" if of else "predicted probability"

@@ -1,7 +1,7 @@
-"""Small multiples of curves: outputs down, their replicas across, all in one figure.
+"""Small multiples of curves: outputs in rows, their replicas in columns, in a single figure.
 
-A figure a cell would be forty Bokeh models a cell; here a cell is a place in one figure's plane,
-and what is drawn in it is moved there. So a grid of any size costs what a single plot costs.
+A separate figure per cell would need some forty Bokeh models each. Here a cell is a rectangle in
+one figure's plane to which its data are shifted, so a grid of any size costs as much as one plot.
 """
 
 from __future__ import annotations
@@ -22,23 +22,20 @@ from scant_dashboard.plots.theme import (
     VERMILION,
     models,
     new_figure,
-    quiet_legend,
+    place_legend_above,
 )
 
 Curves = Float[np.ndarray, "s r g"]
 Rows = Float[np.ndarray, " n"]
-Places = Int[np.ndarray, " n"]
+Indices = Int[np.ndarray, " n"]
 
-ACROSS, DOWN = (
-    0.08,
-    0.34,
-)  # gaps between cells, in cells; the name of a replica stands in the latter
+ACROSS, DOWN = 0.08, 0.34  # gaps between cells, in cells; the lower gap holds a replica's name
 ROW = 96  # pixels of a cell's height
-LEAST_WIDTH = 100  # pixels of a cell; a narrower page scrolls the grid sideways
+MIN_CELL_WIDTH = 100  # pixels; on narrower pages the grid scrolls
 BAND_Y, BAND_F = "95% of new measurements y", "95% for the curve f"
 SHARED = "shared by the replicas, g"
 MEAN, TRAINED, HELD = "mean", "training points", "held out"
-ROOM = 0.2  # of a row's range of values, left free above and below its data
+Y_MARGIN = 0.2  # fraction of a row's range of values, above and below the data
 CURVES = ("u", "mean", "shared", "f_lo", "f_hi", "y_lo", "y_hi")
 SCROLL = """
 :host { overflow-x: auto !important; overflow-y: hidden !important; max-height: none !important;
@@ -47,16 +44,16 @@ SCROLL = """
 
 
 class ReplicaGrid(Plot):
-    """Means with the band of the curve f inside the band of new measurements y (Ma 2023, 5.14).
+    """Means with bands of the function f and of new measurements y (Ma 2023, 5.14).
 
-    Each row has a scale of its own, from its data; what leaves a cell is cut off at its edge.
+    Each row has its own y scale from its data; curves are clipped at the cell's edge.
 
     Args:
         title: The heading.
         row_height: Pixels.
-        pick: Called with (row, replica) of a cell that the visitor clicked.
-        legend: Whether it says what its colors mean.
-        rows: What its rows are. Rows of anything but outputs show the same points each.
+        pick: Called with (row, replica) of a clicked cell.
+        legend: Whether to show a legend.
+        rows: Kind of object per row. Rows other than "outputs" all show the same points.
     """
 
     def __init__(
@@ -87,38 +84,38 @@ class ReplicaGrid(Plot):
 
     @staticmethod
     def tall(rows: int, row_height: int = ROW) -> int:
-        """Pixels that a grid of so many rows takes, its axis and legend with it."""
+        """Return the height in pixels of a grid with so many rows, with axis and legend."""
         return round(row_height * rows * (1 + DOWN)) + 110
 
-    def lay(
+    def lay_out(
         self,
         rows: Sequence[str],
         replicas: Sequence[Sequence[str]],
         x: Rows,
         y: Rows,
-        row: Places,
-        replica: Places,
+        row: Indices,
+        replica: Indices,
         held: Bool[np.ndarray, " n"],
         span: tuple[float, float] | None = None,
     ) -> None:
-        """Make the cells and put the data in them.
+        """Create the cells and show the data.
 
         Args:
-            rows: Their names.
+            rows: Names of the rows.
             replicas: Names of each row's replicas.
             x: Inputs of n data points.
-            y: Their values; NaN where only a place is known.
-            row: Which row each is of.
-            replica: Which of its replicas.
-            held: Whether it was kept out of training.
-            span: Least and greatest input; None: those of the data.
+            y: Their values; NaN if unknown.
+            row: Row of each point.
+            replica: Index of each point's replica within its row.
+            held: Whether each point was held out.
+            span: Range of the inputs; None for that of the data.
         """
         self.rows, self.replicas = list(rows), [list(names) for names in replicas]
         low, high = span or ((float(x.min()), float(x.max())) if len(x) else (0.0, 1.0))
         self._x = (low, high if high > low else low + 1.0)
         self._y = np.array([_range(y[(row == i) & np.isfinite(y)]) for i in range(len(rows))])
         self._points = (x, y, row, replica, held)
-        u, v = self._place(x, y, row, replica)
+        u, v = self._to_plane(x, y, row, replica)
         update_source(self.points, u=u[~held], v=v[~held])
         update_source(self.held, u=u[held], v=v[held])
         self._frame()
@@ -131,13 +128,13 @@ class ReplicaGrid(Plot):
         std_y: Curves,
         shared: Float[np.ndarray, "s g"] | None = None,
     ) -> None:
-        """Show each cell's curve; cells of means that are not finite stay empty."""
+        """Show each cell's curves; cells with non-finite means stay empty."""
         parts: list[np.ndarray] = []
         for i, names in enumerate(self.replicas):
             for j in range(len(names)):
                 if np.isfinite(mean[i, j]).all():
-                    g = np.full(len(grid), np.nan) if shared is None else shared[i]
-                    values = np.stack([mean[i, j], g, *_band(mean[i, j], std_f[i, j]),
+                    shared_mean = np.full(len(grid), np.nan) if shared is None else shared[i]
+                    values = np.stack([mean[i, j], shared_mean, *_band(mean[i, j], std_f[i, j]),
                                        *_band(mean[i, j], std_y[i, j])])  # fmt: skip
                     parts.append(self._cell(grid, values, i, j))
         joined = np.concatenate(parts, axis=1) if parts else np.empty((len(CURVES), 0))
@@ -156,8 +153,8 @@ class ReplicaGrid(Plot):
         self.rows, self.replicas = [], []
 
     def _explain(self, std_f: Curves, std_y: Curves, shared: object) -> None:
-        """Name in the legend what is drawn, and nothing else."""
-        drawn = {
+        """Hide the legend items of glyphs without data."""
+        visible = {
             BAND_Y: np.isfinite(std_y).any(),
             BAND_F: np.isfinite(std_f).any(),
             SHARED: shared is not None,
@@ -166,12 +163,12 @@ class ReplicaGrid(Plot):
             HELD: len(self.held.data["u"]) > 0,
         }
         for item in self.figures[0].legend[0].items:
-            item.visible = bool(drawn[item.label.value])
+            item.visible = bool(visible[item.label.value])
 
-    # --- from a cell's own units to the figure's plane -------------------------------------------
+    # --- from a cell's units to the figure's plane ----------------------------------------------
 
-    def _place(
-        self, x: Rows, y: Rows, row: Places, replica: Places
+    def _to_plane(
+        self, x: Rows, y: Rows, row: Indices, replica: Indices
     ) -> tuple[np.ndarray, np.ndarray]:
         low, high = self._x
         bottom, top = self._y[row].T if len(row) else np.empty((2, 0))
@@ -179,12 +176,12 @@ class ReplicaGrid(Plot):
         return replica * (1 + ACROSS) + (x - low) / (high - low), inside - row * (1 + DOWN)
 
     def _cell(self, grid: np.ndarray, values: np.ndarray, i: int, j: int) -> np.ndarray:
-        """Columns of one cell's curves; bands end without width, so cells are joined unseen."""
+        """Return one cell's curves; zero-width ends of bands join the cells invisibly."""
         rows, n = np.full(len(grid), i), len(values)
-        u, _ = self._place(grid, values[0], rows, np.full(len(grid), j))
-        v = np.stack([self._place(grid, one, rows, rows)[1] for one in values])
-        ends = [np.concatenate([[np.nan] * 2, [v[0, k]] * (n - 2)])[:, None] for k in (0, -1)]
-        v = np.concatenate([ends[0], v, ends[1]], axis=1)
+        u, _ = self._to_plane(grid, values[0], rows, np.full(len(grid), j))
+        v = np.stack([self._to_plane(grid, one, rows, rows)[1] for one in values])
+        edges = [np.concatenate([[np.nan] * 2, [v[0, k]] * (n - 2)])[:, None] for k in (0, -1)]
+        v = np.concatenate([edges[0], v, edges[1]], axis=1)
         return np.concatenate([np.concatenate([u[:1], u, u[-1:]])[None], v])
 
     def _cell_at(self, i: int, j: int) -> tuple[float, float, float, float]:
@@ -196,25 +193,26 @@ class ReplicaGrid(Plot):
             pick(i, j)
 
     def _frame(self) -> None:
-        """Cells, names, ticks, and room for all of them."""
-        plot, most = self.figures[0], max(map(len, self.replicas), default=1)
+        """Set cells, names, ticks and the figure's size."""
+        plot, n_columns = self.figures[0], max(map(len, self.replicas), default=1)
         cells = [(i, j) for i, names in enumerate(self.replicas) for j in range(len(names))]
         edges = np.array([self._cell_at(i, j) for i, j in cells]).reshape(-1, 4)
         update_source(self.cells, **dict(zip(("left", "right", "bottom", "top"), edges.T)))
         self.labels.data = {
             "u": edges[:, 0],
             "v": edges[:, 3],
-            "text": [self._said(i, j) for i, j in cells],
+            "text": [self._cell_name(i, j) for i, j in cells],
         }
-        tall = len(self.rows) * (1 + DOWN)
-        plot.x_range.update(start=-0.04, end=most * (1 + ACROSS) - ACROSS + 0.04)
-        plot.y_range.update(start=1 - tall + DOWN - 0.06, end=1 + DOWN)
+        total = len(self.rows) * (1 + DOWN)
+        plot.x_range.update(start=-0.04, end=n_columns * (1 + ACROSS) - ACROSS + 0.04)
+        plot.y_range.update(start=1 - total + DOWN - 0.06, end=1 + DOWN)
         plot.update(
-            height=self.tall(len(self.rows), self.row_height), min_width=70 + LEAST_WIDTH * most
+            height=self.tall(len(self.rows), self.row_height),
+            min_width=70 + MIN_CELL_WIDTH * n_columns,
         )
         across = {
             j * (1 + ACROSS) + (tick - self._x[0]) / (self._x[1] - self._x[0]): f"{tick:g}"
-            for j in range(most)
+            for j in range(n_columns)
             for tick in ticks(*self._x, 2)
         }
         down = {
@@ -231,11 +229,11 @@ class ReplicaGrid(Plot):
             axis.ticker = models.FixedTicker(ticks=list(labels))
             axis.major_label_overrides = labels
 
-    def _said(self, i: int, j: int) -> str:
+    def _cell_name(self, i: int, j: int) -> str:
         _, _, row, replica, held = self._points
-        mine = held[(row == i) & (replica == j)]
+        cell_held = held[(row == i) & (replica == j)]
         name = self.replicas[i][j]
-        if len(mine) and mine.all():
+        if len(cell_held) and cell_held.all():
             return f"{name}, hidden"
         return name
 
@@ -243,7 +241,7 @@ class ReplicaGrid(Plot):
         if not len(self.rows) or not np.isfinite(std_y).any():
             return "No curve yet."
         spread = np.where(np.isfinite(std_f), std_f, std_y)
-        scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may be in different units
+        scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may have different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
         reading = (
             f"{self._cell_reading()}; the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
@@ -257,46 +255,46 @@ class ReplicaGrid(Plot):
             [np.interp(x[n], grid, a[row[n], replica[n]]) for n in query] for a in (mean, std_y)
         ]
         inside = np.abs(y[query] - results[0]) <= 1.96 * np.asarray(results[1])
-        return f"{reading}; {self._caught(inside, row[query])}."
+        return f"{reading}; {self._coverage(inside, row[query])}."
 
-    def _caught(self, inside: Bool[np.ndarray, " n"], row: Places) -> str:
-        """How many held-out points lie in their bands; by row where all rows show the same."""
+    def _coverage(self, inside: Bool[np.ndarray, " n"], row: Indices) -> str:
+        """Describe how many held-out points lie in their bands, by row if these share points."""
         bands = "the 95% bands of new measurements contain"
         if self.rows_are == "outputs":
             return f"{bands} {int(inside.sum())} of the {len(inside)} held-out points (green rings)"
         count = np.bincount(row, minlength=len(self.rows))
-        caught = np.bincount(row, weights=inside, minlength=len(self.rows))
-        message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, caught))
+        covered = np.bincount(row, weights=inside, minlength=len(self.rows))
+        message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, covered))
         which = "(green rings, the same in each row)"
         return f"of {count.max()} held-out points {which} {bands}: {message}"
 
     def _cell_reading(self) -> str:
-        n, most = len(self.rows), max(map(len, self.replicas))
+        n, n_replicas = len(self.rows), max(map(len, self.replicas))
         down = self.rows[0] if n == 1 else f"{n} {self.rows_are}"
-        return f"{down}, {'one replica' if most == 1 else f'up to {most} replicas'}"
+        return f"{down}, {'one replica' if n_replicas == 1 else f'up to {n_replicas} replicas'}"
 
 
-def ticks(low: float, high: float, least: int = 2) -> list[float]:
-    """Round numbers inside a range, at least so many where the range allows it, not many more."""
+def ticks(low: float, high: float, min_count: int = 2) -> list[float]:
+    """Return round numbers within a range, at least `min_count` if possible and not many more."""
     width = high - low
     for step in (s * 10.0**e for e in range(int(np.floor(np.log10(width))), -12, -1)
                  for s in (5.0, 2.0, 1.0)):  # fmt: skip
         result = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
-        if len(result) >= least:
+        if len(result) >= min_count:
             return [float(f"{value:.10g}") for value in result]
     return [low]
 
 
 def _band(mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95% band; of no width where there is no deviation."""
+    """Return the 95% band; it has zero width where the deviation is not finite."""
     half = 1.96 * np.nan_to_num(std)
     return mean - half, mean + half
 
 
 def _range(y: np.ndarray) -> tuple[float, float]:
     low, high = (float(y.min()), float(y.max())) if len(y) else (-1.0, 1.0)
-    room = ROOM * (high - low) or 1.0
-    return low - room, high + room
+    margin = Y_MARGIN * (high - low) or 1.0
+    return low - margin, high + margin
 
 
 def _figure(grid: ReplicaGrid, legend: bool) -> Any:
@@ -327,8 +325,8 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
     plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GRAY,
               text_baseline="bottom", y_offset=-2)  # fmt: skip
     if legend:
-        quiet_legend(plot)
-        plot.legend[0].ncols = 3  # in one row they would be wider than a phone
+        place_legend_above(plot)
+        plot.legend[0].ncols = 3  # a single row would be wider than a phone
     else:
         plot.legend[0].visible = False
     return plot

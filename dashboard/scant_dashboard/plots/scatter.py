@@ -1,4 +1,4 @@
-"""Prediction against truth, colored by how unsure the model is."""
+"""Prediction against truth, colored by predictive deviation."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ class ScatterPlot(Plot):
     """Predictive means against true values; color is the predictive deviation.
 
     Args:
-        target: Name of what is predicted, with its unit.
+        target: Name of the target, with its unit.
         outlier: Draw lines at truth ± outlier (1 + truth); None draws none. Photometric redshifts
             count |ẑ - z| > 0.15 (1 + z) as catastrophic (Almosallam 2017, §6.2).
+        title: The heading.
         pick: Called with the row of a point that the visitor clicked.
-        against: What the prediction is held against.
+        against: Adjective of the values on the x axis, such as "true".
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class ScatterPlot(Plot):
         super().__init__(title, plot)
 
     def show(self, true: Rows, mean: Rows, std: Rows) -> None:
-        """Show n predictions beside the truth, all in the target's unit."""
+        """Show n predictions against the true values, all in the target's unit."""
         update_source(self.points, true=true, mean=mean, std=std)
         low, high = np.quantile(std, [0.02, 0.98]) if len(std) else (0, 1)
         self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))

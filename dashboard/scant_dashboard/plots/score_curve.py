@@ -1,4 +1,4 @@
-"""Scores of several methods against how much each had: labels, examples, rows or features."""
+"""Scores of several methods against the amount of data: labels, examples, rows or features."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 import numpy as np
 
 from scant_dashboard.plots.base import Plot, columns, empty, update_source
-from scant_dashboard.plots.fixed_legend import LOOKS, Key, width
-from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.plots.fixed_legend import GROUP_STYLES, FixedLegend, width
+from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, place_legend_above
 
-PAIR = ((BLUE, "circle"), (VERMILION, "circle"))  # this model, what it is compared with
-Line = tuple[Any, ...]  # x and score of each point, and where the line has a band, low and high
+PAIR = ((BLUE, "circle"), (VERMILION, "circle"))  # this model, the other method
+Line = tuple[Any, ...]  # arrays x and score and, with a band, low and high
 
 
 class ScoreCurve(Plot):
-    """A line a method with marks; a band around it where the score has a spread.
+    """One line with markers per method, with a band if the score has a spread.
 
-    A page configures it and turns its study's answer into lines and the reading in words. Each
-    line is a source of its own (`sources`, with columns `x`, `score`, `low`, `high`, `method`),
-    first those of the first figure.
+    A page configures it and converts its study's answer into lines and a text alternative. Each
+    line has a source in `sources` (columns `x`, `score`, `low`, `high`, `method`), those of the
+    first figure first.
 
     Args:
-        title: The heading above it.
-        scores: Axis titles of the score by figure name; a figure each, side by side.
-        x: Axis title of what the methods had.
-        methods: Names of two methods known from the start, which a legend can hide; without,
-            `draw` names up to six in a legend that stays in place.
-        looks: Color and marker of each of `methods`.
-        tips: What the marks say when pointed at; an empty label is the method's name.
-        size: Of the marks in pixels.
+        title: The heading.
+        scores: Axis labels of the score by figure name; figures are placed side by side.
+        x: Label of the x axis.
+        methods: Names of two fixed methods, which the legend can hide; if empty, `draw` sets up to
+            six names in a `FixedLegend`.
+        styles: Color and marker of each of `methods`.
+        tips: Rows of the marks' tooltips; an empty label is replaced by the method's name.
+        size: Size of the marks in pixels.
         band: Whether lines have bands.
-        every: Whether the marks (`marks`) are other points than those that a line goes through.
+        every: Whether the marks are a separate set of points, in `marks`.
         **options: Passed on to `theme.new_figure`.
     """
 
@@ -43,7 +43,7 @@ class ScoreCurve(Plot):
         x: str = "",
         methods: Sequence[str] = (),
         *,
-        looks: Sequence[tuple[str, str]] = PAIR,
+        styles: Sequence[tuple[str, str]] = PAIR,
         tips: Sequence[tuple[str, str]] = (),
         size: int = 8,
         band: bool = False,
@@ -53,12 +53,12 @@ class ScoreCurve(Plot):
         self.sources: list[Any] = []
         self.marks: list[Any] = []
         parts = ("x", "score", *(("low", "high") if band else ()), "method")
-        dressed = [(*look, "solid", 2.5) for look in looks] if methods else [
-            (*look, width(k)) for k, look in enumerate(LOOKS)]  # fmt: skip
+        line_styles = [(*style, "solid", 2.5) for style in styles] if methods else [
+            (*style, width(k)) for k, style in enumerate(GROUP_STYLES)]  # fmt: skip
         figures = [new_figure(name, x, y, **options) for name, y in scores.items()]
         for plot in figures:
             dots = []
-            for k, (color, marker, dash, wide) in enumerate(dressed):
+            for k, (color, marker, dash, line_width) in enumerate(line_styles):
                 line = columns(*parts)
                 self.sources.append(line)
                 if every:
@@ -67,7 +67,7 @@ class ScoreCurve(Plot):
                 if band:
                     plot.varea("x", "low", "high", source=line, color=color, fill_alpha=0.15)
                 plot.line("x", "score", source=line, color=color, line_dash=dash,
-                          line_width=wide, **named)  # fmt: skip
+                          line_width=line_width, **named)  # fmt: skip
                 dots.append(
                     plot.scatter("x", "score", source=self.marks[-1] if every else line, size=size,
                                  color=color, marker=marker, alpha=0.8 if every else 1, **named)
@@ -77,8 +77,8 @@ class ScoreCurve(Plot):
                 if messages:
                     plot.add_tools(models.HoverTool(renderers=pointed, tooltips=messages))
             if methods:
-                quiet_legend(plot)
-        self.key = None if methods else Key(figures[0], lines=True, stacked=True)
+                place_legend_above(plot)
+        self.legend = None if methods else FixedLegend(figures[0], lines=True, stacked=True)
         super().__init__(title, *figures)
 
     def draw(
@@ -88,28 +88,27 @@ class ScoreCurve(Plot):
         methods: Sequence[str] = (),
         marks: Sequence[Line] = (),
     ) -> None:
-        """Show these lines in place of those before.
+        """Replace the lines.
 
         Args:
-            reading: What they show, in words.
-            lines: Those of the first figure, then those of the next; one without points is not
-                drawn, and not named.
-            methods: Their names, unless they are known from the start.
-            marks: Points of each to mark, if these are not the lines' own.
+            reading: The text alternative.
+            lines: Lines of the first figure, then those of the next; empty ones are not drawn.
+            methods: Names of the methods, if not fixed.
+            marks: Points of each line to mark, if `every`.
         """
         names = [*map(str, methods), *[""] * len(self.sources)]
-        for sources, drawn in ((self.sources, lines), (self.marks, marks)):
+        for sources, points in ((self.sources, lines), (self.marks, marks)):
             for k, source in enumerate(sources):
-                if k >= len(drawn) or not len(drawn[k][0]):
+                if k >= len(points) or not len(points[k][0]):
                     empty(source)
                     continue
-                points = dict(zip(("x", "score", "low", "high"), drawn[k], strict=False))
-                update_source(source, **points, method=np.repeat(names[k], len(drawn[k][0])))
-        if self.key is not None:
-            self.key.name([n if len(line[0]) else "" for n, line in zip(names, lines)])
+                data = dict(zip(("x", "score", "low", "high"), points[k], strict=False))
+                update_source(source, **data, method=np.repeat(names[k], len(points[k][0])))
+        if self.legend is not None:
+            self.legend.name([n if len(line[0]) else "" for n, line in zip(names, lines)])
         self.describe(reading)
 
 
 def abridged(messages: Sequence[str]) -> str:
-    """At most four of these, so that a reading stays short enough to listen to."""
+    """Join at most four sentences, to keep a text alternative short."""
     return "; ".join(messages if len(messages) <= 4 else [*messages[:2], "…", messages[-1]])

@@ -8,16 +8,23 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    VERMILION,
+    models,
+    new_figure,
+    place_legend_above,
+)
 
 BINS = 20
 
 
-class SeparationPlot(Plot):
-    """Histograms of p(class) back to back: rows of the class upwards, all others downwards.
+class ScoreDistributionPlot(Plot):
+    """Histograms of p(class): rows of the class upwards, other rows downwards.
 
-    Heights are shares of the rows of each kind, so that a rare class is seen, too. What stands
-    above the axis at the left, and below it at the right, is wrong at a threshold of one half.
+    Heights are shares within each class, so that a rare class is visible. Bars above the axis on
+    the left and below it on the right are errors at a threshold of one half.
     """
 
     def __init__(self, title: str = "Probabilities by class") -> None:
@@ -26,11 +33,11 @@ class SeparationPlot(Plot):
                           x_range=models.Range1d(0, 1))  # fmt: skip
         sides = (("up", BLUE, 1), ("down", VERMILION, -1))
         for side, color, _ in sides:
-            drawn = plot.quad("left", "right", side, 0, source=self.bars, color=color,
+            histogram = plot.quad("left", "right", side, 0, source=self.bars, color=color,
                               fill_alpha=0.8, line_width=0, legend_label=side)  # fmt: skip
             tips = [("p", "@left{0.00} to @right{0.00}"), ("rows", f"@rows_{side}")]
-            plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
-        # An item of its own for each, whose words are told with the first rows.
+            plot.add_tools(models.HoverTool(renderers=[histogram], tooltips=tips))
+        # Separate items, labeled when the classes are known.
         plot.legend[0].items = [
             models.LegendItem(label={"value": side}, renderers=[r], visible=False)
             for (side, _, _), r in zip(sides, plot.renderers[-2:])
@@ -43,7 +50,7 @@ class SeparationPlot(Plot):
             code="return Math.round(Math.abs(tick) * 100) + '%'"
         )
         plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
-        quiet_legend(plot, stacked=True)
+        place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
 
     def show(
@@ -51,7 +58,7 @@ class SeparationPlot(Plot):
     ) -> None:
         """Show n probabilities of `classes[1]`; `truth` is 1 for its rows, 0 for `classes[0]`."""
         inside = truth > 0.5
-        counts = [np.histogram(p[of], BINS, (0, 1))[0] for of in (inside, ~inside)]
+        counts = [np.histogram(p[rows], BINS, (0, 1))[0] for rows in (inside, ~inside)]
         up, down = (c / max(c.sum(), 1) for c in counts)
         edges = np.linspace(0, 1, BINS + 1)
         update_source(self.bars, left=edges[:-1], right=edges[1:], up=up, down=-down,
@@ -61,17 +68,17 @@ class SeparationPlot(Plot):
             item.update(label={"value": label}, visible=True)
         self.figures[0].xaxis.axis_label = f"probability of {name}"
         messages = [
-            f"{share:.0%} of the {of.sum()} rows of {label} are {where} one half"
-            for of, share, label, where in (
+            f"{share:.0%} of the {rows.sum()} rows of {label} are {where} one half"
+            for rows, share, label, where in (
                 (inside, float(np.mean(p[inside] > 0.5)) if inside.any() else 0, name, "above"),
                 (~inside, float(np.mean(p[~inside] <= 0.5)) if (~inside).any() else 0, other,
                  "below"),
             )
-            if of.any()
+            if rows.any()
         ]  # fmt: skip
-        sure = float(np.mean((p < 0.1) | (p > 0.9))) if len(p) else 0.0
+        extreme = float(np.mean((p < 0.1) | (p > 0.9))) if len(p) else 0.0
         self.describe(
-            f"{'; '.join(messages)}; {sure:.0%} of all are below 10% or above 90%."
+            f"{'; '.join(messages)}; {extreme:.0%} of all are below 10% or above 90%."
             if messages
             else "No row was held out."
         )

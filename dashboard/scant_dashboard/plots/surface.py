@@ -1,4 +1,4 @@
-"""A function of two variables known by averages over boxes: truth, posterior mean and deviation."""
+"""A function of two variables observed as averages over boxes: truth, posterior and deviation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from scant_dashboard.plots.theme import (
     PAPER,
     VERMILION,
     Figure,
+    activate_box_select,
     color_bar,
-    drawn_on,
     models,
     new_figure,
 )
@@ -25,23 +25,23 @@ Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
 NAMES = {"truth": "truth", "mean": "posterior mean", "std": "posterior deviation"}
 HEIGHT = 380
-OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # seen on any color
+OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # visible on any color
 
 
 class SurfacePlot(Plot):
-    """Cells in three linked figures, with the outlines of what was observed over them.
+    """Cells in three linked figures, with outlines of the observed boxes.
 
-    Truth and mean share their colors.
+    Truth and mean share a color scale.
 
     Args:
         title: The heading.
-        select: Whether boxes may be drawn on the mean (`boxes` then tells them).
+        select: Whether the visitor may draw boxes on the mean.
     """
 
     def __init__(self, title: str = "Posterior surface", select: bool = False) -> None:
         self.cells = columns("x", "y", "dw", "dh", *NAMES)
         self.observed = columns("left", "right", "bottom", "top")
-        self.asked = columns("left", "right", "bottom", "top")
+        self.query = columns("left", "right", "bottom", "top")
         self.level = models.LinearColorMapper(palette=list(Cividis256), low=0, high=1)
         self.spread = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         made: list[Figure] = []
@@ -50,14 +50,14 @@ class SurfacePlot(Plot):
             tools = "box_select" if select and name == "mean" else ""
             plot = new_figure(f"surface_{name}", "", "", height=HEIGHT, tools=tools, **shared)
             if tools:
-                drawn_on(plot)
+                activate_box_select(plot)
             mapper = self.spread if name == "std" else self.level
-            drawn = plot.image(name, "x", "y", "dw", "dh", source=self.cells, color_mapper=mapper)
+            image = plot.image(name, "x", "y", "dw", "dh", source=self.cells, color_mapper=mapper)
             for color, width, alpha in OUTLINE if name != "truth" else ():
                 plot.quad("left", "right", "bottom", "top", source=self.observed, fill_color=None,
                           line_color=color, line_width=width, line_alpha=alpha)  # fmt: skip
             if select:
-                plot.quad("left", "right", "bottom", "top", source=self.asked, fill_alpha=0.12,
+                plot.quad("left", "right", "bottom", "top", source=self.query, fill_alpha=0.12,
                           fill_color=VERMILION, line_color=VERMILION, line_width=2.5)  # fmt: skip
             color_bar(
                 plot, mapper, message, "below",
@@ -69,7 +69,7 @@ class SurfacePlot(Plot):
                 ("mean", "@mean{0.0000} ± @std{0.0000}"),
                 ("truth", "@truth{0.0000}"),
             ]
-            plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+            plot.add_tools(models.HoverTool(renderers=[image], tooltips=tips))
             plot.grid.visible = False
             if made:
                 plot.min_border_left = 8
@@ -77,14 +77,20 @@ class SurfacePlot(Plot):
             made.append(plot)
         super().__init__(title, *made)
 
-    def lay(self, edges: Sequence[Edges], truth: Cells | None, dims: Sequence[str]) -> None:
-        """Set out the cells by the edges of both dimensions; None where no truth is known."""
+    def lay_out(self, edges: Sequence[Edges], truth: Cells | None, dims: Sequence[str]) -> None:
+        """Set the cells.
+
+        Args:
+            edges: Edges of the cells along both dimensions.
+            truth: True averages, the first dimension fastest; None if unknown.
+            dims: Names of the dimensions.
+        """
         self.edges = [np.asarray(e, float) for e in edges]
-        shown = [e[0] for e in self.edges] + [e[-1] - e[0] for e in self.edges]
+        extent = [e[0] for e in self.edges] + [e[-1] - e[0] for e in self.edges]
         blank = np.full(len(self.edges[0][1:]) * len(self.edges[1][1:]), np.nan)
         pictures = {"truth": blank if truth is None else truth, "mean": blank, "std": blank}
         self.cells.data = {
-            **{name: [value] for name, value in zip(("x", "y", "dw", "dh"), shown)},
+            **{name: [value] for name, value in zip(("x", "y", "dw", "dh"), extent)},
             **{name: [self._picture(values)] for name, values in pictures.items()},
         }
         self.figures[0].visible = truth is not None
@@ -97,35 +103,35 @@ class SurfacePlot(Plot):
         return np.asarray(values, np.float32).reshape(m, n)
 
     def observe(self, lo: Float[np.ndarray, "n 2"], hi: Float[np.ndarray, "n 2"]) -> None:
-        """Outline what was observed; a point is too small to be seen as a box."""
+        """Outline the observed boxes; points are too small to be visible."""
         update_source(self.observed, left=lo[:, 0], right=hi[:, 0], bottom=lo[:, 1], top=hi[:, 1])
 
     def mark(self, lo: Sequence[float], hi: Sequence[float]) -> None:
-        """Draw the box that is asked about."""
-        update_source(self.asked, left=[lo[0]], right=[hi[0]], bottom=[lo[1]], top=[hi[1]])
+        """Draw the queried box."""
+        update_source(self.query, left=[lo[0]], right=[hi[0]], bottom=[lo[1]], top=[hi[1]])
 
     def show(self, mean: Cells, std: Cells) -> None:
-        """Show the posterior of the cells' averages, the first dimension fastest."""
+        """Show posterior means and deviations of the cells, the first dimension fastest."""
         fresh = {"mean": [self._picture(mean)], "std": [self._picture(std)]}
         self.cells.data = {**self.cells.data, **fresh}
         truth = np.ravel(self.cells.data["truth"][0])
-        known = np.isfinite(truth)
-        _span(self.level, np.concatenate([mean, truth[known]]))
+        finite = np.isfinite(truth)
+        _span(self.level, np.concatenate([mean, truth[finite]]))
         _span(self.spread, std)
-        least, most = int(np.argmin(std)), int(np.argmax(std))
+        lowest, highest = int(np.argmin(std)), int(np.argmax(std))
         reading = (
             f"Mean between {mean.min():.3g} and {mean.max():.3g}; most certain at "
-            f"{self._place(least)} "
-            f"(± {std[least]:.2g}), least certain at {self._place(most)} (± {std[most]:.2g})"
+            f"{self._coordinates(lowest)} (± {std[lowest]:.2g}), least certain at "
+            f"{self._coordinates(highest)} (± {std[highest]:.2g})"
         )
-        if known.any():
-            error = np.sqrt(np.mean((mean[known] - truth[known]) ** 2))
+        if finite.any():
+            error = np.sqrt(np.mean((mean[finite] - truth[finite]) ** 2))
             reading += f"; root mean squared error against the truth {error:.3g}"
         if len(self.observed.data["left"]):
             reading += "; outlines are the observed boxes"
         self.describe(reading + ".")
 
-    def _place(self, cell: int) -> str:
+    def _coordinates(self, cell: int) -> str:
         middles = [(e[:-1] + e[1:]) / 2 for e in self.edges]
         j, i = divmod(cell, len(middles[0]))
         return f"({middles[0][i]:.4g}, {middles[1][j]:.4g})"

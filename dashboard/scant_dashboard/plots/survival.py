@@ -6,17 +6,17 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, place_legend_above
 
 Times = Float[np.ndarray, " t"]
 
 
 class SurvivalPlot(Plot):
-    """The Kaplan-Meier estimate with its bounds, beside two predictions.
+    """The Kaplan-Meier estimate with its bounds, and two predicted survival curves.
 
-    One is the curve of the predicted times as if they were sure (Kandemir 2015, Fig. 3, right), the
-    other the mean of what is predicted of each patient, uncertainty included. A curve falls where
-    somebody dies, and stays until the next; a bound is left out where there is none.
+    One is the empirical curve of the predicted times (Kandemir 2015, fig. 3, right); the other is
+    the mean of the patients' predicted survival functions, which includes their uncertainty. Curves
+    are right-continuous step functions; missing bounds are left out.
     """
 
     target = "time"
@@ -26,17 +26,17 @@ class SurvivalPlot(Plot):
         self.curves = columns("time", "observed", "times", "expected")
         plot = new_figure("survival", "time", "share surviving", height=340,
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
-        # Corner by corner: Bokeh's own area of steps hangs the browser while it has no rows.
+        # Explicit corners: Bokeh's `varea_step` hangs the browser while it has no rows.
         plot.varea("time", "low", "high", source=self.band, fill_color=GRAY, fill_alpha=0.3,
                    legend_label="its 95%")  # fmt: skip
-        looks = (("observed", GRAY, "solid", "observed (Kaplan-Meier)"),
+        styles = (("observed", GRAY, "solid", "observed (Kaplan-Meier)"),
                  ("times", BLUE, "dashed", "predicted times"),
                  ("expected", GREEN, "solid", "predicted, with uncertainty"))  # fmt: skip
-        for column, color, dash, label in looks:
+        for column, color, dash, label in styles:
             plot.step("time", column, mode="after", source=self.curves, color=color,
                       line_width=2.5, line_dash=dash, legend_label=label)  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
-        quiet_legend(plot, stacked=True)
+        place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
 
     def show(
@@ -49,13 +49,13 @@ class SurvivalPlot(Plot):
         """Show curves at t times.
 
         Args:
-            time: In their order.
-            observed: Estimate, lower and upper bound; NaN where there is no bound.
-            predicted: Of the predicted times.
-            expected: The mean of the predicted survival functions.
+            time: Times in ascending order.
+            observed: Estimate, lower and upper bound; NaN for a missing bound.
+            predicted: Empirical survival curve of the predicted times.
+            expected: Mean of the predicted survival functions.
         """
         share, low, high = observed
-        # A band of no width draws nothing, where a missing bound would break its outline.
+        # A missing bound would break the band's outline; zero width draws nothing.
         low, high = (np.where(np.isfinite(b), b, share) for b in (low, high))
         update_source(
             self.band,
@@ -80,6 +80,6 @@ class SurvivalPlot(Plot):
 
 
 def _median(time: Times, share: Times) -> str:
-    """When half are dead; the last time where that was not seen."""
+    """Format the median survival time, or a lower bound if the curve stays above one half."""
     half = np.flatnonzero(share <= 0.5)
     return f"{time[half[0]]:.3g}" if len(half) else f"more than {time[-1]:.3g}"

@@ -1,4 +1,4 @@
-"""The metrics of a run beside its baselines and the published figures."""
+"""The metrics of a run with those of baselines, general tools and publications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scant.events import Metric, Report
 from scant.html_table import html_table
 from scant.verdict import best
 from scant_dashboard.plots.base import NOTHING, DataView, View
-from scant_dashboard.plots.metric_glossary import PERCENT, explained
+from scant_dashboard.plots.metric_glossary import PERCENT, group_by_meaning
 from scant_dashboard.template import text
 
 GROUPS = {
@@ -24,7 +24,7 @@ GROUPS = {
 
 
 class MetricsTable(View):
-    """Methods down, metrics across, in the form of a plot (title, alt, panel, clear)."""
+    """Table of metrics by method, with the interface of a plot."""
 
     def __init__(self, title: str = "Figures") -> None:
         self.title = title
@@ -33,32 +33,32 @@ class MetricsTable(View):
         self.panel = text("")
 
     def show(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> None:
-        """Show the metrics with spread where known, and the report's notes beneath."""
+        """Show the metrics, with standard deviations if known, and the report's notes below."""
         message = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
         self.panel.object = table(metrics) + message + meanings(metrics)
         self.alt = reading_of(metrics)
 
     def clear(self) -> None:
-        """Forget what is shown."""
+        """Remove the table."""
         self.panel.object, self.alt = "", NOTHING
 
 
 def figures(*notes: str) -> DataView:
-    """The table of a report's metrics as a view of a page; `notes` stand below the report's own.
+    """Return a view of a report's metrics; `notes` are appended to the report's notes.
 
-    They are on publications' data, and so left out of what was fitted to an own table.
+    The notes refer to publications' data and are therefore omitted for a visitor's own table.
     """
-    shown = MetricsTable()
+    view = MetricsTable()
 
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
         own = any(m.source == "rival" for m in data.metrics)
-        shown.show(data.metrics, (*data.notes, *(() if own else notes)))
+        view.show(data.metrics, (*data.notes, *(() if own else notes)))
 
-    return DataView(shown, feed)
+    return DataView(view, feed)
 
 
 def table(metrics: Sequence[Metric]) -> str:
-    """The metrics as HTML, grouped by source; what only one method has stands in a list beneath."""
+    """Return the metrics as HTML, grouped by source; those of a single method follow as a list."""
     methods = {m.name: {o.method for o in metrics if o.name == m.name} for m in metrics}
     shared = [name for name, having in methods.items() if len(having) > 1] or list(methods)
     alone = [m for m in metrics if m.name not in shared]
@@ -70,17 +70,17 @@ def table(metrics: Sequence[Metric]) -> str:
             rows.append(heading)
         for method in result:
             values = [escape(cells.get((source, method, name), "")) for name in shared]
-            # The group says already that it is published; of what data stays with the name.
+            # The heading states "published"; the name retains the data.
             named = heading if method == heading.lower() else method.replace("(published, ", "(")
             rows.append((escape(named), values))
     also = ", ".join(f"{symbol(m.name)} {figure(m)}{'%' * in_percent(m.name)}" for m in alone)
-    return html_table([headed(name) for name in shared], rows) + (
+    return html_table([column_head(name) for name in shared], rows) + (
         f"<p class='quiet'>Also of this run: {also}.</p>" if also else ""
     )
 
 
 def reading_of(metrics: Sequence[Metric]) -> str:
-    """The first two metrics that the run shares with others, beside the best; else its own."""
+    """Compare two metrics of the run with the best other method, or list two of its metrics."""
     messages = []
     for own in (m for m in metrics if m.source == "run"):
         other = best(metrics, own.name)
@@ -91,10 +91,10 @@ def reading_of(metrics: Sequence[Metric]) -> str:
 
 
 def meanings(metrics: Sequence[Metric]) -> str:
-    """What the metrics of a table measure, as a folded list in HTML; "" where none is known."""
+    """Return the definitions of the metrics as a collapsed HTML list; "" if none is known."""
     lines = "".join(
         f"<li><strong>{'; '.join(symbol(n) for n in names)}</strong>: {escape(message)}</li>"
-        for names, message in explained([m.name for m in metrics])
+        for names, message in group_by_meaning([m.name for m in metrics])
     )
     if not lines:
         return ""
@@ -102,34 +102,34 @@ def meanings(metrics: Sequence[Metric]) -> str:
 
 
 def in_percent(name: str) -> bool:
-    """Whether a metric is told in per cent."""
+    """Whether a metric is given in percent."""
     return name.startswith(PERCENT)
 
 
-def headed(name: str) -> str:
-    """The head of a metric's column as HTML, with its unit."""
+def column_head(name: str) -> str:
+    """Return the head of a metric's column as HTML, with its unit."""
     return symbol(name) + (" (%)" if in_percent(name) and "%)" not in name else "")
 
 
 def symbol(name: str) -> str:
-    """A metric's name as HTML, an underscore setting what follows it lower."""
+    """Return a metric's name as HTML, with text after an underscore as subscript."""
     lowered = re.sub(r"_([\w.]+)", r"<sub>\1</sub>", escape(name))
     return lowered.replace("sigma", "σ")
 
 
 def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
-    """A small table: one labeled row after another under `names`."""
+    """Return a small HTML table with labeled rows and columns `names`."""
     cells = [(escape(label), [escape(v) for v in values]) for label, values in rows.items()]
     return html_table([symbol(name) for name in names], cells)
 
 
 def figure(metric: Metric) -> str:
-    """A value to four significant digits, with its spread to the same place."""
+    """Format a value with four significant digits, and its spread with the same decimals."""
     value = metric.value
     if not math.isfinite(value):
         return str(value)
     if metric.spread is None and value.is_integer() and abs(value) >= 100:
-        return f"{value:.0f}"  # a count, or all of a hundred
+        return f"{value:.0f}"  # a count, or 100%
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
     message = f"{value:.{min(digits, 6)}f}"
     return message if metric.spread is None else f"{message} ± {metric.spread:.{min(digits, 6)}f}"

@@ -1,8 +1,8 @@
-"""Colors and the empty figure that all plots share.
+"""Colors, and the empty figure on which all plots are based.
 
-The hues are those of Okabe and Ito, told apart by color-blind eyes and by projectors. Every one
-stands out at least 3 : 1 from both our light and our dark page (WCAG 2.2, 1.4.11; a test holds it),
-so a plot needs no second palette: axes and text follow the page by themselves.
+The hues are those of Okabe and Ito, which are distinguishable with color blindness and on
+projectors. Each has a contrast of at least 3 : 1 on our light and dark pages (WCAG 2.2, 1.4.11;
+tested), so one palette suffices: axes and text follow the page's theme.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any
 import bokeh.models
 import bokeh.plotting
 
-# Bokeh's stubs type a property as it is stored, not as it is given; to the type checker it is Any.
+# Bokeh's stubs type properties as stored, not as accepted, hence Any.
 models: Any = bokeh.models
 Figure = Any
 
-BLUE = "#0072b2"  # the model, the accent
-VERMILION = "#d55e00"  # what it is compared with, and warnings
+BLUE = "#0072b2"  # the model; accent color
+VERMILION = "#d55e00"  # the other methods; warnings
 GREEN = "#009e73"
 GRAY = "#808791"  # references: identity lines, nominal values, truth
-GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbors in a row differ
+GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbors are distinguishable
 HUES = ("blue", "orange", "green", "pink", "ochre", "violet")  # of GROUPS, in words
 MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star")  # of GROUPS
 DASHES = ("solid", "dashed", "dotted", "dashdot", "dotdash", "solid")
-PAPER, INK = "#ffffff", "#1d2025"  # the pages a plot may lie on: light, and raised on dark
+PAPER, INK = "#ffffff", "#1d2025"  # backgrounds of plots on light and dark pages
 
-# Small to large deviation: from the accent over a neutral to the warning hue, of even lightness, so
-# that neither end vanishes on a light or a dark page.
+# Small to large deviation: from accent color over gray to warning color, of constant lightness, so
+# that both ends are visible on light and dark pages.
 DEVIATION = (
     "#0072b2",
     "#3377a6",
@@ -50,7 +50,7 @@ layer.to_blob().then((blob) => { // Bokeh's functions are not async: no `await`
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 })
 """
-# A folded corner with an arrow, drawn here so that no icon travels from elsewhere.
+# An arrow onto a line, inline so that no icon is loaded from another server.
 _SVG_ICON = (
     "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'>"
     "<path d='M10 3v9m-4-4l4 4 4-4M4 16h12' fill='none' stroke='%23808791' stroke-width='2'/></svg>"
@@ -60,14 +60,14 @@ _SVG_ICON = (
 def new_figure(
     name: str, x: str = "", y: str = "", *, height: int = 300, tools: str = "", **options: Any
 ) -> Figure:
-    """An empty figure in the house's dress.
+    """Return an empty figure in the common style.
 
     Args:
-        name: What its saved files are called.
+        name: Name of saved files.
         x: Label of the horizontal axis, with its unit.
         y: Label of the vertical axis, with its unit.
         height: Pixels; the width follows the page.
-        tools: Bokeh tools besides zoom, reset and save.
+        tools: Bokeh tools besides pan, zoom, reset and save.
         **options: Passed on to `bokeh.plotting.figure`.
     """
     plot: Any = bokeh.plotting.figure(
@@ -84,12 +84,12 @@ def new_figure(
     plot.add_tools(
         models.CustomAction(description="Save as SVG", callback=save_svg, icon=_SVG_ICON)
     )
-    dress(plot)
+    apply_style(plot)
     return plot
 
 
-def dress(plot: Figure) -> None:
-    """The looks that all figures share, on the page's own background."""
+def apply_style(plot: Figure) -> None:
+    """Apply the common style, with a transparent background."""
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.outline_line_color = None
@@ -106,19 +106,19 @@ def dress(plot: Figure) -> None:
             axis.formatter.use_scientific = False
 
 
-def drawn_on(plot: Figure) -> None:
-    """Let a drag draw a box at once: on this figure that is what the visitor came for."""
+def activate_box_select(plot: Figure) -> None:
+    """Make box selection the active drag tool of a figure on which boxes are drawn."""
     plot.toolbar.active_drag = plot.select_one(models.BoxSelectTool)
 
 
 def color_bar(plot: Figure, colors: Any, means: str, side: str = "right", **options: Any) -> Any:
-    """A thin bar beside or below the plot that says what its colors mean.
+    """Add a thin color bar and return it.
 
     Args:
         plot: The figure.
         colors: The color mapper.
-        means: Its title.
-        side: Where it stands.
+        means: Title of the bar.
+        side: Where it is placed.
         **options: Passed on to `bokeh.models.ColorBar`.
     """
     thin = {"height" if side in ("above", "below") else "width": 8}
@@ -137,17 +137,17 @@ def color_bar(plot: Figure, colors: Any, means: str, side: str = "right", **opti
     return bar
 
 
-def quiet_legend(plot: Figure, stacked: bool = False) -> None:
-    """A legend above the plot, where it hides nothing; a click hides an entry's glyph.
+def place_legend_above(plot: Figure, stacked: bool = False) -> None:
+    """Move the legend above the plot, where it covers nothing; clicking an entry hides its glyph.
 
     Args:
         plot: The figure.
-        stacked: One entry below another, for names too long to stand in a row on a phone.
+        stacked: Whether entries are stacked vertically, for names too long for one row on a phone.
     """
     legend = plot.legend[0]
     plot.center.remove(legend)
     plot.add_layout(legend, "above")
-    # On the page, Panel's Material theme sets the size anew, in parts of the surrounding type's.
+    # Panel's Material theme would set the size relative to the surrounding text.
     legend.stylesheets = [":host { font-size: 0.8rem; }"]
     legend.update(
         orientation="vertical" if stacked else "horizontal",

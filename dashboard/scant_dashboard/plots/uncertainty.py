@@ -1,4 +1,4 @@
-"""Where the uncertainty comes from: the predictive variance split into its parts."""
+"""The predictive variance split into its sources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, place_legend_above
 
 Rows = Float[np.ndarray, "n"]
 
@@ -14,13 +14,13 @@ MODEL, NOISE, INPUT = "model", "noise", "missing inputs"
 
 
 class VariancePlot(Plot):
-    """Stacked mean variances against the target in bins (split of Almosallam 2017, chapter 5).
+    """Stacked mean variances in bins of the target (split of Almosallam 2017, chapter 5).
 
     Args:
-        target: Name of what is predicted.
-        bins: Their number.
+        target: Name of the target.
+        bins: Number of bins.
         title: The heading.
-        inputs: Whether inputs may be missing, so that they have a part.
+        inputs: Whether inputs may be missing, which adds a component.
     """
 
     def __init__(
@@ -40,23 +40,24 @@ class VariancePlot(Plot):
             plot.quad(left="left", right="right", bottom=bottom, top=top, source=self.bars,
                       color=color, fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
         plot.y_range.start = 0
-        quiet_legend(plot)
+        place_legend_above(plot)
         self.items = plot.legend[0].items
         super().__init__(title, plot)
 
     def show(
         self, target: Rows, std_model: Rows, std_noise: Rows, std_input: Rows | None = None
     ) -> None:
-        """Show the parts of n rows' deviations, all in the target's unit."""
+        """Show the components of n rows' standard deviations, all in the target's unit."""
         parts = np.stack(
             [std_model, std_noise, np.zeros_like(std_model) if std_input is None else std_input]
         )
         edges = np.linspace(target.min(), target.max() + 1e-9, self.bins + 1)
-        place = np.clip(np.digitize(target, edges) - 1, 0, self.bins - 1)
-        count = np.bincount(place, minlength=self.bins)
+        bin_index = np.clip(np.digitize(target, edges) - 1, 0, self.bins - 1)
+        count = np.bincount(bin_index, minlength=self.bins)
         observed = np.maximum(count, 1)
-        model, noise, entered = (
-            np.bincount(place, weights=part**2, minlength=self.bins) / observed for part in parts
+        model, noise, from_inputs = (
+            np.bincount(bin_index, weights=part**2, minlength=self.bins) / observed
+            for part in parts
         )
         update_source(
             self.bars,
@@ -65,7 +66,7 @@ class VariancePlot(Plot):
             zero=np.zeros(self.bins),
             noise=noise,
             model=noise + model,
-            input=noise + model + entered,
+            input=noise + model + from_inputs,
         )
         shares = dict(zip((MODEL, NOISE, INPUT), np.mean(parts**2, axis=1)))
         for item in self.items:
@@ -73,9 +74,9 @@ class VariancePlot(Plot):
         self.describe(split_reading(*shares.values()))
 
 
-def split_reading(model: float, noise: float, entered: float = 0.0) -> str:
-    """What part of the mean variance more data would remove, and what the rest is."""
-    total = model + noise + entered
+def split_reading(model: float, noise: float, from_inputs: float = 0.0) -> str:
+    """Describe the shares of model, noise and missing inputs in the mean variance."""
+    total = model + noise + from_inputs
     if total <= 0:
         return "No variance at all."
     reading = (
@@ -83,5 +84,7 @@ def split_reading(model: float, noise: float, entered: float = 0.0) -> str:
         f"{noise / total:.0%} is noise, which only better measurements reduce"
     )
     return reading + (
-        f"; {entered / total:.0%} comes from missing or noisy inputs." if entered > 0 else "."
+        f"; {from_inputs / total:.0%} comes from missing or noisy inputs."
+        if from_inputs > 0
+        else "."
     )

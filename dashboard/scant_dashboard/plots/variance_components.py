@@ -1,4 +1,4 @@
-"""Shares of an output's variance by level of the hierarchy."""
+"""Shares of each output's variance by level of the hierarchy."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    VERMILION,
+    models,
+    new_figure,
+    place_legend_above,
+)
 
 LEVELS = (("shared", VERMILION, "shared by replicas"), ("replica", BLUE, "own"),
           ("noise", GRAY, "noise"))  # fmt: skip
 
 
-class LevelsPlot(Plot):
-    """One bar an output, split into what its replicas share, what each adds, and noise."""
+class VarianceComponentsPlot(Plot):
+    """One bar per output: variance shared by its replicas, variance of each, and noise."""
 
     def __init__(self, title: str = "What each level explains") -> None:
         self.bars = columns("y", "zero", *(name for name, _, _ in LEVELS))
@@ -26,15 +33,18 @@ class LevelsPlot(Plot):
                       fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
             left = name
         plot.yaxis[0].major_tick_line_color = None
-        quiet_legend(plot)
+        place_legend_above(plot)
         super().__init__(title, plot)
 
     def show(self, share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> None:
-        """Show the shares of s outputs (rows sum to 1); the first output on top."""
-        ends = np.cumsum(share, axis=1)
+        """Show the shares of s outputs (rows sum to 1), the first output on top."""
+        bounds = np.cumsum(share, axis=1)
         y = -np.arange(len(share), dtype=float)
         update_source(
-            self.bars, y=y, zero=np.zeros(len(y)), **{n: e for (n, _, _), e in zip(LEVELS, ends.T)}
+            self.bars,
+            y=y,
+            zero=np.zeros(len(y)),
+            **{n: e for (n, _, _), e in zip(LEVELS, bounds.T)},
         )
         plot = self.figures[0]
         plot.yaxis[0].ticker = models.FixedTicker(ticks=list(y))
@@ -44,11 +54,11 @@ class LevelsPlot(Plot):
         self.describe(
             f"On average {shared:.0%} of the variance is shared by an output's replicas, "
             f"{replica:.0%} belongs to each replica and {noise:.0%} is noise; "
-            f"{_most(share, names)}."
+            f"{_largest_difference(share, names)}."
         )
 
 
-def _most(share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> str:
+def _largest_difference(share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> str:
     if np.ptp(share[:, 1]) < 0.005:
         return "the same for every output" if len(share) > 1 else "there is one output"
     return f"replicas of {names[int(np.argmax(share[:, 1]))]} differ most"

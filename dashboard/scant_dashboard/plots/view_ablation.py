@@ -1,4 +1,4 @@
-"""The score of a model of several views, by which of them it is given."""
+"""Scores of a multi-view model by combination of views."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import NamedTuple
 import numpy as np
 
 from scant_dashboard.plots.base import Plot
-from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
+from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, place_legend_above
 
-ROW = 30  # pixels of a combination
-LETTERS = 22  # of a combination's name beside the axis
+ROW = 30  # pixels per combination
+LETTERS = 22  # maximum letters of a combination's name
 WHO = (("this model", "model", BLUE, "circle"),
        ("averaged kernels", "averaged", VERMILION, "diamond"))  # fmt: skip
 
 
-class Tried(NamedTuple):
-    """A combination of views and what it came to; NaN where a method has no score."""
+class AblationResult(NamedTuple):
+    """Scores of a combination of views; NaN if a method has no score."""
 
     views: tuple[str, ...]
     model: float
     averaged: float
 
 
-class ViewsOnPlot(Plot):
-    """Combinations down in the order in which they were tried, the score across."""
+class ViewAblationPlot(Plot):
+    """Score (x) by combination of views (y), in the order of evaluation."""
 
     def __init__(self, title: str) -> None:
         self.dots = models.ColumnDataSource({"label": [], "model": [], "averaged": [], "all": []})
@@ -34,38 +34,38 @@ class ViewsOnPlot(Plot):
         plot.segment("model", "label", "averaged", "label", source=self.dots, color=BLUE,
                      line_alpha=0.3, line_width=2)  # fmt: skip
         for who, column, color, marker in WHO:
-            drawn = plot.scatter(column, "label", source=self.dots, size=12, color=color,
+            dots = plot.scatter(column, "label", source=self.dots, size=12, color=color,
                                  marker=marker, legend_label=who)  # fmt: skip
             tips = [("views", "@all"), (who, f"@{column}{{0.000}}")]
-            plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+            plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         plot.xgrid.visible = plot.ygrid.visible = True
-        quiet_legend(plot, stacked=True)
+        place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
 
-    def show(self, tried: Sequence[Tried], every: Sequence[str], metric: str) -> None:
-        """Show what was tried so far.
+    def show(self, results: Sequence[AblationResult], every: Sequence[str], metric: str) -> None:
+        """Show the combinations evaluated so far.
 
         Args:
-            tried: In the order of trying, the newest last.
-            every: The names of all views.
-            metric: What the score is called.
+            results: The combinations in the order of evaluation, the newest last.
+            every: Names of all views.
+            metric: Name of the score.
         """
-        labels = [f"{i}. {_short(t.views, every)}" for i, t in enumerate(tried, 1)]
+        labels = [f"{i}. {_short(t.views, every)}" for i, t in enumerate(results, 1)]
         self.dots.data = {
             "label": labels,
-            "model": [t.model for t in tried],
-            "averaged": [t.averaged for t in tried],
-            "all": [", ".join(t.views) for t in tried],
+            "model": [t.model for t in results],
+            "averaged": [t.averaged for t in results],
+            "all": [", ".join(t.views) for t in results],
         }
         plot = self.figures[0]
         plot.y_range.factors = labels[::-1]
         plot.height = 130 + ROW * len(labels)
         plot.xaxis.axis_label = f"{metric} of held-out rows"
-        scores = np.array([(t.model, t.averaged) for t in tried])
+        scores = np.array([(t.model, t.averaged) for t in results])
         low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
         margin = max(0.1 * (high - low), 0.01)
         plot.x_range.update(start=low - margin, end=high + margin)
-        self.describe("; ".join(_reading(t, every, metric) for t in tried[-1:]) + _best(tried))
+        self.describe("; ".join(_reading(t, every, metric) for t in results[-1:]) + _best(results))
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
@@ -73,7 +73,7 @@ class ViewsOnPlot(Plot):
 
 
 def _named(views: Sequence[str], every: Sequence[str]) -> str:
-    """A combination's name: the views that are on, or those that are off where these are fewer."""
+    """Name a combination by its views, or by the absent ones if these are fewer."""
     off = [v for v in every if v not in views]
     if not off:
         return "all views" if len(every) > 1 else str(every[0])
@@ -85,15 +85,15 @@ def _short(views: Sequence[str], every: Sequence[str]) -> str:
     return message if len(message) <= LETTERS else f"{message[: LETTERS - 1]}…"
 
 
-def _reading(tried: Tried, every: Sequence[str], metric: str) -> str:
-    reading = f"With {_named(tried.views, every)} {metric} is {tried.model:.3f}"
-    if np.isfinite(tried.averaged):
-        reading += f" against {tried.averaged:.3f} for averaged kernels"
+def _reading(result: AblationResult, every: Sequence[str], metric: str) -> str:
+    reading = f"With {_named(result.views, every)} {metric} is {result.model:.3f}"
+    if np.isfinite(result.averaged):
+        reading += f" against {result.averaged:.3f} for averaged kernels"
     return reading
 
 
-def _best(tried: Sequence[Tried]) -> str:
-    ahead = [t.model - t.averaged for t in tried if np.isfinite(t.averaged)]
-    if len(ahead) < 2:
+def _best(results: Sequence[AblationResult]) -> str:
+    gains = [t.model - t.averaged for t in results if np.isfinite(t.averaged)]
+    if len(gains) < 2:
         return "."
-    return f"; over {len(ahead)} combinations the two differ by {np.mean(ahead):+.3f} on average."
+    return f"; over {len(gains)} combinations the two differ by {np.mean(gains):+.3f} on average."

@@ -1,4 +1,4 @@
-"""The relevance of each view in a model of several views."""
+"""The relevance of each view in a multi-view model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jaxtyping import Float
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure
 
-MOST = 24  # bars; of more neurons those with the greatest share
-ROW = 38  # pixels of a bar
+MAX_BARS = 24  # the largest shares are shown
+ROW = 38  # pixels per bar
 
 
-class InfluencePlot(Plot):
-    """Each hidden neuron's share of the output kernel's relevance, beside an even share."""
+class ViewContributionsPlot(Plot):
+    """Each hidden unit's share of the output kernel's relevance, with the even share dashed."""
 
     def __init__(self, title: str = "What each view contributes") -> None:
         self.bars = models.ColumnDataSource({"name": [], "share": []})
@@ -36,15 +36,15 @@ class InfluencePlot(Plot):
 
     def show(self, share: Float[np.ndarray, " v"], names: Sequence[str]) -> None:
         """Show v shares that sum to one, in the order of the views."""
-        kept = np.sort(np.argsort(-share, kind="stable")[:MOST])
-        labels = [str(names[i]) for i in kept]
+        largest = np.sort(np.argsort(-share, kind="stable")[:MAX_BARS])
+        labels = [str(names[i]) for i in largest]
         plot = self.figures[0]
         if list(plot.y_range.factors) != labels[::-1]:
             plot.y_range.factors = labels[::-1]
             plot.height = 90 + ROW * len(labels)
         plot.x_range.end = 1.05 * max(float(share.max()), 0.01)
         self.even.update(location=1 / len(share), visible=len(share) > 1)
-        self.bars.data = {"name": labels, "share": share[kept].astype(np.float32)}
+        self.bars.data = {"name": labels, "share": share[largest].astype(np.float32)}
         self.describe(_reading(share, [str(name) for name in names]))
 
     def clear(self) -> None:
@@ -61,8 +61,10 @@ def _reading(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
     reading = (
         f"{names[first]} contributes {share[first]:.0%}, then {names[second]} {share[second]:.0%}"
     )
-    least = [names[i] for i in order[2:] if share[i] < 0.25 / len(share)]
-    if least:
-        most = ", ".join(least[:4]) + (f" and {len(least) - 4} more" if len(least) > 4 else "")
-        reading += f"; almost nothing comes from {most}"
+    negligible = [names[i] for i in order[2:] if share[i] < 0.25 / len(share)]
+    if negligible:
+        listed = ", ".join(negligible[:4]) + (
+            f" and {len(negligible) - 4} more" if len(negligible) > 4 else ""
+        )
+        reading += f"; almost nothing comes from {listed}"
     return reading + "."

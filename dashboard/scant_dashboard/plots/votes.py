@@ -1,4 +1,4 @@
-"""What a room has guessed, with the model's answer and its band in it."""
+"""A room's guesses, with the model's answer and its band."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from scant_dashboard.plots.images import rgba
 from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, Figure, models, new_figure
 from scant_dashboard.room.question import Question, Vote, pixels, within
 
-BINS = 20  # of a histogram at most
-SIDE = 460  # pixels of a picture's height at most
+BINS = 20  # maximum number of bins of a histogram
+SIDE = 460  # maximum height of a picture in pixels
 
 
 class VotesPlot(Plot):
-    """A histogram of numbers, a bar for each choice, or points over a picture.
-
-    It is made once it is to be shown, and does not change.
+    """A histogram of numbers, a bar for each choice, or points on a picture; immutable.
 
     Args:
-        question: What was asked.
-        votes: What was answered.
-        truth: The model's answer: a number, the number of a choice, or a place on the picture.
-        band: What counts as right beside it; empty where there is none.
+        question: The question.
+        votes: The answers.
+        truth: The model's answer: a number, the index of a choice, or a position on the picture.
+        band: Range that also counts as right: (low, high), or the sides of a box; empty if none.
     """
 
     def __init__(
@@ -37,11 +35,11 @@ class VotesPlot(Plot):
         draw = {"number": _histogram, "choice": _bars, "point": _points}[question.kind]
         figure, reading = draw(question, votes, truth, band)
         super().__init__("The room's guesses", figure)
-        many = f"{len(votes)} {'guess' if len(votes) == 1 else 'guesses'}"
+        count = f"{len(votes)} {'guess' if len(votes) == 1 else 'guesses'}"
         hits = sum(within(vote, band) for vote in votes) if band else 0
         if band and votes:
-            reading += f" {hits} of {many} {'lies' if hits == 1 else 'lie'} in the model's band."
-        self.describe(f"{many}. {reading}")
+            reading += f" {hits} of {count} {'lies' if hits == 1 else 'lie'} in the model's band."
+        self.describe(f"{count}. {reading}")
         self.say()
 
 
@@ -60,8 +58,8 @@ def _histogram(
               line_color="white", line_width=1)  # fmt: skip
     reading = ""
     if len(values):
-        shown = [_number(question, v) for v in (values.min(), values.max(), np.median(values))]
-        reading = f"They go from {shown[0]} to {shown[1]}; the middle one is {shown[2]}."
+        summary = [_number(question, v) for v in (values.min(), values.max(), np.median(values))]
+        reading = f"They go from {summary[0]} to {summary[1]}; the middle one is {summary[2]}."
     if isinstance(truth, float):
         reading += f" The model's answer is {_number(question, truth)}"
         if band:
@@ -84,9 +82,9 @@ def _bars(
     plot.yaxis.ticker = models.BasicTicker(min_interval=1)
     plot.vbar(list(question.choices), top=counts, width=0.7,
               color=[VERMILION if r else BLUE for r in right])  # fmt: skip
-    told = ", ".join(f"{n} {c}" for n, c in zip(counts, question.choices))
+    results = ", ".join(f"{n} {c}" for n, c in zip(counts, question.choices))
     named = [c for c, r in zip(question.choices, right) if r]
-    return plot, f"{told}." + (f" The model's answer is {named[0]}." if named else "")
+    return plot, f"{results}." + (f" The model's answer is {named[0]}." if named else "")
 
 
 def _points(
@@ -109,8 +107,8 @@ def _points(
                      line_color=VERMILION, line_width=5)  # fmt: skip
     if not len(x):
         return plot, ""
-    place = f"{100 * np.median(x):.0f}% from the left and {100 * np.median(y):.0f}% from the top"
-    return plot, f"The middle of them is {place}."
+    position = f"{100 * np.median(x):.0f}% from the left and {100 * np.median(y):.0f}% from the top"
+    return plot, f"The middle of them is {position}."
 
 
 def _number(question: Question, value: float) -> str:

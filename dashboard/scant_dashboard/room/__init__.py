@@ -1,1 +1,1 @@
-"""A room that answers: phones guess before the presenter reveals, and see where the lesson is."""
+"""Rooms: an audience guesses on phones before the presenter reveals an answer."""

@@ -1,4 +1,4 @@
-"""The address by which phones reach a room, and its QR code."""
+"""The address at which phones reach a room, and its QR code."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ NOT_REACHED = (
     "This server listens on this machine only, so that phones cannot reach it: start it with "
     "--address 0.0.0.0."
 )
-SOMEWHERE = ("192.0.2.1", 9)  # of no network (RFC 5737); nothing is sent there
+SOMEWHERE = ("192.0.2.1", 9)  # documentation address (RFC 5737); nothing is sent to it
 
 
-def phone_address(here: str, code: str, beyond: bool) -> tuple[str, bool]:
-    """Where phones go, and whether they get there.
+def phone_address(here: str, code: str, networked: bool) -> tuple[str, bool]:
+    """Return the room's address for phones, and whether phones can reach it.
 
     Args:
-        here: The address of the presenter's page, as his browser has it, prefix included.
-        code: Of the room.
-        beyond: Whether other machines reach this server.
+        here: Address of the presenter's page in the browser, prefix included.
+        code: Code of the room.
+        networked: Whether other machines can reach this server.
     """
     parts = urlsplit(urljoin(here, f"./room/{code}"))
     scheme = parts.scheme if parts.scheme in ("http", "https") else "http"
     host, reached = parts.netloc, True
     if on_this_machine(parts.hostname or ""):
-        own = network_address() if beyond else ""
+        own = network_address() if networked else ""
         reached = bool(own)
         if own:
             host = own + (f":{parts.port}" if parts.port else "")
@@ -37,12 +37,12 @@ def phone_address(here: str, code: str, beyond: bool) -> tuple[str, bool]:
 
 
 def network_address() -> str:
-    """This machine's IPv4 address on its network; "" where it is on none."""
+    """Return this machine's IPv4 address on its network; "" if it has none."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect(SOMEWHERE)  # chooses the interface of the default route
             return str(probe.getsockname()[0])
-    except OSError:  # a network without a way out
+    except OSError:  # no default route
         up = {name for name, state in psutil.net_if_stats().items() if state.isup}
         own = [a.address for name, all_of in psutil.net_if_addrs().items() if name in up
                for a in all_of if a.family == socket.AF_INET]  # fmt: skip
@@ -50,8 +50,8 @@ def network_address() -> str:
 
 
 def qr_code(address: str) -> str:
-    """An address as an SVG element, dark on light in every theme."""
-    drawn: str = segno.make(address, error="m", micro=False).svg_inline(
+    """Return the QR code of an address as an SVG element, dark on light in every theme."""
+    svg: str = segno.make(address, error="m", micro=False).svg_inline(
         border=3, omitsize=True, dark="#000", light="#fff"
     )
-    return drawn
+    return svg

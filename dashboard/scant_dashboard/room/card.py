@@ -1,4 +1,4 @@
-"""What the presenter sees of a room: a button, then its code, its counts and the way in."""
+"""The presenter's view of a room: a button, then its code, counts and address."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from scant_dashboard.template import component, style
 
 
 class RoomCard(JSComponent):
-    """*Ask the room*, and all that belongs to it; on a follower's page it only goes along.
+    """The button *Ask the room* and the room's state; a follower's page follows the presenter.
 
     Attributes:
-        follows: The code of the room whose presenter this page goes along with.
-        code: Of the room that is open; "" for none.
-        address: Where phones go.
-        qr: The same as an SVG element.
-        warning: Why phones may not get there.
-        phones: How many have come.
-        votes: How many of them have answered what is asked.
-        asked: Whether something is asked.
-        leads: Whether phones and followers go along.
-        here: The address of this page as the browser has it.
-        step: The figure that was stepped to, counted from 0; -1 for none yet.
-        pressed: Counts presses of the button that opens and ends a room.
+        follows: Code of the room that this page follows.
+        code: Code of the open room; "" for none.
+        address: Address for phones.
+        qr: The address as an SVG element.
+        warning: Reason why phones may not reach the address.
+        phones: Number of phones.
+        votes: Number of phones that have answered the current question.
+        asked: Whether there is a current question.
+        leads: Whether phones and followers follow the presenter.
+        here: Address of this page in the browser.
+        step: Current figure, counted from 0; -1 before the first step.
+        pressed: Number of clicks on the button that opens and ends a room.
     """
 
     follows = param.String("")

@@ -1,7 +1,7 @@
-"""The addresses of a room: the phone's page, its news, pictures and votes.
+"""Request handlers of a room: the phone's page, its event stream, pictures and votes.
 
-Nothing here needs a page session, a login or the visitor's cookie. A phone is known by a random
-token in a cookie of this room alone, and what it does is not logged.
+They need no page session, login or visitor cookie. A phone is identified by a random token in a
+cookie of this room, and its requests are not logged.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from scant_dashboard.template import assets
 
 CODE = "([A-Za-z0-9]{1,12})"
 BODY_LIMIT = 512  # bytes of a vote
-BEAT = 15.0  # seconds after which a stream without news says that it lives
-GATHERED = 0.1  # seconds that news wait for more
+BEAT = 15.0  # seconds without changes after which a stream sends a keep-alive comment
+GATHERED = 0.1  # seconds for which changes are collected
 STATUS: dict[type[Exception], int] = {BadInput: 400, NotAllowed: 409, NotFound: 404}
 
 
 class RoomAnswer(Answer):
-    """What the room's addresses share."""
+    """Base class of a room's handlers."""
 
     def initialize(self, rooms: Rooms, policy: Policy) -> None:
-        """Take the server's rooms, and what its pages may load."""
+        """Store the server's rooms and its content security policy."""
         self.rooms, self.policy = rooms, policy
 
     def prepare(self) -> None:
-        """Nothing of a lesson is to stay in a cache."""
+        """Forbid caching."""
         self.set_header("Cache-Control", "no-store")
 
     @property
     def address(self) -> str:
-        """Where the phone is, as all counts take it."""
+        """The phone's network address, for the limits."""
         return network(self.request.remote_ip or "")
 
     def token(self, code: str) -> str:
-        """The phone's token.
+        """Return the phone's token.
 
         Raises:
-            BadInput: It sends none.
+            BadInput: The request has none.
         """
         token = self.get_cookie(_cookie(code), "") or ""
         if not re.fullmatch(r"[\w-]{22}", token):
@@ -62,7 +62,7 @@ class RoomAnswer(Answer):
         return token
 
     def refuse(self, error: Exception) -> None:
-        """Say in a sentence what was wrong."""
+        """Send the error as a sentence."""
         if isinstance(error, Busy):
             self.set_status(error.status)
             self.set_header("Retry-After", str(error.seconds))
@@ -76,10 +76,10 @@ REFUSALS = (BadInput, NotAllowed, NotFound, Busy)
 
 
 class Phone(RoomAnswer):
-    """The page of a phone, which needs no more than itself, a script and a style sheet."""
+    """The page of a phone, which loads only a script and a style sheet."""
 
     def get(self, code: str) -> None:
-        """Send it, with a token for a phone that has none."""
+        """Send the page, with a token for new phones."""
         self.set_header("Content-Type", "text/html; charset=utf-8")
         try:
             room = self.rooms.entered(code, self.address)
@@ -100,23 +100,23 @@ class Phone(RoomAnswer):
 
 
 class News(RoomAnswer):
-    """What a phone, or a page that follows the lesson, is to show: server-sent events."""
+    """Event stream for a phone, or for a page that follows the lesson."""
 
     def head(self, code: str) -> None:
-        """No stream, which would not end."""
+        """Send the headers only, because the stream would not end."""
         self.set_header("Content-Type", "text/event-stream")
 
     async def get(self, code: str) -> None:
-        """Tell what there is, and then all that changes, for as long as the room is there."""
+        """Send the current state and all changes until the room ends."""
         news = asyncio.Event()
-        self._heard = news.set
+        self._wake = news.set
         try:
             room = self.rooms.entered(code, self.address)
-            tell: Callable[[], dict[str, Any]] = room.followed
+            state: Callable[[], dict[str, Any]] = room.presenter_state
             if "follow" not in self.request.query_arguments:
                 token = self.token(room.code)
                 room.join(token, self.address)
-                tell = lambda: room.seen_by(token)  # noqa: E731
+                state = lambda: room.phone_state(token)  # noqa: E731
             end = room.follow(self.address, news.set)
         except REFUSALS as error:
             self.refuse(error)
@@ -124,25 +124,25 @@ class News(RoomAnswer):
         self.set_header("Content-Type", "text/event-stream")
         self.set_header("X-Accel-Buffering", "no")
         try:
-            await self._stream(room, tell, news)
+            await self._stream(room, state, news)
         except StreamClosedError:
             pass
         finally:
             end()
 
     def on_connection_close(self) -> None:
-        """The phone is gone: the next beat would be too late to notice."""
-        self._heard()
+        """Wake the stream, so that it notices the closed connection at once."""
+        self._wake()
 
     async def _stream(
-        self, room: Room, tell: Callable[[], dict[str, Any]], news: asyncio.Event
+        self, room: Room, state: Callable[[], dict[str, Any]], news: asyncio.Event
     ) -> None:
-        said = ""
+        sent = ""
         while not room.over():
-            fresh = json.dumps(tell())
-            self.write(": \n\n" if fresh == said else f"data: {fresh}\n\n")
+            fresh = json.dumps(state())
+            self.write(": \n\n" if fresh == sent else f"data: {fresh}\n\n")
             await self.flush()
-            said = fresh
+            sent = fresh
             try:
                 await asyncio.wait_for(news.wait(), BEAT)
             except TimeoutError:
@@ -153,10 +153,10 @@ class News(RoomAnswer):
 
 
 class Votes(RoomAnswer):
-    """Takes votes."""
+    """Receives votes."""
 
     def post(self, code: str) -> None:
-        """Take one, as JSON with the question's `number` and the answer `value`."""
+        """Store a vote, sent as JSON with the question's `number` and the answer `value`."""
         if not sent_by_own_page(self.request, self.application.websocket_origins):  # type: ignore[attr-defined]
             self.set_status(403)
             self.finish("This was sent by a page of another site.")
@@ -175,7 +175,7 @@ class Votes(RoomAnswer):
         self.write({"mine": vote})
 
     def _read(self) -> tuple[object, object]:
-        """The parts of a vote. Raises BadInput where it is none."""
+        """Parse a vote. Raises BadInput if it is invalid."""
         try:
             if not self.request.headers.get("Content-Type", "").startswith("application/json"):
                 raise ValueError
@@ -186,10 +186,10 @@ class Votes(RoomAnswer):
 
 
 class Picture(RoomAnswer):
-    """The picture that a question is about."""
+    """The picture of a question."""
 
     def get(self, code: str, number: str) -> None:
-        """Send it."""
+        """Send the picture."""
         try:
             picture = self.rooms.entered(code, self.address).picture(int(number))
             if not picture:
@@ -202,8 +202,8 @@ class Picture(RoomAnswer):
 
 
 def room_rules(rooms: Rooms, policy: Policy) -> list[tuple[str, type[Answer], dict[str, Any]]]:
-    """The addresses, their handlers and what these are given."""
-    logging.getLogger("tornado.access").addFilter(_unlogged)
+    """Return the addresses with their handlers and arguments."""
+    logging.getLogger("tornado.access").addFilter(_may_log)
     given = {"rooms": rooms, "policy": policy}
     return [
         (f"/room/{CODE}", Phone, given),
@@ -213,8 +213,8 @@ def room_rules(rooms: Rooms, policy: Policy) -> list[tuple[str, type[Answer], di
     ]
 
 
-def _unlogged(record: logging.LogRecord) -> bool:
-    """Whether an answer may be logged: not with the address of a phone."""
+def _may_log(record: logging.LogRecord) -> bool:
+    """Whether a response may be logged: not with the address of a phone."""
     return "/room/" not in record.getMessage()
 
 

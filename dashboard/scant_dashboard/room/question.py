@@ -1,4 +1,4 @@
-"""A question that a room is asked, and what counts as an answer to it."""
+"""Questions to a room, and validation of the answers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from PIL import Image
 from scant.errors import BadInput
 
 Vote = float | tuple[float, float]
-LONGEST_SIDE = 640  # pixels of a picture that phones load
+LONGEST_SIDE = 640  # maximum pixels of pictures for phones
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: a choice, a point on a picture, or else a number.
+    """A question for a choice, a point on a picture, or a number.
 
     Attributes:
         text: The question.
-        choices: What may be chosen; an answer is the number of one of them, counted from 0.
-        span: Least and most of a number, and its step.
-        start: Where a slider stands at first.
-        unit: Stands behind numbers.
-        digits: Of numbers, after the point.
-        picture: A JPEG file to touch, b"" for none; an answer is the share of its width from the
-            left, and of its height from the top.
+        choices: Labels of the choices; an answer is the index of one of them.
+        span: Minimum, maximum and step of a number.
+        start: Initial value of the slider.
+        unit: Unit of numbers, shown after them.
+        digits: Number of decimals.
+        picture: A JPEG file on which to choose a point, b"" for none; an answer is the fraction of
+            its width from the left and of its height from the top.
     """
 
     text: str
@@ -42,16 +42,16 @@ class Question:
 
     @property
     def kind(self) -> str:
-        """`number`, `choice` or `point`."""
+        """Kind of the answer: `number`, `choice` or `point`."""
         return "choice" if self.choices else "point" if self.picture else "number"
 
     def vote(self, raw: object) -> Vote:
-        """An answer as it came from a browser.
+        """Parse an answer from a browser.
 
         Raises:
-            BadInput: It is none to this question.
+            BadInput: It is no answer to this question.
         """
-        least, most, _ = self.span
+        low, high, _ = self.span
         if self.kind == "point":
             if isinstance(raw, list) and len(raw) == 2 and all(_between(v, 0, 1) for v in raw):
                 return float(raw[0]), float(raw[1])
@@ -60,25 +60,25 @@ class Question:
             if type(raw) is int and 0 <= raw < len(self.choices):
                 return float(raw)
             raise BadInput(f"Choose one of {', '.join(self.choices)}.")
-        if _between(raw, least, most):
+        if _between(raw, low, high):
             return float(raw)  # type: ignore[arg-type]
-        raise BadInput(f"Give a number from {least:g} to {most:g}.")
+        raise BadInput(f"Give a number from {low:g} to {high:g}.")
 
-    def written(self) -> dict[str, Any]:
-        """What a phone needs to ask it, the picture apart."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the question for a phone, without the picture."""
         return {
             "kind": self.kind, "text": self.text, "choices": self.choices, "span": self.span,
             "start": self.start, "unit": self.unit, "digits": self.digits,
         }  # fmt: skip
 
 
-def _between(raw: object, least: float, most: float) -> bool:
-    """Whether it is a number (no bool, no NaN) in these bounds."""
-    return type(raw) in (int, float) and least <= raw <= most  # type: ignore[operator]
+def _between(raw: object, low: float, high: float) -> bool:
+    """Whether `raw` is a number (no bool, no NaN) within the bounds."""
+    return type(raw) in (int, float) and low <= raw <= high  # type: ignore[operator]
 
 
 def jpeg(image: UInt8[np.ndarray, "h w 3"]) -> bytes:
-    """An image as a small file."""
+    """Encode an image as a small JPEG file."""
     made = Image.fromarray(np.ascontiguousarray(image))
     made.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     file = BytesIO()
@@ -87,12 +87,12 @@ def jpeg(image: UInt8[np.ndarray, "h w 3"]) -> bytes:
 
 
 def pixels(picture: bytes) -> UInt8[np.ndarray, "h w 3"]:
-    """The image of a file that `jpeg` made."""
+    """Decode a file made by `jpeg`."""
     return np.asarray(Image.open(BytesIO(picture)).convert("RGB"))
 
 
 def within(vote: Vote, band: Sequence[float]) -> bool:
-    """Whether an answer lies in a band: low and high, or the sides of a box from left and top."""
+    """Whether an answer lies in a band: (low, high), or (left, top, right, bottom) of a box."""
     if isinstance(vote, tuple):
         left, top, right, bottom = band
         return left <= vote[0] <= right and top <= vote[1] <= bottom

@@ -1,7 +1,7 @@
-"""What a room knows: its phones, its questions and their votes. In memory only, for one thread.
+"""State of a room: its phones, its questions and their votes. In memory only, for a single thread.
 
-A room belongs to the presenter who opened it. It ends when he says so, a while after his page has
-gone, or when nobody has done anything in it for long; then nothing of it is left.
+A room belongs to the presenter who opened it. It ends on request, some time after the presenter's
+page has closed, or after long inactivity; its state is then discarded.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from scant.errors import BadInput, NotAllowed, NotFound
 from scant_dashboard.limits.client import Busy
 from scant_dashboard.room.question import Question, Vote
 
-LETTERS = "ACDEFGHJKMNPQRTUVWXY34679"  # none that looks like another
-LENGTH = 5  # letters of a code: one in 10 million
-ROOMS = 50  # of a server
+LETTERS = "ACDEFGHJKMNPQRTUVWXY34679"  # unambiguous letters and digits
+LENGTH = 5  # letters of a code: 10 million combinations
+ROOMS = 50  # maximum per server
 PER_PRESENTER = 3
-PHONES = 400  # of a room
+PHONES = 400  # maximum per room
 PHONES_PER_ADDRESS = 150  # a lecture hall behind one router
-STREAMS = 2  # open connections of a room, for each phone that it may have
-BALLOTS = 30  # questions of a room; of more, the oldest go
-IDLE = 2 * 3600.0  # seconds without any act
-SWEEP = 15.0  # seconds between two looks for rooms that are over
-GRACE = 60.0  # seconds for a presenter's page to come back, as after a lost connection
-PHONE_PACE = (5, 1.0)  # votes of a phone at once, and a second after that
+STREAMS = 2  # maximum open connections per phone
+BALLOTS = 30  # maximum questions of a room; older ones are discarded
+IDLE = 2 * 3600.0  # seconds without activity
+SWEEP = 15.0  # seconds between checks for expired rooms
+GRACE = 60.0  # seconds for a presenter's page to return, e.g. after a lost connection
+PHONE_PACE = (5, 1.0)  # votes of a phone: burst, and rate per second
 ADDRESS_PACE = (300, 30.0)
-MISS_PACE = (30, 0.1)  # codes without a room, by address
+MISS_PACE = (30, 0.1)  # invalid codes per address
 
 Clock = Callable[[], float]
 
 
-class Allowance:
-    """So many acts at once, and so many a second after that."""
+class TokenBucket:
+    """Rate limiter that allows a burst, and then `pace` actions per second."""
 
     def __init__(self, burst: int, pace: float) -> None:
         self._burst, self._pace, self._left, self._last = burst, pace, float(burst), 0.0
 
     def take(self, now: float) -> None:
-        """Count an act.
+        """Count an action.
 
         Raises:
             Busy: It comes too early.
@@ -58,7 +58,7 @@ class Allowance:
 
 @dataclass
 class Ballot:
-    """A question that stands or stood, and the last answer of every phone."""
+    """A current or former question, with the latest answer of each phone."""
 
     number: int
     question: Question
@@ -68,17 +68,17 @@ class Ballot:
 
 
 class Room:
-    """One lesson's room.
+    """The room of one lesson.
 
     Attributes:
-        code: By which phones find it.
+        code: Code by which phones find it.
         owner: The presenter.
-        page: The address of the lesson's page, from the server's first page; "" for none.
-        present: The question that the presenter shows now; None while he shows none.
-        leads: Whether phones and followers go along with the presenter.
-        step: The figure that he shows, counted from 0; None before he has gone to any.
-        title: Its heading.
-        phones: The network address of every phone, by its token.
+        page: Address of the lesson's page, relative to the server's first page; "" for none.
+        present: The current question; None if there is none.
+        leads: Whether phones and followers follow the presenter.
+        step: The presenter's current figure, counted from 0; None before the first step.
+        title: Heading of that figure.
+        phones: Network address of each phone, by its token.
         closed: Whether the lesson has ended.
     """
 
@@ -91,75 +91,75 @@ class Room:
         self.step: int | None = None
         self.title = ""
         self.phones: dict[str, str] = {}
-        self.left: float | None = None  # since when the presenter's page is gone
+        self.left: float | None = None  # time at which the presenter's page was closed
         self._touched = clock()
-        self._asked = 0
-        self._paces: dict[str, Allowance] = {}
+        self._n_questions = 0
+        self._paces: dict[str, TokenBucket] = {}
         self._streams: Counter[str] = Counter()
         self._followers: set[Callable[[], None]] = set()
-        self.counted: Callable[[], None] = lambda: None  # called when phones come or vote
+        self.counted: Callable[[], None] = lambda: None  # called when phones join or vote
 
     # --- the presenter ---
 
     def ask(
         self, question: Question | None, revealed: bool, standing: Collection[Question]
     ) -> None:
-        """Show a question, or none; it keeps the votes that it has.
+        """Set the current question, or none; known questions keep their votes.
 
         Args:
-            question: What the presenter shows now.
-            revealed: Whether its answer may be seen.
-            standing: All questions that stand; others without an answer are forgotten.
+            question: The presenter's current question.
+            revealed: Whether its answer is visible.
+            standing: All open questions; others without a revealed answer are discarded.
         """
         present = None
         if question is not None:
-            alike = [b for b in self.ballots if (b.question, b.revealed) == (question, revealed)]
-            if not alike:
-                self._asked += 1
-                alike = [Ballot(self._asked, question, revealed)]
-                self.ballots.append(alike[0])
-            present = alike[-1]
-        kept = [b for b in self.ballots if b.revealed or b.question in standing][-BALLOTS:]
-        if (present, kept) != (self.present, self.ballots) or len(kept) != len(self.ballots):
-            self.present, self.ballots = present, kept
-            self._tell()
+            matching = [b for b in self.ballots if (b.question, b.revealed) == (question, revealed)]
+            if not matching:
+                self._n_questions += 1
+                matching = [Ballot(self._n_questions, question, revealed)]
+                self.ballots.append(matching[0])
+            present = matching[-1]
+        ballots = [b for b in self.ballots if b.revealed or b.question in standing][-BALLOTS:]
+        if (present, ballots) != (self.present, self.ballots):
+            self.present, self.ballots = present, ballots
+            self._notify()
 
     def reveal(self, question: Question, answer: str) -> Ballot | None:
-        """End the voting on a question that stands, and say the answer once it is known."""
+        """End the voting on an open question, and publish its answer once it is known."""
         for ballot in reversed(self.ballots):
             if ballot.question == question:
                 if not ballot.revealed or ballot.answer != answer:
                     ballot.revealed, ballot.answer = True, answer
-                    self._tell()
+                    self._notify()
                 return ballot
         return None
 
     def go(self, step: int | None, title: str) -> None:
-        """The presenter is at this figure."""
+        """Set the presenter's current figure."""
         if (step, title) != (self.step, self.title):
             self.step, self.title = step, title
-            self._tell()
+            self._notify()
 
     def lead(self, leads: bool) -> None:
-        """Take phones and followers along, or let them go."""
+        """Set whether phones and followers follow the presenter."""
         if leads != self.leads:
             self.leads = leads
-            self._tell()
+            self._notify()
 
     def presenter_left(self) -> None:
-        """The presenter's page has gone; it may come back."""
+        """Record that the presenter's page has closed; it may return."""
         self.left = self._clock()
 
     def close(self) -> None:
-        """End the lesson and forget it."""
+        """End the lesson and discard its state."""
         self.closed, self.present = True, None
         self.ballots, self.phones = [], {}
         self._paces.clear()
-        self._tell()
+        self._notify()
         self.counted()
 
     def over(self) -> bool:
-        """Whether it has ended, by itself or by its presenter."""
+        """Whether the lesson has ended or expired."""
         now = self._clock()
         gone = self.left is not None and now - self.left > GRACE
         if not self.closed and (gone or now - self._touched > IDLE):
@@ -169,10 +169,10 @@ class Room:
     # --- the phones ---
 
     def join(self, token: str, address: str) -> None:
-        """Count a phone.
+        """Register a phone.
 
         Raises:
-            Busy: The room, or this network's share of it, is full.
+            Busy: The room is full, or there are too many phones from this network.
         """
         if token in self.phones:
             return
@@ -187,7 +187,7 @@ class Room:
         self.counted()
 
     def vote(self, token: str, address: str, number: object, raw: object) -> Vote:
-        """Take a phone's answer, in place of the one that it gave before.
+        """Store a phone's answer, replacing its previous one.
 
         Raises:
             BadInput: It is no answer to this question.
@@ -198,9 +198,9 @@ class Room:
         self.join(token, address)
         now = self._clock()
         for who, pace in ((f"phone {token}", PHONE_PACE), (f"from {address}", ADDRESS_PACE)):
-            self._paces.setdefault(who, Allowance(*pace)).take(now)
-        asked = self.ballots if type(number) is int else []  # `True == 1`
-        ballot = next((b for b in asked if b.number == number), None)
+            self._paces.setdefault(who, TokenBucket(*pace)).take(now)
+        ballots = self.ballots if type(number) is int else []  # `True == 1`
+        ballot = next((b for b in ballots if b.number == number), None)
         if ballot is None:
             raise NotFound("This question is not asked any more.")
         if ballot.revealed:
@@ -210,74 +210,74 @@ class Room:
         self.counted()
         return vote
 
-    def seen_by(self, token: str) -> dict[str, Any]:
-        """What a phone is shown: the questions that stand and stood, and its own answers."""
+    def phone_state(self, token: str) -> dict[str, Any]:
+        """Return the state for a phone: all questions, with its own answers."""
         return {
-            **self.followed(),
+            **self.presenter_state(),
             "present": self.present.number if self.present else None,
             "page": self.page,
             "questions": [
-                b.question.written()
+                b.question.to_json()
                 | {"number": b.number, "revealed": b.revealed, "answer": b.answer,
                    "mine": b.votes.get(token)}
                 for b in self.ballots
             ],
         }  # fmt: skip
 
-    def followed(self) -> dict[str, Any]:
-        """Where the presenter is, for those who follow the lesson's page."""
+    def presenter_state(self) -> dict[str, Any]:
+        """Return the presenter's position, for pages that follow the lesson."""
         return {"leads": self.leads, "step": self.step, "title": self.title}
 
     def picture(self, number: int) -> bytes:
-        """The picture of a question; b"" where it has none."""
+        """Return the picture of a question; b"" if it has none."""
         return next((b.question.picture for b in self.ballots if b.number == number), b"")
 
-    def follow(self, address: str, heard: Callable[[], None]) -> Callable[[], None]:
-        """Have `heard()` called when there is news, until the function returned is called.
+    def follow(self, address: str, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed()` after every change, until the returned function is called.
 
         Raises:
-            Busy: Too many follow already.
+            Busy: There are too many connections already.
         """
         full = self._streams.total() >= STREAMS * PHONES
         if full or self._streams[address] >= STREAMS * PHONES_PER_ADDRESS:
             raise Busy("Too many phones follow this room; try again in a minute.", seconds=60)
         self._streams[address] += 1
-        self._followers.add(heard)
+        self._followers.add(changed)
 
         def end() -> None:
-            self._followers.discard(heard)
+            self._followers.discard(changed)
             self._streams -= Counter([address])
 
         return end
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._touched = self._clock()
-        for heard in list(self._followers):
-            heard()
+        for changed in list(self._followers):
+            changed()
 
 
 class Rooms:
     """The rooms of a server.
 
     Attributes:
-        beyond: Whether other machines reach the server.
+        networked: Whether other machines can reach the server.
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self.beyond = False
+        self.networked = False
         self._clock = clock
         self._rooms: dict[str, Room] = {}
-        self._misses: OrderedDict[str, Allowance] = OrderedDict()
+        self._misses: OrderedDict[str, TokenBucket] = OrderedDict()
         self._sweeper: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return len(self._rooms)
 
     def open(self, owner: str) -> Room:
-        """A new room.
+        """Open a room.
 
         Raises:
-            BadInput: The presenter, or the server, has too many.
+            BadInput: The presenter, or the server, has too many rooms.
         """
         self.expire()
         if sum(room.owner == owner for room in self._rooms.values()) >= PER_PRESENTER:
@@ -291,20 +291,20 @@ class Rooms:
         return room
 
     def find(self, code: str) -> Room | None:
-        """The room of a code, in letters of either case."""
+        """Return the room with this code, in letters of either case."""
         self.expire()
         return self._rooms.get(code.upper())
 
     def entered(self, code: str, address: str) -> Room:
-        """The room of a code that somebody at this address gave.
+        """Return the room with a code that was entered at this address.
 
         Raises:
-            NotFound: There is none.
-            Busy: Too many codes without a room came from there.
+            NotFound: There is no such room.
+            Busy: Too many invalid codes came from this address.
         """
         room = self.find(code)
         if room is None:
-            misses = self._misses.setdefault(address, Allowance(*MISS_PACE))
+            misses = self._misses.setdefault(address, TokenBucket(*MISS_PACE))
             self._misses.move_to_end(address)
             while len(self._misses) > 1000:
                 self._misses.popitem(last=False)
@@ -313,7 +313,7 @@ class Rooms:
         return room
 
     def start(self) -> None:
-        """Look for rooms that are over now and then, on the running event loop."""
+        """Start removing expired rooms, on the running event loop."""
 
         async def sweep() -> None:
             while True:
@@ -330,5 +330,5 @@ class Rooms:
             room.close()
 
     def expire(self) -> None:
-        """Forget the rooms that are over."""
+        """Remove expired rooms."""
         self._rooms = {code: room for code, room in self._rooms.items() if not room.over()}

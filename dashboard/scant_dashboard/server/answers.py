@@ -1,4 +1,4 @@
-"""The base class of request handlers: HEAD as GET, and errors as one sentence."""
+"""Base class of request handlers: HEAD like GET, and errors as one sentence."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ FAULT = (
 
 
 class Answer(RequestHandler):
-    """The last base of every handler; `answering` adds it where it is not."""
+    """The last base class of every handler; added by `answering` if missing."""
 
     def head(self, *args: Any, **kwargs: Any) -> Any:
-        """As GET; tornado leaves the body out."""
+        """Handle HEAD like GET; tornado omits the body."""
         return self.get(*args, **kwargs)
 
     def redirect(self, url: str, permanent: bool = False, status: int | None = None) -> None:
-        """Lead elsewhere; an address of ours is one under the prefix of the server."""
+        """Redirect; own addresses get the server's prefix."""
         if url.startswith("/"):
             url = prefix.of(self.request) + url
         super().redirect(url, permanent, status)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer with a page of ours: never a traceback, a path or a library's words."""
+        """Send an error page without tracebacks, paths or library messages."""
         title, sentence = SENTENCES.get(status_code, REFUSED)
         if status_code >= 500 and status_code not in SENTENCES:
             name = secrets.token_hex(4)
@@ -57,24 +57,24 @@ class Answer(RequestHandler):
 
 
 class Missing(Answer):
-    """An address that leads nowhere."""
+    """Handler of unknown addresses."""
 
     def prepare(self) -> None:
-        """Whatever the request is."""
+        """Send 404 for every request."""
         self.send_error(404)
 
 
 def answering(handler: type[RequestHandler]) -> type[RequestHandler]:
-    """The handler with the faults and the HEAD of `Answer`, where it has none of its own."""
+    """Return the handler with `Answer` as a further base class."""
     if issubclass(handler, Answer):
         return handler
     return type(handler.__name__, (handler, Answer), {"__module__": handler.__module__})
 
 
 def plain_page(title: str, sentence: str, under: str = "") -> str:
-    """A page without scripts that says one thing, of a server under a prefix."""
-    words = {"title": html.escape(title), "sentence": html.escape(sentence)}
-    return _template().substitute(words, under=html.escape(under))
+    """Return a page without scripts that shows one message, for a server under a prefix."""
+    fields = {"title": html.escape(title), "sentence": html.escape(sentence)}
+    return _template().substitute(fields, under=html.escape(under))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Work in a process of its own, beside a server that goes on answering."""
+"""Work in separate processes, so that the server stays responsive."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from typing import Any
 from scant.errors import BadInput, Unavailable
 from scant.store import Store
 
-NICE = 10  # so that runs and visitors go first
-WAITING = 8  # visitors at most who wait for a file
-REFUSED = 2  # the status of a process that says in a sentence why it did nothing
+NICE = 10  # below the priority of runs and the server
+WAITING = 8  # maximum number of visitors waiting for a file
+REFUSED = 2  # exit status if standard error has a message for the user
 
 log = logging.getLogger(__name__)
 
 
-async def begun(module: str, *arguments: str, **given: Any) -> asyncio.subprocess.Process:
-    """`python -m module`, begun behind runs and visitors; for its input and output there are pipes.
+async def start_process(module: str, *arguments: str, **given: Any) -> asyncio.subprocess.Process:
+    """Start `python -m module` at low priority, with pipes for its input and output.
 
-    The store's address goes by the input: it may hold a password, which a command line would show.
+    The store's address is passed by standard input, because it may contain a password, which a
+    command line would reveal.
 
     Args:
-        module: Its name.
-        arguments: Of its command line.
-        given: Further ones of `asyncio.create_subprocess_exec`.
+        module: Name of the module.
+        arguments: Command-line arguments.
+        given: Further arguments of `asyncio.create_subprocess_exec`.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
@@ -36,45 +37,45 @@ async def begun(module: str, *arguments: str, **given: Any) -> asyncio.subproces
         stdout=asyncio.subprocess.PIPE,
         **given,
     )
-    # Not by `preexec_fn`: the server stands still until the new program is there, for which the
-    # copy of the server, nice already, would wait behind everybody else.
+    # Not in `preexec_fn`: the server blocks until the new program is loaded, which would take long
+    # at low priority.
     with suppress(ProcessLookupError):
         os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
     return process
 
 
-async def apart(module: str, database: str, *arguments: str) -> bytes:
-    """What `python -m module` prints; it is told the store's address by standard input.
+async def run_process(module: str, database: str, *arguments: str) -> bytes:
+    """Return the output of `python -m module`, which reads the store's address from standard input.
 
     Raises:
-        BadInput: It ended with status 2; the last line that it said.
+        BadInput: It exited with status 2; the message is its last line on standard error.
         RuntimeError: It failed.
     """
-    process = await begun(module, *arguments, stderr=asyncio.subprocess.PIPE)
+    process = await start_process(module, *arguments, stderr=asyncio.subprocess.PIPE)
     try:
-        made, said = await process.communicate(database.encode())
+        made, errors = await process.communicate(database.encode())
     except asyncio.CancelledError:
         process.kill()
         await process.wait()
         raise
-    words = said.decode(errors="replace").strip()
+    message = errors.decode(errors="replace").strip()
     if process.returncode == REFUSED:
-        raise BadInput(words.splitlines()[-1])
+        raise BadInput(message.splitlines()[-1])
     if process.returncode:
-        raise RuntimeError(words[-2000:])
+        raise RuntimeError(message[-2000:])
     return made
 
 
 def database(store: Store) -> str:
-    """The address of a store, with its password."""
+    """Return the address of a store, with its password."""
     return str(store.engine.url.render_as_string(hide_password=False))
 
 
 class Replays:
-    """Runs as one file each, made one after another.
+    """Makes replay files of runs, one at a time.
 
     Args:
-        service: The run service whose store has them.
+        service: The run service of the runs.
     """
 
     def __init__(self, service: Any) -> None:
@@ -83,11 +84,11 @@ class Replays:
         self._waiting = 0
 
     async def made(self, run: str) -> bytes:
-        """The file of a run (`static_page.replay`).
+        """Return the replay file of a run (`static_page.replay`).
 
         Raises:
-            BadInput: The run is not over, or gone.
-            Unavailable: Too many wait already, or it failed.
+            BadInput: The run has not finished, or was deleted.
+            Unavailable: Too many requests are waiting, or it failed.
         """
         if self._waiting >= WAITING:
             raise Unavailable("Several replays are being made; try again in a minute.")
@@ -95,7 +96,7 @@ class Replays:
         try:
             async with self._one:
                 address = database(self._service.store)
-                return await apart("scant_dashboard.static_page.replay", address, run)
+                return await run_process("scant_dashboard.static_page.replay", address, run)
         except RuntimeError:
             log.exception("the replay of run %s could not be made", run)
             raise Unavailable(

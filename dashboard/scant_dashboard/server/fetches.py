@@ -11,26 +11,28 @@ from pathlib import Path
 from scant.data_dir import fetched_path
 from scant.errors import BadInput
 
-PAUSE = 0.3  # seconds before a second attempt; a visitor who is offline should hear it soon
+PAUSE = 0.3  # seconds before a second attempt; short, so that failures are reported soon
 
 
 @dataclass
 class Underway:
-    """A download: bytes so far, bytes in all (None where the server does not say), its end."""
+    """A download: bytes so far, total bytes (None if unknown), and its end."""
 
     end: asyncio.Future[Path]
     done: int = 0
     total: int | None = None
 
     def progress(self, done: int, total: int | None) -> None:
-        """Called by the downloading thread."""
+        """Update the progress; called by the downloading thread."""
         self.done, self.total = done, total
 
 
 class Fetches:
-    """The downloads of one server. Used on its event loop; what is fetched lies in `data_dir`.
+    """The downloads of one server, to `data_dir`. For its event loop.
 
-    `fetch` is `scant.data_sources.fetch.fetch`, or what a test puts in its place.
+    Args:
+        data_dir: The server's data directory.
+        fetch: Replaces `scant.data_sources.fetch.fetch` in tests.
     """
 
     def __init__(self, data_dir: Path, fetch: Callable[..., Path] | None = None) -> None:
@@ -43,10 +45,10 @@ class Fetches:
         return fetched_path(name, self._data_dir).is_file()
 
     async def fetch(self, name: str) -> Path:
-        """Fetch a data set, or join whoever is fetching it.
+        """Fetch a data set, or wait for its running download.
 
         Raises:
-            BadInput: No connection, or an answer that is not the data set.
+            BadInput: There is no connection, or the response is not the data set.
         """
         if name not in self.underway:
             self._begin(name)
@@ -71,14 +73,14 @@ class Fetches:
                 path = self._call(name, made.progress)
             except BadInput as error:
                 failed = error
-            except OSError as error:  # a full disk, a folder that may not be written
+            except OSError as error:  # e.g. a full disk or a read-only folder
                 failed = BadInput(f"The data set {name!r} could not be kept: {error}.")
             except Exception as error:
                 failed = error
             if not loop.is_closed():
                 loop.call_soon_threadsafe(finish, path, failed)
 
-        # A daemon: a server that is told to stop does not wait for somebody else's server.
+        # A daemon, so that shutdown does not wait for another server.
         threading.Thread(target=work, name=f"fetch {name}", daemon=True).start()
 
     def _call(self, name: str, progress: Callable[[int, int | None], None]) -> Path:

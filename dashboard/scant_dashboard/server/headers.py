@@ -1,7 +1,7 @@
-"""Headers of all answers: restrictions on loading, connecting and framing.
+"""Headers of all responses: restrictions on loading, connecting and framing.
 
-Nothing comes from a third party, so nothing of a page may reach one. A page's own scripts bear a
-nonce made for that one answer; a script or an `onclick` that got into its text does not run.
+Pages load nothing from third parties and must send nothing to them. A page's own scripts bear a
+nonce made for that response; injected scripts and `onclick` attributes do not run.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tornado.web import OutputTransform
 from scant.errors import BadInput
 
 VARIABLE = "SCANT_FRAME_ANCESTORS"
-YEAR = 365 * 86400  # seconds that browsers insist on TLS, once they met it
+YEAR = 365 * 86400  # seconds for which browsers require TLS after the first use
 
 ALWAYS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # links to runs are secrets: no other site learns them
+    "Referrer-Policy": "same-origin",  # links to runs are secret
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-ENCRYPTED = {  # over TLS only: browsers complain of them, or must ignore them, without
+ENCRYPTED = {  # over TLS only; otherwise browsers ignore them or warn
     "Strict-Transport-Security": f"max-age={YEAR}",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-# A static page has our own scripts only, and styles in its text.
+# Static pages have our own scripts only, and inline styles.
 STATIC = {
     "default-src": "'self'",
     "style-src": "'self' 'unsafe-inline'",
@@ -39,7 +39,7 @@ STATIC = {
     "base-uri": "'none'",
     "form-action": "'self'",
 }
-# What is no page runs no script at all.
+# Other responses run no scripts.
 PLAIN = {
     "default-src": "'none'",
     "style-src": "'self'",
@@ -48,8 +48,8 @@ PLAIN = {
     "form-action": "'self'",
     "base-uri": "'none'",
 }
-# Bokeh compiles its callbacks in the browser (unsafe-eval), Panel's components are modules made of
-# text there and fetched (blob:), and all of them put style elements into their shadow roots.
+# Bokeh compiles callbacks in the browser (unsafe-eval), Panel imports components as modules from
+# text (blob:), and all of them add style elements to their shadow roots.
 PAGE = {
     "default-src": "'self'",
     "script-src": "'self' 'nonce-{nonce}' 'unsafe-eval' blob:",
@@ -64,15 +64,14 @@ PAGE = {
 
 
 class Policy:
-    """What this server's answers allow.
+    """Content security policies of this server.
 
     Args:
-        ancestors: Sites that may show our pages in a frame, such as `https://school.example`;
-            those in SCANT_FRAME_ANCESTORS (separated by commas) are added. Our own pages always
-            may.
+        ancestors: Sites that may frame our pages, such as `https://school.example`; those in
+            SCANT_FRAME_ANCESTORS (separated by commas) are added. Our own pages always may.
 
     Raises:
-        BadInput: One of them is no site.
+        BadInput: An entry is no site.
     """
 
     def __init__(self, ancestors: Sequence[str] = ()) -> None:
@@ -81,17 +80,17 @@ class Policy:
         self.ancestors = " ".join(["'self'", *sites])
 
     def plain(self) -> str:
-        """The Content-Security-Policy of whatever is no page."""
+        """Return the Content-Security-Policy of responses that are no pages."""
         return self._written(PLAIN)
 
     def static(self) -> str:
-        """The Content-Security-Policy of a page without a session."""
+        """Return the Content-Security-Policy of a static page."""
         return self._written(STATIC)
 
     def page(self, nonce: str, request: HTTPServerRequest) -> str:
-        """The Content-Security-Policy of a page whose own scripts bear `nonce`."""
+        """Return the Content-Security-Policy of a live page with scripts bearing `nonce`."""
         secure = "s" if request.protocol == "https" else ""
-        # Safari before 15.4 does not count websockets as 'self'.
+        # Safari before 15.4 does not include websockets in 'self'.
         socket = f" ws{secure}://{request.host}" if _HOST.fullmatch(request.host) else ""
         directives = {k: v.format(nonce=nonce, socket=socket) for k, v in PAGE.items()}
         return self._written(directives)
@@ -102,7 +101,7 @@ class Policy:
 
 
 def transform(policy: Policy) -> type[OutputTransform]:
-    """The class for `tornado.web.Application.add_transform` that adds what an answer lacks."""
+    """Return a class for `Application.add_transform` that adds missing headers."""
 
     class Headers(OutputTransform):
         def __init__(self, request: HTTPServerRequest) -> None:
@@ -111,17 +110,17 @@ def transform(policy: Policy) -> type[OutputTransform]:
         def transform_first_chunk(
             self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
         ) -> tuple[int, HTTPHeaders, bytes]:
-            wanted = {"Content-Security-Policy": policy.plain(), **ALWAYS}
-            for name, value in (wanted | (ENCRYPTED if self.secure else {})).items():
+            required = {"Content-Security-Policy": policy.plain(), **ALWAYS}
+            for name, value in (required | (ENCRYPTED if self.secure else {})).items():
                 headers.setdefault(name, value)
-            headers.pop("Server", None)  # which library answers, and its version, helps nobody
+            headers.pop("Server", None)  # does not disclose the library and its version
             return status_code, headers, chunk
 
     return Headers
 
 
-def nonced(page: str) -> tuple[str, str]:
-    """A page whose scripts bear a fresh nonce, and the nonce."""
+def add_nonces(page: str) -> tuple[str, str]:
+    """Add a new nonce to the scripts of a page; return the page and the nonce."""
     nonce = secrets.token_urlsafe(16)
     return re.sub(r"<script(?=[\s>])", f'<script nonce="{nonce}"', page), nonce
 

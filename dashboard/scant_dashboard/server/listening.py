@@ -1,4 +1,4 @@
-"""Checks of a server's port, address and data folder, each with its sentence."""
+"""Checks of a server's port, address and data folder, with clear error messages."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _REASONS = {
 
 @contextmanager
 def listening(port: int, address: str) -> Iterator[None]:
-    """Opening a port: what the system says against it becomes a sentence.
+    """Convert errors of opening a port into clear messages.
 
     Raises:
-        BadInput: The port is taken, not allowed or no port; the address is not this machine's.
+        BadInput: The port is invalid, taken or not permitted, or the address is not this machine's.
     """
     if not 0 <= port <= 65535:
         raise BadInput(f"There is no port {port}; give a --port from 0 to 65535 (0: a free one).")
@@ -41,10 +41,10 @@ def listening(port: int, address: str) -> Iterator[None]:
 
 
 def check_address(port: int, address: str) -> None:
-    """Listen for a moment, so that nothing is written for a server that cannot.
+    """Open the port briefly, so that a server that cannot listen writes no files.
 
     Raises:
-        BadInput: As `listening` raises it.
+        BadInput: See `listening`.
     """
     with listening(port, address):
         for opened in bind_sockets(port, address):
@@ -52,11 +52,11 @@ def check_address(port: int, address: str) -> None:
 
 
 @contextmanager
-def keeping(folder: Path) -> Iterator[None]:
-    """Making what a server keeps in its data folder.
+def writing_to(folder: Path) -> Iterator[None]:
+    """Convert errors of writing to the data folder into clear messages.
 
     Raises:
-        BadInput: The folder cannot be made or written.
+        BadInput: The folder cannot be created or written.
     """
     try:
         yield

@@ -11,29 +11,31 @@ from scant_dashboard.limits.sessions import PER_ADDRESS
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How a server listens, whom it lets in, and what it lets them take.
+    """Address, workers, access and limits of a server.
 
     Attributes:
-        port: Where to listen; 0 takes a free one.
-        address: "127.0.0.1" for this machine only, "0.0.0.0" for all.
-        open_browser: Open the gallery in the user's browser once it is up.
-        workers: Worker processes of the local cluster; None decides by GPUs and cores.
-        scheduler: Address of an existing Dask scheduler to use instead.
-        data_dir: Where runs and uploads are kept; None is the user's data directory.
-        auth: File of `scant user`; every visitor must log in as one of its users.
-        allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server;
-            also taken from SCANT_ALLOW_ORIGIN, separated by commas.
-        limit_per_owner: Runs that one visitor may have at once.
-        trusted_proxy: Addresses or networks of proxies whose X-Forwarded-For and
-            X-Forwarded-Proto count, "*" for any; also taken from SCANT_TRUSTED_PROXY. If none is
-            given, those on this machine.
-        prefix: Path under which a proxy shows the server, such as /scant, where it does not say so.
-        frame_ancestors: Sites that may show the pages in a frame; also taken from
+        port: Port; 0 for a free one.
+        address: "127.0.0.1" for this machine only, "0.0.0.0" for all networks.
+        open_browser: Whether to open the gallery in the user's browser.
+        workers: Number of local worker processes; None to decide by GPUs and cores.
+        scheduler: Address of an existing Dask scheduler to use instead of local workers.
+        data_dir: Folder of runs and uploads; None for the user's data directory.
+        auth: User file of `scant user`; if given, all visitors must log in.
+        allow_origin: Further hosts ("host" or "host:port") whose pages may connect; also taken from
+            SCANT_ALLOW_ORIGIN, separated by commas.
+        limit_per_owner: Maximum number of queued and running runs per visitor.
+        trusted_proxy: Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto
+            are trusted, "*" for any; also taken from SCANT_TRUSTED_PROXY. By default, those on this
+            machine.
+        prefix: Path under which a proxy serves this server, such as /scant, unless the proxy sends
+            it.
+        frame_ancestors: Sites that may embed the pages in a frame; also taken from
             SCANT_FRAME_ANCESTORS.
-        sessions_per_address: Pages that one network address may have open at once.
-        disk_reserve: GB of the disk that stay free; None: SCANT_DISK_RESERVE, else 1.
-        limit_per_address: Runs that one network address may have at once.
-        hours_per_run: Hours that a run may take; 0 for no limit.
+        sessions_per_address: Maximum number of open pages per network address.
+        disk_reserve: Free disk space in GB below which new runs and uploads are refused; None for
+            SCANT_DISK_RESERVE, or 1.
+        limit_per_address: Maximum number of queued and running runs per network address.
+        hours_per_run: Time limit of a run in hours; 0 for none.
     """
 
     port: int = 5006

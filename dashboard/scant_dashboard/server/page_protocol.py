@@ -1,7 +1,7 @@
-"""The messages that a page may send over its websocket, and the answers to bad ones.
+"""Websocket messages accepted from a page, and the responses to invalid ones.
 
-Bokeh answers a message that it cannot take with the exception and its traceback. Those belong into
-the server's log; the page hears a sentence and the number under which they stand there.
+Bokeh responds to a message that it cannot handle with exception and traceback. Here those are
+logged, and the page gets a sentence with the number of the log entry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bokeh.protocol.exceptions import ProtocolError
 from bokeh.server.protocol_handler import ProtocolHandler
 from bokeh.server.session import ServerSession
 
-LONGEST = 200  # characters of an exception's text in the log
+LONGEST = 200  # maximum characters of an exception's text in the log
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ TAKEN: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class PageProtocol(ProtocolHandler):
-    """Takes changes of the document, and requests for it; not a whole new document."""
+    """Accepts changes of the document and requests for it, but no replacement of the document."""
 
     async def handle(self, message: Any, connection: Any) -> Any:
-        """The answer to a message of the page; a sentence where it could not be taken."""
+        """Return the response to a message; an error with a sentence if it cannot be handled."""
         try:
             taken = TAKEN.get(message.msgtype)
             if taken is None:
@@ -45,16 +45,16 @@ class PageProtocol(ProtocolHandler):
             return await taken(message, connection)
         except Exception:
             sentence = closing("The server could not take a change of this page")
-        # Outside of the handling of the exception, which the message would else carry along.
+        # Outside the except block, otherwise the message would include the exception.
         return connection.error(message, sentence)
 
 
 def closing(sentence: str, why: str = "") -> str:
-    """A sentence for the page, and the number under which the log has what it is about.
+    """Return a sentence for the page with the number of the log entry.
 
     Args:
-        sentence: What the page hears, without its full stop.
-        why: One line for the log; "" logs the exception at hand and where it was raised.
+        sentence: The sentence without its full stop.
+        why: One line for the log; "" logs the current exception with its traceback.
     """
     number = secrets.token_hex(4)
     if why:
@@ -65,7 +65,7 @@ def closing(sentence: str, why: str = "") -> str:
 
 
 def _where() -> str:
-    """The exception at hand for the log; what a visitor sent is in its text, so that is cut."""
+    """Format the current exception for the log, truncated: it may contain a visitor's input."""
     kind, error, at = sys.exc_info()
     if kind is None:
         return ""

@@ -1,10 +1,9 @@
-"""A page and its websocket: the session between them belongs to the visitor who opened the page.
+"""A page and its websocket: their session belongs to the visitor who opened the page.
 
-The server alone makes session ids, a new one for every page, and signs them. Whatever an address or
-a header says of sessions is not read. A websocket opens no session of its own: it joins the one
-whose page was sent a moment ago, and only for the browser (its cookie, and its login where there
-is one) that the page was sent to. The token by which the page names its session holds nothing
-else.
+Only the server makes session ids, a new one for every page, and signs them. Sessions named by an
+address or header are ignored. A websocket cannot open a session: it joins that of a page sent
+shortly before, and only for the same browser (by cookie and, if required, login). The token by
+which the page names its session contains nothing else.
 """
 
 from __future__ import annotations
@@ -39,19 +38,20 @@ from scant_dashboard.upstream.socket_steps import SocketSteps
 
 log = logging.getLogger(__name__)
 
-SOCKETS = 2  # connections of one page at once; it needs one, and a second while that is lost
-FAULTS = 20  # messages of one connection that could not be taken, after which it is closed
+SOCKETS = 2  # connections per page: one, and a second while the first is being lost
+FAULTS = 20  # invalid messages after which a connection is closed
 
-_openers: WeakKeyDictionary[ServerSession, str] = WeakKeyDictionary()  # who opened each page
+# The visitor who opened each page.
+_openers: WeakKeyDictionary[ServerSession, str] = WeakKeyDictionary()
 
 
 def signing_key(key: str) -> bytes:
-    """What signs session ids and tokens: made of the server's secret, and never that itself."""
+    """Derive the key for session ids and tokens from the server's secret."""
     return hmac.digest(key.encode(), b"scant page sessions", hashlib.sha256)
 
 
 def visitor(handler: RequestHandler, key: str) -> str | None:
-    """Who sends a request: the cookie's visitor and the login session; None without a cookie."""
+    """Return the visitor and login session of a request; None without a cookie."""
     present = handler.request.cookies.get(COOKIE)
     result = verify(present.value if present is not None else None, key)
     login = login_of(handler.request)
@@ -59,10 +59,10 @@ def visitor(handler: RequestHandler, key: str) -> str | None:
 
 
 class PageHandler(DocHandler):
-    """A page, with a session made for it."""
+    """Handler of a page, with a new session."""
 
     def initialize(self, key: str, policy: headers.Policy, **_: Any) -> None:
-        """Take the server's secret and its policy; the rest is Bokeh's."""
+        """Store the server's secret and policy; the remaining arguments are Bokeh's."""
         self.key, self.policy = key, policy
 
     @authenticated
@@ -78,20 +78,20 @@ class PageHandler(DocHandler):
                 template=session.document.template,
                 template_variables=session.document.template_variables,
             )
-        page, nonce = headers.nonced(page)
+        page, nonce = headers.add_nonces(page)
         self._prepare_answer(nonce)
         self.write(page)
 
     @authenticated
     async def head(self, *args: str, **kwargs: str) -> None:
-        """What GET would answer, without the work of a session."""
+        """Send the headers of GET without building a session."""
         self._prepare_answer("")
-        await self.flush()  # before a length is counted that is not the page's
+        await self.flush()  # otherwise a wrong Content-Length would be sent
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
-        """A new session, bound to whoever asks."""
+        """Create a session bound to the visitor."""
         app = self.application
-        self.request.arguments = _own(self.request.arguments)
+        self.request.arguments = _own_arguments(self.request.arguments)
         session_id = generate_session_id(secret_key=app.secret_key, signed=True)
         token = generate_jwt_token(
             session_id,
@@ -120,21 +120,21 @@ class PageSocket(SocketSteps):
     _faults = 0
 
     def initialize(self, key: str, **_: Any) -> None:  # type: ignore[override]
-        """Take the server's secret."""
+        """Store the server's secret."""
         self.key = key
 
     async def prepare(self) -> None:
-        """Refuse, before the handshake, pages of other sites, and whoever did not open the page.
+        """Reject pages of other sites and visitors who did not open the page, before the handshake.
 
-        Not in `check_origin`: tornado does not ask it where `Origin` equals `Host`, nor where
-        `Sec-Fetch-Site` says that they do.
+        `check_origin` would be too late: tornado does not call it if `Origin` equals `Host`, or if
+        `Sec-Fetch-Site` says so.
         """
         if not from_own_page(self.request, self.application.websocket_origins):
             raise HTTPError(403)
         await super().prepare()
-        if self.current_user is None:  # and was refused
+        if self.current_user is None:  # was rejected
             return
-        session = self._joined(self._offered())
+        session = self._joined(self._offered_token())
         if session is None:
             log.info("a websocket at %s was refused: not its visitor's page", self.request.path)
             raise HTTPError(403)
@@ -142,19 +142,19 @@ class PageSocket(SocketSteps):
             raise HTTPError(429)
 
     async def join_session(self, token: str) -> None:
-        """Join the session, where it and the page's connections still allow it."""
+        """Join the session if it still exists and has a free connection."""
         session = self._joined(token)
-        if session is None:  # ended since the handshake; Bokeh would make it anew
+        if session is None:  # ended since the handshake; Bokeh would create it again
             self.close(4404, "The page's session has ended.")
             return
-        if session.connection_count >= SOCKETS:  # many at once passed the test of the handshake
+        if session.connection_count >= SOCKETS:  # simultaneous handshakes
             self.close(4429, "The page is open already.")
             return
         await super().join_session(token)
         self.handler = PageProtocol()
 
     async def on_message(self, fragment: str | bytes) -> None:
-        """Take a part of a message; none before the session was joined or after the end."""
+        """Handle a message fragment, once the session is joined and until the end."""
         if self._ending:
             return
         if self.receiver is None:
@@ -163,28 +163,28 @@ class PageSocket(SocketSteps):
         await super().on_message(fragment)
 
     def close(self, code: int | None = None, reason: str | None = None) -> None:
-        """Close the connection, and take nothing more from it."""
+        """Close the connection, and ignore further messages."""
         self._ending = True
         super().close(code, reason)
 
     def on_close(self) -> None:
-        """Let the session go with its page, which never comes back to it (`template.reconnect`)."""
+        """End the session with its page, which never reconnects to it (`template.reconnect`)."""
         session = self.session
         super().on_close()
         if session is not None and not session.connection_count:
             session.request_expiration()
 
     async def answer(self, message: Any) -> Any:
-        """Handle a message; the connection ends after `FAULTS` that could not be."""
+        """Handle a message; close the connection after `FAULTS` invalid ones."""
         work = await super().answer(message)
         if work is not None and work.msgtype == "ERROR":
             self._faults += 1
-            if self._faults >= FAULTS:  # each is in the log, with its traceback
+            if self._faults >= FAULTS:  # each is logged with its traceback
                 self.close(4400, "This page sent too much that the server does not take.")
         return work
 
     async def read(self, fragment: str | bytes) -> Any:
-        """Take a part of a message; the connection ends where the server does not take it."""
+        """Read a message fragment; close the connection if it is invalid."""
         try:
             return await self.receiver.consume(fragment)
         except (MessageError, ProtocolError, ValidationError) as error:
@@ -195,20 +195,20 @@ class PageSocket(SocketSteps):
             return None
 
     def unreadable(self, message: str) -> None:
-        """Say so, and end the connection."""
+        """Close the connection with a message."""
         self.close(4400, closing("This page sent what the server cannot read"))
 
     def failed(self, message: str) -> None:
-        """Say so, and end the connection."""
+        """Close the connection with a message."""
         self.close(4500, closing("The server could not take what this page sent"))
 
-    def _offered(self) -> str:
-        """The token that a page offers beside the protocol's name."""
+    def _offered_token(self) -> str:
+        """Return the token that the page offers as a subprotocol."""
         protocols = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         return protocols[1].strip() if len(protocols) == 2 else ""
 
     def _joined(self, token: str) -> ServerSession | None:
-        """The living session that the token names, if this visitor opened it."""
+        """Return the live session named by the token, if this visitor opened it."""
         app = self.application
         try:
             if not check_token_signature(token, secret_key=app.secret_key, signed=True):
@@ -216,16 +216,16 @@ class PageSocket(SocketSteps):
             if get_token_payload(token)["session_expiry"] <= time.time():
                 return None
             session = self.application_context.get_session(get_session_id(token))
-        except Exception:  # not a token at all, or one of a session that is gone
+        except Exception:  # an invalid token, or one of an ended session
             return None
         opener, comer = _openers.get(session), visitor(self, self.key)
         return session if opener is not None and opener == comer else None
 
 
-def _own(arguments: dict[str, list[bytes]]) -> dict[str, list[bytes]]:
-    """Of an address' arguments, those that are the visitor's to say, as readable text.
+def _own_arguments(arguments: dict[str, list[bytes]]) -> dict[str, list[bytes]]:
+    """Return the query arguments that visitors may set, as valid text.
 
-    Not Bokeh's and Panel's own: session ids, tokens, and addresses to load scripts from.
+    Bokeh's and Panel's own are dropped: session ids, tokens, and addresses of scripts.
     """
     return {
         name: [value.decode("utf-8", "replace").encode() for value in values]

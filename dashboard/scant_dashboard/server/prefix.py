@@ -1,8 +1,8 @@
-"""The path under which a proxy shows this server: `/scant`, or `/user/ada/proxy/5006`.
+"""The path under which a proxy serves this server: `/scant`, or `/user/ada/proxy/5006`.
 
-Some proxies cut it off before they pass a request on, others leave it; most say it in a header.
-Here it is cut off, so that addresses are the same everywhere, and put into a header of the request,
-from where redirections and absolute addresses take it. Pages name all else relatively.
+Some proxies remove it before passing a request on, others keep it; most send it in a header. Here
+it is removed, so that addresses are the same everywhere, and put into a request header for
+redirects and absolute addresses. Pages use relative addresses otherwise.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from scant.errors import BadInput
 from scant_dashboard.auth.proxy import Proxies
 from scant_dashboard.upstream.server_parts import http_server
 
-HEADER = "X-Scant-Prefix"  # ours; what a browser says under this name is dropped
-# nginx and traefik by custom; the others are jupyter-server-proxy's.
-SAID = ("X-Forwarded-Prefix", "X-ProxyContextPath", "X-Forwarded-Context")
-GALLERY = "/gallery"  # leads to the gallery's own address, as the prefix without a slash must
+HEADER = "X-Scant-Prefix"  # internal; dropped from browsers' requests
+# The first is used by nginx and traefik, the others by jupyter-server-proxy.
+PROXY_HEADERS = ("X-Forwarded-Prefix", "X-ProxyContextPath", "X-Forwarded-Context")
+GALLERY = "/gallery"  # redirects to the gallery, as must the prefix without a slash
 
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~@%:+-]+)*")
 
 
 def checked(prefix: str) -> str:
-    """A prefix as `--prefix` takes it, without a last slash; "" for none.
+    """Return a prefix of `--prefix` without trailing slash; "" for none.
 
     Raises:
         BadInput: It is no path.
@@ -46,18 +46,18 @@ def checked(prefix: str) -> str:
 
 
 def of(request: HTTPServerRequest | Any) -> str:
-    """The prefix of a request's address in the browser; "" without one."""
+    """Return the prefix of a request's address in the browser; "" for none."""
     headers = getattr(request, "headers", None) or {}
     return str(headers.get(HEADER, ""))
 
 
 def show_under(server: Server, prefix: str, proxies: Proxies) -> None:
-    """Have a server answer under a prefix as it does without.
+    """Serve a server's pages under a prefix.
 
     Args:
-        server: Built, not started.
-        prefix: As `checked` gives it; a proxy that is trusted may name another.
-        proxies: Whose word counts.
+        server: A server that has not been started.
+        prefix: Result of `checked`; trusted proxies may name another one.
+        proxies: The trusted proxies.
     """
     http: Any = http_server(server)
     http.request_callback = _Under(http.request_callback, prefix, proxies)
@@ -77,7 +77,7 @@ class _Under(HTTPServerConnectionDelegate):
 
 
 class _Request(HTTPMessageDelegate):
-    """Passes a request on, without the prefix."""
+    """Passes a request on without the prefix."""
 
     def __init__(self, request: HTTPMessageDelegate, prefix: str, trusted: bool) -> None:
         self._request, self._prefix, self._trusted = request, prefix, trusted
@@ -86,7 +86,7 @@ class _Request(HTTPMessageDelegate):
         self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
     ) -> Awaitable[None] | None:
         assert isinstance(start_line, RequestStartLine)
-        prefix = self._said(headers) if self._trusted else None
+        prefix = self._from_headers(headers) if self._trusted else None
         prefix = self._prefix if prefix is None else prefix
         headers.pop(HEADER, None)
         if prefix:
@@ -109,8 +109,8 @@ class _Request(HTTPMessageDelegate):
         self._request.on_connection_close()
 
     @staticmethod
-    def _said(headers: HTTPHeaders) -> str | None:
-        for name in SAID:
+    def _from_headers(headers: HTTPHeaders) -> str | None:
+        for name in PROXY_HEADERS:
             path = headers.get(name, "").rstrip("/")
             if path and _PREFIX.fullmatch(path):
                 return path

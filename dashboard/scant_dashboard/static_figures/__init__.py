@@ -1,6 +1,6 @@
-"""Bokeh figures as HTML and SVG, drawn on the server: for pages that need no session and no script.
+"""Bokeh figures as HTML and SVG, rendered on the server for pages without session and script.
 
-The same figure objects that a live page holds are read, so that there is one description of each
-figure. Marks are an SVG that stretches with the page (lines and marks keep their widths); texts are
-HTML, so that they take the page's font and its colors, light or dark.
+The figure objects of the live page are read, so that each figure is described only once. Marks are
+an SVG that stretches with the page (lines and markers keep their widths); texts are HTML, which
+takes the page's font and colors, light or dark.
 """

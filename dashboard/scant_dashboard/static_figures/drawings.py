@@ -1,4 +1,4 @@
-"""Figures that are drawn again only once they have changed."""
+"""A cache of rendered figures."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from typing import Any
 
 from bokeh.document import Document
 
-from scant_dashboard.static_figures.figure import drawn
+from scant_dashboard.static_figures.figure import figure_html
 
 
 class Drawings:
-    """Draws figures as `drawn`, and keeps each drawing until a model of its figure changes.
+    """Renders figures by `figure_html`, and caches the result until a model of the figure changes.
 
-    It hears of changes as a browser would: the figures belong to a document, which nobody sees. One
-    that is in another document already is drawn each time.
+    Changes are detected through a private document to which the figures are added. Figures of
+    another document are rendered each time.
     """
 
     def __init__(self) -> None:
         self._doc = Document()
-        self._doc.on_change(self._heard)
-        self._kept: dict[str, str] = {}  # by a figure's id
-        self._owners: defaultdict[str, set[str]] = defaultdict(set)  # of a model's id, its figures
+        self._doc.on_change(self._on_change)
+        self._cache: dict[str, str] = {}  # HTML by id of the figure
+        # Ids of the figures by id of a model.
+        self._owners: defaultdict[str, set[str]] = defaultdict(set)
 
     def __call__(self, figure: Any) -> str:
-        """The figure as HTML; see `drawn`."""
+        """Return the figure as HTML; see `figure_html`."""
         if figure.document is None:
             self._doc.add_root(figure)
         if figure.document is not self._doc:
-            return drawn(figure)
-        html = self._kept.get(figure.id, "")
+            return figure_html(figure)
+        html = self._cache.get(figure.id, "")
         if not html:
             for model in figure.references():
                 self._owners[model.id].add(figure.id)
-            html = self._kept[figure.id] = drawn(figure)
+            html = self._cache[figure.id] = figure_html(figure)
         return html
 
-    def _heard(self, event: Any) -> None:
+    def _on_change(self, event: Any) -> None:
         for figure in self._owners.get(getattr(getattr(event, "model", None), "id", ""), ()):
-            self._kept.pop(figure, None)
+            self._cache.pop(figure, None)

@@ -1,4 +1,4 @@
-"""A Bokeh figure as one element of HTML: frame, ticks, names of axes, legend, color bars."""
+"""A Bokeh figure as one HTML element: frame, ticks, axis labels, legend, color bars."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from scant_dashboard.static_figures.marks import (
 )
 from scant_dashboard.static_figures.scales import Scale, tick_texts
 
-ACROSS = ("x", "xs", "x0", "x1", "left", "right")  # coordinates that a range follows
+ACROSS = ("x", "xs", "x0", "x1", "left", "right")  # coordinates considered by automatic ranges
 UP = ("y", "ys", "y0", "y1", "y2", "top", "bottom")
-BAR_STEPS = 24  # colors of a bar's gradient
-# Parts of a figure that other functions draw; a scale bar would need the width in pixels.
-DRAWN_ELSEWHERE = (models.GlyphRenderer, models.Grid, models.Legend, models.ScaleBar)
+BAR_STEPS = 24  # number of colors of a color bar
+# Models drawn by other functions; a scale bar is omitted, as it needs the width in pixels.
+HANDLED_ELSEWHERE = (models.GlyphRenderer, models.Grid, models.Legend, models.ScaleBar)
 RAISED = {"top": "0", "middle": "-50%", "bottom": "-100%"}
 ALIGNED = {"left": "0", "center": "-50%", "right": "-100%"}
 
 
-def drawn(figure: Any) -> str:
-    """A Bokeh figure with its data, and its label for screen readers, as HTML.
+def figure_html(figure: Any) -> str:
+    """Return a Bokeh figure with its data and text alternative as HTML.
 
-    The styles are those of `assets/static_figures.css`.
+    Its styles are in `assets/static_figures.css`.
 
     Raises:
-        NotImplementedError: It has a glyph or an annotation that would be missing unseen.
+        NotImplementedError: The figure has an unsupported glyph or annotation.
     """
     if not figure.visible:
         return ""
-    shown = [r for r in figure.renderers if isinstance(r, models.GlyphRenderer) and r.visible]
-    glyphs = [(renderer, Glyph(renderer)) for renderer in shown]
+    renderers = [r for r in figure.renderers if isinstance(r, models.GlyphRenderer) and r.visible]
+    glyphs = [(renderer, Glyph(renderer)) for renderer in renderers]
     x = _scale(figure.x_range, figure.x_scale, glyphs, ACROSS)
     y = _scale(figure.y_range, figure.y_scale, glyphs, UP)
     shapes, labels = list(_annotations(figure, x, y, under=True)), list[Label]()
-    for renderer in shown:
+    for renderer in renderers:
         more = marks(renderer, x, y)
         shapes += more.shapes
         labels += more.labels
@@ -55,11 +55,11 @@ def drawn(figure: Any) -> str:
         f"<svg viewBox='0 0 {UNITS} {UNITS}' preserveAspectRatio='none' aria-hidden='true'>"
         f"{''.join(_grid(figure, x, y))}{''.join(shapes)}</svg>{''.join(map(_label, labels))}"
     )
-    if figure.match_aspect:  # as far in one direction as in the other, in the frame's middle
+    if figure.match_aspect:  # equal scales, centered in the frame
         aspect = abs((x.high - x.low) / ((y.high - y.low) or 1.0))
         svg = f"<div class='even' style='--aspect:{aspect:.4g}'>{svg}</div>"
     whole, frame = _sizes_of(figure)
-    acts = " data-acts" if _acts(figure) else ""
+    acts = " data-acts" if _is_interactive(figure) else ""
     body = "body fixed" if figure.frame_width else "body"
     kind = "frame" if any(axis.visible for axis in figure.axis) else "frame bare"
     return (
@@ -69,25 +69,25 @@ def drawn(figure: Any) -> str:
     )
 
 
-def _acts(figure: Any) -> bool:
-    """Whether a click or a drag in the figure asks something, which the live page answers."""
+def _is_interactive(figure: Any) -> bool:
+    """Whether a click or drag in the figure triggers a query, which needs the live page."""
     acting = models.TapTool | models.BoxSelectTool | models.PolySelectTool
     asks = any(isinstance(tool, acting) for tool in figure.tools)
     return asks or "tap" in figure.js_event_callbacks
 
 
 def _sizes_of(figure: Any) -> tuple[str, str]:
-    """The style of the whole figure and that of its frame: pixels, or a ratio of sides."""
-    wide = f";width:{figure.frame_width}px;flex:none" if figure.frame_width else ""
+    """Return the style attributes of the figure and of its frame: pixels, or an aspect ratio."""
+    width = f";width:{figure.frame_width}px;flex:none" if figure.frame_width else ""
     if figure.frame_height:
-        return "", f" style='height:{figure.frame_height}px{wide}'"
+        return "", f" style='height:{figure.frame_height}px{width}'"
     if figure.aspect_ratio and figure.aspect_ratio != "auto":
         return f" style='aspect-ratio:{float(figure.aspect_ratio):.4g}'", ""
     return f" style='height:{figure.height or 300}px'", ""
 
 
 def _scale(span: Any, scale: Any, glyphs: list[tuple[Any, Glyph]], names: tuple[str, ...]) -> Scale:
-    """Of a range, with the coordinates that it may have to follow."""
+    """Return the scale of a range, with the coordinates that an automatic range considers."""
     values: list[Any] = []
     if isinstance(span, models.DataRange1d):
         for renderer, glyph in glyphs:
@@ -99,21 +99,24 @@ def _scale(span: Any, scale: Any, glyphs: list[tuple[Any, Glyph]], names: tuple[
 
 
 def _flat(values: Any) -> Any:
-    if len(values) and isinstance(values[0], list | tuple | np.ndarray):  # as deep as polygons are
+    if len(values) and isinstance(values[0], list | tuple | np.ndarray):  # polygons are nested
         return np.concatenate([np.asarray(_flat(v), float) for v in values])
     return values
 
 
 def _sizes(glyph: Glyph, names: tuple[str, ...]) -> Iterator[Any]:
-    """The far sides of glyphs that have a middle or a corner and a size."""
+    """Yield the edges of glyphs that are specified by position and size."""
     at, sizes = ("x", ("dw", "width")) if names is ACROSS else ("y", ("dh", "height"))
     for size in sizes:
         if glyph.has(size) and glyph.has(at) and type(glyph.glyph).__name__ not in ("VBar", "HBar"):
-            here, long = np.asarray(glyph.column(at), float), np.asarray(glyph.column(size), float)
+            position, length = (
+                np.asarray(glyph.column(at), float),
+                np.asarray(glyph.column(size), float),
+            )
             half = 1.0 if size.startswith("d") else 0.5
-            yield here + half * long
+            yield position + half * length
             if half < 1:
-                yield here - half * long
+                yield position - half * length
 
 
 def _grid(figure: Any, x: Scale, y: Scale) -> Iterator[str]:
@@ -123,33 +126,33 @@ def _grid(figure: Any, x: Scale, y: Scale) -> Iterator[str]:
     ):
         if not grid or not grid[0].visible or not axis or grid[0].grid_line_color is None:
             continue
-        for place in scale(scale.ticks(axis[0].ticker)):
-            at = (1 - place if across else place) * UNITS
+        for position in scale(scale.ticks(axis[0].ticker)):
+            at = (1 - position if across else position) * UNITS
             d = f"M0 {at:.1f}H{UNITS}" if across else f"M{at:.1f} 0V{UNITS}"
             yield f"<path class='grid' d='{d}' {STEADY}/>"
 
 
 def _annotations(figure: Any, x: Scale, y: Scale, under: bool) -> Iterator[str]:
-    """Lines and boxes that belong to no data: below the data, or over them."""
+    """Yield lines and boxes without data, either below the data or above them."""
     for one in figure.center + figure.renderers:
         if not getattr(one, "visible", False) or (getattr(one, "level", "") == "underlay") != under:
             continue
         if isinstance(one, models.Span):
             yield from _span(one, x, y)
         elif isinstance(one, models.Slope):
-            ends = np.array([x.low, x.high])
-            heights = y(float(one.gradient or 0) * ends + float(one.y_intercept or 0))
+            edges = np.array([x.low, x.high])
+            heights = y(float(one.gradient or 0) * edges + float(one.y_intercept or 0))
             d = f"M0 {(1 - heights[0]) * UNITS:.1f}L{UNITS} {(1 - heights[1]) * UNITS:.1f}"
             yield f"<path d='{d}' style='{_line(one)}' {STEADY}/>"
         elif isinstance(one, models.BoxAnnotation):
-            left, right = _ends(one.left, one.right, x)
-            bottom, top = _ends(one.bottom, one.top, y)
+            left, right = _box_sides(one.left, one.right, x)
+            bottom, top = _box_sides(one.bottom, one.top, y)
             yield (
                 f"<rect x='{left * UNITS:.1f}' y='{(1 - top) * UNITS:.1f}' "
                 f"width='{(right - left) * UNITS:.1f}' height='{(top - bottom) * UNITS:.1f}' "
                 f"style='fill:{one.fill_color};fill-opacity:{one.fill_alpha}'/>"
             )
-        elif not isinstance(one, DRAWN_ELSEWHERE):
+        elif not isinstance(one, HANDLED_ELSEWHERE):
             kind = type(one).__name__
             raise NotImplementedError(f"Pages without a session cannot draw the annotation {kind}.")
 
@@ -172,13 +175,13 @@ def _line(one: Any) -> str:
     )
 
 
-def _ends(low: Any, high: Any, scale: Scale) -> tuple[float, float]:
-    """Of a box: a side that is no number is the frame's."""
-    ends = [
+def _box_sides(low: Any, high: Any, scale: Scale) -> tuple[float, float]:
+    """Return the sides of a box; sides that are not numbers are the frame's."""
+    sides = [
         float(scale([v])[0]) if isinstance(v, int | float) else default
         for v, default in ((low, 0.0), (high, 1.0))
     ]
-    return min(ends), max(ends)
+    return min(sides), max(sides)
 
 
 def _label(label: Label) -> str:
@@ -193,22 +196,22 @@ def _label(label: Label) -> str:
 
 
 def _axis(axes: Any, scale: Scale, direction: str) -> str:
-    """Ticks with their texts, and the axis' name."""
+    """Return the ticks with their labels, and the axis label."""
     axis = next((a for a in axes if a.visible), None) if axes else None
     if axis is None:
         return f"<div class='{direction} axis'></div>"
     ticks = scale.ticks(axis.ticker)
     side = "left" if direction == "x" else "bottom"
     texts = "".join(
-        f"<span style='{side}:{100 * place:.2f}%'>{escape(text)}</span>"
-        for place, text in zip(scale(ticks), tick_texts(ticks, axis), strict=True)
-        if np.isfinite(place)
+        f"<span style='{side}:{100 * position:.2f}%'>{escape(text)}</span>"
+        for position, text in zip(scale(ticks), tick_texts(ticks, axis), strict=True)
+        if np.isfinite(position)
     )
-    # Names set the width of a vertical axis, as they do on a live figure.
+    # Tick labels determine the width of a vertical axis, as on a live figure.
     longest = max(map(len, tick_texts(ticks, axis)), default=0)
-    room = f" style='width:{max(56, 7 * longest + 34)}px'" if direction == "y" else ""
+    width = f" style='width:{max(56, 7 * longest + 34)}px'" if direction == "y" else ""
     name = f"<em>{escape(axis.axis_label)}</em>" if axis.axis_label else ""
-    return f"<div class='{direction} axis'{room}>{name}<div class='ticks'>{texts}</div></div>"
+    return f"<div class='{direction} axis'{width}>{name}<div class='ticks'>{texts}</div></div>"
 
 
 def _legends(figure: Any) -> Iterator[str]:
@@ -231,14 +234,14 @@ def _named(item: Any) -> str:
 
 
 def _swatch(renderer: Any) -> str:
-    """The color and the form of a legend's entry."""
+    """Return the style of a legend entry: its color and shape."""
     glyph = Glyph(renderer)
     kind = type(renderer.glyph).__name__
 
     def first(name: str, other: Any) -> Any:
         if not glyph.has(name):
             return other
-        value = glyph.column(name)[0] if len(glyph.kept) else glyph.constant(name)
+        value = glyph.column(name)[0] if len(glyph.indices) else glyph.constant(name)
         return other if value is None else value
 
     fill, line = first("fill_color", None), first("line_color", None)
@@ -252,7 +255,7 @@ def _swatch(renderer: Any) -> str:
 
 
 def _bars(figure: Any, side: str) -> str:
-    """Color bars beside or below the frame."""
+    """Return color bars next to or below the frame."""
     return "".join(
         _bar(one, side) for one in getattr(figure, side) if isinstance(one, models.ColorBar)
     )
@@ -275,7 +278,7 @@ def _short(value: float) -> str:
     return f"{float(value):.3g}"
 
 
-def all_drawn(figures: Iterable[Any]) -> str:
-    """Several figures of one plot, beside each other where there is room."""
-    made = [html for html in map(drawn, figures) if html]
+def figures_html(figures: Iterable[Any]) -> str:
+    """Return the figures of one plot, side by side if there is room."""
+    made = [html for html in map(figure_html, figures) if html]
     return made[0] if len(made) == 1 else f"<div class='plots'>{''.join(made)}</div>"

@@ -17,11 +17,11 @@ from numpy import ndarray
 from scant_dashboard.plots.theme import models
 from scant_dashboard.static_figures.scales import Scale
 
-UNITS = 1000  # of the square in each direction
+UNITS = 1000  # side of the square
 DASHES = {"dashed": "6", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4", "solid": ""}
-# Lines and marks keep their widths when the square is stretched.
+# Lines and markers keep their widths when the square is stretched.
 STEADY = "vector-effect='non-scaling-stroke'"
-STRIPES = ("right_diagonal_line", "left_diagonal_line")  # of Bokeh's patterns
+STRIPES = ("right_diagonal_line", "left_diagonal_line")  # Bokeh's names
 STYLED = ("fill_color", "fill_alpha", "line_color", "line_alpha", "line_width", "line_dash")
 
 
@@ -29,7 +29,7 @@ Points = list[tuple[float, float]]
 
 
 class Label(NamedTuple):
-    """A text in the figure: where (parts of its frame from the left and the top), and how."""
+    """A text in the figure: position (fractions of the frame from left and top) and style."""
 
     x: float
     y: float
@@ -38,41 +38,41 @@ class Label(NamedTuple):
     color: str
     size: str
     baseline: str
-    right: float  # pixels that it is moved by
+    right: float  # offset in pixels
     down: float
 
 
 class Marks(NamedTuple):
-    """What a figure draws: SVG elements, and texts that stand over them."""
+    """SVG elements of a figure, and texts above them."""
 
     shapes: list[str]
     labels: list[Label]
 
 
 class Glyph:
-    """One renderer's glyph with its columns, looked up row by row."""
+    """The glyph of a renderer, with its properties by row."""
 
     def __init__(self, renderer: Any) -> None:
         self.glyph = renderer.glyph
         self.data = renderer.data_source.data
         self.rows = len(next(iter(self.data.values()), ()))
         view = getattr(renderer, "view", None)
-        self.kept = _kept(view, self.data, self.rows)
+        self.indices = _filtered_indices(view, self.data, self.rows)
 
     def column(self, name: str) -> Any:
-        """A property of each row, transforms carried out."""
+        """Return a property of each row, with transforms applied."""
         spec = self._spec(name)
         if isinstance(spec, Field):
-            values = [self.data[spec.field][i] for i in self.kept]
+            values = [self.data[spec.field][i] for i in self.indices]
         else:
-            values = [self.constant(name)] * len(self.kept)
+            values = [self.constant(name)] * len(self.indices)
         transform = getattr(spec, "transform", None)
         if isinstance(transform, models.ColorMapper):
             return colored(transform, values)
         return values
 
     def constant(self, name: str) -> Any:
-        """A property that is the same for all rows, also where there are none; else None."""
+        """Return a property that is the same for all rows; None if it varies."""
         spec = self._spec(name)
         return None if isinstance(spec, Field) else spec.value if isinstance(spec, Value) else spec
 
@@ -80,41 +80,41 @@ class Glyph:
         return type(self.glyph).lookup(name).get_value(self.glyph)
 
     def has(self, name: str) -> bool:
-        """Whether the glyph has such a property."""
+        """Whether the glyph has this property."""
         return type(self.glyph).lookup(name, raises=False) is not None
 
     def styles(self) -> list[str]:
-        """The SVG style of each row."""
+        """Return the SVG style of each row."""
         names = [name for name in STYLED if self.has(name)]
         if not any(isinstance(self._spec(name), Field) for name in names):
-            return [_style({name: self.constant(name) for name in names})] * len(self.kept)
+            return [_style({name: self.constant(name) for name in names})] * len(self.indices)
         rows = zip(*map(self.column, names), strict=True)
         return [_style(dict(zip(names, row, strict=True))) for row in rows]
 
 
 def marks(renderer: Any, x: Scale, y: Scale) -> Marks:
-    """What a renderer draws.
+    """Return the marks of a renderer.
 
     Raises:
-        NotImplementedError: The kind of glyph is not in `DRAWN`: it would be missing unseen.
+        NotImplementedError: The kind of glyph is not in `GLYPHS`.
     """
     glyph = Glyph(renderer)
     kind = type(renderer.glyph).__name__
-    if kind not in DRAWN:
+    if kind not in GLYPHS:
         raise NotImplementedError(f"Pages without a session cannot draw the glyph {kind}.")
-    if not len(glyph.kept):
+    if not len(glyph.indices):
         return Marks([], [])
     if kind == "Text":
         return Marks([], list(_texts(glyph, x, y)))
-    return Marks(list(DRAWN[kind](glyph, x, y)), [])
+    return Marks(list(GLYPHS[kind](glyph, x, y)), [])
 
 
 def colored(mapper: Any, values: Any) -> list[Any]:
-    """Colors of values, by a mapper of numbers or of names."""
+    """Map values to colors, by a linear or categorical mapper."""
     palette = list(mapper.palette)
     if isinstance(mapper, models.CategoricalColorMapper):
-        places = {factor: i for i, factor in enumerate(mapper.factors)}
-        return [palette[places[v]] if v in places else mapper.nan_color for v in values]
+        position = {factor: i for i, factor in enumerate(mapper.factors)}
+        return [palette[position[v]] if v in position else mapper.nan_color for v in values]
     numbers = np.asarray(values, float)
     finite = numbers[np.isfinite(numbers)]
     low = mapper.low if mapper.low is not None else (finite.min() if len(finite) else 0.0)
@@ -127,8 +127,8 @@ def colored(mapper: Any, values: Any) -> list[Any]:
     ]
 
 
-def _kept(view: Any, data: Any, rows: int) -> ndarray:
-    """Rows that the renderer's filter leaves."""
+def _filtered_indices(view: Any, data: Any, rows: int) -> ndarray:
+    """Return the rows that pass the renderer's filter."""
     every = np.arange(rows)
     chosen = getattr(view, "filter", None)
     if isinstance(chosen, models.BooleanFilter) and chosen.booleans is not None:
@@ -173,10 +173,10 @@ def _at(x: float, y: float) -> str:
 def _runs(
     px: Float[ndarray, " n"], py: Float[ndarray, " n"]
 ) -> Iterator[list[tuple[float, float]]]:
-    """Stretches of points between gaps."""
+    """Yield runs of consecutive finite points."""
     fine = np.isfinite(px) & np.isfinite(py)
-    ends = np.flatnonzero(np.diff(fine, prepend=False, append=False))
-    for first, last in zip(ends[::2], ends[1::2], strict=True):
+    bounds = np.flatnonzero(np.diff(fine, prepend=False, append=False))
+    for first, last in zip(bounds[::2], bounds[1::2], strict=True):
         yield list(zip(px[first:last].tolist(), py[first:last].tolist(), strict=True))
 
 
@@ -196,7 +196,7 @@ def _line(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _steps(px: ndarray, py: ndarray, mode: str) -> tuple[ndarray, ndarray]:
-    """Corners of a step line."""
+    """Return the corners of a step line."""
     if mode == "before":
         return np.repeat(px, 2)[:-1], np.repeat(py, 2)[1:]
     return np.repeat(px, 2)[1:], np.repeat(py, 2)[:-1]
@@ -232,8 +232,8 @@ def _patches(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _multi_polygons(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
-    """A path for each row; what is inside an odd number of rings is filled, so that holes stay."""
-    drawn = []
+    """Yield one path per row; the even-odd rule preserves holes."""
+    paths = []
     for xs, ys, style in zip(glyph.column("xs"), glyph.column("ys"), glyph.styles(), strict=True):
         rings = [
             _path(list(zip(x(a).tolist(), y(b).tolist(), strict=True)), closed=True)
@@ -241,9 +241,9 @@ def _multi_polygons(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
             for a, b in zip(across, up, strict=True)
         ]
         yield _shape("".join(rings), f"{style};fill-rule:evenodd")
-        drawn.append("".join(rings))
+        paths.append("".join(rings))
     patterns = glyph.column("hatch_pattern")
-    if striped := [d for d, pattern in zip(drawn, patterns, strict=True) if pattern in STRIPES]:
+    if striped := [d for d, pattern in zip(paths, patterns, strict=True) if pattern in STRIPES]:
         color, alpha = glyph.constant("hatch_color"), glyph.constant("hatch_alpha")
         yield (
             "<defs><pattern id='stripes' width='14' height='14' patternUnits='userSpaceOnUse' "
@@ -254,51 +254,53 @@ def _multi_polygons(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _boxes(left: Any, right: Any, bottom: Any, top: Any, styles: list[str]) -> Iterator[str]:
-    """Boxes, those of one style in one path."""
+    """Yield boxes, with those of equal style in one path."""
     paths: dict[str, list[str]] = {}
     for a, b, c, d, style in zip(left, right, bottom, top, styles, strict=True):
         if all(map(np.isfinite, (a, b, c, d))):
             corner = _at(min(a, b), max(c, d))
-            wide, high = abs(b - a) * UNITS, abs(d - c) * UNITS
-            box = f"M{corner}h{wide:.1f}v{high:.1f}h{-wide:.1f}Z"
+            width, height = abs(b - a) * UNITS, abs(d - c) * UNITS
+            box = f"M{corner}h{width:.1f}v{height:.1f}h{-width:.1f}Z"
             paths.setdefault(style, []).append(box)
     for style, boxes in paths.items():
         yield _shape("".join(boxes), style)
 
 
 def _quad(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
-    ends = (x(glyph.column("left")), x(glyph.column("right")))
-    yield from _boxes(*ends, y(glyph.column("bottom")), y(glyph.column("top")), glyph.styles())
+    sides = (x(glyph.column("left")), x(glyph.column("right")))
+    yield from _boxes(*sides, y(glyph.column("bottom")), y(glyph.column("top")), glyph.styles())
 
 
 def _hbar(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
     middle, half = y(glyph.column("y")), y.extent(glyph.column("height")) / 2
-    ends = (x(glyph.column("left")), x(glyph.column("right")))
-    yield from _boxes(*ends, middle - half, middle + half, glyph.styles())
+    sides = (x(glyph.column("left")), x(glyph.column("right")))
+    yield from _boxes(*sides, middle - half, middle + half, glyph.styles())
 
 
 def _vbar(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
     middle, half = x(glyph.column("x")), x.extent(glyph.column("width")) / 2
-    ends = (y(glyph.column("bottom")), y(glyph.column("top")))
-    yield from _boxes(middle - half, middle + half, *ends, glyph.styles())
+    sides = (y(glyph.column("bottom")), y(glyph.column("top")))
+    yield from _boxes(middle - half, middle + half, *sides, glyph.styles())
 
 
 def _rect(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
     px, py = x(glyph.column("x")), y(glyph.column("y"))
-    wide = x.extent(glyph.column("width")) / 2
-    high = y.extent(glyph.column("height")) / 2
-    yield from _boxes(px - wide, px + wide, py - high, py + high, glyph.styles())
+    half_width = x.extent(glyph.column("width")) / 2
+    half_height = y.extent(glyph.column("height")) / 2
+    yield from _boxes(
+        px - half_width, px + half_width, py - half_height, py + half_height, glyph.styles()
+    )
 
 
 def _segment(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
-    ends = (
+    points = (
         x(glyph.column("x0")),
         y(glyph.column("y0")),
         x(glyph.column("x1")),
         y(glyph.column("y1")),
     )
     paths: dict[str, list[str]] = {}
-    for a, b, c, d, style in zip(*ends, glyph.styles(), strict=True):
+    for a, b, c, d, style in zip(*points, glyph.styles(), strict=True):
         if all(map(np.isfinite, (a, b, c, d))):
             paths.setdefault(style, []).append(f"M{_at(a, b)}L{_at(c, d)}")
     for style, lines in paths.items():
@@ -308,8 +310,8 @@ def _segment(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
 def _ellipse(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
     turn = np.linspace(0, 2 * np.pi, 33)
     columns = (glyph.column(n) for n in ("x", "y", "width", "height", "angle"))
-    for cx, cy, wide, high, angle, style in zip(*columns, glyph.styles(), strict=True):
-        a, b = wide / 2 * np.cos(turn), high / 2 * np.sin(turn)
+    for cx, cy, width, height, angle, style in zip(*columns, glyph.styles(), strict=True):
+        a, b = width / 2 * np.cos(turn), height / 2 * np.sin(turn)
         across = cx + a * np.cos(angle) - b * np.sin(angle)
         up = cy + a * np.sin(angle) + b * np.cos(angle)
         points = list(zip(x(across).tolist(), y(up).tolist(), strict=True))
@@ -318,7 +320,7 @@ def _ellipse(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _scatter(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
-    """Marks as strokes without length, which stay as large and as round in a stretched square."""
+    """Yield markers as strokes of zero length, which keep size and shape when stretched."""
     px, py = x(glyph.column("x")), y(glyph.column("y"))
     fills = zip(glyph.column("fill_color"), glyph.column("fill_alpha"), strict=True)
     lines = zip(glyph.column("line_color"), glyph.column("line_alpha"), strict=True)
@@ -342,12 +344,12 @@ def _scatter(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
 def _image(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
     columns = (glyph.column(n) for n in ("image", "x", "y", "dw", "dh"))
     mapper = getattr(glyph.glyph, "color_mapper", None)
-    for pixels, left, bottom, wide, high in zip(*columns, strict=True):
+    for pixels, left, bottom, width, height in zip(*columns, strict=True):
         if np.size(pixels) == 0:
             continue
         rgba = _rgba(np.asarray(pixels), mapper)
         a, b = float(x([left])[0]), float(y([bottom])[0])
-        c, d = float(x([left + wide])[0]), float(y([bottom + high])[0])
+        c, d = float(x([left + width])[0]), float(y([bottom + height])[0])
         yield (
             f"<image x='{min(a, c) * UNITS:.1f}' y='{(1 - max(b, d)) * UNITS:.1f}' "
             f"width='{abs(c - a) * UNITS:.1f}' height='{abs(d - b) * UNITS:.1f}' "
@@ -357,7 +359,7 @@ def _image(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _rgba(pixels: ndarray, mapper: Any) -> ndarray:
-    """Pixels as bytes of red, green, blue and alpha, h x w x 4; the first row is the lowest."""
+    """Return pixels as RGBA bytes of shape (h, w, 4); the first row is at the bottom."""
     if mapper is None:
         return np.ascontiguousarray(pixels).view(np.uint8).reshape(*pixels.shape[:2], 4)
     names = colored(mapper, pixels.ravel())
@@ -369,7 +371,7 @@ def _rgba(pixels: ndarray, mapper: Any) -> ndarray:
 def _channels(color: str) -> tuple[int, ...]:
     digits = color.lstrip("#")
     if not color.startswith("#") or len(digits) not in (6, 8):
-        return (128, 128, 128, 0)  # such as the transparent color of what is not known
+        return (128, 128, 128, 0)  # e.g. the transparent color of missing values
     return tuple(int(digits[i : i + 2], 16) for i in range(0, len(digits), 2)) + (255,) * (
         len(digits) == 6
     )
@@ -395,7 +397,7 @@ def _texts(glyph: Glyph, x: Scale, y: Scale) -> Iterator[Label]:
             )  # fmt: skip
 
 
-DRAWN: dict[str, Callable[[Glyph, Scale, Scale], Iterator[str]]] = {
+GLYPHS: dict[str, Callable[[Glyph, Scale, Scale], Iterator[str]]] = {
     "Line": _line,
     "Step": _line,
     "MultiLine": _multi_line,

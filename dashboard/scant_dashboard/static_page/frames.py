@@ -1,4 +1,4 @@
-"""A page as it changes: its parts by number, and those that differ from one look to the next."""
+"""Successive states of a page as numbered parts, and the parts that differ between them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Protocol
 from panel.viewable import Viewable
 
 from scant_dashboard.static_figures.drawings import Drawings
-from scant_dashboard.static_page.markup import PLACE, Markup, filled
+from scant_dashboard.static_page.markup import PLACEHOLDER, Markup, filled
 
-STYLES = "styles"  # the key of the style sheets, which grow when a part of a new kind comes
+STYLES = "styles"  # key of the style sheets, which grow with new kinds of parts
 
 
 class Panelled(Protocol):
-    """A page, or anything that is laid out."""
+    """A page, or another object with a layout."""
 
     @property
     def panel(self) -> Viewable:
-        """What is laid out."""
+        """The layout."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Frame:
     """A page at one moment.
 
     Attributes:
-        root: The number of the part that holds all others.
+        root: Number of the part that contains all others.
         shells: HTML by number (`Markup.shells`), and the style element by `STYLES`.
     """
 
@@ -35,17 +35,17 @@ class Frame:
     shells: Mapping[str, str]
 
     def html(self, key: str) -> str:
-        """The element of a part, with all that is in it."""
+        """Return the element of a part, with its contents."""
         return filled(self.shells, self.shells[key])
 
     def within(self, key: str) -> Iterator[str]:
-        """A part and all that are in it, from outside in."""
+        """Yield a part and all parts within it, outermost first."""
         yield key
-        for place in PLACE.finditer(self.shells[key]):
-            yield from self.within(place[1])
+        for match in PLACEHOLDER.finditer(self.shells[key]):
+            yield from self.within(match[1])
 
     def since(self, before: Frame) -> Iterator[str]:
-        """The smallest parts that differ from what they were, in the page's order."""
+        """Yield the smallest parts that differ from `before`, in the page's order."""
         for key in (STYLES, self.root):
             yield from self._differing(key, before)
 
@@ -53,68 +53,68 @@ class Frame:
         if self.shells[key] != before.shells.get(key):
             yield key
             return
-        for place in PLACE.finditer(self.shells[key]):
-            yield from self._differing(place[1], before)
+        for match in PLACEHOLDER.finditer(self.shells[key]):
+            yield from self._differing(match[1], before)
 
 
 class Frames:
-    """A page from look to look.
+    """Captures successive frames of a page.
 
-    Numbers hold as long as this object; another one of the same page may number otherwise.
+    The numbers are valid for this object only; another one may number the same page differently.
 
     Args:
-        page: A study's page, or anything with a panel; nobody else has its figures in a document.
-        live: Whether controls are to be touched (`Markup`).
+        page: A study's page, or another object with a panel; its figures must not be in a document.
+        live: Whether controls are to be operable (`Markup`).
 
     Attributes:
-        markup: Writes the parts.
+        markup: Converts the parts.
     """
 
     def __init__(self, page: Panelled, live: bool = True) -> None:
         self._page, self.markup = page, Markup(live, Drawings())
         self.last: Frame | None = None
 
-    def look(self) -> Frame:
-        """The page as it stands now; shells that are as they were are the same strings."""
-        place = PLACE.fullmatch(self.markup.place(self._page.panel))
-        assert place is not None, "a part's place is its number"
+    def capture(self) -> Frame:
+        """Return the current state of the page; unchanged shells are identical strings."""
+        match = PLACEHOLDER.fullmatch(self.markup.placeholder(self._page.panel))
+        assert match is not None, "a placeholder contains its part's number"
         styles = f"<style data-part='{STYLES}'>{self.markup.styles()}</style>"
-        made = Frame(place[1], {**self.markup.shells, STYLES: styles})
+        made = Frame(match[1], {**self.markup.shells, STYLES: styles})
         before = self.last.shells if self.last is not None else {}
-        shown = [STYLES, *made.within(made.root)]
-        self.markup.keep(set(shown))
+        keys = [STYLES, *made.within(made.root)]
+        self.markup.keep(set(keys))
         new = made.shells
         self.last = Frame(
-            made.root, {k: before[k] if before.get(k) == new[k] else new[k] for k in shown}
+            made.root, {k: before[k] if before.get(k) == new[k] else new[k] for k in keys}
         )
         return self.last
 
     def whole(self) -> str:
-        """The page as it stands now: its style element, and one element with all else."""
-        frame = self.look()
+        """Return the current page: its style element, and one element with everything else."""
+        frame = self.capture()
         return "".join(map(frame.html, (STYLES, frame.root)))
 
     def changed(self) -> dict[str, str]:
-        """What became of the page since the last look: elements by their `data-part`.
+        """Return the elements changed since the previous capture, by their `data-part`.
 
-        Each takes the place of the element that has its number; that is all there is to do.
+        Each replaces the element with its number, which brings the page up to date.
 
         Raises:
-            ValueError: There was no look before.
+            ValueError: There was no previous capture.
         """
         before = self.last
         if before is None:
             raise ValueError("ask for the whole page first")
-        now = self.look()
+        now = self.capture()
         return {key: now.html(key) for key in now.since(before)}
 
 
 def topmost(keys: Iterable[str], frame: Frame) -> list[str]:
-    """Those of `keys` that lie in no other of them, in a frame's order."""
-    wanted, found, covered = set(keys), list[str](), set[str]()
+    """Return the keys that are not within other keys, in the frame's order."""
+    remaining, result, covered = set(keys), list[str](), set[str]()
     for root in (STYLES, frame.root):
         for key in frame.within(root):
-            if key in wanted and key not in covered:
-                found.append(key)
+            if key in remaining and key not in covered:
+                result.append(key)
                 covered.update(frame.within(key))
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""A page's address answers with its static page; what asks for more gets the live one."""
+"""Page handler that serves the static page, or the live one if the address requests it."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from typing import Any
 from tornado.web import authenticated
 
 from scant_dashboard.static_page.published import Published
-from scant_dashboard.static_page.still import Still
+from scant_dashboard.static_page.still import StaticPageMixin
 
-LIVE = "live"  # in an address: asks for the live page
-OVER = "over"  # its value where the static page is to lie over that until it is drawn
-PLAIN = {"theme"}  # what an address may say without needing a session
+LIVE = "live"  # query parameter that requests the live page
+OVER = "over"  # its value if the static page is to cover the live one until that is drawn
+PLAIN = {"theme"}  # query parameters that need no session
 
 
-class StaticFirst(Still):
-    """Mixed into a handler of a page: whoever asks for nothing in particular needs no session."""
+class StaticFirst(StaticPageMixin):
+    """Page-handler mixin that serves static pages for addresses without specific requests."""
 
     published: Published
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
-        """Send the static page, or the live one, over which it lies until that is drawn."""
-        if not self._answered_still():
+        """Send the static page, or the live one, initially covered by the static one."""
+        if not self._send_static_page():
             await super().get(*args, **kwargs)  # type: ignore[misc]
 
     @authenticated
     async def head(self: Any, *args: Any, **kwargs: Any) -> None:
-        """What GET would answer."""
-        if not self._answered_still():
+        """Send the headers of GET."""
+        if not self._send_static_page():
             await super().head(*args, **kwargs)  # type: ignore[misc]
 
-    def _answered_still(self: Any) -> bool:
-        """Send the static page where it is what was asked for."""
+    def _send_static_page(self: Any) -> bool:
+        """Send the static page if the address allows it; return whether it was sent."""
         arguments = set(self.request.arguments)
         over = self.get_query_argument(LIVE, "") == OVER
         if not arguments <= (PLAIN | {LIVE, "run"} if over else PLAIN):
             return False
-        look, published = self.look, self.published
-        page = published.markup(self.page, look, self.user)
+        variant, published = self.variant, self.published
+        page = published.markup(self.page, variant, self.user)
         if page is None:
             return False
         if over:
-            self.lay_over(page)
+            self.set_overlay(page)
             return False
-        self.send_still(page, lambda: published.packed(self.page, look))
+        self.send_static(page, lambda: published.packed(self.page, variant))
         return True

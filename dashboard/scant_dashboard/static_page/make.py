@@ -1,7 +1,7 @@
 """`python -m scant_dashboard.static_page.make FOLDER KEY HOURS PAGE…`: write static pages.
 
-The store's address comes by standard input; each page is named on standard output once its page
-is whole. A process of its own: a page takes a second, in which a server would answer nobody.
+Standard input is the store's address; each page is named on standard output once it is complete.
+This is a separate process because a page takes a second, during which a server could not respond.
 """
 
 from __future__ import annotations
@@ -30,45 +30,45 @@ from scant_dashboard.static_page.published import GALLERY, file_of
 from scant_dashboard.study_page.page import StudyPage
 from scant_dashboard.upstream import install_all
 
-PATIENCE = 60.0  # seconds that the model's answers may take; without them a figure stays empty
+PATIENCE = 60.0  # seconds to wait for the model's answers; figures without them stay empty
 
 
-class Shown:
-    """As much of a run service as a page needs that nobody touches."""
+class ReadOnlyService:
+    """The part of a run service that a page without a visitor uses."""
 
     def __init__(self, store: Store, hours: float = 1.0) -> None:
         self.store, self.limits = store, Limits(hours=hours)
         self._models: dict[str, Any] = {}
 
     def subscribe(self, watcher: Any) -> Any:
-        """Nothing happens here."""
+        """Do nothing: no events occur."""
         return lambda: None
 
     def may_steer(self, record: Any, owner: str) -> bool:
-        """Nobody's page steers nothing."""
+        """Return False: nobody can control the run."""
         return False
 
     def prefetch_demo(self, study: str) -> None:
-        """Nobody will train."""
+        """Do nothing: no run will start."""
 
     def presenter(self, visitor: str) -> str:
-        """Nobody presents."""
+        """Return "": there is no presenter."""
         return ""
 
     def healthy(self) -> bool:
-        """All is well."""
+        """Return True."""
         return True
 
     def storing(self) -> str:
-        """Nothing is the matter with the database."""
+        """Return "": the store is available."""
         return ""
 
     def owns(self, run: str) -> bool:
-        """No server sees to the recorded run."""
+        """Return False: this process executes no runs."""
         return False
 
     async def explore(self, run: str, question: str, query: Any) -> Any:
-        """What the run's model answers."""
+        """Return the answer of the run's model."""
         if run not in self._models:
             from scant.training.api import restore
 
@@ -80,26 +80,26 @@ class Shown:
 
 
 class LoneDocument(Document):
-    """A page's document that no server serves: what waits for a turn gets it at once."""
+    """A document without a server: next-tick callbacks are called on the event loop."""
 
     def add_next_tick_callback(self, callback: Any) -> Any:
-        """Call it on the loop."""
+        """Schedule the callback on the loop."""
         return asyncio.get_running_loop().call_soon(callback)
 
 
 @contextmanager
 def opened(study: str, service: Any, query: dict[str, str]) -> Iterator[StudyPage]:
-    """A study's page as it is before anybody touches it; on a running event loop.
+    """Build a study's page in its initial state; requires a running event loop.
 
     Args:
-        study: Its name.
-        service: Of which the page shows what it shows to a visitor who has no runs.
-        query: Of the page's address.
+        study: Name of the study.
+        service: The run service of the page.
+        query: Query of the page's address.
     """
     doc = LoneDocument()
     with set_curdoc(doc):
         views = import_module(f"scant_dashboard.pages.{study}.page").views
-        # The folded story is unfolded by a style for who has not used a page before.
+        # A style expands the collapsed story for new visitors.
         site = Site(service, Path(), "")
         visit = SessionContext(site, doc, "", query, base="./", returning=True)
         page = StudyPage(visit, entry(study), views)
@@ -109,24 +109,24 @@ def opened(study: str, service: Any, query: dict[str, str]) -> Iterator[StudyPag
 
 
 def prepare() -> None:
-    """What Panel needs in a process before the first page."""
+    """Set Panel up in this process."""
     install_all.install()
     pn.extension("katex", "filedropper")
 
 
 async def made(study: str, service: Any) -> str:
-    """The gallery, or a study's page with its recorded run, the model's answers in it."""
+    """Return the gallery, or a study's page of its recorded run, with the model's answers."""
     if study == GALLERY:
         return static_page("Scant", "", cards())
     with opened(study, service, {}) as page:
-        await asyncio.wait_for(page.settled(), PATIENCE)
+        await asyncio.wait_for(page.wait_for_tasks(), PATIENCE)
         page.layout.complete()
         page.read(at_once=True)
         return static_page(f"{entry(study).title} · Scant", study, page.panel)
 
 
 def _write(folder: Path, key: str, service: Any, study: str) -> None:
-    """A page, whole or not at all."""
+    """Write a page atomically."""
     file = file_of(folder, key, study)
     part = file.with_suffix(".part")
     part.write_text(asyncio.run(made(study, service)), encoding="utf-8")
@@ -135,9 +135,9 @@ def _write(folder: Path, key: str, service: Any, study: str) -> None:
 
 
 def main(folder: str, key: str, hours: str, *studies: str) -> None:
-    """Write the pages of these studies."""
+    """Write these pages."""
     prepare()
-    service = Shown(Store.open(sys.stdin.read()), float(hours))
+    service = ReadOnlyService(Store.open(sys.stdin.read()), float(hours))
     for study in studies:
         _write(Path(folder), key, service, study)
 

@@ -1,7 +1,7 @@
-"""What a page is built from, as HTML: columns, texts, figures and controls.
+"""Conversion of a page's components to HTML: columns, texts, figures and controls.
 
-Panel gives each part a shadow root with its own style sheets. Here each sheet becomes a rule for
-the parts that have it (CSS nesting), so that a page looks and measures as the live one does.
+Panel gives each component a shadow root with its own style sheets. Here each sheet becomes a nested
+CSS rule for its components, so that the page looks like the live one.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ from panel.layout.base import ListLike
 
 from scant_dashboard.page_parts.widgets import FOLD
 from scant_dashboard.plots.theme import models
-from scant_dashboard.static_figures.figure import all_drawn, drawn
+from scant_dashboard.static_figures.figure import figure_html, figures_html
 
 HOST = re.compile(r":host(?:\(([^)]*)\))?")
-# Where a part stands in the part that holds it; words from outside are escaped and hold no such.
-PLACE = re.compile(r"<!--part (\d+)-->")
+# Placeholder of a part within another; escaped text cannot contain one.
+PLACEHOLDER = re.compile(r"<!--part (\d+)-->")
 FIRST = re.compile(r"<\w+")
-LIVE = " data-live"  # what is marked so becomes live when it is touched
+LIVE = " data-live"  # marks elements that become live when touched
 
 
 class Markup:
-    """HTML of parts, and the style sheets that they need.
+    """Converts components ("parts") to HTML, and collects their style sheets.
 
-    Each element has the number of its part as `data-part`, by which a page finds it again.
+    Each element has its part's number as `data-part`, by which scripts find it.
 
     Args:
-        live: Whether controls are to be touched; else what they are set to is text.
-        draw: Draws a figure with what a screen reader says of it.
+        live: Whether controls are to be operable; otherwise their values are shown as text.
+        draw: Converts a figure, with its text alternative.
 
     Attributes:
-        shells: The HTML of each part by its number, with a `PLACE` for each part in it.
+        shells: HTML of each part by number, with a `PLACEHOLDER` for each part within it.
     """
 
-    def __init__(self, live: bool = True, draw: Callable[[Any], str] = drawn) -> None:
+    def __init__(self, live: bool = True, draw: Callable[[Any], str] = figure_html) -> None:
         self._live, self._draw = live, draw
         self.shells: dict[str, str] = {}
-        self._numbers: dict[int, tuple[str, Any]] = {}  # with the part, whose id stays its own
+        self._numbers: dict[int, tuple[str, Any]] = {}  # by id, with the part to keep it alive
         self._next = count()
-        self._sheets: dict[str, str] = {}  # of a sheet, its class
+        self._sheets: dict[str, str] = {}  # class of each sheet
 
     def of(self, part: Any) -> str:
-        """A part with all that is in it; an empty element where it is hidden."""
-        return filled(self.shells, self.place(part))
+        """Return the HTML of a part with its contents; an empty element if it is hidden."""
+        return filled(self.shells, self.placeholder(part))
 
-    def place(self, part: Any) -> str:
-        """The place of a part, which is written down with all that is in it."""
+    def placeholder(self, part: Any) -> str:
+        """Convert a part with its contents, and return its placeholder."""
         if id(part) not in self._numbers:
             self._numbers[id(part)] = (str(next(self._next)), part)
         number, _ = self._numbers[id(part)]
-        made = self._made(part) if getattr(part, "visible", True) else ""
+        made = self._convert(part) if getattr(part, "visible", True) else ""
         mark = rf"\g<0> data-part='{number}'"
         self.shells[number] = FIRST.sub(mark, made or "<template></template>", count=1)
         return f"<!--part {number}-->"
@@ -69,7 +69,7 @@ class Markup:
         self.shells = {n: html for n, html in self.shells.items() if n in numbers}
         self._numbers = {i: (n, part) for i, (n, part) in self._numbers.items() if n in numbers}
 
-    def _made(self, part: Any) -> str:
+    def _convert(self, part: Any) -> str:
         if hasattr(part, "still"):
             return self._box(part, part.still(), "text")
         for kind, make in _KINDS:
@@ -81,25 +81,25 @@ class Markup:
         return f"<div style='height:{height}px'></div>" if height else ""
 
     def _in_order(self, parts: Any) -> Iterator[str]:
-        """Parts below each other; what a button unfolds opens without a script."""
+        """Yield parts in order, with collapsible ones as elements that open without a script."""
         after = iter([*parts][1:])
         for part in parts:
             folded = next(after, None)
             if FOLD in getattr(part, "css_classes", ()) and folded is not None and self._live:
                 name = _named(part).removesuffix(" +")
-                if not folded.objects:  # what is folded comes to the page when it is unfolded
+                if not folded.objects:  # collapsed contents are added when first expanded
                     part.clicks += 1
                     part.clicks += 1
                 with param.parameterized.discard_events(folded):
                     folded.visible = True
-                    inner = self.place(folded)
+                    inner = self.placeholder(folded)
                     folded.visible = False
                 yield f"<details class='fold'><summary>{name}</summary>{inner}</details>"
             else:
-                yield self.place(part)
+                yield self.placeholder(part)
 
     def styles(self) -> str:
-        """The sheets of all parts so far."""
+        """Return the style sheets of all parts so far."""
         return "\n".join(
             f".{name} {{ {HOST.sub(_nested, sheet)} }}" for sheet, name in self._sheets.items()
         )
@@ -113,7 +113,7 @@ class Markup:
         return f"<div class='{classes}'{style}>{inner}</div>"
 
     def _flex(self, part: Any) -> str:
-        made = "".join(map(self.place, part))
+        made = "".join(map(self.placeholder, part))
         style = f"display:flex;flex-wrap:wrap;align-items:{part.align_items};gap:{part.gap}"
         return self._box(part, f"<div style='{style}'>{made}</div>", "parts")
 
@@ -132,9 +132,9 @@ class Markup:
         return self._box(part, self._draw(part.object), "parts")
 
     def _linked(self, part: Any) -> str:
-        """A figure that HoloViews makes."""
+        """Convert a figure made by HoloViews."""
         plots = [m for m in part.get_root().references() if isinstance(m, models.Plot)]
-        return self._box(part, all_drawn(plots), "parts")
+        return self._box(part, figures_html(plots), "parts")
 
     def _button(self, part: Any) -> str:
         if not self._live:
@@ -142,43 +142,43 @@ class Markup:
         state = " disabled" if part.disabled else ""
         file = " file" if isinstance(part, pmui.FileDownload | pmui.FileInput) else ""
         kind = " ".join([part.variant, part.size or "", *part.css_classes]) + file
-        style = _room(part)
+        style = _size_style(part)
         return f"<button type='button' class='{kind}'{style}{state}{LIVE}>{_named(part)}</button>"
 
     def _checkbox(self, part: Any) -> str:
         if not self._live:
-            return _set(part, "yes" if part.value else "no")
+            return _value_text(part, "yes" if part.value else "no")
         return _check(_named(part), part.value, part.disabled)
 
     def _checks(self, part: Any) -> str:
-        names = list(part.options)  # of a dict, its keys
+        names = list(part.options)  # the keys of a dict
         values = list(part.options.values()) if isinstance(part.options, dict) else names
         if not self._live:
             pairs = zip(names, values, strict=True)
-            return _set(part, ", ".join(str(n) for n, value in pairs if value in part.value))
+            return _value_text(part, ", ".join(str(n) for n, value in pairs if value in part.value))
         boxes = "".join(
             _check(escape(str(name)), value in part.value, part.disabled)
             for name, value in zip(names, values, strict=True)
         )
         legend = f"<legend>{_named(part)}</legend>"
-        return f"<fieldset class='checks'{_room(part)}>{legend}{boxes}</fieldset>"
+        return f"<fieldset class='checks'{_size_style(part)}>{legend}{boxes}</fieldset>"
 
     def _slider(self, part: Any) -> str:
         if isinstance(part, pmui.DiscreteSlider):
             stops = part.options
             values = list(stops.values()) if isinstance(stops, dict) else list(stops)
             at = values.index(part.value) if part.value in values else 0
-            shown = str(list(stops)[at])
+            label = str(list(stops)[at])
             low, high, step = 0, max(1, len(values) - 1), 1
         else:
             at, low, high, step = part.value, part.start, part.end, part.step
-            shown = f"{at:g}"
+            label = f"{at:g}"
         if not self._live:
-            return _set(part, shown)
+            return _value_text(part, label)
         state = " disabled" if part.disabled else ""
         return (
-            f"<label class='slider'{_room(part)}{LIVE}><span>{_named(part)}: "
-            f"<b>{escape(shown)}</b></span><input type='range' min='{low}' max='{high}' "
+            f"<label class='slider'{_size_style(part)}{LIVE}><span>{_named(part)}: "
+            f"<b>{escape(label)}</b></span><input type='range' min='{low}' max='{high}' "
             f"step='{step}' value='{at}'{state}></label>"
         )
 
@@ -188,26 +188,26 @@ class Markup:
             value = {v: k for k, v in part.options.items()}.get(value, value)
         value = ", ".join(map(str, value)) if isinstance(value, list) else value
         if not self._live:
-            return _set(part, "" if value is None else str(value))
+            return _value_text(part, "" if value is None else str(value))
         text = escape("" if value is None else str(value), quote=True)
         kind = f"field {getattr(part, 'size', '') or ''} {'choice' if choice else ''}".strip()
         kind += "" if text else " empty"
         state = " disabled" if part.disabled else ""
         state += " readonly role='combobox' aria-expanded='false'" if choice else ""
         return (
-            f"<label class='{kind}'{_room(part)}{LIVE}><span>{_named(part)}</span>"
+            f"<label class='{kind}'{_size_style(part)}{LIVE}><span>{_named(part)}</span>"
             f"<input value='{text}'{state}></label>"
         )
 
 
 def filled(shells: Mapping[str, str], html: str) -> str:
-    """HTML with its parts in their places."""
-    return PLACE.sub(lambda place: filled(shells, shells[place[1]]), html)
+    """Replace the placeholders in HTML by their parts."""
+    return PLACEHOLDER.sub(lambda match: filled(shells, shells[match[1]]), html)
 
 
 @cache
 def _katex() -> str:
-    """Where a page finds what sets formulas: among Panel's files, as the live page does."""
+    """Return the address of KaTeX among Panel's files, as on live pages."""
     dist = Path(pn.__file__).parent / "dist"
     folder = min(dist.glob("bundled/katex/*/dist"))
     return f"./static/extensions/panel/{folder.relative_to(dist).as_posix()}"
@@ -217,8 +217,8 @@ def _named(part: Any) -> str:
     return escape(part.label or part.name or "")
 
 
-def _set(part: Any, value: str) -> str:
-    """What a control is set to, where it is not to be touched."""
+def _value_text(part: Any, value: str) -> str:
+    """Show a control's value as text."""
     return f"<p class='set'>{_named(part)}: {escape(value)}</p>"
 
 
@@ -227,14 +227,14 @@ def _check(label: str, checked: bool, disabled: bool) -> str:
     return f"<label class='check'{LIVE}><input type='checkbox'{state}>{label}</label>"
 
 
-def _room(part: Any) -> str:
-    """The style of a control: its margins, and how wide it is."""
+def _size_style(part: Any) -> str:
+    """Return the style attribute of a control with its margins and width."""
     margin = part.margin if isinstance(part.margin, tuple) else (part.margin,)
     style = (
         f"margin:{' '.join(f'{m or 0}px' for m in margin)}" if any(m or 0 for m in margin) else ""
     )
-    wide = None if part.sizing_mode == "stretch_width" else part.width
-    for name, value in (("width", wide), ("max-width", part.max_width)):
+    width = None if part.sizing_mode == "stretch_width" else part.width
+    for name, value in (("width", width), ("max-width", part.max_width)):
         style += f";{name}:{value}px" if value else ""
     return f" style='{style.strip(';')}'" if style else ""
 

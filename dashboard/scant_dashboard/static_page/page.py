@@ -1,4 +1,4 @@
-"""A study's page as one file of HTML: the recorded run, in the frame of all pages."""
+"""A study's page as one HTML file: the recorded run, in the frame of all pages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from panel.viewable import Viewable
 from scant_dashboard.static_page.markup import Markup
 from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
 
-CLASSES = "{{classes}}"  # stands where `dark` and `first` come: what differs between visitors
-ACCOUNT = "<!--account-->"  # stands where who is logged in may log out
+CLASSES = (
+    "{{classes}}"  # placeholder of the classes `dark` and `first`, which depend on the visitor
+)
+ACCOUNT = "<!--account-->"  # placeholder of the logout button
 SUN = (
     "<button type='button' class='theme' aria-label='Toggle theme'>"
     "<svg viewBox='0 0 24 24' width='24'><circle cx='12' cy='12' r='5'/>"
@@ -35,13 +37,13 @@ header.bar svg { display: block; fill: currentColor; }
 
 
 def static_page(title: str, study: str, main: Viewable, made: Markup | None = None) -> str:
-    """HTML that shows `main` as a live page does, with all of its styles in it.
+    """Return HTML that shows `main` like a live page, including all styles.
 
     Args:
-        title: Of the browser's tab.
-        study: Whose page it is; it is marked among the links.
-        main: What the live page holds.
-        made: Writes the parts; for who will look again (`frames.Frames`).
+        title: Title of the browser's tab.
+        study: Name of the study, marked among the links.
+        main: Contents of the live page.
+        made: Converter to use, if further frames will be captured (`frames.Frames`).
     """
     made = made or Markup()
     top, body = made.of(header(study)), made.of(main)
@@ -61,7 +63,7 @@ def static_page(title: str, study: str, main: Viewable, made: Markup | None = No
 
 
 def overlay(page: str) -> str:
-    """A static page's body, to lie over the live page until that is drawn."""
+    """Return a static page's body as a cover for the live page until that is drawn."""
     classes = page[: page.index(BEGIN)].split("<html lang='en' class='", 1)[1].split("'", 1)[0]
     body = page[page.index(BEGIN) : page.index(END)]
     return (
@@ -73,10 +75,10 @@ def overlay(page: str) -> str:
 
 
 def colors(dark: str = ":root.dark, :host(.dark) {{ {} }}") -> str:
-    """The names of our colors, light and dark.
+    """Return CSS variables for our colors, light and dark.
 
     Args:
-        dark: Where the dark ones hold: a rule, in which they take the place of `{}`.
+        dark: Rule for the dark colors, which replace `{}`.
     """
     light, deep = (
         "".join(f"--{name}:{value};" for name, value in colors.items()) for colors in (LIGHT, DARK)

@@ -1,8 +1,8 @@
-"""The static pages of a server: the gallery and one a study, kept on disk.
+"""The static pages of a server: the gallery and one per study, stored on disk.
 
-A process of its own makes them at start. A page is made again when its recording, the package or
-the server's limits change, which its key tells. Until it is there, visitors get the page that came
-with the package, and where that was made of other recordings or styles, the live page.
+A separate process makes them when the server starts. A page is remade when its recording, the
+package or the server's limits change, as shown by its key. Until then visitors get the page shipped
+with the package or, if its recordings or styles differ, the live page.
 """
 
 from __future__ import annotations
@@ -20,51 +20,50 @@ import scant
 from scant.package_data import package_file
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
-from scant_dashboard.server.apart import begun, database
+from scant_dashboard.server.apart import database, start_process
 from scant_dashboard.static_page.page import ACCOUNT, CLASSES, END
 from scant_dashboard.template import assets, log_out
 
 FOLDER = "pages"
-SHIPPED = package_file("pages")  # written by scripts/ship_pages.py
+SHIPPED = package_file("pages")  # made by scripts/ship_pages.py
 GALLERY = "gallery"
 PAGES = (GALLERY, *STUDIES)
-DATA = Path(str(package_file()))  # with the recordings
+DATA = Path(str(package_file()))  # includes the recordings
 
 log = logging.getLogger(__name__)
 
 
-class Look(NamedTuple):
-    """What of a static page differs between visitors."""
+class PageVariant(NamedTuple):
+    """Differences of a static page between visitors."""
 
-    first: bool  # whether they have not used a page before; else the story is folded
+    first: bool  # whether the visitor is new; otherwise the story is collapsed
     dark: bool
 
     def classes(self) -> str:
-        """As classes of the page."""
+        """Return the classes of the page's root element."""
         return " ".join(name for name, holds in self._asdict().items() if holds)
 
 
-LOOKS = tuple(starmap(Look, product((True, False), repeat=2)))
+VARIANTS = tuple(starmap(PageVariant, product((True, False), repeat=2)))
 
 
 class Published:
-    """Pages by study, as long as there are any.
+    """Static pages by study, as far as they exist.
 
     Args:
         folder: The server's data directory.
         database: The address of its store.
-        hours: That a run may use on this server, which pages say.
+        hours: Maximum duration of a run on this server, in hours; stated on pages.
     """
 
     def __init__(self, folder: Path, database: str, hours: float) -> None:
         self._folder, self._database, self._hours = folder / FOLDER, database, hours
         self._pages: dict[str, str] = {}
-        self._packed: dict[tuple[str, Look], bytes] = {}
+        self._packed: dict[tuple[str, PageVariant], bytes] = {}
         self._maker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Show the pages that came with the package, read those that there are of this server, and
-        have the others made."""
+        """Load the shipped pages, then read or make this server's own ones."""
         made_of = styles_key()
         for page in PAGES:
             shipped = SHIPPED.joinpath(f"{page}-{made_of}.html.gz")
@@ -73,59 +72,59 @@ class Published:
         self._maker = asyncio.get_running_loop().create_task(self._make())
 
     def close(self) -> None:
-        """Make no more."""
+        """Stop making pages."""
         if self._maker is not None:
             self._maker.cancel()
 
-    def markup(self, study: str, look: Look, user: str = "") -> str | None:
-        """A study's page as HTML; None where it is not made yet.
+    def markup(self, study: str, variant: PageVariant, user: str = "") -> str | None:
+        """Return a study's page as HTML; None if it does not exist yet.
 
         Args:
-            study: Its name, or the gallery's.
-            look: How the visitor sees it.
-            user: Who is logged in.
+            study: Name of the study, or of the gallery.
+            variant: The visitor's variant.
+            user: Name of the logged-in user.
         """
         page = self._pages.get(study)
         if page is None:
             return None
-        return page.replace(CLASSES, look.classes(), 1).replace(ACCOUNT, log_out(user), 1)
+        return page.replace(CLASSES, variant.classes(), 1).replace(ACCOUNT, log_out(user), 1)
 
-    def packed(self, study: str, look: Look) -> bytes | None:
-        """The same for whom nobody knows by name, compressed by gzip."""
-        if (study, look) not in self._packed:
-            made = self.markup(study, look)
+    def packed(self, study: str, variant: PageVariant) -> bytes | None:
+        """Return the page for a visitor without an account, compressed by gzip."""
+        if (study, variant) not in self._packed:
+            made = self.markup(study, variant)
             if made is None:
                 return None
-            self._packed[study, look] = gzip.compress(made.encode(), 9, mtime=0)
-        return self._packed[study, look]
+            self._packed[study, variant] = gzip.compress(made.encode(), 9, mtime=0)
+        return self._packed[study, variant]
 
     async def _make(self) -> None:
         try:
             private_folder(self._folder)
             key = await asyncio.to_thread(code_key, self._hours)
-            wanted = [page for page in PAGES if not await self._read(key, page)]
-            for page in self._pages.keys() & set(wanted):  # those of the package, until then
+            missing = [page for page in PAGES if not await self._read(key, page)]
+            for page in self._pages.keys() & set(missing):  # those of the package, until then
                 await self._pack(page)
-            if wanted:
-                await self._made(key, wanted)
+            if missing:
+                await self._make_pages(key, missing)
             self._forget(key)
         except Exception:
             log.exception("static pages could not be made; visitors get live ones")
 
     async def _read(self, key: str, study: str) -> bool:
-        """Take a page from disk; whether it is there."""
+        """Read a page from disk; return whether it exists."""
         if not await asyncio.to_thread(self.read, key, study):
             return False
         await self._pack(study)
         return True
 
     async def _pack(self, study: str) -> None:
-        """Compress a page for every look, before visitors wait for that."""
-        for look in LOOKS:
-            await asyncio.to_thread(self.packed, study, look)
+        """Compress all variants of a page in advance."""
+        for variant in VARIANTS:
+            await asyncio.to_thread(self.packed, study, variant)
 
     def read(self, key: str, study: str) -> bool:
-        """Take a page from disk; False where there is none, or not the whole of it."""
+        """Read a page from disk; return False if it is missing or incomplete."""
         try:
             page = file_of(self._folder, key, study).read_text(encoding="utf-8")
         except (FileNotFoundError, UnicodeDecodeError):
@@ -133,15 +132,17 @@ class Published:
         if CLASSES not in page or END not in page:
             return False
         self._pages[study] = page
-        for look in LOOKS:
-            self._packed.pop((study, look), None)
+        for variant in VARIANTS:
+            self._packed.pop((study, variant), None)
         return True
 
-    async def _made(self, key: str, studies: list[str]) -> None:
-        """Have pages written by a process that ends then; each is shown once it is there."""
+    async def _make_pages(self, key: str, studies: list[str]) -> None:
+        """Make pages in a separate process; each is served once it is complete."""
         arguments = (str(self._folder), key, str(self._hours), *studies)
-        with open(self._folder / "log", "w+b") as said:
-            process = await begun("scant_dashboard.static_page.make", *arguments, stderr=said)
+        with open(self._folder / "log", "w+b") as log_file:
+            process = await start_process(
+                "scant_dashboard.static_page.make", *arguments, stderr=log_file
+            )
             try:
                 assert process.stdin is not None
                 assert process.stdout is not None
@@ -155,8 +156,8 @@ class Published:
                 await process.wait()
                 raise
             if process.returncode:
-                said.seek(0)
-                raise RuntimeError(said.read().decode(errors="replace")[-2000:])
+                log_file.seek(0)
+                raise RuntimeError(log_file.read().decode(errors="replace")[-2000:])
 
     def _forget(self, key: str) -> None:
         for file in self._folder.glob("*.html"):
@@ -165,12 +166,12 @@ class Published:
 
 
 def file_of(folder: Path, key: str, study: str) -> Path:
-    """Where a study's page lies."""
+    """Return the path of a study's page."""
     return folder / f"{study}-{key}.html"
 
 
 def styles_key() -> str:
-    """What pages that came with the package must have been made of: its recordings and styles."""
+    """Return a hash of recordings and styles, which shipped pages must match."""
     made = hashlib.sha256()
     styles = [file for file in sorted(assets().rglob("*")) if file.suffix in (".css", ".js")]
     for file in (*styles, *sorted((DATA / "recordings").iterdir())):
@@ -179,7 +180,7 @@ def styles_key() -> str:
 
 
 def code_key(hours: float) -> str:
-    """What pages are made of: the package's code and recordings, and the server's limits."""
+    """Return a hash of the package's code and recordings and the server's limits."""
     made = hashlib.sha256(f"{scant.__version__} {hours}".encode())
     for file in _sources():
         stat = file.stat()
@@ -195,5 +196,5 @@ def _sources() -> Iterator[Path]:
 
 
 def made_by(service: Any, folder: Path) -> Published:
-    """The pages of a server with this run service."""
+    """Return the pages of a server with this run service."""
     return Published(folder, database(service.store), service.limits.hours)

@@ -1,11 +1,10 @@
-"""A run as one file of HTML: its page, the parts of which change as they did during training.
+"""A run as one HTML file: its page, with parts that change as they did during training.
 
-The page stands in it as it is at the end, and can be read without scripts. `assets/replay.js` puts
-the parts that a moment of the recording has in the places of those that are shown (`frames`).
-Nothing is asked of any server.
+The file contains the final page, readable without scripts. `assets/replay.js` exchanges parts for
+those of another step (`frames`). It makes no requests to any server.
 
-`python -m scant_dashboard.static_page.replay RUN` prints the file; it is told the store's address
-by standard input.
+`python -m scant_dashboard.static_page.replay RUN` prints the file; standard input is the store's
+address.
 """
 
 from __future__ import annotations
@@ -35,86 +34,91 @@ from scant_dashboard.page_parts.lesson import SECTIONS
 from scant_dashboard.page_parts.widgets import column, section
 from scant_dashboard.server.apart import REFUSED
 from scant_dashboard.static_page.frames import STYLES, Frame, Frames, topmost
-from scant_dashboard.static_page.make import Shown, opened, prepare
+from scant_dashboard.static_page.make import ReadOnlyService, opened, prepare
 from scant_dashboard.static_page.page import SHELL, colors
 from scant_dashboard.study_page.page import StudyPage
 from scant_dashboard.template import assets, style, text
 
-MOST = 60  # moments of training
+MAX_STEPS = 60  # number of training steps shown
 LARGEST = 5_000_000  # bytes
-SHOWN = {"story", "training", "result", "limits-and-sources"}  # sections; no other has a use here
+VISIBLE_SECTIONS = {
+    "story",
+    "training",
+    "result",
+    "limits-and-sources",
+}  # the other sections need a server
 ELSEWHERE = re.compile(r"<a [^>]*href=(['\"])(?!https?:|#).*?\1[^>]*>(.*?)</a>", re.DOTALL)
 ON_DARK = "@media screen and (prefers-color-scheme: dark) {{ :root {{ {} }} }}"
 
 
-class Recorded(Shown):
-    """What the page of a recording needs, which asks the model nothing."""
+class SilentService(ReadOnlyService):
+    """A read-only run service that never answers queries."""
 
     async def explore(self, run: str, question: str, query: Any) -> Any:
-        """Never answer: what could be asked is not in the file."""
+        """Wait forever, since the file contains no answers."""
         await asyncio.Event().wait()
 
 
 async def replay_file(run: str, store: Store) -> str:
-    """A run that is over, as HTML of at most 5 MB.
+    """Return a finished run as HTML of at most 5 MB.
 
     Args:
-        run: Its id.
-        store: Where it is.
+        run: The run's id.
+        store: Store that holds it.
 
     Raises:
         NotFound: There is no such run.
-        BadInput: It is not over yet.
+        BadInput: The run has not finished.
     """
     record = store.run(run)
     if not record.state.final:
         raise BadInput(f"Run {run} is {record.state.value}; export it once it has ended.")
-    hide = ",".join(set(SECTIONS) - SHOWN)
-    with opened(record.study, Recorded(store), {"run": run, "hide": hide}) as page:
+    hide = ",".join(set(SECTIONS) - VISIBLE_SECTIONS)
+    with opened(record.study, SilentService(store), {"run": run, "hide": hide}) as page:
         page.everything.panel.visible = False
         page.panel.append(column(section("Data and settings", text(_about(page))), name="body"))
         frames = Frames(page, live=False)
-        end = frames.look()
-        film = _film(page, frames)
+        end = frames.capture()
+        sequence = _sequence(page, frames)
         assert page.run is not None, "the run of the address is on show"
         title = f"{page.entry.title}, run {run} · Scant"
-    html = _html(title, end, film)
-    while len(html.encode()) > LARGEST and film:
-        film = film[::2] if len(film) > 1 else []
-        html = _html(title, end, film)
+    html = _html(title, end, sequence)
+    while len(html.encode()) > LARGEST and sequence:
+        sequence = sequence[::2] if len(sequence) > 1 else []
+        html = _html(title, end, sequence)
     return html
 
 
-def _film(page: StudyPage, frames: Frames) -> list[tuple[int, Frame]]:
-    """The page at moments of the run on show, with their steps; none where no curve is kept."""
+def _sequence(page: StudyPage, frames: Frames) -> list[tuple[int, Frame]]:
+    """Return frames of the page at selected steps of the run; empty if it has no curve."""
     run = page.run
     if run is None or len(run.trace) < 2:
         return []
     shots = page.service.store.snapshots(run.id)
-    before, film = None, []
-    for step in _moments(run.trace.step.tolist(), [shot.step for shot in shots]):
+    before, sequence = None, []
+    for step in _selected_steps(run.trace.step.tolist(), [shot.step for shot in shots]):
         shot = next((s for s in reversed(shots) if s.step <= step), shots[0] if shots else None)
         page.show_recorded(step, None if shot is before else shot, 0)
         before = shot
-        film.append((step, frames.look()))
-    return film
+        sequence.append((step, frames.capture()))
+    return sequence
 
 
-def _moments(steps: Sequence[int], shots: Sequence[int]) -> list[int]:
-    """Steps to stop at: those of snapshots, and others between them while there is room."""
+def _selected_steps(steps: Sequence[int], shots: Sequence[int]) -> list[int]:
+    """Return the steps of snapshots, plus evenly spaced ones up to the maximum number."""
     within = {steps[0], *(shot for shot in shots if steps[0] <= shot <= steps[-1])}
-    kept = _thinned(sorted(within), MOST)
-    return sorted({*kept, *_thinned(steps, MOST - len(kept))})
+    selected = _thinned(sorted(within), MAX_STEPS)
+    return sorted({*selected, *_thinned(steps, MAX_STEPS - len(selected))})
 
 
-def _thinned(steps: Sequence[int], most: int) -> list[int]:
-    """At most so many of them, evenly, with the first and the last."""
-    at = np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(int)
+def _thinned(steps: Sequence[int], limit: int) -> list[int]:
+    """Return at most `limit` evenly spaced steps, including the first and the last."""
+    at = np.linspace(0, len(steps) - 1, min(limit, len(steps))).round().astype(int)
     return [steps[i] for i in at]
 
 
-def _html(title: str, end: Frame, film: Sequence[tuple[int, Frame]]) -> str:
-    script = (assets() / "replay.js").read_text(encoding="utf-8") if film else ""
+def _html(title: str, end: Frame, sequence: Sequence[tuple[int, Frame]]) -> str:
+    script = (assets() / "replay.js").read_text(encoding="utf-8") if sequence else ""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -124,8 +128,8 @@ def _html(title: str, end: Frame, film: Sequence[tuple[int, Frame]]) -> str:
     player = (
         "<div class='player' role='group' aria-label='Replay' hidden><span>Recorded</span>"
         "<button type='button'>Play</button><input type='range' min='0' "
-        f"max='{len(film)}' value='{len(film)}' aria-label='Step of the recording'><output>"
-        f"</output></div><script type='text/plain' id='film'>{_packed(end, film)}</script>"
+        f"max='{len(sequence)}' value='{len(sequence)}' aria-label='Step of the recording'><output>"
+        f"</output></div><script type='text/plain' id='film'>{_packed(end, sequence)}</script>"
         f"<script>{script}</script>"
     )
     return (
@@ -133,35 +137,37 @@ def _html(title: str, end: Frame, film: Sequence[tuple[int, Frame]]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f"<title>{escape(title)}</title><meta name='color-scheme' content='light dark'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<link rel='icon' href='data:,'><style>{sheets}</style></head><body>{_alone(end, STYLES)}"
-        f"<main>{_alone(end, end.root)}</main>{player if film else ''}</body></html>"
+        f"<link rel='icon' href='data:,'><style>{sheets}</style></head>"
+        f"<body>{_without_links(end, STYLES)}<main>"
+        f"{_without_links(end, end.root)}</main>{player if sequence else ''}</body></html>"
     )
 
 
-def _packed(end: Frame, film: Sequence[tuple[int, Frame]]) -> str:
-    """What `replay.js` reads: the parts that change, as each moment has them."""
-    every = [frame for _, frame in film] + [end]
+def _packed(end: Frame, sequence: Sequence[tuple[int, Frame]]) -> str:
+    """Encode the parts that change, with their texts at each step, for `replay.js`."""
+    every = [frame for _, frame in sequence] + [end]
     changing = {key for one, after in pairwise(every) for key in after.since(one)}
     keys = topmost(changing, end)
-    # What one part is at one moment after another is alike, and packs well beside each other.
+    # Texts of the same part are similar and compress well next to each other.
     texts: dict[str, int] = {}
     columns = [
-        [texts.setdefault(_alone(frame, key), len(texts)) for frame in every] for key in keys
+        [texts.setdefault(_without_links(frame, key), len(texts)) for frame in every]
+        for key in keys
     ]
     made: dict[str, Any] = {
-        "steps": [step for step, _ in film], "keys": keys, "texts": list(texts),
+        "steps": [step for step, _ in sequence], "keys": keys, "texts": list(texts),
         "frames": list(zip(*columns)) or [()] * len(every),
     }  # fmt: skip
     return base64.b64encode(gzip.compress(json.dumps(made).encode(), 9, mtime=0)).decode()
 
 
-def _alone(frame: Frame, key: str) -> str:
-    """A part without links to pages that are not where the file is."""
+def _without_links(frame: Frame, key: str) -> str:
+    """Return a part without relative links, which would be broken in the file."""
     return ELSEWHERE.sub(r"\2", frame.html(key))
 
 
 def _about(page: StudyPage) -> str:
-    """What the run was trained on, and all of its settings."""
+    """Return tables of the run's data and of all settings."""
     run = page.run
     assert run is not None, "the run of the address is on show"
     record, study = run.record, entry(run.record.study)
@@ -173,10 +179,10 @@ def _about(page: StudyPage) -> str:
         "Training took": duration(float(run.trace.seconds[-1])) if len(run.trace) else "",
         "Scant": record.version,
     }
-    values, words = study.settings.parse(record.settings).values(), study.settings.param
+    values, parameters = study.settings.parse(record.settings).values(), study.settings.param
     settings = "".join(
-        f"<tr><th scope='row'>{escape(str(words[name].label))}</th><td>{escape(str(value))}</td>"
-        f"<td>{escape(str(words[name].doc or ''))}</td></tr>"
+        f"<tr><th scope='row'>{escape(str(parameters[name].label))}</th>"
+        f"<td>{escape(str(value))}</td><td>{escape(str(parameters[name].doc or ''))}</td></tr>"
         for name, value in values.items()
     )
     pairs = "".join(
@@ -191,7 +197,7 @@ def _about(page: StudyPage) -> str:
 
 
 def _data(page: StudyPage, run: RunState) -> str:
-    """What the table is called, and how many rows it has where that is known."""
+    """Return the name of the table and, if known, its number of rows."""
     data = run.record.data
     if not data.startswith("upload:"):
         return next((s.title for s in page.entry.sources if s.name == data), data)

@@ -1,4 +1,4 @@
-"""A press of Train on a static page: the run starts before its live page is there."""
+"""Handler of Train on a static page: starts the run before the live page is loaded."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from scant_dashboard.limits.client import Client
 
 
 class Start(AuthRequestHandler):
-    """Trains what the static page shows: the demonstration, with the settings of its recording."""
+    """Trains the demonstration with the settings of its recording, as on the static page."""
 
     def initialize(self, site: Site) -> None:
-        """Take what runs."""
+        """Store the site."""
         self.site = site
 
     @authenticated
     async def post(self, study: str) -> None:
-        """Answer {"run": id} or {"refused": sentence}; limits are those of any other run.
+        """Answer {"run": id} or {"refused": sentence}; the usual limits apply.
 
         Raises:
-            HTTPError: 403 for a page of others, or a browser without our cookie.
+            HTTPError: 403 if another site sent the form, or the browser has no cookie of ours.
         """
         hosts: Any = self.application.websocket_origins  # type: ignore[attr-defined]
         visitor = Client.of(self.request, self.site.key).visitor
@@ -37,9 +37,9 @@ class Start(AuthRequestHandler):
         try:
             if self.site.fault:
                 raise Unavailable(self.site.fault)
-            shown = self.site.hub.history(f"demo-{study}").record
+            demo = self.site.hub.history(f"demo-{study}").record
             run = await self.site.service.submit(
-                study, shown.settings, shown.data, f"user:{user}" if user else visitor,
+                study, demo.settings, demo.data, f"user:{user}" if user else visitor,
                 address=self.request.remote_ip or "", presenter="",
             )  # fmt: skip
         except (BadInput, NotAllowed, NotFound, Unavailable) as error:

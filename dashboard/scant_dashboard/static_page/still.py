@@ -1,4 +1,4 @@
-"""What handlers share that answer with a page without a session, or lay one over the live page."""
+"""Base of handlers that serve a static page, or cover the live page with one."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from scant_dashboard.auth.sessions import login_user
 from scant_dashboard.frame.site import Site
 from scant_dashboard.server.headers import Policy
 from scant_dashboard.static_page.page import overlay
-from scant_dashboard.static_page.published import GALLERY, Look
+from scant_dashboard.static_page.published import GALLERY, PageVariant
 from scant_dashboard.upstream.server_parts import application
 
 
-class Still:
-    """Mixed into a handler of a page."""
+class StaticPageMixin:
+    """Mixin for page handlers."""
 
-    site: Site  # set, as what a kind of its own needs, on the class that `put_before` makes
-    page: str  # a study, or the gallery
-    policy: Policy  # the handler's
-    _over = ""  # what lies over the live page at first
+    site: Site  # set by `prepend_handlers`, like the attributes of subclasses
+    page: str  # name of the study, or of the gallery
+    policy: Policy  # the page handler's policy
+    _over = ""  # HTML that initially covers the live page
 
     @property
-    def look(self: Any) -> Look:
-        """How the visitor sees a page."""
+    def variant(self: Any) -> PageVariant:
+        """The visitor's variant of pages."""
         theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
-        return Look(self.get_cookie("scant_used") is None, theme == "dark")
+        return PageVariant(self.get_cookie("scant_used") is None, theme == "dark")
 
     @property
     def user(self: Any) -> str:
-        """The name under which the visitor is logged in; "" where nobody logs in."""
+        """Name of the logged-in user; "" if the server requires no login."""
         return (login_user(self.request) if self.site.logins else None) or ""
 
-    def lay_over(self, page: str) -> None:
-        """Have a page lie over the live one, which is sent next."""
+    def set_overlay(self, page: str) -> None:
+        """Cover the live page, which is sent next, with this page."""
         self._over = overlay(page)
 
     def write(self: Any, chunk: Any) -> None:
-        """Lay the static page over a live one."""
+        """Insert the cover into a live page."""
         if self._over and isinstance(chunk, str) and "<body" in chunk:
             at = chunk.index(">", chunk.index("<body")) + 1
             chunk = chunk[:at] + self._over + chunk[at:]
         super().write(chunk)  # type: ignore[misc]
 
-    def send_still(self: Any, page: str, packed: Callable[[], bytes | None]) -> None:
-        """Send a page, compressed where the browser takes it so and it names nobody.
+    def send_static(self: Any, page: str, packed: Callable[[], bytes | None]) -> None:
+        """Send a page, compressed if the browser accepts it and the page names no user.
 
         Args:
-            page: Of this visitor.
-            packed: The same by gzip, as it is kept for who has no name.
+            page: The page for this visitor.
+            packed: Returns the page without a user's name, compressed by gzip.
         """
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.set_header("Cache-Control", "private, no-cache")  # asked again, by its ETag
+        self.set_header("Cache-Control", "private, no-cache")  # revalidated by ETag
         self.set_header("Vary", "Accept-Encoding, Cookie")
         self.set_header("Content-Security-Policy", self.policy.static())
         if self.user or "gzip" not in self.request.headers.get("Accept-Encoding", ""):
@@ -64,13 +64,13 @@ class Still:
         self.finish(packed())
 
 
-def put_before(server: Server, kind: type[Still], **shared: Any) -> None:
-    """Have a kind of handler answer first at the address of every page.
+def prepend_handlers(server: Server, kind: type[StaticPageMixin], **shared: Any) -> None:
+    """Let a mixin answer first at the address of every page.
 
     Args:
-        server: With its addresses put up and bounded.
-        kind: Passes on what it does not answer.
-        shared: Attributes of the handlers: what the pages share, and what the kind answers from.
+        server: Server with its routes and limits installed.
+        kind: The mixin, which passes on requests that it does not answer.
+        shared: Attributes of the handlers.
     """
     for rule in application(server).wildcard_router.rules:
         target: Any = rule.target

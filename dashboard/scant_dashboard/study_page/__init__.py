@@ -1,1 +1,1 @@
-"""The page of a study put together: its session, its layout, the room that it asks."""
+"""The page of a study: its session, its layout, and its connection to a room."""

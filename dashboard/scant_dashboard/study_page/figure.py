@@ -1,4 +1,4 @@
-"""A figure of the page: its heading, the plot, and a sentence that reads it."""
+"""A figure of the page: its heading, the plot, and the caption."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from scant_dashboard.template import style, text
 class Caption(JSComponent):
     """The caption of a figure, in plain text.
 
-    It changes with the figure, for every watcher; Panel's own panes of text would bring their
-    style sheets anew each time, upon which Bokeh looks through all models of the page.
+    It changes with the figure, for every viewer. Panel's own text panes would send their style
+    sheets each time, upon which Bokeh traverses all models of the page.
     """
 
     text = param.String("")
 
     def still(self) -> str:
-        """As markup, for a page without scripts."""
+        """Return the static markup for a page without scripts."""
         return f"<p class='reading'>{html.escape(self.text)}</p>"
 
     _esm = """
     export function render({model, el}) {
-      const words = document.createElement('p')
-      words.className = 'reading'
-      const show = () => { words.textContent = model.text }
+      const caption = document.createElement('p')
+      caption.className = 'reading'
+      const show = () => { caption.textContent = model.text }
       model.on('text', show)
       show()
-      el.replaceChildren(words)
+      el.replaceChildren(caption)
     }
     """
 
 
 class Figure:
-    """Lays out one `views.View` and keeps its reading current.
+    """Lays out one `views.View` and keeps its caption current.
 
     Args:
-        view: What is shown.
-        wide: Whether it takes a whole row.
-        step: Its place among the steps of present mode, if it is one.
-        say: What present mode says above it.
+        view: The view.
+        full_width: Whether it takes a whole row.
+        step: Its index among the steps of present mode, if any.
+        say: Text above it in present mode.
     """
 
     def __init__(
-        self, view: Any, wide: bool = False, step: int | None = None, say: str = ""
+        self, view: Any, full_width: bool = False, step: int | None = None, say: str = ""
     ) -> None:
         self.view = view
-        if hasattr(view, "built"):  # it is built when the visitor comes near
+        if hasattr(view, "built"):  # a `LazyView`
             view.built = self.read
         self._reading = Caption(
             text=_caption(view),
@@ -67,12 +67,12 @@ class Figure:
             text(heading),
             view.panel,
             self._reading,
-            name="figure wide" if wide else "figure",
+            name="figure wide" if full_width else "figure",
             css=":host { gap: 6px; }",
         )
 
     def read(self) -> None:
-        """Say what the plot shows by now."""
+        """Update the caption."""
         caption = _caption(self.view)
         if caption != self._reading.text:
             self._reading.text = caption

@@ -30,23 +30,23 @@ from scant_dashboard.template import style, text
 
 
 class Panelled(Protocol):
-    """A control in its place."""
+    """A control with a panel."""
 
     @property
     def panel(self) -> Viewable:
-        """What is laid out."""
+        """The layout of the control."""
 
 
 class Sources(Panelled, Protocol):
-    """The choice of data, and the wizard that adds to it."""
+    """The choice of data, with the upload wizard."""
 
     @property
     def wizard(self) -> Sequence[Viewable]:
-        """What lies over the page."""
+        """Components that are placed over the page."""
 
 
 class LaidOut(Protocol):
-    """The parts of a study's page that have a place on it."""
+    """The parts of a study's page that `Layout` arranges."""
 
     entry: Entry
     visit: SessionContext
@@ -57,7 +57,7 @@ class LaidOut(Protocol):
 
     @property
     def present(self) -> bool:
-        """Whether controls are hidden and type is large."""
+        """Whether present mode is on, which hides controls and enlarges type."""
 
     @property
     def data(self) -> Sources:
@@ -69,23 +69,23 @@ class LaidOut(Protocol):
 
     @property
     def estimate(self) -> Panelled:
-        """What a run would cost."""
+        """The estimate of the next run."""
 
     @property
     def everything(self) -> Panelled:
-        """The offer to fit on all rows."""
+        """The button to fit on all rows."""
 
     @property
     def replay(self) -> Panelled:
-        """The run from its first step on."""
+        """The replay of the run."""
 
     @property
     def trouble(self) -> Panelled:
-        """What is the matter with the server."""
+        """The banner for server problems."""
 
     @property
     def room(self) -> RoomController:
-        """The room that is asked."""
+        """The controller of the room."""
 
     @property
     def keep(self) -> Panelled:
@@ -96,8 +96,8 @@ class LaidOut(Protocol):
         """The runs of the study."""
 
 
-# What is projected needs its height for figures: the replay stands beside the state until it
-# plays, and the device is left out.
+# Present mode saves height for figures: the replay button is next to the state until it plays, and
+# the device is omitted.
 LOW = """
 :host { display: flex !important; flex-flow: row wrap !important; align-items: center;
   gap: 4px 20px; }
@@ -105,8 +105,8 @@ LOW = """
 :host > .state { flex: 1 1 60% !important; order: -2; }
 :host > .replay:not(.playing), :host > .room { flex: 0 0 auto !important; order: -1; }
 """
-# The story in columns, or two lines of it for who has used the page before. Its type is small on a
-# low screen, which shows the curve and the page's main figure.
+# The story in columns, truncated to two lines for returning visitors. On low screens its type is
+# small, so that the curve and the page's main figure are visible.
 TITLE_ROW = """
 @media (min-width: 1000px) { :host > div { display: flex; align-items: baseline; gap: 12px 36px; }
   h1 { flex: none; } p.lede { margin: 0; max-width: none; } }
@@ -120,7 +120,7 @@ p:first-child { margin-top: 0; }
 }
 """
 FOLDED = ":host(.folded) { max-height: 3.2rem !important; overflow: hidden; }"
-# The replay stands beside the state until it plays.
+# The replay button is next to the state until it plays.
 BAR = """
 :host { display: flex !important; flex-flow: row wrap !important; align-items: center;
   gap: 4px 20px; }
@@ -130,11 +130,11 @@ BAR = """
   :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
 }
 """
-BRIEF = "dl div:last-child:not(:first-child) { display: none; }"
+WITHOUT_DEVICE = "dl div:last-child:not(:first-child) { display: none; }"
 
 
 class Layout:
-    """The parts of a page in their places; knows no run."""
+    """Arranges the parts of a page; independent of the run."""
 
     def __init__(self, page: LaidOut) -> None:
         self._page = page
@@ -145,14 +145,16 @@ class Layout:
         self._notes = text("", visible=False)
         self._later = DeferredRenderer(page.visit.doc)
         self._placed: set[str] = set()
-        self._late: dict[str, tuple[pn.Column, Sequence[Any]]] = {
+        self._deferred: dict[str, tuple[pn.Column, Sequence[Any]]] = {
             "Result": (column(css=style("figures")), views.result),
             "Explore": (column(css=style("figures")), views.explore),
         }
         self._verdict = text("", visible=False)
-        result, everything = self._late["Result"][0], page.everything.panel
+        result, everything = self._deferred["Result"][0], page.everything.panel
         self._result = section("Result", self._verdict, result, everything, visible=False)
-        self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
+        self._explore = section(
+            "Explore", self._asking, self._deferred["Explore"][0], visible=False
+        )
         controls = [] if page.present else self._controls()
         self.panel = column(
             self._head(),
@@ -172,14 +174,14 @@ class Layout:
         self._message.visible = bool(sentence)
 
     def warn(self, sentences: Sequence[str]) -> None:
-        """Show what of the link could not be followed, for as long as the page is open."""
+        """Show warnings on the link, as long as the page is open."""
         self._warning.object = "".join(
             f"<p class='message warning' role='note'>{html.escape(s)}</p>" for s in sentences
         )
         self._warning.visible = bool(sentences)
 
     def note(self, notes: Sequence[str]) -> None:
-        """Show what a run has noted."""
+        """Show the notes of a run."""
         items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
         summary = f"<summary>Notes of this run ({len(notes)})</summary>"
         markup = f"<details>{summary}<ul>{items}</ul></details>"
@@ -187,11 +189,11 @@ class Layout:
             self._notes.object = markup
             self._notes.visible = bool(notes)
 
-    def reveal(self, shown: bool) -> None:
-        """Show or hide what only a finished run has."""
+    def reveal(self, finished: bool) -> None:
+        """Show or hide the sections of a finished run."""
         for part, name in ((self._result, "Result"), (self._explore, "Explore")):
-            grid, views = self._late[name]
-            part.visible = shown and bool(views) and not self._page.lesson.hides(name)
+            grid, views = self._deferred[name]
+            part.visible = finished and bool(views) and not self._page.lesson.hides(name)
             if part.visible and name not in self._placed:
                 self._placed.add(name)
                 self._later.fill(grid, partial(self._panels, views))
@@ -200,22 +202,22 @@ class Layout:
         return [self._page.figures[id(v)].panel for v in views]
 
     def build(self, views: Iterable[Any]) -> None:
-        """Build at once those that wait for the visitor to come near."""
+        """Build lazy views immediately."""
         for view in views:
             if hasattr(view, "build"):
                 view.build()
 
     def complete(self) -> None:
-        """Build at once all that waits."""
+        """Build all lazy and deferred parts immediately."""
         self.build(self._page.views.every())
         self._later.finish()
 
-    def judge(self, markup: str) -> None:
-        """Show the card on who wins, or none."""
+    def show_verdict(self, markup: str) -> None:
+        """Show the verdict card, or none."""
         self._verdict.object, self._verdict.visible = markup, bool(markup)
 
     def asking(self, busy: bool) -> None:
-        """Mark that the model is being asked."""
+        """Show or hide the note that a query is running."""
         self._asking.visible = busy
 
     def _grid(self, views: Iterable[Any]) -> Viewable:
@@ -233,9 +235,9 @@ class Layout:
         story: list[Any] = [*markdown(views.story, STORY)]
         if views.equations:
             story += collapsible("Equations", column(*markdown(views.equations)))
-        told = column(*story, css=FOLDED)
-        shown = [*folded(told)] if self._page.visit.returning else [told]
-        return column(*above, title, *shown, name="head", css=style("head"))
+        content = column(*story, css=FOLDED)
+        parts = [*folded(content)] if self._page.visit.returning else [content]
+        return column(*above, title, *parts, name="head", css=style("head"))
 
     def _bar(self) -> Viewable:
         page = self._page
@@ -243,7 +245,10 @@ class Layout:
         replay = [] if page.lesson.hides("replay") else [page.replay.panel]
         if page.present:
             status = page.bar.status
-            status.stylesheets, status.css_classes = [*status.stylesheets, BRIEF], ["state"]
+            status.stylesheets, status.css_classes = (
+                [*status.stylesheets, WITHOUT_DEVICE],
+                ["state"],
+            )
         return column(
             page.bar.panel if steered else page.bar.status,
             page.trouble.panel,
@@ -257,16 +262,16 @@ class Layout:
         )
 
     def _sections(self, *named: tuple[str, Sequence[Any]]) -> list[Viewable]:
-        """Those that hold something and are not hidden by the lesson."""
+        """Return the sections that have parts and are not hidden by the lesson."""
         hides = self._page.lesson.hides
         return [section(name, *parts) for name, parts in named if parts and not hides(name)]
 
     def _controls(self) -> list[Viewable]:
         page = self._page
-        shown = self._sections(
+        sections = self._sections(
             ("Data", [page.data.panel]), ("Settings", [page.estimate.panel, page.form.panel])
         )
-        return [column(*shown, name="controls", css=":host { gap: 36px; }")] if shown else []
+        return [column(*sections, name="controls", css=":host { gap: 36px; }")] if sections else []
 
     def _body(self) -> Viewable:
         page = self._page

@@ -1,11 +1,7 @@
-"""The frame that every study's page fills: story, data, form, run bar, figures, keep.
+"""The frame of every study's page: story, data, form, run bar, figures, exports.
 
-A page supplies a `views.PageViews` and is given a `context.PageContext`; both state their contract.
-
-The keep section calls `scant_dashboard.export`, each function given the run's `live.RunState`
-(record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
-`metrics_csv(run) -> str`, `settings_json(run) -> str`,
-`figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
+A page file supplies a `views.PageViews` and receives a `context.PageContext`, which document their
+contracts. The Keep section calls `scant_dashboard.export` with the run's `live.RunState`.
 """
 
 from __future__ import annotations
@@ -49,28 +45,28 @@ from scant_dashboard.study_page.layout import Layout
 from scant_dashboard.study_page.room_controller import RoomController
 from scant_dashboard.template import PageContent
 
-# Of the query; the rest are settings.
+# Query parameters that are no settings.
 OWN_PARAMETERS = {
     "run", "present", "theme", "data", "compare", "hash", "file", "live", "room",
     *lesson.PARAMETERS,
 }  # fmt: skip
 
-ASKED = 2  # updates, of which the browser answers the last: fewer than a page may be ahead by
+ACKNOWLEDGED_EVERY = 2  # updates per acknowledgment by the browser; less than `hub.AHEAD`
 FAULT = "An error occurred; the server's log has the reason."
 
 log = logging.getLogger(__name__)
 
 
 def study_page(visit: SessionContext, name: str) -> PageContent:
-    """The page of a study, filled by `scant_dashboard.pages.<name>.views`."""
+    """Build the page of a study from `scant_dashboard.pages.<name>.page.views`."""
     made = StudyPage(visit, entry(name), import_module(f"scant_dashboard.pages.{name}.page").views)
     return PageContent(made.entry.title, [made.panel], study=name)
 
 
 class StudyPage:
-    """One browser session on a study's page. Everything it does runs on the session's document.
+    """One browser session on a study's page; all callbacks run on the session's document.
 
-    What the page offers to its parts is documented in `PageContext` and `ControlsContext`.
+    Methods for the page's parts are documented in `PageContext` and `ControlsContext`.
     """
 
     def __init__(
@@ -79,12 +75,12 @@ class StudyPage:
         self.visit, self.entry = visit, study
         self.service, self.hub = visit.site.service, visit.site.hub
         self.run: RunState | None = None
-        self.may_steer = False  # whether the visitor may pause and stop the run on show
+        self.may_steer = False  # whether the visitor may pause and stop the current run
         self._numbers = count(1)
         self._read_at = 0.0
-        self._turns: dict[str, int] = {}  # numbers of the answers that are still wanted
+        self._turns: dict[str, int] = {}  # numbers of the pending queries
         self._asking = 0
-        self._refused = False  # whether what is said is that a question had no answer
+        self._refused = False  # whether the message is that a query failed
         self._tasks: set[asyncio.Task[None]] = set()
         self.room = RoomController(self)
         self.guess_first = self.room.guess_first
@@ -99,26 +95,26 @@ class StudyPage:
         self._start = study.start()
         self.data.watch(self._data_chosen)
         self.estimate = Estimate(self)
-        beside = {"Use your own data": self.data.upload.open,
+        extra = {"Use your own data": self.data.upload.open,
                   "Try it on the demonstration": self._try_demonstration}  # fmt: skip
         self.bar = RunBar(
             self._train, self._pause, self._resume, self._stop,
-            beside={} if self.lesson.hides("Data") else beside, page=study.title,
+            extra={} if self.lesson.hides("Data") else extra, page=study.title,
         )  # fmt: skip
         self.replay = Replay(visit.doc, self.show_recorded)
         self.everything = FitEverything(self)
         self.list = RunList(self)
         self.trouble = HealthBanner(visit.site, visit.doc)
         self.watcher = self.hub.watch(visit.doc, self._show)
-        self.bar.status.param.watch(lambda change: self.watcher.drew(change.new), "drawn")
-        self.watcher.up = False  # what is new before the page is up would be lost on it
-        pn.state.onload(self._up)
+        self.bar.status.param.watch(lambda change: self.watcher.acknowledge(change.new), "drawn")
+        self.watcher.up = False  # updates before the page is up would be lost
+        pn.state.onload(self._on_load)
         self.layout = Layout(self)
         self.panel = self.layout.panel
         for view in self.views.every():
             if hasattr(view, "restyle"):
                 visit.on_theme(view.restyle)
-        self._arrive()
+        self._open_linked_run()
 
     @property
     def present(self) -> bool:
@@ -126,7 +122,7 @@ class StudyPage:
 
     @property
     def dark(self) -> bool:
-        """Whether the visitor sees the dark theme now."""
+        """Whether the dark theme is on."""
         return self.visit.dark
 
     @property
@@ -138,7 +134,7 @@ class StudyPage:
         return [*self.views.steps] or [(view.title, "") for view in self.views.every()]
 
     @property
-    def mine(self) -> bool:
+    def owns_run(self) -> bool:
         return self.run is not None and self.run.record.owner == self.visit.owner != ""
 
     def say(self, sentence: str, kind: str = "info") -> None:
@@ -168,7 +164,7 @@ class StudyPage:
         turn = self._turns[question] = next(self._numbers)
 
         def answered(answer: dict[str, np.ndarray]) -> None:
-            if self._refused:  # an answer takes back that there was none
+            if self._refused:  # remove the message that a query failed
                 self._refused = False
                 self.say("")
             if self.run is run and self._turns.get(question) == turn:
@@ -187,7 +183,7 @@ class StudyPage:
         work = self.service.explore(run.id, question, query)
         self.background(work, answered, refused, last=ended)
 
-    def unask(self, question: str) -> None:
+    def cancel_question(self, question: str) -> None:
         self._turns.pop(question, None)
 
     def background(
@@ -210,10 +206,10 @@ class StudyPage:
                 end = lambda: self.say(FAULT, "error")  # noqa: E731
             self.turn(end, last)
 
-        # In an empty context: what the work leaves open in it, as connections to workers, would
-        # keep the document that the context of a page names.
+        # In an empty context: objects that outlive the work, such as connections to workers, would
+        # keep a reference to the document.
         task = asyncio.get_running_loop().create_task(do(), context=Context())
-        self._tasks.add(task)  # the loop itself keeps only a weak reference
+        self._tasks.add(task)  # the loop has only a weak reference
         task.add_done_callback(self._tasks.discard)
 
     @cached_property
@@ -224,19 +220,19 @@ class StudyPage:
             made.open(self.run)
         return made
 
-    def _keep_run(self) -> None:
-        """Offer what the run on show has come to."""
+    def _update_exports(self) -> None:
+        """Update the exports of the current run."""
         if "keep" in self.__dict__ and self.run is not None:
             self.keep.open(self.run)
 
-    async def settled(self) -> None:
-        """Wait until everything that was asked for is there, and what is asked for then."""
+    async def wait_for_tasks(self) -> None:
+        """Wait for all background work, including work started by it."""
         while self._tasks:
             await asyncio.wait(self._tasks)
-            await asyncio.sleep(0)  # the turns that they have asked for
+            await asyncio.sleep(0)  # let their callbacks run
 
     def turn(self, *acts: Callable[[], None]) -> None:
-        """Call these on the session's document, as soon as it is free."""
+        """Call these on the session's document as soon as it is free."""
 
         def act() -> None:
             with pn.io.hold(self.visit.doc):
@@ -251,7 +247,7 @@ class StudyPage:
             self.visit.doc.add_next_tick_callback(act)
 
     def open(self, run: str) -> None:
-        """Put a run on show, live or finished.
+        """Open a run, live or finished.
 
         Raises:
             NotFound: There is no such run, or it belongs to another study's page.
@@ -268,55 +264,55 @@ class StudyPage:
             view.clear(history)
         self.data.show(history.record.data)
         self.form.fill(history.record.settings)
-        self._keep_run()
+        self._update_exports()
         self.replay.close()
         self.layout.reveal(False)
         self.watcher.follow(run)
         self.watcher.flush()
 
-    # --- what the hub brings ---
+    # --- updates from the hub ---
 
     def _show(self, update: Update) -> None:
         run = update.run
         fresh = self.bar.show(run, self.may_steer)
-        concerned = self.views.shown(run)
+        applicable = self.views.applicable(run)
         for figure in self.figures.values():
             title = figure.view.title
-            figure.panel.visible = figure.view in concerned and not self.lesson.hides(title)
+            figure.panel.visible = figure.view in applicable and not self.lesson.hides(title)
         if self.replay.playing:
             return
         if update.first == 0 or update.first < len(run.trace):
             self.views.trace.update(run.trace, update.first)
         if update.snapshot is not None:
             self._show_snapshot(update.snapshot)
-        usable = run.report is not None and bool(run.report.arrays)  # no model, nothing to show
+        usable = run.report is not None and bool(run.report.arrays)  # otherwise there is no model
         if update.finished and run.report is not None and usable and run.state.usable:
-            for result in self.views.shown(run, self.views.result):
+            for result in self.views.applicable(run, self.views.result):
                 result.update(run.report, run.metadata)
-            for explore in self.views.shown(run, self.views.explore):
+            for explore in self.views.applicable(run, self.views.explore):
                 explore.open(run)
             trained = float(run.trace.seconds[-1]) if len(run.trace) else None
-            self.layout.judge(card(run.report, trained))
+            self.layout.show_verdict(card(run.report, trained))
             self.layout.reveal(True)
             self.list.refresh()
         self.everything.show(run)
         if run.state.final:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
-            self._keep_run()
+            self._update_exports()
         self.layout.note(run.notes)
-        # With the bar's figures, so that one step is named all over the page.
+        # Together with the bar's figures, so that the whole page shows the same step.
         if fresh or update.finished or run.state.still:
             self.read(at_once=True)
-        if update.number % ASKED == 0:
-            self.bar.status.sent = update.number  # last of all: it is drawn when the rest is
+        if update.number % ACKNOWLEDGED_EVERY == 0:
+            self.bar.status.sent = update.number  # last, so that it is drawn after the rest
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         if self.run is not None:
-            for view in self.views.shown(self.run, self.views.live):
+            for view in self.views.applicable(self.run, self.views.live):
                 view.update(snapshot, self.run.metadata)
 
     def show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
-        """Show the run as it stood at `step`; None shows its end again."""
+        """Show the run as of `step`; None shows its end."""
         run = self.run
         if run is None:
             return
@@ -337,19 +333,19 @@ class StudyPage:
             for figure in self.figures.values():
                 figure.read()
 
-    # --- what the visitor does ---
+    # --- actions of the visitor ---
 
-    def _arrive(self) -> None:
-        """First paint: the run of the link, else the finished demonstration."""
+    def _open_linked_run(self) -> None:
+        """Open the run of the link, or else the demonstration."""
         query = self.visit.query
         settings = {k: v for k, v in query.items() if k not in OWN_PARAMETERS}
-        wanted = query.get("run") or f"demo-{self.entry.name}"
+        run = query.get("run") or f"demo-{self.entry.name}"
         try:
-            self.open(wanted)
+            self.open(run)
         except NotFound as error:
             self.form.fill(self._start)
             self.bar.show(None, may_steer=False)
-            if "run" in query or wanted in self.service.store.damaged:
+            if "run" in query or run in self.service.store.damaged:
                 self.say(str(error), "error")
         warnings = [*self.lesson.warnings]
         if query.get("data") and "run" not in query:
@@ -366,13 +362,13 @@ class StudyPage:
             except NotFound as error:
                 self.say(str(error), "warning")
 
-    def _up(self) -> None:
+    def _on_load(self) -> None:
         self.watcher.up = True
         self.watcher.schedule_update()
         self.service.prefetch_demo(self.entry.name)
 
     def _data_chosen(self) -> None:
-        """Settings that nobody has changed follow the data: an own table is used wholly."""
+        """Adapt settings that still have their defaults to the chosen data."""
         start = self.entry.start(self.data.value)
         self.form.start_from(self._start, start)
         self._start = start
@@ -389,11 +385,11 @@ class StudyPage:
         except BadInput as error:
             self.bar.say(f"not started: {error}", "bad")
             return
-        if wanting := self.data.wanting:
-            self.bar.say(f"not started: {wanting}", "bad")
+        if missing_data := self.data.missing_data:
+            self.bar.say(f"not started: {missing_data}", "bad")
             return
         self.say("")
-        self.replay.halt()  # its readings would stand where those of the new run are
+        self.replay.pause()  # it would overwrite the figures of the new run
         self.bar.say("queued: sending the settings", "live")
         self.background(
             self.submit(values, self.data.value),
@@ -402,20 +398,20 @@ class StudyPage:
         )
 
     def _try_demonstration(self) -> None:
-        """Train the demonstration with the settings that it has of itself."""
+        """Train the demonstration with its default settings."""
         self.data.try_demonstration()
         self.form.fill(self.entry.start())
         self._train()
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
-        """A new run of the visitor's own on this study, from where and what they opened."""
+        """Submit a new run of this study for the visitor; return its id."""
         visit = self.visit
         return self.service.submit(
             self.entry.name, values, data, visit.owner,
             address=visit.address, presenter=self.lesson.presenter,
         )  # fmt: skip
 
-    def train_beside(self, changed: Mapping[str, Any]) -> None:
+    def train_variant(self, changed: Mapping[str, Any]) -> None:
         before = self.run
         if before is None:
             return
@@ -446,20 +442,20 @@ class StudyPage:
             pn.state.location.search = "?" + urlencode(parameters)
 
     def _pause(self) -> None:
-        self._wish("pausing", "pause")
+        self._request("pausing", "pause")
 
     def _resume(self) -> None:
-        self._wish("queued", "resume")
+        self._request("queued", "resume")
 
     def _stop(self) -> None:
-        self._wish("stopping", "stop")
+        self._request("stopping", "stop")
 
-    def _wish(self, state: str, verb: str) -> None:
+    def _request(self, state: str, verb: str) -> None:
         if self.run is None:
             return
         step = f" after step {self.run.step}" if self.run.step and state != "queued" else ""
         self.bar.say(state + step)
-        act = getattr(self.service, verb)  # which checks that the visitor may
+        act = getattr(self.service, verb)  # checks permission
         self.background(act(self.run.id, self.visit.owner), lambda _: None, self._not_steered)
 
     def _not_steered(self, sentence: str) -> None:
@@ -474,4 +470,4 @@ class StudyPage:
         titles = [title for title, _ in self.steps]
         step = titles.index(view.title) if view.title in titles else None
         say = dict(self.steps).get(view.title, "") if self.present else ""
-        return Figure(view, view.title in self.views.wide, step, say)
+        return Figure(view, view.title in self.views.full_width, step, say)

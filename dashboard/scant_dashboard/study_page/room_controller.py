@@ -1,4 +1,4 @@
-"""The presenter's side of a room: what a page's questions are, and what becomes of them."""
+"""The presenter's side of a room: connects the page's questions to the phones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ from scant_dashboard.room.card import RoomCard
 from scant_dashboard.room.room import Room, Rooms
 from scant_dashboard.template import text
 
-TOGETHER = 150  # ms in which news from phones come to the screen as one
-LISTED = ["first", "question", "turn", "revealed", "answer", "seen"]  # what a room is told of
+TOGETHER = 150  # ms for which changes from phones are collected
+LISTED = [
+    "first",
+    "question",
+    "turn",
+    "revealed",
+    "answer",
+    "seen",
+]  # parameters that the room follows
 
 
 class RoomPage(Protocol):
-    """What a room needs of the page."""
+    """The page, as far as a room uses it."""
 
     entry: Entry
     visit: SessionContext
@@ -33,33 +40,33 @@ class RoomPage(Protocol):
 
     @property
     def guessing(self) -> bool:
-        """Whether the link asks for guesses before answers."""
+        """Whether the link enables guessing."""
 
     @property
     def present(self) -> bool:
-        """Whether the page is projected."""
+        """Whether present mode is on."""
 
     @property
     def steps(self) -> list[tuple[str, str]]:
-        """The figures that the keys step through, by their headings."""
+        """Steps of present mode: (title of a figure, text)."""
 
     def link(self, **query: Any) -> str:
-        """The page's address, changed by `query`."""
+        """Return the page's address, changed by `query`."""
 
     def say(self, sentence: str, kind: str = "info") -> None:
-        """Say one sentence on the page."""
+        """Show one sentence on the page."""
 
     def turn(self, *acts: Callable[[], None]) -> None:
         """Call these on the session's document."""
 
 
 class RoomController:
-    """Opens a room from present mode, and keeps it up to date; or follows the room of a link.
+    """Opens a room in present mode and keeps it current, or follows the room of a link.
 
     Attributes:
-        questions: All of the page, in the order in which they were made.
-        room: The room that is open; None while there is none.
-        card: What stands in the run bar; None where nobody presents or follows.
+        questions: All questions of the page, in order of creation.
+        room: The open room; None if there is none.
+        card: The room's card in the run bar; None unless the page presents or follows.
     """
 
     def __init__(self, page: RoomPage) -> None:
@@ -69,41 +76,41 @@ class RoomController:
         self._current: GuessFirst | None = None
         self._stepped = self._waiting = False
         visit, code = page.visit, page.visit.query.get("room", "")
-        found = self._rooms.find(code) if code else None
-        mine = found is not None and page.present and found.owner == visit.owner != ""
+        linked = self._rooms.find(code) if code else None
+        presents = linked is not None and page.present and linked.owner == visit.owner != ""
         self.card: RoomCard | None = None
-        if page.present or found is not None:
-            self.card = RoomCard(follows="" if mine or found is None else found.code)
-            self.card.param.watch(lambda _: self._pressed(), "pressed")
-            self.card.param.watch(lambda _: self._stepped_to(), "step")
-            self.card.param.watch(lambda _: self._leads(), "leads")
+        if page.present or linked is not None:
+            self.card = RoomCard(follows="" if presents or linked is None else linked.code)
+            self.card.param.watch(lambda _: self._on_button(), "pressed")
+            self.card.param.watch(lambda _: self._on_step(), "step")
+            self.card.param.watch(lambda _: self._on_lead(), "leads")
             self.card.param.watch(lambda _: self._address(), "here")
-        if found is not None and mine:
-            self._take(found)
+        if linked is not None and presents:
+            self._take(linked)
         if visit.doc is not None and page.present:
-            visit.doc.on_session_destroyed(self._gone)
+            visit.doc.on_session_destroyed(self._on_page_closed)
 
     @property
     def code(self) -> str | None:
-        """The room's code, for the page's own address; None while there is no room."""
+        """Code of the open room, for the page's address; None if there is none."""
         return self.room.code if self.room is not None else None
 
     def guess_first(self, **params: Any) -> GuessFirst:
-        """A question of the page, which a room may be asked."""
+        """Create a question of the page, which may be put to the room."""
         made = GuessFirst(first=self._page.guessing or self.room is not None, **params)
         self.questions.append(made)
         made.param.watch(lambda *events: self._changed(made, events), LISTED)
-        self._tell_counts()
+        self._show_counts()
         return made
 
     @property
     def _rooms(self) -> Rooms:
         return self._page.visit.site.rooms
 
-    # --- what the presenter does ---
+    # --- actions of the presenter ---
 
-    def _pressed(self) -> None:
-        """Open a room, or end the one that is open."""
+    def _on_button(self) -> None:
+        """Open a room, or end the open one."""
         if self.room is not None:
             self.room.close()
             return
@@ -118,43 +125,43 @@ class RoomController:
         self._take(room)
         for question in self.questions:
             question.first = True
-        self._stepped_to()
+        self._on_step()
 
     def _take(self, room: Room) -> None:
-        """Present in this room from now on."""
+        """Present in this room."""
         assert self.card is not None
         self.room, room.left = room, None
-        room.counted = self._news
+        room.counted = self._on_news
         self.card.param.update(code=room.code, leads=room.leads)
         self._address()
         self.sync()
 
     def _address(self) -> None:
-        """Write the address that phones go to, from the presenter's own."""
+        """Set the address for phones, derived from the presenter's."""
         card = self.card
         if card is None or self.room is None or not card.here:
             return
-        address, reached = phone_address(card.here, self.room.code, self._rooms.beyond)
+        address, reached = phone_address(card.here, self.room.code, self._rooms.networked)
         card.param.update(
             address=address, qr=qr_code(address), warning="" if reached else NOT_REACHED
         )
 
-    def _stepped_to(self) -> None:
+    def _on_step(self) -> None:
         if self.room is None or self.card is None:
             return
         self._stepped = True
         steps, step = self._page.steps, self.card.step
-        known = 0 <= step < len(steps)
-        self.room.go(step if known else None, steps[step][0] if known else "")
+        valid = 0 <= step < len(steps)
+        self.room.go(step if valid else None, steps[step][0] if valid else "")
         self.sync()
 
-    def _leads(self) -> None:
+    def _on_lead(self) -> None:
         if self.room is not None and self.card is not None:
             self.room.lead(self.card.leads)
 
-    def _gone(self, _: Any) -> None:
-        """The page has gone: the room ends, unless it comes back."""
-        if self.room is not None and self.room.counted == self._news:
+    def _on_page_closed(self, _: Any) -> None:
+        """Tell the room that the page was closed; the room ends unless it returns."""
+        if self.room is not None and self.room.counted == self._on_news:
             self.room.presenter_left()
 
     def _changed(self, question: GuessFirst, events: Sequence[Any]) -> None:
@@ -163,34 +170,38 @@ class RoomController:
         self.sync()
 
     def sync(self) -> None:
-        """Tell the room what is asked, and show what it has answered."""
+        """Send the current question to the room, and show guesses on revealed ones."""
         room = self.room
         if room is None:
             return
         asking = [q for q in self.questions if q.first and q.question]
         for question in asking:
             if question.revealed:
-                ballot = room.reveal(question.asked, question.answer)
+                ballot = room.reveal(question.room_question, question.answer)
                 if ballot is not None and question.answer and not question.below.objects:
                     self._draw(question, list(ballot.votes.values()))
         now = self._current
-        # What is asked stays so while its figure is looked at; the next step ends it.
+        # A question stays current while its figure is in view, and until the next step.
         if now is None or now not in asking or (self._stepped and not now.seen):
             self._current = now = next((q for q in asking if q.seen), None)
-        room.ask(now.asked if now else None, bool(now and now.revealed), [q.asked for q in asking])
-        self._tell_counts()
+        room.ask(
+            now.room_question if now else None,
+            bool(now and now.revealed),
+            [q.room_question for q in asking],
+        )
+        self._show_counts()
 
     def _draw(self, question: GuessFirst, votes: Sequence[Any]) -> None:
-        """Show the room's guesses below a question that is answered."""
+        """Show the room's guesses below a revealed question."""
         truth = tuple(question.truth) if isinstance(question.truth, list) else question.truth
-        plot = VotesPlot(question.asked, votes, truth, question.band)
+        plot = VotesPlot(question.room_question, votes, truth, question.band)
         question.guesses = [list(v) if isinstance(v, tuple) else v for v in votes]
         question.below.objects = [plot.panel, text(f"<p class='reading'>{plot.alt}</p>")]
 
-    # --- what phones do ---
+    # --- actions of phones ---
 
-    def _news(self) -> None:
-        """Phones have come or voted: show it soon, many at once. Called on no document."""
+    def _on_news(self) -> None:
+        """Schedule an update after phones have joined or voted; called on no document."""
         if self._waiting:
             return
         self._waiting = True
@@ -200,7 +211,7 @@ class RoomController:
             if self.room is not None and self.room.closed:
                 self._end()
             else:
-                self._tell_counts()
+                self._show_counts()
 
         doc: Document = self._page.visit.doc
 
@@ -220,8 +231,8 @@ class RoomController:
         for question in self.questions:
             question.param.update(room="", phones=0, votes=0)
 
-    def _tell_counts(self) -> None:
-        """Say how many have answered, in the bar and beside the question."""
+    def _show_counts(self) -> None:
+        """Show the number of answers, in the bar and next to the question."""
         room, card = self.room, self.card
         if room is None or card is None:
             return

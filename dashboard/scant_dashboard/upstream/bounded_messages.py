@@ -1,10 +1,11 @@
 """Bokeh reads websocket messages without limits of size, depth or pace.
 
-Tornado bounds one frame, Bokeh bounds nothing: a message may have any number of frames, base64 text
-in it is decompressed without limit (`bokeh/core/serialization.py`), and an array may name a type
-of a gigabyte an element. So messages are counted and checked here while they arrive, before Bokeh
-decodes anything. What is refused raises `ProtocolError`, on which Bokeh closes the connection and
-logs one line. `bokeh/server/views/ws.py` makes a `Receiver` for each connection; it gets ours.
+Tornado limits the size of a frame, Bokeh has no limits: a message may have any number of frames,
+its base64 text is decompressed without limit (`bokeh/core/serialization.py`), and an array may
+declare a type of a gigabyte per element. Therefore messages are counted and checked here while they
+arrive, before Bokeh decodes anything. Refused messages raise `ProtocolError`, and Bokeh then closes
+the connection and logs one line. `bokeh/server/views/ws.py` creates a `Receiver` for each
+connection; the patch makes it create ours.
 
 Private API of Bokeh 3.9, pinned in pyproject.toml.
 """
@@ -56,10 +57,10 @@ class BoundedReceiver(Receiver):
         self._allowance, self._last = float(BURST), time.monotonic()
 
     async def consume(self, fragment: str | bytes) -> Message[Any] | None:
-        """Take one fragment; returns the message that it completes, None if more is to come.
+        """Add a fragment; return the message that it completes, or None.
 
         Raises:
-            ProtocolError: The message is over a limit or is not one of Bokeh's.
+            ProtocolError: The message exceeds a limit or is not one of Bokeh's.
         """
         self._count(fragment)
         try:
@@ -91,7 +92,7 @@ class BoundedReceiver(Receiver):
             raise ProtocolError(f"a message has more than {MESSAGE_LIMIT} bytes")
 
     async def _wait(self, events: int) -> None:
-        """Handle a message later where changes come faster than `PACE`; TCP slows the sender."""
+        """Delay a message if changes come faster than `PACE`; TCP then slows the sender."""
         now = time.monotonic()
         self._allowance = min(BURST, self._allowance + (now - self._last) * PACE) - events
         self._last = now
@@ -100,7 +101,7 @@ class BoundedReceiver(Receiver):
 
 
 def _count_events(content: Any) -> int:
-    """How many changes a message brings, at least 1. Raises ProtocolError above `EVENTS`."""
+    """Return the number of changes in a message, at least 1. Raises ProtocolError over `EVENTS`."""
     events = content.get("events") if isinstance(content, dict) else None
     count = len(events) if isinstance(events, list) else 1
     if count > EVENTS:
@@ -122,7 +123,7 @@ def check(content: Any) -> None:
             `INFLATED_LIMIT`, it uses a binary buffer twice (each use is a copy), or an array has a
             type that Bokeh does not send.
     """
-    room, used = INFLATED_LIMIT, set[str]()
+    remaining, used = INFLATED_LIMIT, set[str]()
     stack: list[tuple[Any, int]] = [(content, 0)]
     while stack:
         node, depth = stack.pop()
@@ -133,8 +134,8 @@ def check(content: Any) -> None:
         elif isinstance(node, dict):
             data = node.get("data")
             if node.get("type") == "bytes" and isinstance(data, str):
-                inflated = inflate(data, room)
-                room -= len(inflated)
+                inflated = inflate(data, remaining)
+                remaining -= len(inflated)
                 node["data"] = Buffer(ID("inflated"), inflated)
                 continue
             if node.get("type") == "bytes" and isinstance(data, dict):
@@ -148,10 +149,10 @@ def check(content: Any) -> None:
 
 
 def inflate(text: str, limit: int) -> bytes:
-    """The bytes of base64 text that holds a gzip stream; never more than `limit` in memory.
+    """Decompress base64 text of a gzip stream; never uses more than `limit` bytes.
 
     Raises:
-        ProtocolError: They are more than `limit`, or the text is not such a stream.
+        ProtocolError: The result would exceed `limit`, or the text is no such stream.
     """
     stream = zlib.decompressobj(wbits=31)  # gzip, as Bokeh writes it
     try:

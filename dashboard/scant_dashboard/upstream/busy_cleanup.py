@@ -1,9 +1,9 @@
-"""Panel's cleanup of its busy counter keeps the document of the first busy session for good.
+"""Patch: start Panel's cleanup of its busy counter without a reference to a session.
 
-`panel.io.state._state._schedule_busy_cleanup` starts one task for the life of the server from
-inside whatever session is busy first. A task keeps the context it was created in, and that context
-names the session's document: with it stay its models, its callbacks and what they hold, such as an
-uploaded file. Started in an empty context, the task holds nothing.
+`panel.io.state._state._schedule_busy_cleanup` starts one task for the lifetime of the server, in
+the first busy session. A task keeps the context in which it was created, and this context refers to
+the session's document: its models, callbacks and their data, such as an uploaded file, are never
+freed. In an empty context, the task refers to no session.
 
 Private API of Panel 1.9, pinned in pyproject.toml.
 """

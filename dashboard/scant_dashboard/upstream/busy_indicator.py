@@ -1,8 +1,8 @@
-"""A page of panel-material-ui follows Panel's global busy state, also without a busy indicator.
+"""Patch: detach a page from Panel's global busy state.
 
-`panel_material_ui.template.Page` binds its `busy` to that of `panel.state`. So whatever anybody
-does on any page changes every page twice, at a walk through all its models each (80 ms), and no
-document ever goes, for the global state refers to all of them.
+`panel_material_ui.template.Page` binds its `busy` to that of `panel.state`, even without a busy
+indicator. Any activity on any page therefore changes every page twice, each time with a traversal
+of all its models (80 ms), and no document is ever freed, because the global state refers to all.
 
 Private API of Param 2.4 and panel-material-ui 0.16, the latter pinned in pyproject.toml.
 """
@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 
 
 def detach(page: pmui.Page) -> None:
-    """Take a page off Panel's global busy state."""
+    """Stop a page from following Panel's global busy state."""
     private = page._param__private
     for _, watcher in private.ref_watchers:
         (watcher.inst or watcher.cls).param.unwatch(watcher)

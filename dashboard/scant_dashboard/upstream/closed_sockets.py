@@ -1,7 +1,7 @@
-"""A browser that leaves while the server writes to it is nothing to log.
+"""Patch: do not log browsers that disconnect while the server writes to them.
 
-A closed tab ends its session through `on_close`. What was being written meanwhile ends in
-`WebSocketClosedError`, and each of the libraries makes something else of it:
+A closed tab ends its session through `on_close`. Writing meanwhile raises `WebSocketClosedError`,
+which the libraries handle differently:
 
 - Tornado's `write_message` returns a task that need not be awaited, but asyncio logs a traceback
   when its error is not retrieved ("Task exception was never retrieved"), as where Panel drops the
@@ -70,7 +70,7 @@ def _once(close: Any) -> Any:
 
 
 async def _run_write_futures(doc: Document) -> None:
-    """As Panel's, which warns of closed connections."""
+    """Like Panel's function, which warns about closed connections."""
     for future in sending._WRITE_FUTURES.pop(doc, []):
         try:
             await future
@@ -81,7 +81,7 @@ async def _run_write_futures(doc: Document) -> None:
 
 
 async def _send_message(handler: Any, message: Any) -> None:
-    """As Bokeh's, which warns of closed connections."""
+    """Like Bokeh's method, which warns about closed connections."""
     try:
         await message.send(handler)
     except WebSocketClosedError:

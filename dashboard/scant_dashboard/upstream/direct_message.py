@@ -1,7 +1,8 @@
-"""Bokeh sends a message to browsers only as a change of their document.
+"""Send a message to browsers without a change of their document.
 
-Which costs some milliseconds a session to find out what has changed and to put it into words. There
-is no public way to a session's connections, by which one message could go to many browsers.
+With Bokeh's public API a message is a change of the document, which takes some milliseconds per
+session to detect and serialize. There is no public access to a session's connections, by which one
+message could be sent to many browsers.
 
 Private API of Bokeh 3.9, pinned in pyproject.toml.
 """
@@ -15,7 +16,7 @@ from bokeh.protocol.message import Message
 
 
 async def send(doc: Document, message: Message[Any]) -> None:
-    """Send a message to a document's browsers past the document, on which nothing changes."""
+    """Send a message to a document's browsers, without changing the document."""
     session: Any = getattr(doc.session_context, "session", None)
     if session is not None:
         for connection in list(session._subscribed_connections):

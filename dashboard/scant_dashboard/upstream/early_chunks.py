@@ -1,7 +1,8 @@
-"""Panel's file dropper keeps chunks of any number and size, each as a callback of the document.
+"""A file dropper whose chunks are checked when they arrive.
 
-They wait as long as the document is busy, and neither `max_file_size` nor `multiple` is looked at
-on the server. Here a chunk is looked at when it arrives, and only what comes of it waits.
+Panel keeps any number of chunks of any size, each as a callback of the document, while the document
+is busy, and the server checks neither `max_file_size` nor `multiple`. Here each chunk is checked
+when it arrives, and only the result waits for the document.
 
 Private API of Panel 1.9, pinned in pyproject.toml.
 """
@@ -16,16 +17,16 @@ from bokeh.events import Event
 
 
 class EarlyDropper(pn.widgets.FileDropper):
-    """A file dropper that gives each chunk to `arrived`, and what that returns to `handle`."""
+    """File dropper that passes each chunk to `arrived`, and its result to `handle`."""
 
     _doc: Document | None = None
 
     def arrived(self, data: Any) -> Any:
-        """Look at a chunk, perhaps while the document is busy; None: there is nothing to handle."""
+        """Check a chunk, possibly while the document is busy; return None to ignore it."""
         raise NotImplementedError
 
     def handle(self, outcome: Any) -> None:
-        """Handle what came of chunks, on the document."""
+        """Handle the result of `arrived`; called on the document."""
         raise NotImplementedError
 
     def _server_event(self, doc: Document, event: Event) -> None:

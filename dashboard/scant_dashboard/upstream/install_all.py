@@ -1,4 +1,4 @@
-"""All patches that concern the whole process, in one call."""
+"""Installs all patches that concern the whole process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from scant_dashboard.upstream import (
 
 
 def install() -> None:
-    """Patch the libraries in this process; a second call changes nothing."""
-    # Bokeh looks at the signature of every callback of every model: a tenth of a page's cost.
+    """Patch the libraries in this process; idempotent."""
+    # Otherwise Bokeh checks the signature of every callback, a tenth of the cost of a page.
     settings.perform_error_diagnostics.set_value(False)
     bounded_messages.install()
     busy_cleanup.install()

@@ -1,6 +1,6 @@
-"""Bokeh writes the whole content of a message that could not be handled into the log.
+"""Patch: log only the name of a message that could not be handled.
 
-That is megabytes, and whatever a visitor has typed. The message's name suffices.
+Bokeh logs its whole content, which may be megabytes, and includes visitors' input.
 
 Private API of Bokeh 3.9, pinned in pyproject.toml.
 """

@@ -1,6 +1,8 @@
-"""Distributed and Bokeh both put a handler on Bokeh's logger, which then writes each line twice.
+"""Patch: keep one handler on Bokeh's logger.
 
-Of Bokeh 3.9, pinned in pyproject.toml, and Distributed.
+Distributed and Bokeh both add a handler, which logs each line twice.
+
+For Bokeh 3.9, pinned in pyproject.toml, and Distributed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Panel takes the address of a page apart by its first colon and its first question mark.
+"""Patch: parse addresses with IPv6 hosts and several question marks.
 
-So a page under an IPv6 address (`[::1]:5006`), or with a second `?` in its query, could not be
-built (`panel/io/location.py`, `ValueError: too many values to unpack`); holoviz/panel#7316 mended
-it for a bare `::1` alone.
+Panel splits the address of a page at its first colon and its first question mark, so pages under an
+IPv6 address (`[::1]:5006`), or with a second `?` in the query, failed (`panel/io/location.py`,
+`ValueError: too many values to unpack`); holoviz/panel#7316 fixed only a bare `::1`.
 
 Private API of Panel 1.9, pinned in pyproject.toml.
 """
@@ -24,11 +24,11 @@ def install() -> None:
 
 
 def parts(protocol: str | None, host: str | None, uri: str | None) -> dict[str, str]:
-    """The parts of an address, named as in the browser's `location`; those that are there.
+    """Return the parts of an address, named as in the browser's `location`, without empty ones.
 
     Args:
         protocol: "http" or "https".
-        host: As the request's header has it, with a port or not.
+        host: The request's Host header, with or without port.
         uri: Path and query of the request.
     """
     address, _, fragment = (uri or "").partition("#")

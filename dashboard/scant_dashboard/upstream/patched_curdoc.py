@@ -1,9 +1,9 @@
-"""Bokeh's `patch_curdoc` leaves its document current where what it encloses raises.
+"""Patch: restore the current document if the body of `patch_curdoc` raises.
 
-It has no `finally`, and what it keeps is the process's. So after a callback that failed, or a
-message of a websocket that could not be applied, `curdoc()` is that visitor's document to everybody
-else, and once the visitor has gone it raises "Patched curdoc has been previously destroyed"; see
-holoviz/panel#3225, which holoviz/panel#3994 covers up for `panel.state.curdoc` alone.
+Bokeh's version has no `finally`, and its stack is global to the process. After a failed callback,
+or an invalid websocket message, `curdoc()` returned that visitor's document to everybody else and,
+once that visitor had left, raised "Patched curdoc has been previously destroyed"; see
+holoviz/panel#3225, which holoviz/panel#3994 works around for `panel.state.curdoc` only.
 
 Private API of Bokeh 3.9, pinned in pyproject.toml.
 """
@@ -24,7 +24,7 @@ original = current.patch_curdoc
 
 
 def install() -> None:
-    """Patch Bokeh, and Panel which took it by name, in this process; twice is as once."""
+    """Patch Bokeh, and Panel's imported names, in this process; idempotent."""
     for user in (current, code, handlers):
         patched: Any = user
         patched.patch_curdoc = patch_curdoc
@@ -32,7 +32,7 @@ def install() -> None:
 
 @contextmanager
 def patch_curdoc(doc: Document) -> Iterator[None]:
-    """As Bokeh's, and taken back whatever happens inside."""
+    """Like Bokeh's function, but always restores the previous document."""
     current._PATCHED_CURDOCS.append(weakref.ref(doc))
     del doc
     try:

@@ -1,4 +1,4 @@
-"""How a function of a library is replaced: once a process, with the original at `__wrapped__`."""
+"""Replacement of library functions: once per process, with the original at `__wrapped__`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-    """Put `make(original)` in place of `owner.name`; a second call changes nothing.
+    """Replace `owner.name` by `make(original)`; idempotent.
 
     Args:
         owner: A module or a class.
-        name: Of one of its functions.
-        make: Is given the original, which tests find at `__wrapped__` to see whether it is mended.
+        name: Name of one of its functions.
+        make: Receives the original, which is then available at `__wrapped__`.
     """
     original = getattr(owner, name)
     if not hasattr(original, "__wrapped__"):

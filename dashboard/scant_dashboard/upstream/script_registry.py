@@ -1,7 +1,7 @@
-"""Panel's register of scripts in the browser keeps the parts of closed pages for good.
+"""Patch: remove closed pages from Panel's registry of browser scripts.
 
-`panel.links.Callback.registry` is weak in its keys, but the scripts in it hold their source, which
-is the key; and with it stays the session's document.
+`panel.links.Callback.registry` has weak keys, but the scripts in it refer to their source, which is
+the key, and the source refers to the session's document: neither is ever freed.
 
 Private API of Panel 1.9, pinned in pyproject.toml.
 """
@@ -15,7 +15,7 @@ from panel.viewable import Viewable
 
 
 def release(page: Viewable) -> None:
-    """Take a page's parts out of the register, as its session ends."""
+    """Remove a page's components from the registry; for the end of its session."""
     registry: Any = Callback.registry
     for part in page.select():
         registry.pop(part, None)

@@ -1,6 +1,7 @@
-"""Bokeh has no public way to a server's Tornado application, HTTP server and sockets.
+"""Access to a Bokeh server's Tornado application, HTTP server and sockets.
 
-The routes and the transforms of answers are the application's; connections come to the HTTP server.
+Bokeh has no public API for them. The application has the routes and output transforms; the HTTP
+server accepts connections.
 
 Private API of Bokeh 3.9, pinned in pyproject.toml.
 """
@@ -15,15 +16,15 @@ from tornado.httpserver import HTTPServer
 
 
 def application(server: Server) -> BokehTornado:
-    """What answers a server's requests."""
+    """Return the Tornado application of a server."""
     return server._tornado
 
 
 def http_server(server: Server) -> HTTPServer:
-    """What takes a server's connections."""
+    """Return the HTTP server."""
     return server._http
 
 
 def sockets(server: Server) -> list[socket]:
-    """Where a server listens."""
+    """Return the listening sockets."""
     return list(server._http._sockets.values())

@@ -1,7 +1,7 @@
-"""Bokeh's websocket handler has no public name for the steps that a page's connection takes.
+"""Public names for the steps of Bokeh's websocket handler.
 
-Who may join a session, when a message is handled, and what a browser hears of a fault are decided
-in private methods. `SocketSteps` gives each a public name, which subclasses override.
+Bokeh decides in private methods who may join a session, when a message is handled, and how a
+browser is informed of an error. `SocketSteps` gives each a public name for subclasses to override.
 
 Private API of Bokeh 3.9 and Panel 1.9, pinned in pyproject.toml.
 """
@@ -24,28 +24,28 @@ class SocketSteps(WSHandler):
 
     @property
     def session(self) -> ServerSession | None:
-        """The session that was joined; None before, and after the connection has ended."""
+        """The joined session; None before joining and after the end of the connection."""
         result: ServerSession | None = getattr(self.connection, "_session", None)
         return result
 
     async def join_session(self, token: str) -> None:
-        """Join the session that a token names, as the connection opens."""
+        """Join the session named by a token, when the connection opens."""
         await super()._async_open(token)
 
     async def read(self, fragment: str | bytes) -> Any:
-        """Take a part of a message; returns the message that it completes, or None."""
+        """Read a message fragment; return the message that it completes, or None."""
         return await super()._receive(fragment)
 
     async def answer(self, message: Any) -> Any:
-        """Handle a message; returns what is sent back, or None."""
+        """Handle a message; return the response, or None."""
         return await super()._handle(message)
 
     def unreadable(self, message: str) -> None:
-        """End the connection after what is no message."""
+        """Close the connection after an invalid message."""
         super()._protocol_error(message)
 
     def failed(self, message: str) -> None:
-        """End the connection after a fault of the server's."""
+        """Close the connection after an error of the server."""
         super()._internal_error(message)
 
     async def _async_open(self, token: str) -> None:

@@ -1,6 +1,7 @@
-"""Panel asks anew, for each parameter of an object, which of them all are synced to its model.
+"""Patch: determine the synced parameters of an object once.
 
-That is quadratic in the parameters, of which an object has some forty; it is asked once here.
+Panel determines them again for each parameter, which is quadratic in their number, some forty per
+object.
 
 Private API of Panel 1.9, pinned in pyproject.toml.
 """

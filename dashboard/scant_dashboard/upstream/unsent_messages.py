@@ -1,8 +1,8 @@
-"""Panel leaves messages lying that it has put off, until some other message is put off.
+"""Patch: send all deferred messages.
 
-Messages that meet a busy socket are put off to a task (`panel.io.document._dispatch_msgs`). A task
-that ends takes down the mark by which the next one knows that it has work; messages put off just
-before stay where they are until some other message is put off, which may be never.
+Panel defers messages to a task when a socket is busy (`panel.io.document._dispatch_msgs`). A task
+that ends resets the flag that tells the next one of waiting messages; messages deferred just
+before stay unsent until another message is deferred, which may never happen.
 
 Private API of Panel 1.9, pinned in pyproject.toml.
 """

@@ -98,7 +98,7 @@ def test_a_click_on_anothers_hidden_delete_is_refused(site: Site) -> None:
 def test_who_made_the_lessons_link_may_stop_what_is_started_from_it(site: Site) -> None:
     async def story() -> None:
         maker = opened(site, "teacher").keep.lesson
-        maker._unfolded.visible = True
+        maker._form.visible = True
         code = site.service.presenter("teacher")
         assert f"presenter={code}" in maker.link.value
         pupil = opened(site, "pupil", presenter=code)

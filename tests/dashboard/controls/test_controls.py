@@ -177,9 +177,9 @@ def test_a_replay_says_whether_it_moves_by_itself(history: RunState) -> None:
     replay._frame()
     held = int(replay._slider.value)
     assert moving == {1: False, held: True}
-    replay._hold_or_go()
+    replay._toggle_play()
     assert not moving[held]
-    replay._hold_or_go()
+    replay._toggle_play()
     while replay.moving:
         replay._frame()
     assert moving[8]

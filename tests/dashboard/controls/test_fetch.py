@@ -118,14 +118,14 @@ def test_a_refusal_is_one_sentence_and_can_be_tried_again(site: Site) -> None:
         assert not fetch._button.visible
         await until(lambda: (u := site.fetches.underway.get("sdss")) and u.done)
         fetch._tick()
-        assert "2.0 of 8.0 MB" in fetch._said.object
+        assert "2.0 of 8.0 MB" in fetch._message.object
         server.go.set()
-        await until(lambda: "check the connection" in fetch._said.object)
-        assert "role='alert'" in fetch._said.object
+        await until(lambda: "check the connection" in fetch._message.object)
+        assert "role='alert'" in fetch._message.object
         assert fetch._button.visible
         server.says = ""
         fetch._button.clicks += 1
-        await until(lambda: "Fetched" in fetch._said.object)
+        await until(lambda: "Fetched" in fetch._message.object)
         assert not fetch._button.visible
 
     on_the_page(site, act)
@@ -151,7 +151,7 @@ def test_training_on_what_is_not_fetched_is_refused_and_points_at_the_button(sit
         assert "still being fetched" in refusal()
         assert page.service.store.runs("anna") == []
         server.go.set()
-        await until(lambda: "Fetched" in fetch._said.object)
+        await until(lambda: "Fetched" in fetch._message.object)
         assert "queued" in refusal()
         await until(lambda: page.service.store.runs("anna"))
 

@@ -55,7 +55,7 @@ def test_a_zip_is_shown_and_kept_like_a_csv(site: Site) -> None:
     async def act(upload: Any) -> None:
         upload._drop.value = {"mine.zip": archive(255, 0, ("alpha", "<b>"))}
         await until(lambda: upload._use.visible)
-        message = upload._found.object
+        message = upload._message.object
         assert "4 images of 2 classes in 1 folder" in message
         assert "dark was taken as ink" in message
         assert message.count("src='data:image/png;base64,") == 2
@@ -78,8 +78,8 @@ def test_a_csv_is_still_taken_and_a_broken_zip_is_one_sentence(site: Site) -> No
         upload._drop.value = {"mine.zip": archive(255, 0)}
         await until(lambda: upload._use.visible)
         upload._drop.value = {"mine.zip": b"not an archive"}
-        await until(lambda: "mine.zip is not a ZIP archive" in upload._found.object)
-        assert "role='alert'" in upload._found.object
+        await until(lambda: "mine.zip is not a ZIP archive" in upload._message.object)
+        assert "role='alert'" in upload._message.object
         assert not upload._use.visible
         rows = "".join(f"Greek,{c},{i},{i / 2}\n" for c in "ab" for i in range(4))
         upload._drop.value = {"mine.csv": b"output,label,p0,p1\n" + rows.encode()}

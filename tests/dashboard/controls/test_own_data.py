@@ -156,7 +156,7 @@ def test_an_address_is_refused_in_a_sentence(tmp_path: Path) -> None:
         upload = page.data.upload
         upload.intake._handle_msg({"act": "address"})
         assert upload.dialog.open
-        assert ADDRESS.split(".")[0] in upload._found.object
+        assert ADDRESS.split(".")[0] in upload._message.object
 
     on_the_page(tmp_path, "redshift", act)
 
@@ -204,7 +204,7 @@ def test_a_map_that_is_no_table_is_said_in_the_wizard(tmp_path: Path) -> None:
     async def act(page: Any) -> None:
         upload = page.data.upload
         upload._drop.value = {"towns.shp": b"\x00\x00\x27\x0a" + bytes(100)}
-        await until(lambda: "pack the .shp, .shx, .dbf and .prj" in upload._found.object)
+        await until(lambda: "pack the .shp, .shx, .dbf and .prj" in upload._message.object)
         assert not upload._use.visible
 
     on_the_page(tmp_path, "aggregation", act)

@@ -46,7 +46,7 @@ def opened(site: Site, *states: State) -> tuple[StudyPage, list[str]]:
 
 
 def said(panel: PredictPanel) -> str:
-    return str(panel._said.object)
+    return str(panel._message.object)
 
 
 def test_files_are_predicted_one_after_another_and_a_wrong_one_is_named(site: Site) -> None:
@@ -79,7 +79,7 @@ def test_files_are_predicted_one_after_another_and_a_wrong_one_is_named(site: Si
         page.open(other)  # the answer that is to come is of the run before
         await asyncio.sleep(0.05)
         assert not panel._file.visible
-        assert not panel._said.visible
+        assert not panel._message.visible
         assert await page.keep._predictions() == f"predictions of {other}".encode()
 
     asyncio.run(main())

@@ -35,11 +35,11 @@ def test_a_gap_in_what_is_not_mapped_yet_is_no_error(tmp_path: Path) -> None:
         upload = page.data.upload
         upload._drop.value = {"boxes.csv": BOXES.encode()}
         await until(lambda: upload._table.questions)
-        assert "role='alert'" not in upload._found.object
+        assert "role='alert'" not in upload._message.object
         upload._map("y", ["level [ppb]"])
-        await until(lambda: "2 rows without a value" in upload._found.object)
+        await until(lambda: "2 rows without a value" in upload._message.object)
         assert upload._use.visible
-        assert "2 rows without a value in &#x27;y&#x27; were left out" in upload._found.object
+        assert "2 rows without a value in &#x27;y&#x27; were left out" in upload._message.object
         upload._store()
         await until(lambda: page.data.value.startswith("upload:"))
         assert "boxes.csv: 22 rows" in upload._about.object
@@ -48,8 +48,8 @@ def test_a_gap_in_what_is_not_mapped_yet_is_no_error(tmp_path: Path) -> None:
         upload._drop.value = {"hole.csv": BOXES.replace("a,3,5,", "a,,5,").encode()}
         await until(lambda: upload._table.questions)
         upload._map("y", ["level [ppb]"])
-        await until(lambda: "3 rows without a value in" in upload._found.object)
-        assert "role='alert'" not in upload._found.object  # it is left out, and said
+        await until(lambda: "3 rows without a value in" in upload._message.object)
+        assert "role='alert'" not in upload._message.object  # it is left out, and said
 
     service = FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
     asyncio.run(act(Site(service, tmp_path, "k" * 40)))

@@ -11,12 +11,12 @@ from urllib.parse import parse_qsl
 import pytest
 
 from scant_dashboard.followers.channel import GZIP_BEGINS, Channel, piece
-from scant_dashboard.followers.wanted import Wanted
+from scant_dashboard.followers.wanted import PageKey
 from scant_dashboard.static_page.page import BEGIN, CLASSES, END
-from scant_dashboard.static_page.published import Look
+from scant_dashboard.static_page.published import PageVariant
 
-WANTED = Wanted("redshift", "abc")
-LOOK = Look(first=True, dark=False)
+WANTED = PageKey("redshift", "abc")
+LOOK = PageVariant(first=True, dark=False)
 BODY = f"<body>{BEGIN}{{{{styles}}}}<main>{{{{main}}}}</main>{END}</body>"
 PAGE = f"<html lang='en' class='{CLASSES}'>{BODY}</html>"
 
@@ -107,7 +107,7 @@ def test_a_page_is_sent_as_it_stands_with_its_stream_until_the_run_is_over(
         assert not channel.ready.done()
         channel.take(drawing("queued", page=PAGE))
         assert channel.ready.result()
-        page = channel.page(Look(first=False, dark=True))
+        page = channel.page(PageVariant(first=False, dark=True))
         assert "queued" in page
         assert "class='dark'" in page
         assert f"data-at='{channel.turn}'" in page
@@ -140,12 +140,12 @@ def test_a_follower_waits_for_what_is_new() -> None:
 
 def test_an_address_names_what_is_shared() -> None:
     query = {"run": "abc", "hide": "data", "text": "Look & see", "n_basis": "40", "theme": "dark"}
-    wanted = Wanted.of("redshift", query)
+    wanted = PageKey.of("redshift", query)
     assert wanted is not None
     assert wanted.query == {"run": "abc", "hide": "data", "text": "Look & see"}
     stream = dict(parse_qsl(wanted.address()))
-    assert Wanted.of(stream["study"], stream) == wanted
+    assert PageKey.of(stream["study"], stream) == wanted
     for alone in ({"present": ""}, {"guess": "1"}, {"compare": "x"}, {"text": "long" * 300}):
-        assert Wanted.of("redshift", {**query, **alone}) is None
-    assert Wanted.of("redshift", {"hide": "data"}) is None
-    assert Wanted.of("nothing", query) is None
+        assert PageKey.of("redshift", {**query, **alone}) is None
+    assert PageKey.of("redshift", {"hide": "data"}) is None
+    assert PageKey.of("nothing", query) is None

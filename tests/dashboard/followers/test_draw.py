@@ -33,7 +33,7 @@ def test_a_run_is_drawn_as_it_goes_on_to_its_end(tmp_path: Path) -> None:
 
     async def story() -> None:
         request = {"study": "redshift", "query": {"run": run}}
-        drawing.hear({"follow": 7, **request, "pace": 0.0})
+        drawing.handle({"follow": 7, **request, "pace": 0.0})
         (first,) = said()
         assert first["of"] == 7
         assert first["page"].count("{{main}}") == first["page"].count("{{styles}}") == 1
@@ -49,9 +49,9 @@ def test_a_run_is_drawn_as_it_goes_on_to_its_end(tmp_path: Path) -> None:
         store.write(run, [Finished(State.FAILED, "It failed.")])
         (last,) = await _next(drawing, said)
         assert last["final"]
-        drawing.hear({"follow": 8, **request})
+        drawing.handle({"follow": 8, **request})
         assert said()[0]["final"]
-        drawing.hear({"follow": 9, **request, "study": "nothing"})
+        drawing.handle({"follow": 9, **request, "study": "nothing"})
         assert said() == [{"of": 9, "gone": True}]
 
     asyncio.run(asyncio.wait_for(story(), 60))
@@ -64,7 +64,7 @@ def test_a_run_that_is_deleted_is_drawn_no_more(tmp_path: Path) -> None:
     drawing = Drawing(store, 2.0, out)
 
     async def story() -> None:
-        drawing.hear({"follow": 0, "study": "redshift", "query": {"run": run}})
+        drawing.handle({"follow": 0, "study": "redshift", "query": {"run": run}})
         store.delete_run(run)
         out.seek(0)
         out.truncate()

@@ -261,7 +261,7 @@ def test_a_page_that_is_not_drawn_in_time_is_built(
     monkeypatch.setattr(module, "PATIENCE", 0.05)
     assert ask(followed.page).body == LIVE
     followed.artist.silent = False
-    monkeypatch.setattr(module, "DRAWN", 1)
+    monkeypatch.setattr(module, "MAX_PAGES", 1)
     assert ask(f"{followed.page}&text=another").body == LIVE
 
 

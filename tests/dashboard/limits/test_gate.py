@@ -149,7 +149,7 @@ def test_a_withdrawal_in_the_moment_of_its_turn_does_not_hold_the_gate() -> None
         entering = asyncio.ensure_future(turn.__aenter__())
         await asyncio.sleep(0)
         turn.withdraw()
-        gate._let_in()
+        gate._grant_next()
         with pytest.raises(Withdrawn):
             await entering
         async with gate.turn("b"):

@@ -194,7 +194,7 @@ def test_an_upload_over_the_limit_is_refused_on_the_page_and_not_held(site: Site
     async def main() -> None:
         page = opened(site, Document())
         upload(page, *(chunk(k, 300) for k in range(1, 301)))
-        shown = page.data.upload._found.object
+        shown = page.data.upload._message.object
         assert "this page takes files of at most 200 MB" in shown
         assert site.uploads.used == 0
         assert page.data.upload._drop._file_buffer == {}

@@ -60,7 +60,7 @@ def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
     service: FakeService, run: str
 ) -> None:
     hub = Hub(service)
-    service.subscribe(hub.hear)
+    service.subscribe(hub.on_events)
     service.say(run, Started("cpu", 10), point(1), snapshot(1))
     doc, observed, watcher = watched(hub, run)
     watcher.flush()
@@ -79,7 +79,7 @@ def test_a_browser_that_has_not_drawn_the_last_updates_is_told_no_more(
 ) -> None:
     hub, now = Hub(service), [100.0]
     monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
-    service.subscribe(hub.hear)
+    service.subscribe(hub.on_events)
     service.say(run, Started("cpu", 100), point(1))
     doc, observed, watcher = watched(hub, run)
     watcher.flush()
@@ -93,7 +93,7 @@ def test_a_browser_that_has_not_drawn_the_last_updates_is_told_no_more(
     for k in range(2, 12):
         step(k)
     assert [u.number for u in observed] == [1, 2, 3]
-    watcher.drew(2)
+    watcher.acknowledge(2)
     for k in range(12, 20):
         step(k)
     assert [u.number for u in observed] == [1, 2, 3, 4, 5]
@@ -103,7 +103,7 @@ def test_a_browser_that_has_not_drawn_the_last_updates_is_told_no_more(
     doc.take()
     service.say(run, point(30))
     assert not watcher.schedule_update()
-    now[0] += live.LOST  # an answer was lost, or its browser is new
+    now[0] += live.ACK_TIMEOUT  # an answer was lost, or its browser is new
     assert watcher.schedule_update()
 
 
@@ -112,9 +112,9 @@ def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_sta
 ) -> None:
     hub, now = Hub(service), [100.0]
     monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
-    service.subscribe(hub.hear)
+    service.subscribe(hub.on_events)
     service.say(run, Started("cpu", 10), point(1), snapshot(1))
-    others = [watched(hub, run) for _ in range(live.MANY)]
+    others = [watched(hub, run) for _ in range(live.CROWD)]
     doc, observed, watcher = watched(hub, run)
     watcher.flush()
 
@@ -131,7 +131,7 @@ def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_sta
     tick()
     assert [u.snapshot.step for u in observed if u.snapshot] == [1, 4, 7, 8]
     assert [u.first for u in observed] == [0, 1, 4, 7]
-    assert len(others) == live.MANY
+    assert len(others) == live.CROWD
 
 
 def test_between_turns_a_crowd_is_told_the_newest_points_by_one_message(
@@ -139,9 +139,9 @@ def test_between_turns_a_crowd_is_told_the_newest_points_by_one_message(
 ) -> None:
     async def tick() -> list[list[Any]]:
         hub = Hub(service)
-        service.subscribe(hub.hear)
+        service.subscribe(hub.on_events)
         service.say(run, Started("cpu", 10), point(1))
-        crowd = [watched(hub, run) for _ in range(live.MANY + 1)]
+        crowd = [watched(hub, run) for _ in range(live.CROWD + 1)]
         for _, _, watcher in crowd:
             watcher.flush()
         service.say(run, point(2), point(3))
@@ -153,7 +153,7 @@ def test_between_turns_a_crowd_is_told_the_newest_points_by_one_message(
 
     first, *others = asyncio.run(tick())
     assert first == []
-    assert len(others) == live.MANY
+    assert len(others) == live.CROWD
     assert all(told is others[0][0] for [told] in others)
     (event,) = others[0][0].content["events"]
     columns = dict(event["msg_data"]["entries"])
@@ -204,7 +204,7 @@ def connected(doc: Doc) -> list[Any]:
 
 def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService, run: str) -> None:
     hub = Hub(service)
-    service.subscribe(hub.hear)
+    service.subscribe(hub.on_events)
     doc, observed, watcher = watched(hub, run)
     for step in range(1, 6):
         service.say(run, point(step))
@@ -219,7 +219,7 @@ def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService
 
 def test_a_started_event_voids_the_points_after_its_step(service: FakeService, run: str) -> None:
     hub = Hub(service)
-    service.subscribe(hub.hear)
+    service.subscribe(hub.on_events)
     doc, observed, watcher = watched(hub, run)
     service.say(run, Started("cpu", 10), *(point(s) for s in range(1, 8)))
     watcher.schedule_update()
@@ -237,7 +237,7 @@ def test_batches_that_the_store_already_held_are_not_added_twice(
     hub = Hub(service)
     service.say(run, Started("cpu", 10), point(1), point(2))
     history = hub.history(run)
-    hub.hear(run, [point(1), point(2), point(3)])
+    hub.on_events(run, [point(1), point(2), point(3)])
     assert list(history.trace.step) == [1, 2, 3]
 
 
@@ -261,7 +261,7 @@ def test_no_such_run_is_said(service: FakeService) -> None:
 
 def test_a_destroyed_session_leaves_and_the_others_go_on(service: FakeService, run: str) -> None:
     hub = Hub(service)
-    service.subscribe(hub.hear)
+    service.subscribe(hub.on_events)
     gone, _, dead = watched(hub, run)
     doc, observed, alive = watched(hub, run)
     gone.gone = True
@@ -275,7 +275,7 @@ def test_a_destroyed_session_leaves_and_the_others_go_on(service: FakeService, r
 
 def test_a_view_that_breaks_does_not_silence_its_session(service: FakeService, run: str) -> None:
     hub = Hub(service)
-    service.subscribe(hub.hear)
+    service.subscribe(hub.on_events)
     calls = []
 
     def broken(update: Update) -> None:

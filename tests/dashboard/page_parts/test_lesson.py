@@ -22,13 +22,13 @@ from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.frame.site import Site
 from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.hidden_until_revealed import (
-    KEPT_BACK,
+    HIDDEN_TEXT,
     HiddenUntilRevealed,
     ask_coverage,
     without_coverage,
 )
 from scant_dashboard.page_parts.lesson import LONGEST, SECTIONS, Lesson, on, read
-from scant_dashboard.pages.clamp.queue import puzzle
+from scant_dashboard.pages.clamp.queue import guess_candidates
 from scant_dashboard.pages.redshift import page as redshift
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.fakes import FakeService, Says, views
@@ -165,8 +165,8 @@ def test_a_preset_fills_the_form_and_settings_hold_over_it(site: Site) -> None:
 def test_a_link_is_made_that_opens_as_it_says(site: Site) -> None:
     site.service.store.import_shipped()
     maker = opened(site).keep.lesson
-    assert not maker._unfolded.objects  # built only when it is asked for
-    maker._unfolded.visible = True
+    assert not maker._form.objects  # built only when it is asked for
+    maker._form.visible = True
     presenter = [site.service.presenter("anna")]
     only = {"run": ["demo-redshift"], "presenter": presenter}
     assert parse_qs(urlsplit(maker.link.value).query) == only
@@ -187,7 +187,7 @@ def test_a_link_is_made_that_opens_as_it_says(site: Site) -> None:
 def test_a_link_names_a_preset_or_the_settings_of_the_form(site: Site) -> None:
     page = opened(site)
     maker = page.keep.lesson
-    maker._unfolded.visible = True
+    maker._form.visible = True
     page.form.widgets["n_basis"].value = "17"
     maker.begin.value = "the form as it stands"
     made = parse_qs(urlsplit(maker.link.value).query)
@@ -269,7 +269,7 @@ def test_coverage_is_kept_back_wherever_it_would_be_said(first: bool) -> None:
     if first:
         assert [m.name for m in heard[-1].metrics] == ["RMSE"]
         assert heard[-1].notes == ("Another note.",)
-        assert covered.alt == KEPT_BACK
+        assert covered.alt == HIDDEN_TEXT
         assert plot.alt == "cleared"
         assert not plot.panel.visible
         reveal.revealed = True
@@ -326,9 +326,14 @@ def test_the_model_asks_about_one_of_four_patches() -> None:
         "asked": np.array([1]),
         "queue": np.array([0, 3]),
     }
-    assert puzzle(arrays, 0) == [0, 4, 5, 6]  # 1 was asked, 3 is in the queue, 7 is held out
+    assert guess_candidates(arrays, 0) == [
+        0,
+        4,
+        5,
+        6,
+    ]  # 1 was asked, 3 is in the queue, 7 is held out
     arrays["asked"] = np.arange(1, n)
-    assert puzzle(arrays, 0) == [0]
+    assert guess_candidates(arrays, 0) == [0]
 
 
 # --- nobody to train ---
@@ -357,12 +362,12 @@ def test_lost_workers_are_told_of_once_nobody_replaces_them(
     message = HealthBanner(site, Document())
     assert not message.panel.visible
     site.service.up = False
-    message._look()
+    message._check()
     assert not message.panel.visible
     clock[0] += health_banner.PATIENCE + 1
-    message._look()
+    message._check()
     assert message.panel.visible
     assert NO_WORKER in message.panel.object
     site.service.up = True
-    message._look()
+    message._check()
     assert not message.panel.visible

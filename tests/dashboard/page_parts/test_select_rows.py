@@ -48,7 +48,7 @@ def opened(name: str, run: Any) -> SelectRows:
 def test_all_rows_count_until_some_are_selected(name: str, runs: dict[str, Any]) -> None:
     view, frame = opened(name, runs[name]), PAGES[name].rows(runs[name])
     assert f"{len(frame):,} of {len(frame):,} rows selected" in view.alt
-    assert len(view.place.objects) == 3
+    assert len(view.container.objects) == 3
     view.links.selection_expr = hv.dim("row").isin(list(range(5)))
     assert f"5 of {len(frame):,} rows selected" in view.alt
     for measure, value in PAGES[name].measures(frame.iloc[:5]).items():

@@ -16,7 +16,7 @@ EDGES = [np.arange(5.0), np.arange(4.0)]  # four cells by three
 def test_a_surface_draws_every_cell_and_names_the_surest() -> None:
     plot = SurfacePlot()
     truth = np.arange(12.0)
-    plot.lay(EDGES, truth, ("age", "year"))
+    plot.lay_out(EDGES, truth, ("age", "year"))
     std = np.full(12, 0.5)
     std[5] = 0.1
     plot.show(truth + 1, std)
@@ -31,7 +31,7 @@ def test_a_surface_draws_every_cell_and_names_the_surest() -> None:
 
 def test_a_surface_without_truth_hides_it_and_says_nothing_of_it() -> None:
     plot = SurfacePlot()
-    plot.lay(EDGES, None, ("x", "y"))
+    plot.lay_out(EDGES, None, ("x", "y"))
     plot.show(np.zeros(12), np.ones(12))
     assert not plot.figures[0].visible
     assert "truth" not in plot.alt

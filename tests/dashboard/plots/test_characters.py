@@ -9,7 +9,7 @@ from scant_dashboard.plots.base import NOTHING
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
 from scant_dashboard.plots.entropy import EntropyPlot
 from scant_dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
-from scant_dashboard.plots.recall import CHANCE, LINE, MARGINS, MODEL, ROW, RecallPlot
+from scant_dashboard.plots.recall import GUESSING, LINE, MARGINS, MODEL, ROW, RecallPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.theme import BLUE, GROUPS
 
@@ -84,7 +84,7 @@ def test_the_key_names_the_groups_within_the_width_and_above_all_matrices(wide: 
     assert max(x for x, _ in key) * plot.side < wide
     assert max(y for _, y in key) < min(plot.fields.data["top"])
     plot.show(np.ones((1, 9, 9)), [""], [*"abcdefghi"], [*"abcdefghi"])
-    assert plot._above() == 0  # more groups than colors: no key would tell them apart
+    assert plot._head_room() == 0  # more groups than colors: no key would tell them apart
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_tiles_fit_the_width_that_the_browser_tells(wide: int, n: int) -> None:
     pairs = zip(np.round(plot.frames.data["left"], 6), np.round(plot.frames.data["top"], 6))
     assert len(set(pairs)) == n  # none over another
     across, down = (figure.x_range.end, figure.y_range.start)
-    assert figure.frame_height == pytest.approx(down * plot._wide / across, rel=0.1, abs=41)
+    assert figure.frame_height == pytest.approx(down * plot._width / across, rel=0.1, abs=41)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ def test_recall_stands_beside_others_and_guessing() -> None:
               {"nearest neighbour": np.array([0.25, 0.5, np.nan])})  # fmt: skip
     rows = [row for d in plot.dots for row in zip(*map(d.data.get, ("method", "output", "recall")))]
     assert (MODEL, "b", 0.75) in rows
-    assert (CHANCE, "b", 0.25) in rows
+    assert (GUESSING, "b", 0.25) in rows
     assert ("nearest neighbour", "a", 0.25) in rows
     assert all(np.isfinite(recall) for *_, recall in rows)
     named = {item.label.value for item in plot.figures[0].legend[0].items if item.visible}
-    assert named == {MODEL, CHANCE, "nearest neighbour"}
+    assert named == {MODEL, GUESSING, "nearest neighbour"}
     assert plot.figures[0].y_range.factors == ["c", "b", "a"]
     assert plot.figures[0].height == MARGINS + 3 * LINE + 3 * ROW  # a legend takes none of the rows
     assert "Recall of the held-out rows: 62.5% on average over 3 outputs, from 50.0%" in plot.alt
@@ -205,12 +205,12 @@ def test_doubt_is_split_by_output() -> None:
 
 
 def test_ten_classes_are_named_beside_and_below_and_many_are_not() -> None:
-    plot = HintonGrid("B", least=240, most=460)
+    plot = HintonGrid("B", min_side=240, max_side=460)
     names = [f"digit {k}" for k in range(10)]
     plot.show(np.eye(10)[None], [""], names, ["digits"] * 10, np.arange(10)[::-1])
-    assert list(plot.beside.data["text"]) == names[::-1] == list(plot.below.data["text"])
+    assert list(plot.row_names.data["text"]) == names[::-1] == list(plot.column_names.data["text"])
     cells = np.unique(np.asarray(plot.cells.data["y"], float))
-    np.testing.assert_allclose(np.asarray(plot.beside.data["y"], float), cells, atol=1e-6)
-    assert max(plot.below.data["y"]) < plot.figures[0].y_range.start  # within the picture
+    np.testing.assert_allclose(np.asarray(plot.row_names.data["y"], float), cells, atol=1e-6)
+    assert max(plot.column_names.data["y"]) < plot.figures[0].y_range.start  # within the picture
     plot.show(np.eye(40)[None], [""], [f"c{k}" for k in range(40)], ["a"] * 40)
-    assert not len(plot.beside.data["text"])
+    assert not len(plot.row_names.data["text"])

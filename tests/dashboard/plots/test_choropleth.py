@@ -11,7 +11,7 @@ import pytest
 
 from scant_dashboard.plots.choropleth import ChoroplethPlot
 from scant_dashboard.plots.polygon_drawing import PolygonDrawing
-from scant_dashboard.static_figures.figure import drawn
+from scant_dashboard.static_figures.figure import figure_html
 
 Ring = tuple[np.ndarray, np.ndarray]
 
@@ -27,7 +27,7 @@ PLACES = ["one", "ring", "islands"]
 def laid(selected: list[list[int]] | None = None) -> ChoroplethPlot:
     heard = [] if selected is None else selected
     plot = ChoroplethPlot("Maps", heard.append)
-    plot.lay(OUTLINES, np.array([1.0, np.nan, 3.0]), PLACES, [False, True, False], "2")
+    plot.lay_out(OUTLINES, np.array([1.0, np.nan, 3.0]), PLACES, [False, True, False], "2")
     return plot
 
 
@@ -35,7 +35,7 @@ def test_data_and_mean_share_one_scale_and_holes_and_islands_stay() -> None:
     plot = laid()
     plot.show(np.array([1.5, 5.0, 2.5]), np.array([0.5, 1.0, 0.2]), np.array([0.01, 1.0, 0.6]))
     assert (plot.level.low, plot.level.high) == pytest.approx((1, 5), abs=0.1)
-    assert (plot.chance.low, plot.chance.high) == (0, 1)
+    assert (plot.probability.low, plot.probability.high) == (0, 1)
     data = plot.shapes.data
     assert [[len(part) for part in shape] for shape in data["xs"]] == [[1], [2], [1, 1]]
     np.testing.assert_allclose(data["above"], [0.01, 1.0, 0.6], rtol=1e-6)
@@ -65,28 +65,28 @@ def test_an_update_leaves_polygons_and_selection_as_they_are() -> None:
 def test_a_map_is_drawn_without_scripts_holes_and_all() -> None:
     plot = laid()
     plot.show(np.array([1.5, 5.0, 2.5]), np.ones(3), np.ones(3))
-    paths = re.findall(r"<path d='([^']*)' style='([^']*evenodd)'", drawn(plot.figures[1]))
+    paths = re.findall(r"<path d='([^']*)' style='([^']*evenodd)'", figure_html(plot.figures[1]))
     assert [d.count("M") for d, _ in paths] == [1, 2, 2]
     colors = [re.search(r"fill:(#\w+)", style)[1] for _, style in paths]  # type: ignore[index]
     assert len(set(colors)) == 3
-    data = drawn(plot.figures[0])
+    data = figure_html(plot.figures[0])
     assert "<pattern id='stripes'" in data  # of the one that was held out
     assert data.count("url(#stripes)") == 1
     assert "class='frame bare'" in data
-    assert "stripes" not in drawn(plot.figures[1])
+    assert "stripes" not in figure_html(plot.figures[1])
 
 
 def test_a_finished_drawing_is_told_once_with_its_corners() -> None:
     told: list[Any] = []
     plot = PolygonDrawing("Draw", lambda x, y: told.append((x, y)))
-    plot.lay(OUTLINES, PLACES, np.array([1.0, 2.0, 3.0]))
+    plot.lay_out(OUTLINES, PLACES, np.array([1.0, 2.0, 3.0]))
     x, y = [0.0, 2.0, 2.0, 2.0], [0.0, 0.0, 2.0, 2.0]  # a double click is two clicks at one place
     plot.ended.data = {"x": x, "y": y}
     assert told == [([0, 2, 2], [0, 0, 2])]
     shape = {"type": "poly", "x": x[:2], "y": y[:2]}
-    plot._heard(SimpleNamespace(geometry=shape, final=True))
+    plot._on_geometry(SimpleNamespace(geometry=shape, final=True))
     assert len(told) == 1  # a line is no polygon
     plot.mark(np.array([[0.0, 2.0, 2.0, np.nan], [0.0, 0.0, 2.0, np.nan]]))
-    assert len(plot.asked.data["x"]) == 4
+    assert len(plot.query.data["x"]) == 4
     plot.clear()
-    assert not len(plot.asked.data["x"])
+    assert not len(plot.query.data["x"])

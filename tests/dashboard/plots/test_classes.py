@@ -129,7 +129,7 @@ def test_the_curve_of_imbalance_grows_and_names_who_is_better() -> None:
     assert [list(s.data["x"]) for s in plot.sources[:2]] == [[10, 100]] * 2
     scores = [s.data["score"].tolist() for s in plot.sources[:2]]
     assert np.ravel(scores) == pytest.approx([0.8, 0.2, 0.7, 0.6])
-    assert [item.visible for item in plot.key.items] == [True] * 2 + [False] * 4
-    assert plot.key.items[1].label.value == "SVM"
+    assert [item.visible for item in plot.legend.items] == [True] * 2 + [False] * 4
+    assert plot.legend.items[1].label.value == "SVM"
     plot.show({1: np.array([0.5, np.nan])}, ["SCLVM", "SVM"], "F1")
     assert "nan" not in plot.alt

@@ -53,7 +53,7 @@ def test_scores_by_labels_are_compared_and_unknown_ones_left_out() -> None:
     assert "On average active is 0.20 above random." in plot.alt
     assert plot.sources[1].data["low"].tolist() == np.float32([0.3, 0.4, 0.5]).tolist()
     assert len(plot.sources[2].data["x"]) == 0
-    assert plot.key.names[:3] == ["active", "random", ""]
+    assert plot.legend.names[:3] == ["active", "random", ""]
     plot.show(labels[:0], scores[:, :0], ["active", "random", "none"], "F1")
     assert plot.alt == NOTHING
     assert len(plot.sources[0].data["x"]) == 0
@@ -82,7 +82,7 @@ def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> N
 
 
 def test_a_gallery_in_color_keeps_every_pixels_color() -> None:
-    plot = PhotographsPlot("Queue", least=100, most=100, lines=1)
+    plot = PhotographsPlot("Queue", min_side=100, max_side=100, lines=1)
     red, blue = np.zeros((24, 24, 3)), np.zeros((24, 24, 3))
     red[..., 0], blue[..., 2] = 1, 1
     plot.show(np.stack([red, blue]), [["a"], ["b"]], "Two images.", bars=np.array([0.2, 0.7]))

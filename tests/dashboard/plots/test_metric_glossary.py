@@ -6,7 +6,7 @@ import pytest
 
 from scant.events import Metric
 from scant.reproduce.tables import read
-from scant_dashboard.plots.metric_glossary import explained
+from scant_dashboard.plots.metric_glossary import group_by_meaning
 from scant_dashboard.plots.table import figure, meanings, table
 
 
@@ -45,7 +45,7 @@ def test_every_measure_of_the_whole_tables_is_explained(study: str) -> None:
     rows = read(study)
     assert rows is not None
     names = {str(name) for name in rows["metric"]}
-    assert {name for name in names if not explained([name])} <= SAYS_ITSELF
+    assert {name for name in names if not group_by_meaning([name])} <= SAYS_ITSELF
 
 
 def test_per_cent_is_said_and_a_count_has_no_decimals() -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from scant_dashboard.plots.base import NOTHING, Plot
 from scant_dashboard.plots.cohort import CohortPlot
-from scant_dashboard.plots.hidden_units import DOTS, MOST, HiddenPlot
+from scant_dashboard.plots.hidden_units import DOTS, MAX_UNITS, HiddenUnitsPlot
 from scant_dashboard.plots.methods import MethodsPlot
 from scant_dashboard.plots.patient import PatientPlot
-from scant_dashboard.plots.score_distribution import BINS, SeparationPlot
+from scant_dashboard.plots.score_distribution import BINS, ScoreDistributionPlot
 from scant_dashboard.plots.survival import SurvivalPlot
-from scant_dashboard.plots.view_ablation import Tried, ViewsOnPlot
-from scant_dashboard.plots.view_contributions import InfluencePlot
+from scant_dashboard.plots.view_ablation import AblationResult, ViewAblationPlot
+from scant_dashboard.plots.view_contributions import ViewContributionsPlot
 
 VIEWS = ["intensity", "texture", "noise"]
 RNG = np.random.default_rng(0)
@@ -41,22 +41,22 @@ def cohort() -> CohortPlot:
     return plot
 
 
-def influence() -> InfluencePlot:
-    plot = InfluencePlot()
+def influence() -> ViewContributionsPlot:
+    plot = ViewContributionsPlot()
     plot.show(np.array([0.3, 0.65, 0.05]), VIEWS)
     return plot
 
 
-def separation() -> SeparationPlot:
-    plot = SeparationPlot()
+def separation() -> ScoreDistributionPlot:
+    plot = ScoreDistributionPlot()
     p = np.where(CLASS == 1, 0.95, 0.05)
     p[:5] = 0.7  # one of the class and three of the others, and row 4 of the class
     plot.show(p, CLASS, ["none", "event"])
     return plot
 
 
-def hidden() -> HiddenPlot:
-    plot = HiddenPlot()
+def hidden() -> HiddenUnitsPlot:
+    plot = HiddenUnitsPlot()
     plot.show(HIDDEN, CLASS, VIEWS, np.array([0.3, 0.6, 0.1]), ["none", "event"])
     return plot
 
@@ -69,9 +69,9 @@ def methods() -> MethodsPlot:
     return plot
 
 
-def views_on() -> ViewsOnPlot:
-    plot = ViewsOnPlot("Views")
-    tried = [Tried(tuple(VIEWS), 0.8, 0.7), Tried(("texture",), 0.7, 0.65)]
+def views_on() -> ViewAblationPlot:
+    plot = ViewAblationPlot("Views")
+    tried = [AblationResult(tuple(VIEWS), 0.8, 0.7), AblationResult(("texture",), 0.7, 0.65)]
     plot.show(tried, VIEWS, "F1")
     return plot
 
@@ -172,7 +172,7 @@ def test_hidden_neurons_have_a_lane_each_with_the_classes_apart() -> None:
 
 
 def test_hidden_neurons_of_a_number_are_colored_by_it() -> None:
-    plot = HiddenPlot()
+    plot = HiddenUnitsPlot()
     truth = HIDDEN[:, 2].copy()
     truth[:20] = np.nan
     plot.show(HIDDEN, truth, VIEWS, np.ones(3) / 3, target="SO2")
@@ -183,13 +183,13 @@ def test_hidden_neurons_of_a_number_are_colored_by_it() -> None:
 
 
 def test_of_many_neurons_the_most_influential_are_shown_and_no_more_dots_than_may_travel() -> None:
-    plot = HiddenPlot()
+    plot = HiddenUnitsPlot()
     values = np.tile(np.arange(30.0), (1000, 1))
     share = np.linspace(1, 2, 30)
     plot.show(values, np.tile([0.0, 1.0], 500), [f"n{i}" for i in range(30)], share, ["a", "b"])
-    assert len(plot.figures[0].yaxis[0].ticker.ticks) == MOST
+    assert len(plot.figures[0].yaxis[0].ticker.ticks) == MAX_UNITS
     assert sum(len(s.data["x"]) for s in plot.dots) <= DOTS
-    assert min(plot.dots[0].data["x"]) == 30 - MOST
+    assert min(plot.dots[0].data["x"]) == 30 - MAX_UNITS
 
 
 def test_methods_are_ranked_by_what_is_better_and_tested_against_the_run() -> None:
@@ -208,7 +208,7 @@ def test_combinations_of_views_are_named_by_what_is_shorter() -> None:
     assert plot.dots.data["label"] == ["1. all views", "2. texture"]
     assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 for averaged kernels")
     assert "over 2 combinations the two differ by +0.075 on average" in plot.alt
-    plot.show([Tried(("intensity", "texture"), 0.8, float("nan"))], VIEWS, "F1")
+    plot.show([AblationResult(("intensity", "texture"), 0.8, float("nan"))], VIEWS, "F1")
     assert plot.dots.data["label"] == ["1. all but noise"]
     assert plot.alt == "With all but noise F1 is 0.800."
 

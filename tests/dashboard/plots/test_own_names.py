@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scant_dashboard.plots.base import Plot, shown
+from scant_dashboard.plots.base import Plot, array_view
 from scant_dashboard.plots.bins import BinsPlot
 from scant_dashboard.plots.cohort import CohortPlot
 from scant_dashboard.plots.density import DensityPlot
@@ -45,7 +45,7 @@ def test_axes_and_color_bars_have_the_name_of_the_table(make: Any, usual: str) -
 
 
 def test_a_run_says_how_its_column_is_called_and_the_next_one_may_not() -> None:
-    view = shown(VariancePlot("z"), "a", "b", "b")
+    view = array_view(VariancePlot("z"), "a", "b", "b")
     told: Any = snapshot(1)
     told.arrays.update(a=np.arange(5.0), b=np.ones(5))
     named = {"reading": {"mapping": {"u [mag]": "g", "dust [ug]": "y"}}}

@@ -12,17 +12,17 @@ from bokeh.models import ColorBar
 
 from scant.events import Report
 from scant_dashboard.pages.redshift.missing import MissingPlot
-from scant_dashboard.pages.redshift.tried import TriedPlot
+from scant_dashboard.pages.redshift.tried import SearchHistoryPlot
 from scant_dashboard.plots import base, theme
 from scant_dashboard.plots.base import NOTHING, DataView, Plot, columns, update_source
 from scant_dashboard.plots.bins import BinsPlot
 from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant_dashboard.plots.density import DensityPlot
-from scant_dashboard.plots.hidden_units import HiddenPlot
+from scant_dashboard.plots.hidden_units import HiddenUnitsPlot
 from scant_dashboard.plots.images import ResponsePlot
 from scant_dashboard.plots.matrix import MatrixPlot
 from scant_dashboard.plots.pool import PoolPlot
-from scant_dashboard.plots.rejection_curve import KeptPlot
+from scant_dashboard.plots.rejection_curve import RejectionCurvePlot
 from scant_dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.surface import SurfacePlot
@@ -45,12 +45,12 @@ def shown() -> list[Plot]:
     pit, coverage = PitPlot(), CoveragePlot()
     pit.show(RNG.uniform(size=400))
     coverage.show(np.array([[0.5, 0.8, 0.95], [0.48, 0.81, 0.94]]))
-    density, kept, bins, missing = DensityPlot(), KeptPlot(), BinsPlot(), MissingPlot()
+    density, kept, bins, missing = DensityPlot(), RejectionCurvePlot(), BinsPlot(), MissingPlot()
     density.show(GRID, bump(0.3) + bump(0.7), np.stack([bump(0.3), bump(0.7)]), 0.31)
     kept.show(np.stack([np.linspace(0.1, 1, 10)] + [np.arange(10.0) * i for i in range(1, 6)]))
     bins.show(np.array([[0, 0.5], [0.5, 1], [0.1, -0.2], [0.01, 0.02], [0, 0.1], [5, 7.0]]))
     missing.show(np.stack([[0, 1.0], *np.linspace((0.04, 0.06), (0.05, 0.1), 12)]))
-    tried = TriedPlot()
+    tried = SearchHistoryPlot()
     tried.show(GROWN)
     return [
         scatter, variance, basis, features, pit, coverage, density, kept, bins, missing, tried
@@ -97,8 +97,12 @@ def test_rivals_of_rows_with_gaps_are_drawn_where_they_are_installed() -> None:
     scores = np.array([[0.05, 0.07], [0.06, 0.08], [0.04, 0.09], [np.nan] * 2])
     plot.show(np.concatenate([[[0, 1.0]], scores, 10 * scores, scores]))
     assert [f.visible for f in plot.figures] == [True, True]
-    assert plot.key is not None
-    assert [n for n in plot.key.names if n] == ["this model", "random forest", "gradient boosting"]
+    assert plot.legend is not None
+    assert [n for n in plot.legend.names if n] == [
+        "this model",
+        "random forest",
+        "gradient boosting",
+    ]
     second = plot.sources[len(plot.sources) // 2 :]
     np.testing.assert_allclose(second[2].data["score"], [0.4, 0.9], rtol=1e-6)
     assert "0 missing: 0.0500 against 0.0400 (gradient boosting); 1 missing: 0.0700" in plot.alt
@@ -109,8 +113,8 @@ def test_a_report_of_before_shows_its_forest_and_no_likelihood() -> None:
     plot = MissingPlot()
     plot.show(np.array([[0, 1.0], [0.04, 0.06], [0.05, 0.1]]))
     assert [f.visible for f in plot.figures] == [True, False]
-    assert plot.key is not None
-    assert [n for n in plot.key.names if n] == ["this model", "random forest, mean filled in"]
+    assert plot.legend is not None
+    assert [n for n in plot.legend.names if n] == ["this model", "random forest, mean filled in"]
     assert "1 missing: 0.0600 against 0.1000" in plot.alt
     assert "likelihood" not in plot.alt
     plot.show(np.stack([[0, 1.0], *np.ones((12, 2))]))
@@ -118,19 +122,21 @@ def test_a_report_of_before_shows_its_forest_and_no_likelihood() -> None:
 
 
 def test_what_a_fit_has_tried_is_drawn_and_the_kept_stage_marked() -> None:
-    plot = TriedPlot()
+    plot = SearchHistoryPlot()
     plot.show(GROWN)
     assert [str(s) for s in plot.stages.data["shape"]] == ["GD", "GC", "VC", "VD"]
     np.testing.assert_allclose(plot.best.data["score"], [1.2, 1.3, 1.4, 1.4], rtol=1e-6)
-    np.testing.assert_allclose([plot.kept.data["m"], plot.kept.data["seconds"]], [[50], [9]])
+    np.testing.assert_allclose(
+        [plot.selected.data["m"], plot.selected.data["seconds"]], [[50], [9]]
+    )
     assert "began with 25 GD (score 1.200); 50 VC in stage 3 was kept (score 1.400)" in plot.alt
     assert "1 later stage gained nothing" in plot.alt
-    assert plot.key.names == ["", "", "GD", "VD", "GC", "VC"]
+    assert plot.legend.names == ["", "", "GD", "VD", "GC", "VC"]
     assert "VC: a full covariance, a shape each." in plot.alt
 
 
 def test_a_model_of_fixed_size_is_told_as_such() -> None:
-    plot = TriedPlot()
+    plot = SearchHistoryPlot()
     plot.show(np.array([[25, 5, 2, 1.4, 0.0], [25, 5, 2, 1.5, 0.0]]))
     assert "The settings fixed the model: 25 VC, from 2 starts" in plot.alt
     assert "1.400, 1.500" in plot.alt
@@ -140,7 +146,7 @@ def test_a_model_of_fixed_size_is_told_as_such() -> None:
 
 
 def test_every_color_bar_says_what_it_means() -> None:
-    plots = [ScatterPlot("z"), SurfacePlot(), HiddenPlot(), MatrixPlot("m"), PoolPlot("p"),
+    plots = [ScatterPlot("z"), SurfacePlot(), HiddenUnitsPlot(), MatrixPlot("m"), PoolPlot("p"),
              ResponsePlot("r")]  # fmt: skip
     for plot in plots:
         bars = [b for f in plot.figures for b in f.select(ColorBar)]
@@ -195,7 +201,7 @@ def test_density_counts_peaks_and_says_where_the_truth_lies() -> None:
 
 
 def test_kept_reads_the_metrics_at_the_slider() -> None:
-    plot = KeptPlot()
+    plot = RejectionCurvePlot()
     plot.show(np.array([[0.5, 1.0], [0.1, 0.2], [2, 1], [100, 90], [95, 80], [0, 0.01]], float))
     plot.at(0.75)
     assert "The 75% most confident rows: RMSE 0.1500, mean log-likelihood 1.5000" in plot.alt
@@ -204,7 +210,7 @@ def test_kept_reads_the_metrics_at_the_slider() -> None:
 
 def test_figures_of_what_a_run_lacks_are_hidden_until_another_has_it() -> None:
     plot = ScatterPlot("value", outlier=None)
-    view = base.shown(plot, "y", "mean", "std", needs="y", without="No row was held out.")
+    view = base.array_view(plot, "y", "mean", "std", needs="y", without="No row was held out.")
     nothing, some = np.empty(0), np.array([1.0, 2.0])
     view.update(Report((), {"y": nothing, "mean": nothing, "std": nothing}), {})
     assert plot.alt == "No row was held out."

@@ -23,7 +23,7 @@ from scant_dashboard.plots.replicas import (
     ReplicaGrid,
     ticks,
 )
-from scant_dashboard.plots.variance_components import LevelsPlot
+from scant_dashboard.plots.variance_components import VarianceComponentsPlot
 
 GRID = np.linspace(0.0, 10.0, 11)
 REPLICAS = [["r1", "r2", "r3"], ["r1", "r2"]]  # of lengths that differ
@@ -31,7 +31,7 @@ REPLICAS = [["r1", "r2", "r3"], ["r1", "r2"]]  # of lengths that differ
 
 def laid(**options: Any) -> ReplicaGrid:
     plot = ReplicaGrid("grid", **options)
-    plot.lay(
+    plot.lay_out(
         ["a", "b"],
         REPLICAS,
         x=np.array([0.0, 10.0, 5.0, 2.0, 4.0]),
@@ -95,7 +95,7 @@ def test_the_grid_says_where_least_is_known_and_how_many_held_out_points_it_caug
     assert len(plot.curves.data["u"]) == 0
 
 
-def explained(plot: ReplicaGrid) -> list[str]:
+def legend_items(plot: ReplicaGrid) -> list[str]:
     return [item.label.value for item in plot.figures[0].legend[0].items if item.visible]
 
 
@@ -103,19 +103,19 @@ def test_the_legend_names_what_is_drawn_and_nothing_else() -> None:
     plot = laid()
     mean, std_f, std_y = curves()
     plot.show(GRID, mean, std_f, std_y, np.full((2, 11), 0.5))
-    assert explained(plot) == [BAND_Y, BAND_F, SHARED, MEAN, TRAINED, HELD]
+    assert legend_items(plot) == [BAND_Y, BAND_F, SHARED, MEAN, TRAINED, HELD]
     plot.show(GRID, mean, np.full_like(std_f, np.nan), std_y)
-    assert explained(plot) == [BAND_Y, MEAN, TRAINED, HELD]
+    assert legend_items(plot) == [BAND_Y, MEAN, TRAINED, HELD]
     x, y, row, replica, held = plot._points
-    plot.lay(["a", "b"], REPLICAS, x, y, row, replica, np.zeros_like(held))
+    plot.lay_out(["a", "b"], REPLICAS, x, y, row, replica, np.zeros_like(held))
     plot.show(GRID, mean, std_f, std_y)
-    assert explained(plot) == [BAND_Y, BAND_F, MEAN, TRAINED]
+    assert legend_items(plot) == [BAND_Y, BAND_F, MEAN, TRAINED]
 
 
 def test_points_that_every_row_shows_are_counted_once() -> None:
     plot = ReplicaGrid("grid", rows="models")
     two = np.array([0, 0, 1, 1])
-    plot.lay(["this run", "pooled"], [["r1"]] * 2, np.array([1.0, 9.0] * 2),
+    plot.lay_out(["this run", "pooled"], [["r1"]] * 2, np.array([1.0, 9.0] * 2),
              np.array([0.0, 1.0] * 2), two, np.zeros(4, int), np.ones(4, bool))  # fmt: skip
     mean = np.stack([np.linspace(-0.1, 1.1, 11), np.zeros(11)])[:, None]
     plot.show(GRID, mean, np.full_like(mean, np.nan), np.full_like(mean, 0.1))
@@ -171,15 +171,15 @@ def test_latent_places_carry_ellipses_and_name_neighbors() -> None:
     std = np.array([[0.1, 9.0, 0.1], [0.1, 9.0, 0.1], [0.5, 9.0, 0.5]])
     plot.show(mean, std, ["a", "b", "c"])
     # The second dimension says nothing, so the first and the third are shown.
-    assert plot.places.data["y"].tolist() == [0, 0, 2]
-    assert plot.places.data["width"][0] == pytest.approx(2 * 2.4477 * 0.1, rel=1e-3)
+    assert plot.positions.data["y"].tolist() == [0, 0, 2]
+    assert plot.positions.data["width"][0] == pytest.approx(2 * 2.4477 * 0.1, rel=1e-3)
     assert "the closest two are a and b, 0.1 apart; the position of c is most uncertain" in plot.alt
     assert plot.figures[0].yaxis[0].axis_label == "latent dimension 3"
     plot.show(mean[:, :1], std[:, :1], ["a", "b", "c"])
-    assert plot.places.data["y"].tolist() == [0, 0, 0]
+    assert plot.positions.data["y"].tolist() == [0, 0, 0]
     plot.show(np.empty((0, 0)), np.empty((0, 0)))
     assert plot.alt == NONE
-    assert len(plot.places.data["x"]) == 0
+    assert len(plot.positions.data["x"]) == 0
 
 
 def test_two_hundred_places_have_no_names_over_each_other() -> None:
@@ -191,7 +191,7 @@ def test_two_hundred_places_have_no_names_over_each_other() -> None:
 
 
 def test_levels_are_stacked_and_said() -> None:
-    plot = LevelsPlot()
+    plot = VarianceComponentsPlot()
     plot.show(np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]), ["a", "b"])
     np.testing.assert_allclose(plot.bars.data["replica"], [0.9, 0.9])
     np.testing.assert_allclose(plot.bars.data["noise"], [1, 1])
@@ -200,7 +200,7 @@ def test_levels_are_stacked_and_said() -> None:
 
 
 def test_levels_that_are_the_same_are_not_told_apart() -> None:
-    plot = LevelsPlot()
+    plot = VarianceComponentsPlot()
     plot.show(np.tile([0.7, 0.2, 0.1], (3, 1)), ["a", "b", "c"])
     assert plot.alt.endswith("10% is noise; the same for every output.")
 

@@ -57,7 +57,7 @@ def test_a_phone_counts_once_with_its_last_answer(votes: list[tuple[str, float]]
     assert room.present.votes == dict(votes)
     assert set(room.phones) == {token for token, _ in votes}
     for token, value in dict(votes).items():
-        (shown,) = room.seen_by(token)["questions"]
+        (shown,) = room.phone_state(token)["questions"]
         assert shown["mine"] == value
         assert not ({"votes", "truth"} & shown.keys())
 
@@ -104,7 +104,7 @@ def test_an_answer_lies_in_the_bounds_of_its_question(
 def test_a_revealed_question_takes_no_more_votes_and_says_its_answer() -> None:
     room = asked(NUMBER)
     slowly(room, ("a", 12), ("b", 13))
-    (before,) = room.seen_by("a")["questions"]
+    (before,) = room.phone_state("a")["questions"]
     assert (before["revealed"], before["answer"]) == (False, "")
     ballot = room.reveal(NUMBER, "Twelve.")
     assert ballot is not None
@@ -112,7 +112,7 @@ def test_a_revealed_question_takes_no_more_votes_and_says_its_answer() -> None:
     number = ballot.number
     with pytest.raises(NotAllowed):
         room.vote("c", HERE, number, 12)
-    (after,) = room.seen_by("a")["questions"]
+    (after,) = room.phone_state("a")["questions"]
     assert (after["revealed"], after["answer"], after["mine"]) == (True, "Twelve.", 12)
     room.ask(NUMBER, True, [NUMBER])  # still on show
     assert room.present is ballot
@@ -132,7 +132,7 @@ def test_a_question_keeps_its_votes_while_another_is_shown() -> None:
     assert room.present.votes == {"a": 12}
     room.ask(None, False, [CHOICE])  # the first does not stand any more
     assert [b.question for b in room.ballots] == [CHOICE]
-    assert room.seen_by("a")["present"] is None
+    assert room.phone_state("a")["present"] is None
     with pytest.raises(NotFound):
         room.vote("a", HERE, 1, 12)
 
@@ -182,7 +182,7 @@ def test_news_come_to_followers_until_they_leave_and_votes_to_the_presenter() ->
     room.go(2, "Bin by bin")
     room.lead(False)
     assert heard[2:] == ["news", "news"]
-    assert room.followed() == {"leads": False, "step": 2, "title": "Bin by bin"}
+    assert room.presenter_state() == {"leads": False, "step": 2, "title": "Bin by bin"}
     end()
     room.lead(True)
     assert len(heard) == 4

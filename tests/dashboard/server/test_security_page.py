@@ -143,7 +143,7 @@ NUMBERS = [
     f"{sessions.OVERALL} in all",
     f"{followers.PER_VISITOR} per cookie, {followers.PER_ADDRESS} per address, "
     f"{followers.OVERALL:,} in all",
-    f"drawn at a time | {followers.DRAWN}; each at most a fifth",
+    f"drawn at a time | {followers.MAX_PAGES}; each at most a fifth",
     f"followed page to be drawn | {followers.PATIENCE:.0f} s",
     f"{messages.MESSAGE_LIMIT // MIB} MiB, of it {messages.TEXT_LIMIT // MIB} MiB of JSON",
     f"decompressed | {messages.INFLATED_LIMIT // MIB} MiB in all",

@@ -11,7 +11,7 @@ from bokeh.models import Range1d
 from bokeh.plotting import figure
 
 from scant_dashboard.static_figures.drawings import Drawings
-from scant_dashboard.static_figures.figure import drawn
+from scant_dashboard.static_figures.figure import figure_html
 
 
 def plot() -> Any:
@@ -58,10 +58,10 @@ def add(of: Any) -> None:
 def test_a_figure_that_changed_is_drawn_again(change: Callable[[Any], None]) -> None:
     drawings, one, other = Drawings(), plot(), plot()
     before, unchanged = drawings(one), drawings(other)
-    assert before == drawn(one)
+    assert before == figure_html(one)
     change(one)
     after = drawings(one)
-    assert after == drawn(one) != before
+    assert after == figure_html(one) != before
     assert drawings(other) is unchanged
     assert drawings(one) is after
 
@@ -72,7 +72,7 @@ def test_what_is_added_is_heard_of_too() -> None:
     add(one)
     drawings(one)
     one.renderers[1].data_source.data = {"x": [9], "y": [9]}
-    assert drawings(one) == drawn(one)
+    assert drawings(one) == figure_html(one)
 
 
 def test_a_new_label_is_in_the_drawing() -> None:
@@ -88,4 +88,4 @@ def test_the_figure_of_another_document_is_drawn_each_time() -> None:
     Document().add_root(one)
     drawings(one)
     stream(one)
-    assert drawings(one) == drawn(one)
+    assert drawings(one) == figure_html(one)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scant.store import Store
 from scant.studies import STUDIES
 from scant_dashboard.plots.theme import models
-from scant_dashboard.static_figures.figure import all_drawn, drawn
+from scant_dashboard.static_figures.figure import figure_html, figures_html
 from scant_dashboard.static_figures.marks import colored
 from scant_dashboard.static_figures.scales import Scale, tick_texts
-from scant_dashboard.static_page.make import Shown, opened, prepare
+from scant_dashboard.static_page.make import ReadOnlyService, opened, prepare
 
 finite = st.floats(-1e6, 1e6)
 
@@ -38,10 +38,10 @@ def plain(**ranges: Any) -> Any:
 def test_a_line_lies_where_its_range_puts_it_and_breaks_at_gaps() -> None:
     plot = plain()
     plot.line([0, 5, 10], [0, 1, 4])
-    np.testing.assert_allclose(places(drawn(plot)), [(0, 0), (0.5, 0.25), (1, 1)], atol=1e-3)
+    np.testing.assert_allclose(places(figure_html(plot)), [(0, 0), (0.5, 0.25), (1, 1)], atol=1e-3)
     plot = plain()
     plot.line([0, 1, 2, 3], [0, np.nan, 1, 2])
-    path = re.search(r"<path d='([^']+)' style", drawn(plot))
+    path = re.search(r"<path d='([^']+)' style", figure_html(plot))
     assert path is not None
     assert path[1].count("M") == 2
 
@@ -79,14 +79,14 @@ def test_formats_of_ticks(form: str, value: float, text: str) -> None:
 def test_a_logarithmic_axis_has_powers() -> None:
     plot = figure(x_axis_type="log", x_range=(1, 1000), y_range=(0, 1))
     plot.line([1, 10, 1000], [0, 0, 1])
-    assert [x for x, _ in places(drawn(plot))] == pytest.approx([0, 1 / 3, 1], abs=1e-3)
+    assert [x for x, _ in places(figure_html(plot))] == pytest.approx([0, 1 / 3, 1], abs=1e-3)
     assert Scale(plot.x_range, [], log=True).ticks(models.LogTicker()) == [1, 10, 100, 1000]
 
 
 def test_names_stand_at_the_middle_of_their_places() -> None:
     plot = figure(y_range=["a", "b"], x_range=(0, 1))
     plot.hbar(["a", ("b", 0.1)], left=0, right=0.5, height=0.4)
-    corners = re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)", drawn(plot))
+    corners = re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)", figure_html(plot))
     assert [float(c[1]) + float(c[3]) / 2 for c in corners] == pytest.approx([750, 200], abs=0.2)
     assert all(float(c[2]) == 500 for c in corners)
 
@@ -105,7 +105,7 @@ def test_words_from_data_are_escaped() -> None:
     plot.text([0.5], ["c"], text=["<script>"])
     plot.scatter([0.5], ["c"], legend_label="<u>")
     plot.html_attributes = {"aria-label": "a 'label'"}
-    markup = drawn(plot)
+    markup = figure_html(plot)
     for raw in ("<b>", "<i>", "<script>", "<u>", "'label'"):
         assert raw not in markup
     assert "&lt;script&gt;" in markup
@@ -115,7 +115,7 @@ def test_a_figure_that_answers_a_click_or_a_drag_says_so() -> None:
     followed = plain()
     followed.js_on_event("tap", models.CustomJS(code=""))
     tapped, boxed = figure(tools="tap"), figure(tools="box_select")
-    assert ["data-acts" in drawn(each) for each in (plain(), tapped, boxed, followed)] == [
+    assert ["data-acts" in figure_html(each) for each in (plain(), tapped, boxed, followed)] == [
         False, True, True, True,
     ]  # fmt: skip
 
@@ -123,22 +123,22 @@ def test_a_figure_that_answers_a_click_or_a_drag_says_so() -> None:
 def test_a_legend_has_its_color_before_there_are_rows() -> None:
     plot = plain()
     plot.line([], [], line_color="#123456", legend_label="later")
-    assert "2px solid #123456" in drawn(plot)
+    assert "2px solid #123456" in figure_html(plot)
 
 
 def test_names_stand_under_a_frame_of_fixed_width() -> None:
     wide, fixed = plain(), plain()
     fixed.frame_width = 200
-    assert ["body fixed" in drawn(each) for each in (wide, fixed)] == [False, True]
+    assert ["body fixed" in figure_html(each) for each in (wide, fixed)] == [False, True]
 
 
 def test_what_is_hidden_is_not_drawn() -> None:
     plot = plain()
     plot.line([0, 1], [0, 1]).visible = False
-    assert "style='fill:none" not in drawn(plot)
+    assert "style='fill:none" not in figure_html(plot)
     plot.visible = False
-    assert drawn(plot) == ""
-    assert all_drawn([plot]) == "<div class='plots'></div>"
+    assert figure_html(plot) == ""
+    assert figures_html([plot]) == "<div class='plots'></div>"
 
 
 def test_pixels_are_a_picture_with_the_first_row_below() -> None:
@@ -150,7 +150,7 @@ def test_pixels_are_a_picture_with_the_first_row_below() -> None:
     plot = plain()
     mapper = models.LinearColorMapper(["#000000", "#ffffff"], low=0, high=1)
     plot.image([np.array([[0.0, 0.0], [1.0, 1.0]])], x=0, y=0, dw=10, dh=4, color_mapper=mapper)
-    data = re.search(r"base64,([^']+)", drawn(plot))
+    data = re.search(r"base64,([^']+)", figure_html(plot))
     assert data is not None
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(data[1]))))
     assert pixels[0, 0, 0] == 255
@@ -163,7 +163,7 @@ def test_what_cannot_be_drawn_is_not_left_out_unseen() -> None:
     annotation.add_layout(models.Whisker(base=1, lower=0, upper=2))
     for plot, kind in ((glyph, "glyph Wedge"), (annotation, "annotation Whisker")):
         with pytest.raises(NotImplementedError, match=kind):
-            drawn(plot)
+            figure_html(plot)
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -172,7 +172,7 @@ def test_every_figure_of_a_page_can_be_drawn(study: str, store: Store) -> None:
     store.import_shipped([study])
 
     async def figures() -> list[Any]:
-        with opened(study, Shown(store), {}) as page:
+        with opened(study, ReadOnlyService(store), {}) as page:
             found = page.panel.select(
                 lambda pane: isinstance(getattr(pane, "object", None), models.Plot)
             )
@@ -182,4 +182,4 @@ def test_every_figure_of_a_page_can_be_drawn(study: str, store: Store) -> None:
     assert len(shown) > 5
     for plot in shown:
         plot.visible = True
-        assert "class='plot'" in drawn(plot)
+        assert "class='plot'" in figure_html(plot)

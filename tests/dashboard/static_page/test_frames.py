@@ -131,7 +131,7 @@ def test_only_the_smallest_part_that_differs_is_told() -> None:
 def test_topmost_parts_hold_all_that_changed() -> None:
     toy = Toy()
     frames = Frames(toy)
-    frame = frames.look()
+    frame = frames.capture()
     root, inner, *leaves = list(frame.within(frame.root))
     assert topmost([leaves[0], leaves[1]], frame) == leaves[:2]
     assert topmost([leaves[1], inner, leaves[-1]], frame) == [inner, leaves[-1]]

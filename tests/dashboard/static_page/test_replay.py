@@ -121,7 +121,7 @@ def test_only_the_script_of_the_file_may_run_and_nothing_be_asked(file: str) -> 
 def test_the_end_stands_in_the_file_and_the_moments_before_it_in_the_film(file: str) -> None:
     told = film(file)
     assert told["steps"] == sorted(set(told["steps"]))
-    assert len(told["frames"]) == len(told["steps"]) + 1 <= replay.MOST + 1
+    assert len(told["frames"]) == len(told["steps"]) + 1 <= replay.MAX_STEPS + 1
     for place, key in enumerate(told["keys"]):
         last = told["texts"][told["frames"][-1][place]]
         assert last in file, key
@@ -181,13 +181,13 @@ def test_a_file_that_would_be_too_large_has_fewer_moments(
 
 def test_moments_are_those_of_snapshots_and_others_between_them() -> None:
     steps = list(range(1, 1001))
-    few = replay._moments(steps, [10, 500, 2000])
+    few = replay._selected_steps(steps, [10, 500, 2000])
     assert {1, 10, 500, 1000} <= set(few) <= set(steps)
-    assert 50 <= len(few) <= replay.MOST
-    many = replay._moments(steps, list(range(5, 1000, 5)))
-    assert len(many) == replay.MOST
+    assert 50 <= len(few) <= replay.MAX_STEPS
+    many = replay._selected_steps(steps, list(range(5, 1000, 5)))
+    assert len(many) == replay.MAX_STEPS
     assert set(many) <= {1, *range(5, 1000, 5)}
-    assert replay._moments([3, 4], []) == [3, 4]
+    assert replay._selected_steps([3, 4], []) == [3, 4]
 
 
 @pytest.mark.slow
@@ -209,9 +209,9 @@ def test_such_a_process_says_in_a_sentence_what_it_cannot_do(
 
     # Any module that refuses its arguments, by the status that means so everywhere.
     with pytest.raises(BadInput, match="one of the arguments"):
-        asyncio.run(apart.apart("zipfile", ""))
+        asyncio.run(apart.run_process("zipfile", ""))
     with pytest.raises(RuntimeError, match="No module named"):
-        asyncio.run(apart.apart("nowhere", ""))
+        asyncio.run(apart.run_process("nowhere", ""))
 
 
 def test_files_are_made_one_at_a_time_and_not_for_any_number_who_wait(
@@ -231,7 +231,7 @@ def test_files_are_made_one_at_a_time_and_not_for_any_number_who_wait(
         asked = [replays.made(DEMO) for _ in range(apart.WAITING + 2)]
         return await asyncio.gather(*asked, return_exceptions=True)
 
-    monkeypatch.setattr(apart, "apart", slow)
+    monkeypatch.setattr(apart, "run_process", slow)
     answers = asyncio.run(crowd())
     assert [a for a in answers if a == b"file"] == [b"file"] * apart.WAITING
     assert sum(isinstance(a, Unavailable) for a in answers) == 2

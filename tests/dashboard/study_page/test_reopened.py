@@ -45,8 +45,8 @@ def test_a_run_that_is_shown_again_is_drawn_as_before(study: str, tmp_path: Path
         assert run is not None
         assert run.recorded
         assert run.report is not None
-        live = page.views.shown(run, page.views.live)
-        result = page.views.shown(run, page.views.result)
+        live = page.views.applicable(run, page.views.live)
+        result = page.views.applicable(run, page.views.result)
         for view in (*live, *result):
             if isinstance(view, LazyView):
                 view.build()

@@ -83,7 +83,7 @@ def test_guesses_come_to_the_screen_once_they_are_revealed(site: Site) -> None:
     assert room.present is not None
     for k, value in enumerate((5, 7, 9)):
         room.vote(f"phone {k}", "10.0.0.1", room.present.number, value)
-    page.room._tell_counts()
+    page.room._show_counts()
     assert (page.room.card.votes, page.room.card.phones) == (3, 3)
     assert (asked.votes, asked.guesses, asked.below.objects) == (3, [], [])
     asked.revealed = True
@@ -102,13 +102,13 @@ def test_a_room_ends_with_a_press_and_survives_a_page_that_is_loaded_anew(site: 
     page.room.card.pressed += 1
     code = page.room.code
     assert code is not None
-    page.room._gone(None)
+    page.room._on_page_closed(None)
     again = opened(site, present="1", room=code)
     assert again.room.code == code
     assert again.room.room is page.room.room
     assert again.room.room is not None
     assert again.room.room.left is None
-    page.room._gone(None)  # its page is not the room's any more
+    page.room._on_page_closed(None)  # its page is not the room's any more
     assert again.room.room.left is None
     assert again.room.card is not None
     again.room.card.pressed += 1
@@ -206,15 +206,15 @@ def test_a_point_of_a_curve_is_held_back_until_it_is_guessed() -> None:
         view.slider.value_throttled = 0  # the browser tells the number of the stop
     assert view.reveal.question.startswith("With one example of each class: what share of the")
     page.then({"accuracy": np.array([0.5, 0.7]), "nearest": np.array([0.2, 0.4])})
-    assert view.place.objects == []
+    assert view.container.objects == []
     assert "50" not in view.alt
     view.reveal.revealed = True
     assert view.reveal.answer == "It recognizes 60% on average over the outputs."
     assert view.reveal.band == pytest.approx([50, 70])
-    assert view.place.objects
+    assert view.container.objects
     assert "60.0%" in view.alt
     view.slider.value = 2
-    view._stopped()
+    view._on_stop()
     page.then({"accuracy": np.array([0.8, 0.8]), "nearest": np.array([0.2, 0.4])})
     assert "80.0%" not in view.alt  # the first point stays, the second is asked about
     assert "60.0%" in view.alt

@@ -21,7 +21,7 @@ from scant_dashboard.live.hub import Update
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.prose import read_prose
 from scant_dashboard.page_parts.widgets import markdown
-from scant_dashboard.pages.aggregation.box import beyond
+from scant_dashboard.pages.aggregation.box import range_warning
 from scant_dashboard.plots.surface import SurfacePlot
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
@@ -49,7 +49,7 @@ def test_a_variant_trains_beside_the_run_on_show_and_both_are_compared(tmp_path:
     async def act(page: Any) -> None:
         first = await page.submit(page.form.read(), "demo")
         page.open(first)
-        page.train_beside({"weights": "balanced"})
+        page.train_variant({"weights": "balanced"})
         await until(lambda: page.run.id != first)
         assert page.run.record.settings["weights"] == "balanced"
         assert page.list.table.chosen == [first, page.run.id]
@@ -99,11 +99,11 @@ def test_formulas_within_sentences_are_set_as_formulas() -> None:
 def test_the_box_that_is_asked_about_is_drawn_and_one_outside_the_data_is_warned_of() -> None:
     plot = SurfacePlot(select=True)
     plot.mark([1, 2], [3, 5])
-    box = {name: float(values[0]) for name, values in plot.asked.data.items()}
+    box = {name: float(values[0]) for name, values in plot.query.data.items()}
     assert box == {"left": 1, "right": 3, "bottom": 2, "top": 5}
     data = [[0.0, 10.0], [0.0, 4.0]]
-    assert beyond([1, 1], [3, 4], data, ("x", "y")) == ""
-    assert "Part of this box lies outside the data, which have y from 0 to 4" in beyond(
+    assert range_warning([1, 1], [3, 4], data, ("x", "y")) == ""
+    assert "Part of this box lies outside the data, which have y from 0 to 4" in range_warning(
         [1, 2], [3, 5], data, ("x", "y")
     )
-    assert beyond([11, 2], [12, 3], data, ("x", "y")).startswith("This box lies outside")
+    assert range_warning([11, 2], [12, 3], data, ("x", "y")).startswith("This box lies outside")

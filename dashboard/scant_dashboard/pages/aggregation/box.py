@@ -26,8 +26,8 @@ HELP = (
 )
 
 
-class BoxAsked(QuestionView):
-    """Draw a box or an interval, and read the posterior of its average for any task."""
+class BoxQuery(QuestionView):
+    """Query of the average over a box or an interval, for any task."""
 
     title = "Ask for the average over a box of your own"
     prompt = "Draw a box for its average."
@@ -35,7 +35,7 @@ class BoxAsked(QuestionView):
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._metadata: dict[str, Any] = {}
-        self._quiet = False
+        self._suspended = False
         self._warning = ""
         self.field = Field("Draw a box", select=True)
         self.density = DensityPlot("the average", title="Its average", before="")
@@ -48,11 +48,11 @@ class BoxAsked(QuestionView):
             for name in ("from", "to", "from", "to")
         ]
         self.reading = text(HELP)
-        self.task.param.watch(self._tasked, "value")
+        self.task.param.watch(self._on_task, "value")
         for bound in self.bounds:
             bound.param.watch(lambda _: self._ask(), "value")
         for plot in self.field.figures:
-            plot.on_event(SelectionGeometry, self._drawn)
+            plot.on_event(SelectionGeometry, self._on_selection)
         self.panel = pn.Column(
             controls_row(self.task, *self.bounds),
             self.reading,
@@ -64,11 +64,11 @@ class BoxAsked(QuestionView):
         )
 
     def open(self, run: RunState) -> None:
-        """Take the run's tasks and space; of a recording or an own run, ask for the middle."""
+        """Offer the run's tasks; for a recording or an own run, query the middle."""
         assert run.report is not None
         self._metadata = dict(run.metadata)
         self.field.show(run.report.arrays, self._metadata)
-        self._quiet = True
+        self._suspended = True
         self.task.param.update(
             options=list(self._metadata["tasks"]), value=self._metadata["scarce"], disabled=False
         )
@@ -83,54 +83,54 @@ class BoxAsked(QuestionView):
                 label=f"{dims[i // 2] if used else ''} {('from', 'to')[i % 2]}",
                 value=_round(low + third if i % 2 == 0 else high - third, third),
             )
-        self._quiet = False
-        # A crowd that watches one run should not ask all at once when it ends.
-        if run.recorded or self._page.mine:
+        self._suspended = False
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        if run.recorded or self._page.owns_run:
             self._ask()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.field.clear(run)
         self.density.clear()
         self.reading.object = HELP
-        self._quiet = True
+        self._suspended = True
         self.task.disabled = True
         for bound in self.bounds:
             bound.disabled = True
-        self._quiet = False
+        self._suspended = False
 
-    def _tasked(self, change: Any) -> None:
-        if self._quiet:
+    def _on_task(self, change: Any) -> None:
+        if self._suspended:
             return
-        self._page.ask("field", self._refield, task=change.new)
+        self._page.ask("field", self._show_field, task=change.new)
         self._ask()
 
-    def _refield(self, answer: dict[str, np.ndarray]) -> None:
+    def _show_field(self, answer: dict[str, np.ndarray]) -> None:
         self.field.show(answer, self._metadata)
 
-    def _drawn(self, event: Any) -> None:
+    def _on_selection(self, event: Any) -> None:
         shape = event.geometry
         if not event.final or shape.get("type") != "rect":
             return
-        drawn = [shape.get(name) for name in ("x0", "x1", "y0", "y1")]
-        self._quiet = True
-        for bound, value in zip(self.bounds, drawn):
+        corners = [shape.get(name) for name in ("x0", "x1", "y0", "y1")]
+        self._suspended = True
+        for bound, value in zip(self.bounds, corners):
             if bound.visible and value is not None:
                 bound.value = float(f"{value:.6g}")
-        self._quiet = False
+        self._suspended = False
         self._ask()
 
     def _ask(self) -> None:
-        if self._quiet or not self._metadata:
+        if self._suspended or not self._metadata:
             return
         bounds = [bound.value for bound in self.bounds if bound.visible]
         given = [float(value) for value in bounds if value is not None]
         if not given or len(given) < len(bounds):
             return
-        ends = [sorted(pair) for pair in zip(given[::2], given[1::2])]
-        lo, hi = [a for a, _ in ends], [b for _, b in ends]
+        intervals = [sorted(pair) for pair in zip(given[::2], given[1::2])]
+        lo, hi = [a for a, _ in intervals], [b for _, b in intervals]
         self.field.mark(lo, hi)
-        self._warning = beyond(lo, hi, self._metadata["range"], self._metadata["dims"])
+        self._warning = range_warning(lo, hi, self._metadata["range"], self._metadata["dims"])
         self._page.ask("box", self._answered, lo=lo, hi=hi, task=self.task.value)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
@@ -145,13 +145,13 @@ class BoxAsked(QuestionView):
         )  # fmt: skip
 
 
-def beyond(
+def range_warning(
     lo: Sequence[float],
     hi: Sequence[float],
     data: Sequence[Sequence[float]],
     dims: Sequence[str],
 ) -> str:
-    """A warning where a box leaves the range of the data; "" where it does not."""
+    """Return a warning if a box exceeds the range of the data, otherwise ""."""
     outside = [
         f"{dim} from {first:.4g} to {last:.4g}"
         for a, b, (first, last), dim in zip(lo, hi, data, dims)
@@ -159,8 +159,8 @@ def beyond(
     ]
     if not outside:
         return ""
-    apart = any(b < first or a > last for a, b, (first, last) in zip(lo, hi, data))
-    part = "This box lies" if apart else "Part of this box lies"
+    disjoint = any(b < first or a > last for a, b, (first, last) in zip(lo, hi, data))
+    part = "This box lies" if disjoint else "Part of this box lies"
     return (
         f"{part} outside the data, which have {' and '.join(outside)}: the model extrapolates "
         "there, and its interval rests on the kernel alone."
@@ -168,5 +168,5 @@ def beyond(
 
 
 def _round(value: float, width: float) -> float:
-    """A bound as a person would write it: to a hundredth of the box's width or so."""
+    """Round a bound to about a hundredth of the box's width."""
     return float(round(value, max(0, 1 - math.floor(math.log10(width))))) if width > 0 else value

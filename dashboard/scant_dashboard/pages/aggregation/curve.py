@@ -1,4 +1,4 @@
-"""The aggregation page's curve: how many fine values are the coarse ones worth?"""
+"""Learning curve of the aggregation page: fine observations, with and without coarse ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.plots.score_curve import ScoreCurve
 
 WHOLE = "computing the whole curve from exact posteriors"
-REPEATS = 3  # trainings for each stop of the slider, each with other fine values
+REPEATS = 3  # trainings per slider position, each with another random subset
 ASIDE = (
     "<p class='quiet'>At each slider position the model continues training from this run with that"
     " number of fine values, on three random draws, and adds a point to the curve. With Gaussian "
@@ -40,9 +40,9 @@ class ScarcityPlot(ScoreCurve):
         smse: Float[np.ndarray, "2 3 k"],
         snlp: Float[np.ndarray, "2 3 k"],
     ) -> None:
-        """Show means, lows and highs over repeats at n fine observations."""
-        ahead = smse[0, 0] < smse[1, 0]
-        last = f"up to {n[ahead][-1]:.0f} fine observations" if ahead.any() else "nowhere"
+        """Show mean, minimum and maximum over repeats at `n` fine observations."""
+        helped = smse[0, 0] < smse[1, 0]
+        last = f"up to {n[helped][-1]:.0f} fine observations" if helped.any() else "nowhere"
         self.draw(
             f"With {n[0]:.0f} fine observations SMSE is {smse[0, 0, 0]:.3f} with all tasks and "
             f"{smse[1, 0, 0]:.3f} with this one alone; the other tasks help {last}.",
@@ -62,13 +62,13 @@ class Scarcity(SliderCurve):
             label="Compute the whole curve", variant="outlined", disabled=True, margin=0
         )
         self.button.on_click(lambda _: self._work(WHOLE, "scarcity", self._whole))
-        self._drawn_whole = False
+        self._whole_curve = False
         plot = ScarcityPlot(self.title)
         super().__init__(page, plot, "Number of fine observations", ASIDE, (self.button,))
         self.help += " The button draws the whole curve at once."
 
     def open(self, run: RunState) -> None:
-        """From now on the curve may be asked for."""
+        """Enable the slider, and the button for Gaussian likelihoods."""
         numbers = list(run.metadata.get("counts", ()))
         if numbers:
             self._offer(numbers, numbers[0])
@@ -76,47 +76,47 @@ class Scarcity(SliderCurve):
         self.button.disabled = not (numbers and gaussian)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         super().clear(run)
-        self._drawn_whole = False
+        self._whole_curve = False
         self.button.disabled = True
 
     def _ask(self, stop: int) -> None:
-        """Train on with so many fine values, once more if not often enough yet."""
-        repeat = len(self._found.get(stop, ()))
+        """Train with `stop` fine values, up to `REPEATS` times."""
+        repeat = len(self._points.get(stop, ()))
         if repeat < REPEATS:
             doing = f"training with {stop} fine values, draw {repeat + 1} of {REPEATS}"
             self._work(doing, "retrain", partial(self._trained, stop), n=stop, repeat=repeat)
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
-        self._found.setdefault(n, []).append(np.stack([answer["smse"], answer["snlp"]]))
-        self._drawn_whole = False
+        self._points.setdefault(n, []).append(np.stack([answer["smse"], answer["snlp"]]))
+        self._whole_curve = False
         self._show()
         if n == self.slider.value:
-            self._stopped()
+            self._on_stop()
 
     def _question(self, n: int) -> str:
         return f"With {n} fine values: what is the model's SMSE (1: predicting the mean)?"
 
-    def _answer(self, found: Sequence[np.ndarray]) -> tuple[str, float, Sequence[float]]:
-        own = np.stack(found)[:, 0, 0]  # SMSE with all tasks
+    def _answer(self, repeats: Sequence[np.ndarray]) -> tuple[str, float, Sequence[float]]:
+        own = np.stack(repeats)[:, 0, 0]  # SMSE with all tasks
         mean = float(own.mean())
         return f"Its SMSE is {mean:.2f}.", mean, (own.min(), own.max()) if len(own) > 1 else ()
 
-    def _draw(self, found: Mapping[int, Sequence[np.ndarray]]) -> None:
-        numbers = sorted(found)
-        each = [np.stack(found[k]) for k in numbers]
-        spread = [(f.mean(0), f.min(0), f.max(0)) for f in each]  # of 2 scores, of 2 models
+    def _draw(self, points: Mapping[int, Sequence[np.ndarray]]) -> None:
+        numbers = sorted(points)
+        each = [np.stack(points[k]) for k in numbers]
+        spread = [(f.mean(0), f.min(0), f.max(0)) for f in each]  # each: score, model
         scores = np.transpose(np.array(spread), (2, 3, 1, 0))
         self.plot.show(np.array(numbers, float), scores[0], scores[1])
 
     def _show(self) -> None:
-        if not self._drawn_whole:
+        if not self._whole_curve:
             super()._show()
 
     def _whole(self, answer: dict[str, np.ndarray]) -> None:
-        """Draw the whole curve, which answers what was asked of a point."""
-        self._found, self._guessed, self._drawn_whole = {}, None, True
+        """Draw the whole curve, which replaces the single points and any open question."""
+        self._points, self._guessed, self._whole_curve = {}, None, True
         self.reveal.ask("")
-        self.place.objects = [self._below]
+        self.container.objects = [self._below]
         self.plot.show(answer["n"], answer["smse"], answer["snlp"])

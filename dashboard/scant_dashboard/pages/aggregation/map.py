@@ -22,12 +22,12 @@ from scant_dashboard.template import text
 
 TITLE = "Maps"
 HELP = "Select a polygon in any map, or by its name, to read its figures."
-MOST_NAMED = 500  # polygons in a list
+MAX_NAMED = 500  # maximum number of polygons in the list
 NONE = "none"
 
 
 class Maps(PlotView):
-    """Four linked maps of one task, live while it trains."""
+    """Four linked maps of one task, updated during training."""
 
     title = TITLE
 
@@ -36,24 +36,26 @@ class Maps(PlotView):
         self._metadata: Mapping[str, Any] | None = None
         self._layers: list[Layer] = []
         self._arrays: Mapping[str, np.ndarray] = {}
-        self._quiet = False
+        self._suspended = False
         self.plot = ChoroplethPlot(TITLE, self._selected)
         self.figures = self.plot.figures
         self.layer = pmui.Select(label="Task", options={}, width=260, margin=0)
         self.threshold = pmui.FloatInput(
             label="Threshold of exceedance", width=200, margin=0, format="0.[00000000]"
         )
-        self.place = pmui.Select(label="Polygon", options={NONE: -1}, value=-1, width=240, margin=0)
+        self.polygon = pmui.Select(
+            label="Polygon", options={NONE: -1}, value=-1, width=240, margin=0
+        )
         self.reading = text(f"<p class='quiet'>{HELP}</p>")
-        self.layer.param.watch(lambda _: self._laid(), "value")
+        self.layer.param.watch(lambda _: self._show_layer(), "value")
         self.threshold.param.watch(lambda _: self._exceed(), "value")
-        self.place.param.watch(lambda _: self._chosen(), "value")
+        self.polygon.param.watch(lambda _: self._chosen(), "value")
         self.panel = stacked(
-            controls_row(self.layer, self.threshold, self.place), self.reading, self.plot.panel
+            controls_row(self.layer, self.threshold, self.polygon), self.reading, self.plot.panel
         )
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._metadata, self._layers, self._arrays = None, [], {}
         self.plot.clear()
         self.reading.object = f"<p class='quiet'>{HELP}</p>"
@@ -65,12 +67,12 @@ class Maps(PlotView):
             self._metadata, self._layers = metadata, layers(metadata)
             if not self._layers:
                 return
-            self._quiet = True
+            self._suspended = True
             self.layer.param.update(
                 options={one.name: i for i, one in enumerate(self._layers)}, value=0
             )
-            self._quiet = False
-            self._laid()
+            self._suspended = False
+            self._show_layer()
         elif self._layers:
             self._show()
 
@@ -78,23 +80,23 @@ class Maps(PlotView):
     def _layer(self) -> Layer:
         return self._layers[int(self.layer.value or 0)]
 
-    def _laid(self) -> None:
-        """Set out the layer that is chosen."""
-        if self._quiet or not self._layers or self._metadata is None:
+    def _show_layer(self) -> None:
+        """Show the chosen layer."""
+        if self._suspended or not self._layers or self._metadata is None:
             return
         layer, shapes = self._layer, outlines(self._metadata)
-        self._quiet = True
+        self._suspended = True
         self.threshold.value = layer.threshold
-        named = len(layer.places) <= MOST_NAMED
+        named = len(layer.places) <= MAX_NAMED
         options = {NONE: -1, **_numbered(layer.places)} if named else {NONE: -1}
-        self.place.param.update(options=options, value=-1, visible=named)
-        self._quiet = False
-        self.plot.lay(
+        self.polygon.param.update(options=options, value=-1, visible=named)
+        self._suspended = False
+        self.plot.lay_out(
             [shapes[i] for i in layer.shape], layer.y, layer.places, layer.test.tolist(),
             f"{layer.threshold:.4g}",
         )  # fmt: skip
         self._show()
-        self._told([])
+        self._describe_selection([])
 
     def _posterior(self) -> tuple[np.ndarray, np.ndarray] | None:
         own = [self._layer.of(self._arrays.get(f"map_{n}", np.empty(0))) for n in ("mean", "std")]
@@ -108,17 +110,17 @@ class Maps(PlotView):
         return mean_rate.exceedance(self._layer.kind, mean, std, float(c))
 
     def _show(self) -> None:
-        known = self._posterior()
-        if known is None:
+        posterior = self._posterior()
+        if posterior is None:
             return
-        mean, std = known
+        mean, std = posterior
         low, high = mean_rate.interval(self._layer.kind, mean, std)
         self.plot.show(mean, high - low, self._above(mean, std))
         if self.plot.shapes.selected.indices:
-            self._told(self.plot.shapes.selected.indices)
+            self._describe_selection(self.plot.shapes.selected.indices)
 
     def _exceed(self) -> None:
-        if self._quiet or not self._layers:
+        if self._suspended or not self._layers:
             return
         self.plot.name_threshold(self._named_threshold())
         self._show()
@@ -128,24 +130,24 @@ class Maps(PlotView):
         return "–" if self.threshold.value is None else f"{self.threshold.value:.4g}"
 
     def _chosen(self) -> None:
-        if not self._quiet:
-            self.plot.select([] if self.place.value == -1 else [int(self.place.value)])
+        if not self._suspended:
+            self.plot.select([] if self.polygon.value == -1 else [int(self.polygon.value)])
 
     def _selected(self, rows: list[int]) -> None:
-        """A polygon was selected in one of the maps, or by its name."""
-        self._quiet = True
-        listed = len(rows) == 1 and rows[0] in self.place.options.values()
-        self.place.value = rows[0] if listed else -1
-        self._quiet = False
-        self._told(rows)
+        """Handle a selection in one of the maps, or by name."""
+        self._suspended = True
+        listed = len(rows) == 1 and rows[0] in self.polygon.options.values()
+        self.polygon.value = rows[0] if listed else -1
+        self._suspended = False
+        self._describe_selection(rows)
 
-    def _told(self, rows: list[int]) -> None:
-        """The figures of the polygons that are selected."""
-        known = self._posterior() if rows and self._layers else None
-        if known is None:
+    def _describe_selection(self, rows: list[int]) -> None:
+        """Show the values of the selected polygons."""
+        posterior = self._posterior() if rows and self._layers else None
+        if posterior is None:
             self.reading.object = f"<p class='quiet'>{HELP}</p>"
             return
-        layer, (mean, std) = self._layer, known
+        layer, (mean, std) = self._layer, posterior
         at = np.array(rows)[:5]
         low, high = mean_rate.interval(layer.kind, mean[at], std[at])
         above = self._above(mean[at], std[at])
@@ -166,15 +168,15 @@ def _observed(layer: Layer, i: int) -> str:
     return f"{'held-out value' if layer.test[i] else 'observed'} {layer.y[i]:.4g}"
 
 
-def _numbered(places: list[str]) -> dict[str, int]:
-    """A name for each polygon, with a number where another has it already."""
+def _numbered(names: list[str]) -> dict[str, int]:
+    """Map unique names of the polygons to their indices; repeated names get numbers."""
     made: dict[str, int] = {}
-    for i, place in enumerate(places):
-        name = place if place not in made and place != NONE else f"{place} ({i + 1})"
+    for i, polygon in enumerate(names):
+        name = polygon if polygon not in made and polygon != NONE else f"{polygon} ({i + 1})"
         made[name] = i
     return made
 
 
 def on_map(run: RunState) -> bool:
-    """Whether a run has polygons to draw."""
+    """Whether a run has polygons."""
     return bool(layers(run.metadata)) if run.metadata else False

@@ -18,12 +18,12 @@ from scant_dashboard.page_parts.lazy_view import LazyView
 from scant_dashboard.page_parts.prose import read_prose
 from scant_dashboard.page_parts.variants import Alternatives, Variant
 from scant_dashboard.page_parts.views import PageViews
-from scant_dashboard.pages.aggregation.box import BoxAsked
+from scant_dashboard.pages.aggregation.box import BoxQuery
 from scant_dashboard.pages.aggregation.curve import Scarcity
 from scant_dashboard.pages.aggregation.field import Field
 from scant_dashboard.pages.aggregation.map import Maps, on_map
-from scant_dashboard.pages.aggregation.polygon import PolygonAsked
-from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.pages.aggregation.polygon import PolygonQuery
+from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.calibration import CoveragePlot
 from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.hinton import HintonPlot
@@ -36,15 +36,15 @@ PICTURE = "Posterior mean and deviation"
 CHECK = "Aggregate check"
 TOTALS = "Predicted parts against observed totals"
 WORTH = "What is each task worth?"
-ASK = BoxAsked.title
+ASK = BoxQuery.title
 
 
 def views(page: PageContext) -> PageViews:
-    """The views of one browser session."""
-    box = LazyView(ASK, lambda: BoxAsked(page), height=700)
+    """Create the views of a browser session."""
+    box = LazyView(ASK, lambda: BoxQuery(page), height=700)
     curve = LazyView(Scarcity.title, lambda: Scarcity(page), height=420)
-    polygon = LazyView(PolygonAsked.title, lambda: PolygonAsked(page), height=760)
-    explore: tuple[Any, ...] = (box, polygon, curve, Alternatives(page, WORTH, without_a_task))
+    polygon = LazyView(PolygonQuery.title, lambda: PolygonQuery(page), height=760)
+    explore: tuple[Any, ...] = (box, polygon, curve, Alternatives(page, WORTH, leave_one_task_out))
     return PageViews(
         story=STORY,
         equations=EQUATIONS,
@@ -52,7 +52,7 @@ def views(page: PageContext) -> PageViews:
         live=_live(page),
         result=_result(page),
         explore=explore,
-        wide=frozenset(
+        full_width=frozenset(
             {PICTURE, Maps.title, "Figures", box.title, polygon.title, curve.title, WORTH}
         ),
         steps=(
@@ -70,8 +70,8 @@ def views(page: PageContext) -> PageViews:
 
 
 def hides(run: RunState) -> set[str]:
-    """Titles that have nothing to show: a run of polygons has maps, another one cells."""
-    hidden = {PICTURE, BoxAsked.title} if on_map(run) else {Maps.title, PolygonAsked.title}
+    """Return the titles of views without content, e.g. of the maps if the run has cells."""
+    hidden = {PICTURE, BoxQuery.title} if on_map(run) else {Maps.title, PolygonQuery.title}
     if run.report is None or not np.size(run.report.arrays.get("totals", ())):
         hidden.add(TOTALS)
     return hidden
@@ -80,7 +80,7 @@ def hides(run: RunState) -> set[str]:
 def _live(page: PageContext) -> tuple[Any, ...]:
     def together() -> DataView:
         hinton = HintonPlot(TOGETHER, "task", "task", "covariances")
-        return shown(hinton, "B", labels=("tasks",))
+        return array_view(hinton, "B", labels=("tasks",))
 
     return (
         LazyView(TOGETHER, together),
@@ -94,7 +94,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
 
     def held_out() -> DataView:
         plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
-        return shown(plot, "test_y", "test_mean", "test_std", needs="test_y")
+        return array_view(plot, "test_y", "test_mean", "test_std", needs="test_y")
 
     def check() -> DataView:
         plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
@@ -115,7 +115,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         return DataView(plot, feed)
 
     def coverage() -> HiddenUntilRevealed:
-        plot = shown(CoveragePlot(), "coverage", needs="coverage")
+        plot = array_view(CoveragePlot(), "coverage", needs="coverage")
         return HiddenUntilRevealed(page, plot, covered, above=True)
 
     return (
@@ -127,8 +127,8 @@ def _result(page: PageContext) -> tuple[Any, ...]:
     )
 
 
-def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
-    """The other tasks, each one click away from being left out."""
+def leave_one_task_out(run: RunState) -> tuple[str, list[Variant]]:
+    """Return variants that leave out one of the other tasks."""
     metadata = run.metadata
     others = [str(task) for task in metadata["tasks"] if task != metadata["scarce"]]
     tasks, observed = metadata["tasks"], np.asarray(metadata["observed"]["task"])

@@ -23,11 +23,11 @@ HELP = (
     "Or type it: four bounds in degrees (west, south, east, north), or well-known text such as "
     "<code>POLYGON ((-79 35, -78 35, -78 36, -79 35))</code>.</p>"
 )
-FURTHER = 2  # dimensions beside the two of the map
+FURTHER = 2  # maximum number of dimensions besides the two of the map
 
 
-class PolygonAsked(QuestionView):
-    """Draw or type a polygon, and read the posterior of its average for any task."""
+class PolygonQuery(QuestionView):
+    """Query of the average over a drawn or typed polygon, for any task."""
 
     title = "Ask for a polygon of your own"
     prompt = "Draw a polygon for its average."
@@ -36,9 +36,9 @@ class PolygonAsked(QuestionView):
         self._page = page
         self._layers: list[Layer] = []
         self._metadata: Mapping[str, Any] = {}
-        self._mean = np.empty(0)  # of the polygons of all layers
-        self._asked: dict[str, Any] = {}
-        self._quiet = False
+        self._mean = np.empty(0)  # posterior means of the polygons of all layers
+        self._shape: dict[str, Any] = {}
+        self._suspended = False
         self.map = PolygonDrawing("Draw a polygon", self._drawn)
         self.density = DensityPlot("the average", title="Its average", before="")
         super().__init__(self.map, self.density)
@@ -55,7 +55,7 @@ class PolygonAsked(QuestionView):
             disabled=True, sizing_mode="stretch_width", max_width=640,
         )  # fmt: skip
         self.reading = text(HELP)
-        self.layer.param.watch(lambda _: self._laid(), "value")
+        self.layer.param.watch(lambda _: self._show_layer(), "value")
         self.polygon.param.watch(lambda _: self._typed(), "value")
         for field in (self.threshold, *self.bounds):
             field.param.watch(lambda _: self._ask(), "value")
@@ -65,78 +65,78 @@ class PolygonAsked(QuestionView):
         )  # fmt: skip
 
     def open(self, run: RunState) -> None:
-        """Take the run's polygons; nothing is asked until one is drawn or typed."""
+        """Offer the run's polygons; no query until a polygon is drawn or typed."""
         self._layers = layers(run.metadata)
         if not self._layers or run.report is None:
             return
         self._metadata = run.metadata
         self._mean = run.report.arrays.get("map_mean", np.empty(0))
-        self._quiet = True
+        self._suspended = True
         named = {one.name: i for i, one in enumerate(self._layers)}
         self.layer.param.update(options=named, value=0, disabled=False)
         self.polygon.disabled = self.threshold.disabled = False
-        self._quiet = False
-        self._laid()
+        self._suspended = False
+        self._show_layer()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
-        self._layers, self._asked, self._quiet = [], {}, True
+        """Discard the previous run."""
+        self._layers, self._shape, self._suspended = [], {}, True
         self.map.clear()
         self.density.clear()
         self.reading.object = HELP
         self.polygon.param.update(value="", disabled=True)
         self.layer.disabled = self.threshold.disabled = True
-        self._quiet = False
+        self._suspended = False
 
     @property
     def _layer(self) -> Layer:
         return self._layers[int(self.layer.value or 0)]
 
-    def _laid(self) -> None:
-        """Set out the polygons of the layer that is chosen, and ask the same of it."""
-        if self._quiet or not self._layers:
+    def _show_layer(self) -> None:
+        """Show the polygons of the chosen layer, and repeat the query for it."""
+        if self._suspended or not self._layers:
             return
         layer, shapes = self._layer, outlines(self._metadata)
         mean = layer.of(self._mean)
         mean = np.full(len(layer.shape), np.nan) if mean is None else mean
-        self.map.lay([shapes[i] for i in layer.shape], layer.places, mean)
-        self._quiet = True
+        self.map.lay_out([shapes[i] for i in layer.shape], layer.places, mean)
+        self._suspended = True
         self.threshold.value = layer.threshold
         dims = self._metadata["dims"][2:]
-        ends = [end for pair in zip(layer.lo, layer.hi) for end in pair]
+        bounds = [end for pair in zip(layer.lo, layer.hi) for end in pair]
         for i, field in enumerate(self.bounds):
-            if i < len(ends):
+            if i < len(bounds):
                 label = f"{dims[i // 2]} {('from', 'to')[i % 2]}"
-                field.param.update(visible=True, value=ends[i], label=label)
+                field.param.update(visible=True, value=bounds[i], label=label)
             else:
                 field.visible = False
-        self._quiet = False
+        self._suspended = False
         self._ask()
 
     def _drawn(self, x: list[float], y: list[float]) -> None:
-        self._quiet = True
+        self._suspended = True
         self.polygon.value = ""
-        self._quiet = False
-        self._asked = {"x": x, "y": y}
+        self._suspended = False
+        self._shape = {"x": x, "y": y}
         self._ask()
 
     def _typed(self) -> None:
-        if not self._quiet and self.polygon.value.strip():
-            self._asked = {"text": self.polygon.value}
+        if not self._suspended and self.polygon.value.strip():
+            self._shape = {"text": self.polygon.value}
             self._ask()
 
     def _ask(self) -> None:
-        ends = [field.value for field in self.bounds if field.visible]
-        if self._quiet or not self._asked or any(end is None for end in ends):
+        bounds = [field.value for field in self.bounds if field.visible]
+        if self._suspended or not self._shape or any(bound is None for bound in bounds):
             return
         c = self.threshold.value
         self._page.ask(
             "polygon",
             self._answered,
-            **self._asked,
+            **self._shape,
             task=self._layer.task,
-            lo=ends[::2],
-            hi=ends[1::2],
+            lo=bounds[::2],
+            hi=bounds[1::2],
             threshold=float("nan") if c is None else float(c),
         )
 

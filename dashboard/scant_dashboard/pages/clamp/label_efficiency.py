@@ -1,4 +1,4 @@
-"""A score against the number of labels: asking against drawing at random, with a band."""
+"""Scores against the number of labels: active against random sampling, with a band."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scant_dashboard.plots.score_curve import Line, ScoreCurve
 
 
 class LabelEfficiencyPlot(ScoreCurve):
-    """A line a method over labels; a band of one deviation over repeats where there are some."""
+    """One line per method over labels, with a band of one standard deviation if known."""
 
     def __init__(self, title: str, name: str = "label-efficiency") -> None:
         tips = (("labels", "@x{0}"), ("score", "@score{0.00} (@low{0.00} to @high{0.00})"))
@@ -28,15 +28,15 @@ class LabelEfficiencyPlot(ScoreCurve):
         deviation: Float[np.ndarray, "m r"] | None = None,
         of: str = "",
     ) -> None:
-        """Show the scores of m methods, NaN where unknown; the first is the one it is about.
+        """Show the scores of m methods, NaN where unknown; the first method is the plot's subject.
 
         Args:
-            labels: How many labels there were at r times.
+            labels: Numbers of labels at r times.
             scores: The scores.
-            methods: Their names.
-            score: What it is called.
-            deviation: Of the scores over sessions.
-            of: Of which sessions they are, said after the score's name.
+            methods: Names of the methods.
+            score: Name of the score.
+            deviation: Standard deviation over sessions.
+            of: Description of the sessions, appended to the score's name.
         """
         spread = np.zeros_like(scores) if deviation is None else np.nan_to_num(deviation)
         lines: list[Line] = []
@@ -52,19 +52,19 @@ class LabelEfficiencyPlot(ScoreCurve):
         ]
         reading = f"{score} {of}".rstrip() + f" by labels: {', '.join(messages)}."
         if len(scores) > 1:
-            reading += _gap(labels, scores, methods)
+            reading += _mean_difference(labels, scores, methods)
         self.draw(reading if messages else NOTHING, lines, methods)
 
 
-def _gap(
+def _mean_difference(
     labels: Float[np.ndarray, " r"], scores: Float[np.ndarray, "m r"], methods: Sequence[str]
 ) -> str:
-    """How far the first method is from the second, over the labels where both are known."""
+    """Compare the first two methods on average over the labels at which both are known."""
     both = np.isfinite(scores[:2]).all(axis=0)
     if both.sum() < 2:
         return ""
     steps = labels[both]
-    gap = (scores[0, both] - scores[1, both]).astype(float)
-    area = float(np.trapezoid(gap, steps) / (steps[-1] - steps[0]))
+    difference = (scores[0, both] - scores[1, both]).astype(float)
+    area = float(np.trapezoid(difference, steps) / (steps[-1] - steps[0]))
     side = "above" if area >= 0 else "below"
     return f" On average {methods[0]} is {abs(area):.2f} {side} {methods[1]}."

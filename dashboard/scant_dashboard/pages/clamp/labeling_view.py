@@ -1,4 +1,4 @@
-"""The clamp page's labeling widget: label the patch that the model asks for, alone or in two."""
+"""The clamp page's labeling widget, for one or several people."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ HELP = (
 
 
 class LabelingView(View):
-    """The labeling widget, and for a run with a simulated expert the way to one.
+    """The labeling widget or, if the expert is simulated, an invitation to a labeling session.
 
-    It stands among the live views because it is what a session is about, but opens only with
-    `Labels.open`, once the model can be asked.
+    It is one of the live views, but opens only with `Labels.open`, once the model can be queried.
 
     Args:
-        page: The page that it stands on.
-        on_answer: Called with the model's answer and the labels that it was told.
+        page: The page of the view.
+        on_answer: Called with the model's answer and the labels that it was sent.
     """
 
     title = "Label"
@@ -63,11 +62,11 @@ class LabelingView(View):
         self.of = pmui.Select(label="Ask me about", options=list(KINDS), value=MODEL, size="small",
                               margin=0, width=260, visible=False)  # fmt: skip
         self.of.param.watch(lambda _: self.session.choose(str(self.of.value)), "value")
-        # In a column of its own: the widget's style sheet has it shown whatever `visible` says.
-        self.room = pn.Column(
+        # In a column, because the widget's style sheet overrides its `visible`.
+        self.container = pn.Column(
             self.session.widget, sizing_mode="stretch_width", margin=0, visible=False
         )
-        self.panel = stacked(self.prompt, self.invite, self.of, self.room)
+        self.panel = stacked(self.prompt, self.invite, self.of, self.container)
 
     @property
     def alt(self) -> str:
@@ -82,36 +81,36 @@ class LabelingView(View):
         more = "".join(f"; {n} {what}" for what, n in rest.items() if n)
         advice = self.session.answer.get("advice")
         hint = f" {np.ravel(advice)[0]}" if advice is not None and labels.sure else ""
-        many = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
-        return f"{len(labels.sure)} of {many:,} patches labeled: {each}{more}.{hint}"
+        n_pool = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
+        return f"{len(labels.sure)} of {n_pool:,} patches labeled: {each}{more}.{hint}"
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
-        """A run that still prepares has nothing to label yet, but knows by now who labels."""
+        """Show who labels; a run that is still preparing has nothing to label yet."""
         if self.session.run is None and metadata.get("expert"):
             self._announce(str(metadata["expert"]))
 
     def _announce(self, expert: str) -> None:
-        """Invite to a session where a run needs no person."""
+        """Offer a labeling session if the run's expert is simulated."""
         self.invite.visible = expert == "simulated"
         preparing = f"<p class='quiet'>{PREPARING}</p>" if expert == "you" else ""
         self.prompt.object = INVITE if self.invite.visible else preparing
 
     def open(self, run: RunState) -> None:
-        """Open the widget: the run can be asked."""
+        """Open the widget once the run can be queried."""
         self.prompt.object, self.invite.visible = HELP, False
-        self.of.visible = self.room.visible = True
+        self.of.visible = self.container.visible = True
         self.session.open(run)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before; invite to a session where this one needs no person."""
+        """Discard the previous run; offer a session if this one has a simulated expert."""
         self.session.close()
         self._run = run
-        self.room.visible = self.of.visible = False
+        self.container.visible = self.of.visible = False
         self.of.value = MODEL
         self._announce(expert_of(run))
 
     def _begin(self) -> None:
-        """Prepare a session of the visitor's own on the data and settings on show."""
+        """Start a labeling session with the data and settings of the current run."""
         run = self._run
         assert run is not None, "there is a button only beside a run"
         self.invite.disabled = True

@@ -1,4 +1,4 @@
-"""A file of labels loaded into a session: a button that unfolds a field, and what came of it."""
+"""Loading a file of labels into a session: a button, a file field and a report."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from scant_dashboard.pages.clamp.labels_out import PoolFiles
 from scant_dashboard.pages.clamp.prelabels import Prelabels, prelabels
 from scant_dashboard.template import text
 
-NOTES = 5  # of a file that are shown
+NOTES = 5  # notes on a file that are shown
 
 
 class LabelsIn:
-    """Loads labels of a file as pre-labels.
+    """Loads labels from a file as pre-labels.
 
     Args:
-        page: The page that it stands on.
-        pool: The files of the run on show; None while there is none.
-        loaded: Called once labels are in the store.
+        page: The page of the view.
+        pool: Returns the files of the current run; None if there is no run.
+        loaded: Called once the labels are in the store.
     """
 
     def __init__(
@@ -47,34 +47,34 @@ class LabelsIn:
             "to check” above to go through them.</p>",
             visible=False,
         )
-        self._field = column()  # a dropper draws all the time that it is on a page
-        self._said = text("", visible=False)
-        self.panel = column(self._terms, self._field, self._said, css=":host { gap: 10px; }")
+        self._field = column()  # holds the dropper while open: it redraws all the time
+        self._message = text("", visible=False)
+        self.panel = column(self._terms, self._field, self._message, css=":host { gap: 10px; }")
 
     def clear(self) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.button.disabled = True
-        self._said.visible = self._terms.visible = False
+        self._message.visible = self._terms.visible = False
         self._field.objects = []
         if self._dropper is not None:
             self._dropper.release()
 
     def _unfold(self) -> None:
-        shown = not self._terms.visible
-        self._terms.visible = shown
+        opened = not self._terms.visible
+        self._terms.visible = opened
         if self._dropper is None:
             self._dropper = BoundedDropper(self._page, lambda: None, self._dropped, self._refused)
-        self._field.objects = [self._dropper] if shown else []
+        self._field.objects = [self._dropper] if opened else []
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:
-        if not files or self._dropper is None:  # emptied below
+        if not files or self._dropper is None:  # cleared below
             return
         name, content = next(iter(files.items()))
         self._dropper.value = {}
         self.load(name, content.encode() if isinstance(content, str) else content)
 
     def load(self, name: str, content: bytes) -> None:
-        """Read a file and keep its labels."""
+        """Read a file and store its labels."""
         pool = self._pool()
         if pool is None:
             return
@@ -93,7 +93,7 @@ class LabelsIn:
             store.add_labels(run.id, made.labels)
             return made
 
-        def kept(made: Prelabels) -> None:
+        def stored(made: Prelabels) -> None:
             self._say([made.sentence(name), *notes[:NOTES]], "", "status")
             self._loaded()
 
@@ -101,13 +101,13 @@ class LabelsIn:
             if self._dropper is not None:
                 self._dropper.release()
 
-        self._page.background(asyncio.to_thread(keep), kept, self._refused, over)
+        self._page.background(asyncio.to_thread(keep), stored, self._refused, over)
 
     def _refused(self, sentence: str) -> None:
         self._say([sentence], "error", "alert")
 
     def _say(self, sentences: list[str], kind: str, role: str) -> None:
-        self._said.object = "".join(
+        self._message.object = "".join(
             f"<p class='{kind}' role='{role}'>{html.escape(sentence)}</p>" for sentence in sentences
         )
-        self._said.visible = True
+        self._message.visible = True

@@ -1,4 +1,4 @@
-"""The labels of a session as files: annotations of pictures, and the history of every label."""
+"""The labels of a session as files: annotations of pictures, and the history of labels."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from scant_dashboard.pages.clamp.session_labels import (
 
 
 class PoolFiles:
-    """The table that a run was made of, for the places of its patches and their images.
+    """The table of a run, for the positions of its patches and their images.
 
-    Methods read it when it is first needed, and block.
+    The table is read on first use, which blocks.
 
     Args:
         run: The run; it must have a report.
-        store: Where its table is.
+        store: Store that holds its table.
     """
 
     def __init__(self, run: RunState, store: Store) -> None:
@@ -64,13 +64,13 @@ class PoolFiles:
 
     @property
     def rows(self) -> np.ndarray:
-        """The row of the table of each row of the pool."""
+        """Row of the table for each row of the pool."""
         count = len(self._arrays["pool_p"])
         return np.asarray(self._arrays.get("row", np.arange(count)), dtype=np.int64)
 
     @property
     def places(self) -> Places:
-        """Where the patches lie in their pictures; by the table where the run has not kept it."""
+        """Positions of the patches in their pictures, read from the table if not in the report."""
         if self._places is None:
             arrays = dict(self._arrays)
             if "place" not in arrays and self.run.metadata.get("pictures"):
@@ -79,7 +79,7 @@ class PoolFiles:
         return self._places
 
     def image(self, row: int) -> bytes:
-        """The file of a patch.
+        """Return the image file of a patch.
 
         Raises:
             BadInput: The table has no images.
@@ -90,36 +90,36 @@ class PoolFiles:
 
 
 def labels_file(pool: PoolFiles, stand: Mapping[int, Label], name: str) -> bytes:
-    """Labels that stand as a file of a format, unsure ones included.
+    """Write current labels as a file of a format, unsure ones included.
 
     Args:
-        pool: Of the run.
+        pool: Files of the run.
         stand: The labels, by row of the pool.
-        name: Of the format.
+        name: Name of the format.
 
     Raises:
-        BadInput: No such format, or one that cannot hold these labels.
-        NotFound: The table that is needed has been deleted.
+        BadInput: There is no such format, or it cannot hold these labels.
+        NotFound: The table has been deleted.
     """
-    places = pool.places
-    if format_named(name).carries:  # doubts have no place in it, and would be a class of their own
+    positions = pool.places
+    if format_named(name).carries:  # the format cannot mark labels as unsure
         stand = {row: label for row, label in stand.items() if not label.unsure}
-    row_of = {(places.name(row), places.box(row)): row for row in stand}
+    row_of = {(positions.name(row), positions.box(row)): row for row in stand}
 
     def image(one: Annotation) -> bytes:
         return pool.image(row_of[one.picture, one.box])
 
-    return write(name, annotations_of(places, stand.values()), image)
+    return write(name, annotations_of(positions, stand.values()), image)
 
 
 def history_csv(pool: PoolFiles, labels: SessionLabels) -> str:
-    """Every label ever given, in order; `stands` says which count, "" in `label` takes one back."""
-    places, rows, stand = pool.places, pool.rows, labels.standing
+    """Return all labels in order; `stands` marks current ones, and an empty `label` a removal."""
+    positions, rows, stand = pool.places, pool.rows, labels.standing
     made = [
         {
             "row": int(rows[v.item]),
-            "picture": places.name(v.item),
-            **dict(zip(("left", "top", "width", "height"), places.box(v.item) or [""] * 4)),
+            "picture": positions.name(v.item),
+            **dict(zip(("left", "top", "width", "height"), positions.box(v.item) or [""] * 4)),
             "label": v.label,
             "labeler": v.labeler,
             "time": datetime.fromtimestamp(v.created, UTC).isoformat(),
@@ -136,10 +136,10 @@ def history_csv(pool: PoolFiles, labels: SessionLabels) -> str:
 
 
 def pool_csv(pool: PoolFiles, labels: SessionLabels, answer: Answer) -> str:
-    """Every row of the pool with its predicted class and probability, by the labels that stand.
+    """Return all rows of the pool with predicted class and probability, given the current labels.
 
-    With two classes the probability is that of the predicted class, else that of the class of
-    interest, which its column then names.
+    With two classes the probability is that of the predicted class, otherwise that of the class of
+    interest, as the column's name states.
     """
     if not answer:
         return "row,given,label,probability\n"
@@ -159,7 +159,7 @@ def pool_csv(pool: PoolFiles, labels: SessionLabels, answer: Answer) -> str:
 
 
 def predicted_classes(answer: Answer, metadata: Any) -> np.ndarray:
-    """The index of the most probable class of every row."""
+    """Return the index of the most probable class of each row."""
     if "predicted" in answer:
         return np.asarray(answer["predicted"], dtype=np.int64)
     sought = int(metadata.get("positive", 1))

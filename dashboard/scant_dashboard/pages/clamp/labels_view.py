@@ -1,4 +1,4 @@
-"""What the labels of a session come to: who gave how many, how far they agree, files out and in."""
+"""Summary of a session's labels: counts by labeler, agreement, and files to save or load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLOSED = "There is no labeling session on show; open a run first."
 
 
 class Labels(View):
-    """The labels by labeler, their agreement, and the files to keep and to load."""
+    """The labels by labeler, their agreement, and the files to save and load."""
 
     title = "The labels"
     figures: tuple[object, ...] = ()
@@ -45,7 +45,7 @@ class Labels(View):
             label="Format of the labels", options=[one.name for one in FORMATS],
             value=FORMATS[0].name, size="small", margin=0, width=200,
         )  # fmt: skip
-        self.lost = text("", visible=False)
+        self.format_limits = text("", visible=False)
         self.labels = download(
             page, "Download labels", FORMATS[0].file, self.labels_file, disabled=True
         )
@@ -56,15 +56,15 @@ class Labels(View):
             download(page, "Predictions for the pool", "pool.csv", self.pool_csv, disabled=True),
             download(page, "Model", "model.safetensors", self._model, disabled=True),
         ]
-        self.load = LabelsIn(page, lambda: self._pool, partial(labeling.session.look, first=True))
+        self.load = LabelsIn(page, lambda: self._pool, partial(labeling.session.poll, first=True))
         row = partial(pn.FlexBox, gap="10px", margin=0, align_items="center")
         self.panel = stacked(
-            self.table, row(self.format, self.labels), self.lost, row(*self.files[1:]),
+            self.table, row(self.format, self.labels), self.format_limits, row(*self.files[1:]),
             row(self.load.button), self.load.panel,
         )  # fmt: skip
 
     def open(self, run: RunState) -> None:
-        """The run can be asked: open the widget."""
+        """Open the widget, because the run can be queried."""
         self._pool = PoolFiles(run, self._page.service.store)
         self._labeling.open(run)
         for button in (*self.files, self.load.button):
@@ -72,7 +72,7 @@ class Labels(View):
         self._show()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._pool = None
         self.table.object, self.alt = "", ""
         for file in self.files:
@@ -80,11 +80,11 @@ class Labels(View):
         self.load.clear()
 
     def _chosen(self) -> None:
-        """Another format: its file, and what it has no place for."""
+        """Set the file name of the chosen format, and state which information it cannot hold."""
         own = format_named(str(self.format.value))
         self.labels.filename = own.file
-        self.lost.object = f"<p class='quiet'>{escape(own.carries)}</p>"
-        self.lost.visible = bool(own.carries)
+        self.format_limits.object = f"<p class='quiet'>{escape(own.carries)}</p>"
+        self.format_limits.visible = bool(own.carries)
 
     def _show(self) -> None:
         session = self._labeling.session
@@ -99,21 +99,21 @@ class Labels(View):
         return self._pool, self._labeling.session.labels
 
     async def labels_file(self) -> bytes:
-        """The labels that stand, in the format that was chosen."""
+        """Return the current labels in the chosen format."""
         pool, labels = self._opened()
         return await asyncio.to_thread(labels_file, pool, labels.standing, str(self.format.value))
 
     async def history(self) -> str:
-        """Every label ever given."""
+        """Return all labels ever given."""
         return await asyncio.to_thread(history_csv, *self._opened())
 
     def pool_csv(self) -> str:
-        """Every row of the pool with its prediction by the labels that stand."""
+        """Return the pool's rows with predictions from the current labels."""
         pool, labels = self._opened()
         return pool_csv(pool, labels, self._labeling.session.answer)
 
     async def _model(self) -> bytes:
-        """The model of the labels that stand; `scant.load` reads it, settings.json beside it."""
+        """Return the model of the current labels, for `scant.load` with settings.json."""
         pool, labels = self._opened()
         taught = labels.taught(self._labeling.session.classes)
         made = await self._page.service.explore(pool.run.id, "model", {"labels": taught})
@@ -121,16 +121,16 @@ class Labels(View):
 
 
 def table(labels: SessionLabels, classes: list[str]) -> str:
-    """How many labels each labeler has given of each class, and how many decisions there are."""
+    """Count labels by labeler and class, with a row of decisions."""
     rows = []
     for who, own in labels.people.items():
-        said = [v.label for v in own.values() if not v.unsure]
-        counts = [said.count(c) for c in classes] + [len(own) - len(said)]
+        classes_given = [v.label for v in own.values() if not v.unsure]
+        counts = [classes_given.count(c) for c in classes] + [len(own) - len(classes_given)]
         rows.append((escape(who), [str(n) for n in counts]))
     decided = [v for v in labels.standing.values() if v.role == ADJUDICATOR]
     if decided:
-        said = [v.label for v in decided if not v.unsure]
-        counts = [said.count(c) for c in classes] + [len(decided) - len(said)]
+        classes_given = [v.label for v in decided if not v.unsure]
+        counts = [classes_given.count(c) for c in classes] + [len(decided) - len(classes_given)]
         rows.append(("<i>decisions</i>", [str(n) for n in counts]))
     if not rows:
         return "<p class='quiet'>None yet.</p>"

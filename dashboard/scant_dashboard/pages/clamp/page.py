@@ -21,8 +21,8 @@ from scant_dashboard.pages.clamp.picture import Picture
 from scant_dashboard.pages.clamp.pool import Efficiency, PoolView
 from scant_dashboard.pages.clamp.progress import Answer
 from scant_dashboard.pages.clamp.queue import Queue
-from scant_dashboard.pages.clamp.session_labels import by_a_person, positive_class
-from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.pages.clamp.session_labels import labeled_by_person, positive_class
+from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.relevance import BasisPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
@@ -36,7 +36,7 @@ ELSE = "What if the acquisition were different?"
 
 
 def views(page: PageContext) -> PageViews:
-    """The views of one browser session."""
+    """Create the views of a browser session."""
     pool, efficiency, queue = PoolView(), Efficiency(), Queue(page)
 
     def on_answer(answer: Answer, labels: Mapping[int, Label]) -> None:
@@ -44,16 +44,16 @@ def views(page: PageContext) -> PageViews:
         efficiency.on_answer(answer, labels)
         picture.on_answer()
 
-    def known() -> list[list[int]]:
+    def current_labels() -> list[list[int]]:
         return labeling.session.labels.taught(labeling.session.classes)
 
     labeling = LabelingView(page, on_answer)
-    picture = Picture(page, known)
+    picture = Picture(page, current_labels)
     queue.picked = picture.show
     picture.picked = labeling.session.pick
     live: tuple[Any, ...] = (labeling, efficiency, pool)
     explore: tuple[Any, ...] = (
-        Labels(page, labeling), queue, picture, Alternatives(page, ELSE, otherwise)
+        Labels(page, labeling), queue, picture, Alternatives(page, ELSE, alternatives)
     )  # fmt: skip
     return PageViews(
         story=STORY,
@@ -62,7 +62,7 @@ def views(page: PageContext) -> PageViews:
         live=live,
         result=_result(),
         explore=explore,
-        wide=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
+        full_width=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
         steps=(
             (Efficiency.title, "How many labels does each need for the same F1?"),
             (PoolView.title, "Which patches are queried?"),
@@ -75,9 +75,9 @@ def views(page: PageContext) -> PageViews:
 
 
 def hidden(run: RunState) -> set[str]:
-    """Titles of the views that this run has nothing for."""
+    """Return the titles of the views that do not apply to this run."""
     metadata, result = run.metadata, set()
-    if by_a_person(run):
+    if labeled_by_person(run):
         result |= {"Objective", "Figures", TRUST, COMPARED, Queue.title, ELSE}
     else:
         result.add(Labels.title)
@@ -105,7 +105,7 @@ def _result() -> tuple[Any, ...]:
         )
 
     def shares() -> DataView:
-        return shown(BasisPlot(SHARES, "components", "variance"), "eigenvalues")
+        return array_view(BasisPlot(SHARES, "components", "variance"), "eigenvalues")
 
     return (
         figures(),
@@ -115,8 +115,8 @@ def _result() -> tuple[Any, ...]:
     )
 
 
-def otherwise(run: RunState) -> tuple[str, list[Variant]]:
-    """Other ways of asking, rarer clamps, fewer labels: each one click away."""
+def alternatives(run: RunState) -> tuple[str, list[Variant]]:
+    """Return variants with another query strategy, rarer clamps, or fewer labels."""
     used, sought = run.record.settings, positive_class(run.metadata)
     settings = ClampSettings.parse(used)
     assert isinstance(settings, ClampSettings)

@@ -12,37 +12,41 @@ from jaxtyping import Float, Int
 
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
-from scant_dashboard.page_parts.hidden_until_revealed import KEPT_BACK
+from scant_dashboard.page_parts.hidden_until_revealed import HIDDEN_TEXT
 from scant_dashboard.page_parts.widgets import stacked
-from scant_dashboard.pages.clamp.session_labels import by_a_person, positive_class
+from scant_dashboard.pages.clamp.session_labels import labeled_by_person, positive_class
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.boxes import BoxesPlot
 
 CHOOSE = "Choose a picture."
-ASKED = "Where in this picture is the model most certain of {}? Touch the place."
+QUESTION = "Where in this picture is the model most certain of {}? Touch the place."
 CLICK = "Click a patch to label it."
 NO_PICTURES = "The patches of this pool have no pictures."
 
 
 class Picture(PlotView):
-    """A picture of the pool with its patches, by the latest fit (Yousefi 2021, Fig. 4.6)."""
+    """A picture of the pool with its patches, from the latest fit (Yousefi 2021, Fig. 4.6).
+
+    Args:
+        page: The page of the view.
+        current_labels: Returns a person's labels as pairs of row and class.
+    """
 
     title = "A whole picture"
 
     def __init__(
-        self, page: PageContext, known: Callable[[], list[list[int]]] = lambda: []
+        self, page: PageContext, current_labels: Callable[[], list[list[int]]] = lambda: []
     ) -> None:
-        """Make the view; `known` gives the labels of a person, pairs of row and class."""
-        self._page, self._known = page, known
+        self._page, self._current_labels = page, current_labels
         self._metadata: Mapping[str, Any] = {}
-        self._quiet = False
+        self._suspended = False
         self.picked: Callable[[int], None] = lambda row: None
         self.plot = BoxesPlot(self.title, lambda row: self._picked(row))
         self.figures = self.plot.figures
         self.which = pmui.Select(label="Picture", options={}, disabled=True, size="small",
                                  margin=0, sizing_mode="stretch_width", max_width=420)  # fmt: skip
         self.which.param.watch(lambda _: self._ask(), "value")
-        # Hidden within a column: a pane of Bokeh's would not be seen again.
+        # Hidden by its column, because a hidden Bokeh pane would not reappear.
         self.patch = pmui.Select(label="Patch", options={}, size="small", margin=0, width=240)
         self.label = pmui.Button(
             label="Label this patch", on_click=lambda _: self._picked(self.patch.value),
@@ -50,26 +54,26 @@ class Picture(PlotView):
         )  # fmt: skip
         self.by_keys = pn.FlexBox(self.patch, self.label, gap="10px", margin=0,
                                   align_items="center", visible=False)  # fmt: skip
-        self.shown = pn.Column(self.plot.panel, self.by_keys, sizing_mode="stretch_width",
+        self.container = pn.Column(self.plot.panel, self.by_keys, sizing_mode="stretch_width",
                                margin=0, visible=False)  # fmt: skip
-        self._puzzle: int | None = None  # the first row of the picture that is on show
+        self._puzzle: int | None = None  # first row of the current picture
         self.reveal = page.guess_first()
-        self.reveal.watch(self._turned)
-        self.panel = stacked(self.which, self.reveal.panel, self.shown)
+        self.reveal.watch(self._on_reveal)
+        self.panel = stacked(self.which, self.reveal.panel, self.container)
 
     @property
     def alt(self) -> str:
         if self._metadata and not self._metadata.get("pictures"):
             return NO_PICTURES
         if self.reveal.hidden:
-            return KEPT_BACK
-        return str(self.plot.alt) if self.shown.visible else CHOOSE
+            return HIDDEN_TEXT
+        return str(self.plot.alt) if self.container.visible else CHOOSE
 
     def open(self, run: RunState) -> None:
-        """Offer the run's pictures, and show the one that is most likely to hold what is sought."""
+        """Offer the run's pictures, starting with the one most likely to contain the class."""
         assert run.report is not None
         self._metadata = run.metadata
-        self.by_keys.visible = by_a_person(run)
+        self.by_keys.visible = labeled_by_person(run)
         names = [str(n) for n in run.metadata.get("pictures", ())]
         if not names:
             return
@@ -77,37 +81,37 @@ class Picture(PlotView):
         of = np.asarray(arrays["picture"], int)
         first = {k: int(np.flatnonzero(of == k)[0]) for k in range(len(names)) if (of == k).any()}
         best = int(of[int(np.argmax(arrays["pool_p"]))])
-        self._quiet = True
+        self._suspended = True
         options = {names[k]: row for k, row in first.items()}
         self.which.param.update(options=options, value=first[best], disabled=False)
-        self._quiet = False
-        if run.recorded or self._page.mine:
+        self._suspended = False
+        if run.recorded or self._page.owns_run:
             self._ask()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
-        self._quiet = True
+        """Discard the previous run."""
+        self._suspended = True
         self.which.param.update(options={}, value=None, disabled=True)
-        self._quiet = False
+        self._suspended = False
         self._metadata = {}
         self._puzzle = None
         self.by_keys.visible = False
         self.reveal.ask("")
-        self.shown.visible = False
+        self.container.visible = False
         self.plot.clear()
 
     def show(self, row: int) -> None:
         """Show the picture of a patch."""
         if self._metadata.get("pictures"):
-            self._page.ask("picture", self._answered, row=row, labels=self._known())
+            self._page.ask("picture", self._answered, row=row, labels=self._current_labels())
 
     def on_answer(self) -> None:
-        """Show the picture as the model sees it by now."""
+        """Update the picture after the model was refitted."""
         if self._puzzle is not None:
             self._ask()
 
     def _ask(self) -> None:
-        if not self._quiet and self.which.value is not None and self._metadata:
+        if not self._suspended and self.which.value is not None and self._metadata:
             self.show(int(self.which.value))
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
@@ -126,31 +130,31 @@ class Picture(PlotView):
         rows = np.asarray(answer["rows"], int)
         if self.by_keys.visible:
             message += f" {CLICK}"
-            self._offer(rows, p)
+            self._list_patches(rows, p)
         if self._puzzle != rows[0]:
             self._puzzle = int(rows[0])
-            self.reveal.ask(ASKED.format(sought), picture=image)
-        left, top, wide, high = (float(v) for v in share[int(np.argmax(p))])
+            self.reveal.ask(QUESTION.format(sought), picture=image)
+        left, top, width, height = (float(v) for v in share[int(np.argmax(p))])
         self.reveal.know(
             f"In the marked patch, with p = {p.max():.2f}.",
-            (left + wide / 2, top + high / 2),
-            (left, top, left + wide, top + high),
+            (left + width / 2, top + height / 2),
+            (left, top, left + width, top + height),
         )
         self.plot.show(image, share, p, rows, message)
-        self._turned()
+        self._on_reveal()
 
-    def _offer(self, rows: Int[np.ndarray, " b"], p: Float[np.ndarray, " b"]) -> None:
-        """Name the patches of the picture, for who has no mouse, the likeliest first."""
+    def _list_patches(self, rows: Int[np.ndarray, " b"], p: Float[np.ndarray, " b"]) -> None:
+        """List the patches of the picture, most probable first, for visitors without a mouse."""
         order = np.argsort(-p, kind="stable")
         options = {f"patch {rows[i]}, p = {p[i]:.2f}": int(rows[i]) for i in order}
-        kept = self.patch.value if self.patch.value in options.values() else int(rows[order[0]])
-        self.patch.param.update(options=options, value=kept)
+        selected = self.patch.value if self.patch.value in options.values() else int(rows[order[0]])
+        self.patch.param.update(options=options, value=selected)
 
     def _picked(self, row: int | None) -> None:
         if row is not None and self.by_keys.visible:
             self.picked(row)
 
-    def _turned(self) -> None:
-        """The patches may be seen now, or may not any longer."""
-        self.shown.visible = self._puzzle is not None and not self.reveal.hidden
+    def _on_reveal(self) -> None:
+        """Show or hide the patches, as the question requires."""
+        self.container.visible = self._puzzle is not None and not self.reveal.hidden
         self._page.read(at_once=True)

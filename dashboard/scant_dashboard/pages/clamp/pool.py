@@ -1,4 +1,4 @@
-"""The clamp page's live views: the pool in a plane, the queue, and scores by labels."""
+"""The clamp page's live views: the pool in a plane, and scores by number of labels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PoolView(PlotView):
         self._show(arrays["pool_p"], given, arrays["queue"])
 
     def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
-        """Show what the model thinks once it has learned these labels."""
+        """Show the predictions after the model was refitted to these labels."""
         if len(answer["p"]) == len(self._xy):
             given = [[r for r, v in labels.items() if v.label == c] for c in self._classes]
             self._show(answer["p"], given, answer["queue"])
@@ -79,16 +79,16 @@ class Efficiency(PlotView):
         self._show()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._latest, self._own = None, {}
         self.plot.clear()
 
     def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
-        """Add a point: the scores that these labels have come to."""
+        """Add the scores reached with these labels."""
         scores = [float(np.ravel(answer[name])[0]) for name in SCORES.values()]
         held_out = float(np.ravel(answer.get("held_out", 0.0))[0]) == 1
         self._of = "of held-out patches" if held_out else FOLDS
-        # Labels that were taken back take their points along.
+        # Removing labels removes their points.
         self._own = {n: s for n, s in self._own.items() if n < len(labels)}
         self._own[len(labels)] = scores
         self._show()
@@ -98,8 +98,8 @@ class Efficiency(PlotView):
         if self._own:
             column = list(SCORES).index(name)
             count = np.array(sorted(self._own), float)
-            mine = np.array([[self._own[int(n)][column] for n in count]])
-            self.plot.show(count, mine, [YOURS], name, of=self._of)
+            values = np.array([[self._own[int(n)][column] for n in count]])
+            self.plot.show(count, values, [YOURS], name, of=self._of)
         elif self._latest is not None:
             arrays, methods = self._latest
             scores = np.asarray(arrays[SCORES[name]], float)

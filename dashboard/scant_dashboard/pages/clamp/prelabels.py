@@ -1,4 +1,4 @@
-"""Labels of a file as labels of a session: pre-labels, which its people confirm or correct."""
+"""Labels of a file as pre-labels of a session, to be confirmed or corrected."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from scant.studies.clamp.labels_out import Places, matches
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.column_matching import listed
 
-MOST = 20_000  # labels of one file
+MAX_LABELS = 20_000  # labels per file
 
 
 @dataclass
 class Prelabels:
-    """What a file comes to.
+    """Result of matching a file's labels to a session.
 
     Attributes:
-        labels: To be kept, in the file's order.
-        known: How many are in the session already, as they are.
-        unmatched: How many are of no patch of the pool.
-        unlabeled: How many boxes have no label.
-        others: Classes that the session does not have, with how many labels of each.
+        labels: Labels to store, in the file's order.
+        duplicates: Number of labels that the session already has.
+        unmatched: Number of labels that match no patch of the pool.
+        unlabeled: Number of boxes without a label.
+        others: Number of labels of each class that the session does not have.
     """
 
     labels: list[Label] = field(default_factory=list)
-    known: int = 0
+    duplicates: int = 0
     unmatched: int = 0
     unlabeled: int = 0
     others: Counter[str] = field(default_factory=Counter)
 
     def sentence(self, file: str) -> str:
-        """What was taken and what was not."""
-        rows, unsure = {v.item for v in self.labels}, sum(v.unsure for v in self.labels)
-        said = f"{file}: {_labels(len(self.labels))} of {len(rows):,} patches loaded"
-        said += f", {unsure:,} of them unsure" if unsure else ""
+        """Describe which labels were loaded and which were not."""
+        rows, n_unsure = {v.item for v in self.labels}, sum(v.unsure for v in self.labels)
+        message = f"{file}: {_labels(len(self.labels))} of {len(rows):,} patches loaded"
+        message += f", {n_unsure:,} of them unsure" if n_unsure else ""
         rest = {
-            "here already": self.known,
+            "here already": self.duplicates,
             "of no patch of this pool": self.unmatched,
             "boxes without a label": self.unlabeled,
             f"of classes that this session does not have ({listed(list(self.others))})": sum(
@@ -48,7 +48,7 @@ class Prelabels:
             ),
         }
         left = [f"{what}: {count:,}" for what, count in rest.items() if count]
-        return "; ".join([said, *left]) + "."
+        return "; ".join([message, *left]) + "."
 
 
 def prelabels(
@@ -59,26 +59,26 @@ def prelabels(
     visitor: str,
     now: float,
 ) -> Prelabels:
-    """The labels of a file.
+    """Match the labels of a file to the pool.
 
-    Classes are found whatever their capitals. The labeler is the one whom the file names, else
-    `IMPORTED`; whoever brings the file may take them back.
+    Class names are matched regardless of case. The labeler is the one named by the file, or else
+    `IMPORTED`; the visitor who loads the file may remove the labels.
 
     Args:
-        annotations: Of the file.
-        places: Of the pool's rows.
-        classes: Of the session.
-        given: Its labels so far, as the store has them.
-        visitor: Who brings the file.
-        now: The time of labels whose file says none, in seconds since 1970.
+        annotations: Annotations of the file.
+        places: Positions of the pool's rows.
+        classes: Classes of the session.
+        given: Labels of the session so far, as in the store.
+        visitor: The visitor who loads the file.
+        now: Time of labels without a time of their own, in seconds since 1970.
 
     Raises:
-        BadInput: More labels than a session takes at once.
+        BadInput: There are more than `MAX_LABELS` labels.
     """
     made = Prelabels()
-    if len(annotations) > MOST:
+    if len(annotations) > MAX_LABELS:
         raise BadInput(
-            f"The file has {len(annotations):,} labels and a session takes {MOST:,} at once; "
+            f"The file has {len(annotations):,} labels and a session takes {MAX_LABELS:,} at once; "
             "split it."
         )
     names = {name.casefold(): name for name in classes} | {name: name for name in classes}
@@ -88,12 +88,12 @@ def prelabels(
         for v in own
         if v.role == IMPORTED and v.visitor == visitor
     }
-    found = matches(places, annotations)
-    made.unmatched = len(annotations) - len(found)
-    for row, one in found:
-        word = names.get(one.label, names.get(one.label.casefold(), ""))
-        unsure = one.unsure or (not word and one.label.casefold() == UNSURE)
-        if not unsure and not word:
+    matched = matches(places, annotations)
+    made.unmatched = len(annotations) - len(matched)
+    for row, one in matched:
+        name = names.get(one.label, names.get(one.label.casefold(), ""))
+        unsure = one.unsure or (not name and one.label.casefold() == UNSURE)
+        if not unsure and not name:
             if one.label:
                 made.others[one.label] += 1
             else:
@@ -101,10 +101,10 @@ def prelabels(
             continue
         labeler = clean_name(one.labeler) if one.labeler.strip() else IMPORTED
         label = Label(
-            row, UNSURE if unsure else word, labeler, one.created or now, visitor, IMPORTED, unsure
+            row, UNSURE if unsure else name, labeler, one.created or now, visitor, IMPORTED, unsure
         )
         if standing.get((row, labeler)) == label.label:
-            made.known += 1
+            made.duplicates += 1
             continue
         standing[row, labeler] = label.label
         made.labels.append(label)

@@ -1,4 +1,4 @@
-"""How far a labeling session is: labels given, labels still needed, and what its score is of."""
+"""Progress of a labeling session: labels given, labels needed, and the current score."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-Answer = dict[str, np.ndarray]  # of the model, to a question
+Answer = dict[str, np.ndarray]  # the model's answer to a query
 FOLDS = "by cross-validation on the labels that it learns from"
 
 
 def progress_of(
     answer: Answer, labeled: Collection[int], budget: int, tested: int = 0
 ) -> dict[str, Any]:
-    """What the widget shows of it.
+    """Describe the progress for the widget.
 
     Args:
-        answer: To the question "ask"; {} before the first.
-        labeled: The rows with a label that tells a class.
-        budget: Labels that the settings allow for.
-        tested: Rows of the table that are held out.
+        answer: The model's answer to "ask"; {} before the first.
+        labeled: Rows with a label that names a class.
+        budget: Number of labels in the settings.
+        tested: Number of held-out rows of the table.
 
     Returns:
-        `given`, `budget`, and `lines`: sentences.
+        `given`, `budget`, and `lines`, a list of sentences.
     """
     given = len(labeled)
     lines = [f"{given:,} of {budget:,} labels of the budget."]
@@ -39,24 +39,26 @@ def progress_of(
 
 
 def score_of(answer: Answer, labeled: Collection[int], tested: int = 0) -> str:
-    """F1, its interval, and which rows it is of, in a sentence; "" where it is not known."""
+    """Describe F1, its interval and its rows in a sentence; "" if unknown."""
     f1 = _number(answer, "f1")
     if not isfinite(f1):
         return ""
     interval = np.ravel(np.asarray(answer.get("f1_interval", ()), float))
-    known = len(interval) == 2 and bool(np.isfinite(interval).all())
-    said = f"F1 {f1:.2f}" + (f" ({interval[0]:.2f} to {interval[1]:.2f})" if known else "")
+    has_interval = len(interval) == 2 and bool(np.isfinite(interval).all())
+    score = f"F1 {f1:.2f}" + (f" ({interval[0]:.2f} to {interval[1]:.2f})" if has_interval else "")
     if _number(answer, "held_out") != 1:
-        return f"{said} {FOLDS}: these were chosen, so that of other patches may differ."
-    drawn = len({int(r) for r in np.ravel(answer.get("held_out_rows", ()))} & set(labeled))
-    if drawn and not tested:
-        return f"{said} on {_many(drawn)} drawn at random, whose labels are not learned from."
-    return f"{said} on patches that are held out" + (
-        f", {drawn} of them drawn at random." if drawn else ", whose labels are not learned from."
+        return f"{score} {FOLDS}: these were chosen, so that of other patches may differ."
+    n_drawn = len({int(r) for r in np.ravel(answer.get("held_out_rows", ()))} & set(labeled))
+    if n_drawn and not tested:
+        return f"{score} on {_patches(n_drawn)} drawn at random, whose labels are not learned from."
+    return f"{score} on patches that are held out" + (
+        f", {n_drawn} of them drawn at random."
+        if n_drawn
+        else ", whose labels are not learned from."
     )
 
 
-def _many(count: int) -> str:
+def _patches(count: int) -> str:
     return f"{count:,} patch{'es' * (count != 1)}"
 
 

@@ -12,10 +12,10 @@ from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.images import PhotographsPlot
 
-MOST = 8
-MAY_BE_ASKED = 0  # a role
+N_PATCHES = 8
+CANDIDATE = 0  # a role
 NO_IMAGES = "The rows of this pool are numbers, not images."
-ASKED = "Which of these patches does the model select next?"
+QUESTION = "Which of these patches does the model select next?"
 LETTERS = ("A", "B", "C", "D")
 SPREAD = (
     "The first has the highest score; the others follow with some distance between them, so that a"
@@ -25,18 +25,18 @@ EMPTY = "All patches are labeled or skipped."
 
 
 class Queue(PlotView):
-    """The patches of greatest interest, each with its probability as a bar."""
+    """The patches that the model selects next, each with its probability as a bar."""
 
     title = "Next queries"
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._run: RunState | None = None
-        self.plot = PhotographsPlot(self.title, "queue", least=110, most=170, lines=1,
-                                    rows_of=MOST, pick=self._picked)  # fmt: skip
+        self.plot = PhotographsPlot(self.title, "queue", min_side=110, max_side=170, lines=1,
+                                    rows_of=N_PATCHES, pick=self._picked)  # fmt: skip
         self.figures = self.plot.figures
         self.reveal = page.guess_first()
-        self.reveal.watch(self._turned)
+        self.reveal.watch(self._on_reveal)
         self.panel = column(self.reveal.panel, self.plot.panel, css=":host { gap: 10px; }")
         self.picked: Callable[[int], None] = lambda row: None
         self._rows: list[int] = []
@@ -44,14 +44,14 @@ class Queue(PlotView):
         self._held: dict[int, np.ndarray] = {}
 
     def open(self, run: RunState) -> None:
-        """Show the queue that the run ended with, or ask for its first patch."""
+        """Show the queue at the end of the run."""
         self._run = run
-        # A crowd that watches one run should not ask all at once when it ends.
-        if run.recorded or self._page.mine:
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        if run.recorded or self._page.owns_run:
             self._ask()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._run, self._rows, self._held = None, [], {}
         self.reveal.ask("")
         self.plot.clear()
@@ -60,8 +60,8 @@ class Queue(PlotView):
         if number < len(self._rows) and not self.reveal.hidden:
             self.picked(self._rows[number])
 
-    def _turned(self) -> None:
-        """The answer may be seen now, or may not any longer; the switch brings the queue back."""
+    def _on_reveal(self) -> None:
+        """Show or hide the answer, as the question requires."""
         if self._run is not None:
             self._ask()
 
@@ -69,41 +69,41 @@ class Queue(PlotView):
         assert self._run is not None
         assert self._run.report is not None
         arrays = self._run.report.arrays
-        rows = [int(r) for r in arrays["queue"][:MOST]]
-        chances = [float(v) for v in arrays["queue_p"][:MOST]]
+        rows = [int(r) for r in arrays["queue"][:N_PATCHES]]
+        p = [float(v) for v in arrays["queue_p"][:N_PATCHES]]
         if rows and self._run.metadata.get("images") and self.reveal.first:
-            self._put_question(rows[0], chances[0])
+            self._ask_guess(rows[0], p[0])
             rows = self._puzzle
-            chances = [float(p) for p in arrays["pool_p"][rows]]
+            p = [float(p) for p in arrays["pool_p"][rows]]
         self._rows = rows
         if self.reveal.hidden:
             self.plot.clear()
         if not self._run.metadata.get("images"):
-            message = ", ".join(f"row {r} (p = {v:.2f})" for r, v in zip(rows, chances))
+            message = ", ".join(f"row {r} (p = {v:.2f})" for r, v in zip(rows, p))
             self.plot.describe(f"{NO_IMAGES} Next: {message}." if rows else EMPTY)
         elif not rows:
             self.plot.clear()
             self.plot.describe(EMPTY)
         elif lacking := [r for r in rows if r not in self._held]:
-            self._page.ask("patches", lambda answer: self._brought(rows, chances, lacking, answer),
+            self._page.ask("patches", lambda answer: self._received(rows, p, lacking, answer),
                            rows=lacking)  # fmt: skip
         else:
-            self._show(rows, chances)
+            self._show(rows, p)
 
-    def _put_question(self, first: int, p: float) -> None:
-        """Ask for the first of the queue among patches that it would not ask about."""
+    def _ask_guess(self, first: int, p: float) -> None:
+        """Ask which of several patches is first in the queue."""
         if self.reveal.question:
             return
         assert self._run is not None
         assert self._run.report is not None
-        self._puzzle = puzzle(self._run.report.arrays, first)
+        self._puzzle = guess_candidates(self._run.report.arrays, first)
         letters = LETTERS[: len(self._puzzle)]
-        self.reveal.ask(ASKED, letters)
+        self.reveal.ask(QUESTION, letters)
         letter = letters[self._puzzle.index(first)]
         self.reveal.know(f"It selects {letter}, with p = {p:.2f}.",
                          self._puzzle.index(first))  # fmt: skip
 
-    def _brought(
+    def _received(
         self, rows: list[int], p: list[float], lacking: list[int], answer: dict[str, np.ndarray]
     ) -> None:
         result = dict(zip(lacking, np.asarray(answer["image"], float) / 255))
@@ -130,20 +130,20 @@ class Queue(PlotView):
         self._page.read(at_once=True)
 
     def _order(self) -> str:
-        """Why some of them are far from one half."""
+        """Explain why some of the probabilities are far from one half."""
         settings = self._run.record.settings if self._run is not None else {}
         if settings.get("acquisition") == "random" or settings.get("diverse") == "none":
             return ""
         return f" {SPREAD}"
 
 
-def puzzle(arrays: Mapping[str, np.ndarray], first: int) -> list[int]:
-    """Rows of the pool, in their order: the first of the queue, and three that are not in it.
+def guess_candidates(arrays: Mapping[str, np.ndarray], first: int) -> list[int]:
+    """Return rows in ascending order: the first of the queue and three that are not in it.
 
-    Of these the model is least sure of one, most of another, and the third lies between.
+    The three have the lowest, the median and the highest probability of the remaining candidates.
     """
     p = np.asarray(arrays["pool_p"], float)
-    free = np.asarray(arrays["role"]) == MAY_BE_ASKED
+    free = np.asarray(arrays["role"]) == CANDIDATE
     free[np.asarray(arrays["asked"], int)] = free[np.asarray(arrays["queue"], int)] = False
     left = np.flatnonzero(free)
     left = left[np.argsort(p[left], kind="stable")]

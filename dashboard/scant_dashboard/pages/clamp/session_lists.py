@@ -1,4 +1,4 @@
-"""The lists of a session: labels given, patches that somebody is unsure of, disagreements."""
+"""The lists of a session: labels given, unsure patches, disputes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scant.store.label_agreement import kappa
 from scant.store.records import ADJUDICATOR, Label
 from scant_dashboard.pages.clamp.session_labels import SessionLabels
 
-LISTED = 48  # patches of a list
+LISTED = 48  # maximum patches per list
 
 
 def lists(labels: SessionLabels) -> dict[str, Any]:
-    """What the widget lists, by its parameters: the latest first, open disagreements before all."""
+    """Return the widget's list parameters, latest first; open disputes precede decided ones."""
     open_first = dict.fromkeys([*labels.open_disputes, *labels.disputes])
     return {
         "history": [_entry(v) for v in list(labels.sure.values())[::-1][:LISTED]],
@@ -36,19 +36,19 @@ def _dispute(labels: SessionLabels, row: int) -> dict[str, Any]:
 
 
 def agreement(labels: SessionLabels) -> str:
-    """How far the two labelers who have most patches in common agree, in words.
+    """Describe the agreement of the two labelers with the most patches in common.
 
-    "" where there is one alone.
+    Returns "" if there is only one labeler.
     """
     people = labels.by_labeler
     if len(people) < 2:
         return ""
     pairs = [(kappa(people[a], people[b]), a, b) for a, b in combinations(people, 2)]
-    (both, agreed, beyond), a, b = max(pairs, key=lambda pair: pair[0][0])
+    (both, agreed, kappa_value), a, b = max(pairs, key=lambda pair: pair[0][0])
     if not both:
         return f"{a} and {b} have not labeled the same patches yet."
     patches = f"{both} patch{'es' * (both != 1)}"
     message = f"{a} and {b} both labeled {patches} and agree on {agreed:.0%}"
     return message + (
-        f"; beyond chance, Cohen's kappa is {beyond:.2f}." if isfinite(beyond) else "."
+        f"; beyond chance, Cohen's kappa is {kappa_value:.2f}." if isfinite(kappa_value) else "."
     )

@@ -1,4 +1,4 @@
-"""The patches that a person is asked about next: the choice of the model, or another kind."""
+"""The patches to label next: the model's choice, or another kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from scant_dashboard.pages.clamp.progress import Answer
 from scant_dashboard.pages.clamp.session_labels import SessionLabels
 
-MOST = 100  # patches that the model names at once
+MAX_QUEUE = 100  # patches per answer of the model
 MODEL, OTHERS = "what the model needs", "what others labeled"
 PRELABELS, UNSURE = "pre-labels to check", "unsure patches"
 KINDS = (MODEL, OTHERS, PRELABELS, UNSURE)
@@ -21,17 +21,17 @@ NONE_UNSURE = "Nobody is unsure of a patch."
 def next_patches(
     of: str, answer: Answer, labels: SessionLabels, skipped: Sequence[int], classes: Sequence[str]
 ) -> tuple[list[dict[str, Any]], str]:
-    """What to ask next, best first, as the widget takes it.
+    """Return the patches to label next, best first, in the widget's format.
 
     Args:
         of: One of `KINDS`.
-        answer: Of the model, to "ask".
-        labels: Of the session.
-        skipped: Rows that were skipped.
-        classes: Their names.
+        answer: The model's answer to "ask".
+        labels: Labels of the session.
+        skipped: Skipped rows.
+        classes: Names of the classes.
 
     Returns:
-        The patches, and a sentence where there is none; "" while the model still chooses.
+        The patches, and a sentence if there are none; "" while the model is still choosing.
     """
     stand = labels.standing
     made: list[dict[str, Any]]

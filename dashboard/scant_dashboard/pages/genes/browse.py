@@ -14,15 +14,15 @@ from panel.custom import JSComponent
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
-from scant_dashboard.pages.genes.grid import FIELDS, draw, lay, replicas_of
+from scant_dashboard.pages.genes.grid import FIELDS, draw, lay_out, replicas_of
 from scant_dashboard.plots.replicas import ReplicaGrid
 from scant_dashboard.template import text
 
-TOGETHER = 3  # outputs of a figure, and of a question
-FIGURES = 5  # drawn at most; one that is far is moved to where it is needed
-TALL = 640  # pixels of the window that scrolls
-AHEAD = 320  # pixels beyond the window that are drawn, too
-KEPT = 24  # answers that need not be asked for again
+TOGETHER = 3  # outputs per figure and per query
+FIGURES = 5  # maximum number of figures; distant ones are reused
+TALL = 640  # pixels of the scrolling window
+AHEAD = 320  # pixels around the window that are drawn, too
+MAX_ANSWERS = 24  # answers kept in memory
 ABOUT = "<p class='quiet'>{} outputs; scroll, or choose some by name.</p>"
 WINDOW = """
 :host { max-height: 640px !important; overflow: hidden auto !important; position: relative; }
@@ -31,8 +31,8 @@ WINDOW = """
 AWAY = {"position": "absolute", "left": "0", "right": "0", "top": "-9999px"}
 
 
-class Scrolled(JSComponent):
-    """As tall as all that can be scrolled over; says how far the window around it has come."""
+class ScrollSpacer(JSComponent):
+    """A spacer of the total height that reports the scroll position of the surrounding window."""
 
     top = param.Integer(default=0, doc="Pixels, in steps of 80.")
 
@@ -42,13 +42,13 @@ class Scrolled(JSComponent):
       while (box && !(box instanceof Element && getComputedStyle(box).overflowY === 'auto'))
         box = box.parentElement ?? box.getRootNode().host
       let waiting = false
-      const tell = () => {
+      const report = () => {
         waiting = false
         const top = Math.round(box.scrollTop / 80) * 80
         if (top !== model.top) model.top = top
       }
       box?.addEventListener('scroll', () => {
-        if (!waiting) { waiting = true; setTimeout(tell, 60) }
+        if (!waiting) { waiting = true; setTimeout(report, 60) }
       }, {passive: true})
       model.on('top', () => { if (model.top === 0 && box) box.scrollTop = 0 })
     }
@@ -56,7 +56,7 @@ class Scrolled(JSComponent):
 
 
 class Slot:
-    """A figure that shows one batch of outputs at a time, and is moved to where that belongs."""
+    """A figure that shows one batch of outputs at a time, at the batch's position."""
 
     def __init__(self) -> None:
         self.batch = -1  # none
@@ -70,17 +70,17 @@ class Slot:
         replicas: list[list[str]],
         answer: dict[str, np.ndarray],
     ) -> None:
-        """Draw what the model answered of a batch, in its place."""
+        """Draw the model's answer for a batch, at its position."""
         self.batch = batch
         observed = {name: answer[f"seen_{name}"] for name in FIELDS}
-        lay(self.plot, outputs, replicas, observed, answer["grid"])
+        lay_out(self.plot, outputs, replicas, observed, answer["grid"])
         draw(self.plot, answer)
         self.plot.title = ", ".join(outputs)
         self.plot.say()
         self.panel.styles = {**AWAY, "top": f"{batch * HEIGHT}px"}
 
     def free(self) -> None:
-        """Show nothing, out of sight."""
+        """Hide the figure so that it can be reused."""
         self.batch = -1
         self.panel.styles = AWAY
 
@@ -89,7 +89,7 @@ HEIGHT = ReplicaGrid.tall(TOGETHER)
 
 
 class Browse:
-    """A window over all outputs; the model is asked for those that come near, a few at a time."""
+    """A scrolling window over all outputs; the visible ones are queried a few at a time."""
 
     title = "Every output"
 
@@ -103,9 +103,9 @@ class Browse:
         self.chosen = pmui.MultiChoice(
             label="Outputs", options=[], disabled=True, sizing_mode="stretch_width", margin=0
         )
-        self.chosen.param.watch(lambda _: self._lay(), "value")
+        self.chosen.param.watch(lambda _: self._arrange(), "value")
         self.about = text("")
-        self.scrolled = Scrolled(height=1, sizing_mode="stretch_width", margin=0)
+        self.scrolled = ScrollSpacer(height=1, sizing_mode="stretch_width", margin=0)
         self.scrolled.param.watch(lambda _: self._fill(), "top")
         self.window = pn.Column(
             self.scrolled, stylesheets=[WINDOW], sizing_mode="stretch_width", margin=0
@@ -114,38 +114,38 @@ class Browse:
 
     @property
     def figures(self) -> tuple[Any, ...]:
-        """The figures that are drawn now, from top to bottom."""
-        return tuple(f for slot in self._drawn() for f in slot.plot.figures)
+        """The visible figures, from top to bottom."""
+        return tuple(f for slot in self._visible_slots() for f in slot.plot.figures)
 
     @property
     def alt(self) -> str:
-        drawn = self._drawn()
-        if not drawn:
+        slots = self._visible_slots()
+        if not slots:
             return ""
-        first, last = self.batches[drawn[0].batch][0], self.batches[drawn[-1].batch][-1]
+        first, last = self.batches[slots[0].batch][0], self.batches[slots[-1].batch][-1]
         return f"Drawn now: {first} to {last}, of {len(self.chosen.options)} outputs."
 
     def open(self, run: RunState) -> None:
-        """Take the run's outputs, and ask for the first."""
+        """List the run's outputs, and query the first ones."""
         self._run = run
         names = list(run.metadata["outputs"])
         self.about.object = ABOUT.format(len(names))
         self.chosen.disabled = False
         self.chosen.param.update(options=names, value=[])
-        self._lay()
+        self._arrange()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._run = None
         self.batches, self._answers = [], {}
         for slot in self.slots:
             slot.free()
         self.chosen.disabled = True
 
-    def _drawn(self) -> list[Slot]:
+    def _visible_slots(self) -> list[Slot]:
         return sorted((s for s in self.slots if s.batch >= 0), key=lambda slot: slot.batch)
 
-    def _lay(self) -> None:
+    def _arrange(self) -> None:
         if self._run is None:
             return
         names = list(self.chosen.value or self._run.metadata["outputs"])
@@ -157,8 +157,8 @@ class Browse:
         self.window.height = min(TALL, len(self.batches) * HEIGHT)
         self._fill()
 
-    def _near(self) -> list[int]:
-        """The batches in or near the window, the nearest to its middle first."""
+    def _nearby_batches(self) -> list[int]:
+        """Return the batches in or near the window, the nearest to its center first."""
         top = self.scrolled.top
         first = max(0, (top - AHEAD) // HEIGHT)
         last = min(len(self.batches) - 1, (top + TALL + AHEAD) // HEIGHT)
@@ -166,19 +166,19 @@ class Browse:
         return sorted(range(first, last + 1), key=lambda i: abs(i * HEIGHT - middle))[:FIGURES]
 
     def _fill(self) -> None:
-        """Draw what is near and known; ask for the nearest that is not.
+        """Draw nearby batches with answers; query the nearest without one.
 
-        One question at a time, so that where the visitor passed by on the way is not waited for.
+        Queries run one at a time, so that batches passed while scrolling are not waited for.
         """
         if self._run is None:
             return
-        near = self._near()
-        shown = {slot.batch for slot in self.slots}
-        for batch in near:
-            if batch in shown:
+        nearby = self._nearby_batches()
+        batches_drawn = {slot.batch for slot in self.slots}
+        for batch in nearby:
+            if batch in batches_drawn:
                 continue
             if batch in self._answers:
-                self._draw(batch, near)
+                self._draw(batch, nearby)
             elif not self._asking:
                 self._ask(batch)
         self._page.read(at_once=True)
@@ -196,20 +196,20 @@ class Browse:
     ) -> None:
         if run is self._run and self.batches[batch : batch + 1] == [outputs]:
             self._answers[batch] = answer
-            while len(self._answers) > KEPT:
+            while len(self._answers) > MAX_ANSWERS:
                 del self._answers[next(iter(self._answers))]
         self._asking = False
         self._fill()
 
     def _refused(self, sentence: str) -> None:
-        """Say why, and ask no more until the visitor moves."""
+        """Show the error; query again when the visitor scrolls."""
         self._page.say(sentence, "error")
         self._asking = False
 
-    def _draw(self, batch: int, near: list[int]) -> None:
-        """In a figure that is not needed where it is, or in a new one."""
+    def _draw(self, batch: int, nearby: list[int]) -> None:
+        """Draw a batch in a figure that is not nearby, or in a new one."""
         assert self._run is not None
-        slot = next((s for s in self.slots if s.batch not in near), None)
+        slot = next((s for s in self.slots if s.batch not in nearby), None)
         if slot is None:
             slot = Slot()
             self.slots.append(slot)

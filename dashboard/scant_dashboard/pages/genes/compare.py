@@ -1,4 +1,4 @@
-"""The genes page's comparison: one output's replicas as each model has them, on the same rows."""
+"""Comparison of models on one output's replicas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scant_dashboard.plots.replicas import ReplicaGrid
 
 
 class Compare(PlotView):
-    """Models down, replicas of one output across: bands are those of new measurements."""
+    """Models in rows, replicas of one output in columns, with bands of new measurements."""
 
     title = "The same rows, by each model"
 
@@ -23,7 +23,7 @@ class Compare(PlotView):
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
-        """Show the curves of the first shown output by every model."""
+        """Show the curves of the first selected output for each model."""
         a = data.arrays
         mean = np.concatenate([a["mean"][:1], a["compare_mean"]])
         std = np.concatenate([a["std_y"][:1], a["compare_std"]])
@@ -31,16 +31,16 @@ class Compare(PlotView):
         output = metadata["shown"][0]
         names = replicas_of(metadata, [output])[0]
         observed = {name: np.asarray(values) for name, values in metadata["observed"].items()}
-        mine = np.flatnonzero(observed["output"] == 0)
-        k, n = len(mean), len(mine)
-        self.plot.lay(
+        rows = np.flatnonzero(observed["output"] == 0)
+        k, n = len(mean), len(rows)
+        self.plot.lay_out(
             models[:k],
             [names] * k,
-            np.tile(observed["x"][mine].astype(float), k),
-            np.tile(observed["y"][mine].astype(float), k),
+            np.tile(observed["x"][rows].astype(float), k),
+            np.tile(observed["y"][rows].astype(float), k),
             np.repeat(np.arange(k), n),
-            np.tile(observed["replica"][mine].astype(int), k),
-            np.tile(observed["test"][mine].astype(bool), k),
+            np.tile(observed["replica"][rows].astype(int), k),
+            np.tile(observed["test"][rows].astype(bool), k),
             (float(a["grid"][0]), float(a["grid"][-1])),
         )
         self.plot.show(a["grid"], mean, np.full_like(std, np.nan), std)

@@ -1,4 +1,4 @@
-"""The genes page's picture of a posterior: outputs down, replicas across."""
+"""Posterior of the genes page: outputs in rows, replicas in columns."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.plots.base import PlotView, header
 from scant_dashboard.plots.replicas import ReplicaGrid
 
-# Controls above plots; a grid wider than the page scrolls in itself and does not widen the page.
 FIELDS = ("x", "y", "output", "replica", "test")
 
 
 class Grid(PlotView):
-    """The shown outputs' replicas, with their data.
+    """The replicas of the selected outputs, with their data.
 
     Args:
         title: The heading.
-        pick: Called with the names of the output and replica of a cell that the visitor clicked.
+        pick: Called with the names of the output and replica of a clicked cell.
     """
 
     def __init__(self, title: str, pick: Callable[[str, str], None] | None = None) -> None:
         self.title = title
-        self._laid: Mapping[str, Any] | None = None
+        self._current: Mapping[str, Any] | None = None
         self._pick = pick
         self.plot = ReplicaGrid(title, pick=self._picked if pick else None)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
-        self._laid = None
+        """Discard the previous run."""
+        self._current = None
         self.plot.clear()
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
@@ -41,12 +40,12 @@ class Grid(PlotView):
         self.show(data.arrays, metadata)
 
     def show(self, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
-        """Show the curves of the outputs that `metadata` tell."""
-        if self._laid is not metadata:
-            self._laid = metadata
+        """Show the curves of the outputs listed in `metadata`."""
+        if self._current is not metadata:
+            self._current = metadata
             outputs, observed = metadata["shown"], metadata["observed"]
             self.plot.figures[0].xaxis[0].axis_label = header(metadata, "x") or "x"
-            lay(self.plot, outputs, replicas_of(metadata, outputs), observed, arrays["grid"])
+            lay_out(self.plot, outputs, replicas_of(metadata, outputs), observed, arrays["grid"])
         draw(self.plot, arrays)
 
     def _picked(self, row: int, replica: int) -> None:
@@ -55,27 +54,27 @@ class Grid(PlotView):
 
 
 def replicas_of(metadata: Mapping[str, Any], outputs: list[str]) -> list[list[str]]:
-    """The names of some outputs' replicas."""
-    places = {name: d for d, name in enumerate(metadata["outputs"])}
-    return [list(metadata["replicas"][places[name]]) for name in outputs]
+    """Return the names of the replicas of each output."""
+    index = {name: d for d, name in enumerate(metadata["outputs"])}
+    return [list(metadata["replicas"][index[name]]) for name in outputs]
 
 
-def lay(
+def lay_out(
     plot: ReplicaGrid,
     outputs: list[str],
     replicas: list[list[str]],
     observed: Mapping[str, Any],
     grid: np.ndarray,
 ) -> None:
-    """Lay out outputs and their data, of which `observed["output"]` counts within `outputs`."""
+    """Lay out outputs and data; `observed["output"]` indexes `outputs`."""
     x, y = (np.asarray(observed[name], float) for name in FIELDS[:2])
     output, replica = (np.asarray(observed[name], int) for name in FIELDS[2:4])
     held = np.asarray(observed["test"], bool)
-    plot.lay(outputs, replicas, x, y, output, replica, held, (float(grid[0]), float(grid[-1])))
+    plot.lay_out(outputs, replicas, x, y, output, replica, held, (float(grid[0]), float(grid[-1])))
 
 
 def draw(plot: ReplicaGrid, arrays: Mapping[str, np.ndarray]) -> None:
-    """Show the curves of a snapshot, a report or an answer."""
+    """Show the curves of a snapshot, report or answer."""
     grid, mean, std_f, std_y, shared = (
         np.asarray(arrays[name], float)
         for name in ("grid", "mean", "std_f", "std_y", "shared_mean")

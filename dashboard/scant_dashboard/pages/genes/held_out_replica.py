@@ -21,11 +21,11 @@ HELP = (
     "without this replica, and its prediction appears beside the measurements.</p>"
 )
 NEW = "a new replica"
-TALL = 220  # pixels of the pair's row
+TALL = 220  # pixels of a row of the pair
 
 
 class HeldOutReplica(QuestionView):
-    """Hide a replica, have the model trained on without it, see it return."""
+    """Hide a replica, continue training without it, and compare the predictions with its data."""
 
     title = "Hide a replica and see it return"
     prompt = "Hide a replica to see it return."
@@ -33,8 +33,8 @@ class HeldOutReplica(QuestionView):
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._metadata: dict[str, Any] = {}
-        self._asked = ("", "")
-        self._quiet = False
+        self._query = ("", "")
+        self._suspended = False
         self.grid = Grid("Click a replica", pick=self._clicked)
         self.pair = ReplicaGrid("Before and after", row_height=TALL)
         super().__init__(self.grid, self.pair)
@@ -42,7 +42,7 @@ class HeldOutReplica(QuestionView):
         self.replica = pmui.Select(label="Replica", options=[], disabled=True, width=240, margin=0)
         self.button = pmui.Button(label="Hide it", variant="outlined", disabled=True, margin=0)
         self.reading = text(HELP)
-        self.output.param.watch(lambda _: self._offer(), "value")
+        self.output.param.watch(lambda _: self._list_replicas(), "value")
         self.replica.param.watch(lambda _: self._name(), "value")
         self.button.on_click(lambda _: self._ask())
         self.panel = stacked(
@@ -54,20 +54,20 @@ class HeldOutReplica(QuestionView):
         self.pair.panel.visible = False
 
     def open(self, run: RunState) -> None:
-        """Take the run's outputs; nothing is asked before the visitor asks."""
+        """Offer the run's outputs; no query until the visitor asks."""
         assert run.report is not None
         self._metadata = dict(run.metadata)
         self.grid.show(run.report.arrays, self._metadata)
-        self._quiet = True
+        self._suspended = True
         for control in (self.output, self.replica, self.button):
             control.disabled = False
         self.output.options = list(self._metadata["outputs"])
         self.output.value = self._metadata["shown"][0]
-        self._offer()
-        self._quiet = False
+        self._list_replicas()
+        self._suspended = False
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._metadata = {}
         self.grid.clear(run)
         self.grid.plot.choose(None)
@@ -77,19 +77,19 @@ class HeldOutReplica(QuestionView):
         for control in (self.output, self.replica, self.button):
             control.disabled = True
 
-    def _offer(self) -> None:
-        """The replicas of the chosen output."""
+    def _list_replicas(self) -> None:
+        """Offer the replicas of the chosen output."""
         if self._metadata:
             names = [*replicas_of(self._metadata, [self.output.value])[0], NEW]
-            kept = self.replica.value if self.replica.value in names else names[0]
-            self.replica.param.update(options=names, value=kept)
+            selected = self.replica.value if self.replica.value in names else names[0]
+            self.replica.param.update(options=names, value=selected)
             self._name()
 
     def _name(self) -> None:
         self.button.label = "Expect it" if self.replica.value == NEW else "Hide it"
-        shown, output = self._metadata.get("shown", ()), self.output.value
-        if output in shown and self.replica.value != NEW:
-            row = shown.index(output)
+        outputs, output = self._metadata.get("shown", ()), self.output.value
+        if output in outputs and self.replica.value != NEW:
+            row = outputs.index(output)
             names = self.grid.plot.replicas[row]
             self.grid.plot.choose(row, names.index(self.replica.value))
         else:
@@ -102,18 +102,18 @@ class HeldOutReplica(QuestionView):
             self._ask()
 
     def _ask(self) -> None:
-        self._asked = (self.output.value, self.replica.value)
-        output, replica = self._asked
+        self._query = (self.output.value, self.replica.value)
+        output, replica = self._query
         if replica == NEW:
             self._page.ask("new", self._expected, output=output)
         else:
-            self._page.ask("hide", self._returned, output=output, replica=replica)
+            self._page.ask("hide", self._on_answer, output=output, replica=replica)
 
-    def _returned(self, answer: dict[str, np.ndarray]) -> None:
-        output, replica = self._asked
+    def _on_answer(self, answer: dict[str, np.ndarray]) -> None:
+        output, replica = self._query
         x, y = (np.asarray(answer[name], float) for name in "xy")
         n = len(x)
-        self.pair.lay(
+        self.pair.lay_out(
             [output],
             [[f"{replica}, as trained", replica]],
             np.tile(x, 2),
@@ -130,7 +130,7 @@ class HeldOutReplica(QuestionView):
         self.pair.show(answer["grid"], mean, std_f, std_y)
         self.pair.panel.visible = True
         inside, error = (float(np.ravel(answer[name])[0]) for name in ("inside", "nmse"))
-        self.pair.describe(  # its own words would count the points once before and once after
+        self.pair.describe(  # the grid's own text would count the points twice
             f"{output}, {replica}, with and without its data. Without it, the 95% band of new "
             f"measurements contains {inside:.0f} of its {n} points."
         )
@@ -142,21 +142,21 @@ class HeldOutReplica(QuestionView):
         )
 
     def _held_out(self, output: str, replica: str) -> bool:
-        """Whether the run itself had not learned from it, as far as its words tell."""
-        observed, shown = self._metadata["observed"], self._metadata["shown"]
-        if output not in shown:
+        """Whether the run itself was trained without this replica, as far as is known."""
+        observed, outputs = self._metadata["observed"], self._metadata["shown"]
+        if output not in outputs:
             return False
-        d, r = shown.index(output), replicas_of(self._metadata, [output])[0].index(replica)
-        mine = zip(observed["output"], observed["replica"], observed["test"])
-        return all(test for one, other, test in mine if (one, other) == (d, r))
+        d, r = outputs.index(output), replicas_of(self._metadata, [output])[0].index(replica)
+        cells = zip(observed["output"], observed["replica"], observed["test"])
+        return all(test for one, other, test in cells if (one, other) == (d, r))
 
     def _expected(self, answer: dict[str, np.ndarray]) -> None:
-        output = self._asked[0]
+        output = self._query[0]
         grid, mean = answer["grid"], answer["mean"]
         low, high = mean.min(), mean.max()
-        ends = np.array([low, high]) + np.array([-1, 1]) * 1.96 * answer["std_y"].max()
+        limits = np.array([low, high]) + np.array([-1, 1]) * 1.96 * answer["std_y"].max()
         none = np.zeros(2, int)
-        self.pair.lay([output], [["a new replica"]], grid[[0, -1]], ends, none, none,
+        self.pair.lay_out([output], [["a new replica"]], grid[[0, -1]], limits, none, none,
                       np.zeros(2, bool))  # fmt: skip
         for source in (self.pair.points, self.pair.held):
             source.data = {name: values[:0] for name, values in source.data.items()}

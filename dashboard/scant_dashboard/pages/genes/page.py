@@ -24,7 +24,7 @@ from scant_dashboard.pages.genes.browse import Browse
 from scant_dashboard.pages.genes.compare import Compare
 from scant_dashboard.pages.genes.grid import Grid
 from scant_dashboard.pages.genes.held_out_replica import HeldOutReplica
-from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.hinton import HintonPlot
@@ -32,7 +32,7 @@ from scant_dashboard.plots.latent import LatentPlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
-from scant_dashboard.plots.variance_components import LevelsPlot
+from scant_dashboard.plots.variance_components import VarianceComponentsPlot
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, observed and missing"
@@ -56,7 +56,7 @@ KNOWS = {
 
 
 def views(page: PageContext) -> PageViews:
-    """The views of one browser session."""
+    """Create the views of a browser session."""
     hidden = LazyView(HeldOutReplica.title, lambda: HeldOutReplica(page), height=980)
     browse = LazyView(Browse.title, lambda: Browse(page), height=760)
     chosen = LazyView(
@@ -72,7 +72,7 @@ def views(page: PageContext) -> PageViews:
         live=_live(),
         result=_result(page),
         explore=explore,
-        wide=frozenset(
+        full_width=frozenset(
             {PICTURE, "Figures", Compare.title, hidden.title, browse.title, TITLE, WORTH}
         ),
         steps=(
@@ -89,28 +89,30 @@ def _live() -> tuple[Any, ...]:
     def together() -> DataView:
         hinton = HintonPlot(TOGETHER, "output", "output", "correlations")
         hinton.panel.stylesheets = [SIDEWAYS]
-        return shown(hinton, "K", labels=("outputs",))
+        return array_view(hinton, "K", labels=("outputs",))
 
     def latent() -> DataView:
-        return shown(LatentPlot(LATENT), "latent", "latent_std", labels=("outputs",))
+        return array_view(LatentPlot(LATENT), "latent", "latent_std", labels=("outputs",))
 
     return (
         LazyView(LATENT, latent),
         LazyView(PICTURE, lambda: Grid(PICTURE), height=480),
         LazyView(TOGETHER, together),
-        LazyView(LEVELS, lambda: shown(LevelsPlot(LEVELS), "share", labels=("shown",))),
+        LazyView(
+            LEVELS, lambda: array_view(VarianceComponentsPlot(LEVELS), "share", labels=("shown",))
+        ),
     )
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
     covered = page.guess_first()
     held_out = partial(
-        _of_test,
+        _held_out_view,
         lambda: ScatterPlot("value", outlier=None, title="Held-out values", against="held-out"),
         "test_y", "test_mean", "test_std_y",
     )  # fmt: skip
     reducible = partial(
-        _of_test,
+        _held_out_view,
         lambda: VariancePlot("y", bins=10, title=REDUCIBLE, inputs=False),
         "test_y", "test_std_f", "test_std_noise",
     )  # fmt: skip
@@ -121,23 +123,24 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         LazyView(
             "Coverage of intervals",
             lambda: HiddenUntilRevealed(
-                page, _of_test(CoveragePlot, "coverage"), covered, above=True
+                page, _held_out_view(CoveragePlot, "coverage"), covered, above=True
             ),
         ),
         LazyView(
-            "Probability integral transform", partial(_of_test, lambda: PitPlot(bins=10), "pit")
+            "Probability integral transform",
+            partial(_held_out_view, lambda: PitPlot(bins=10), "pit"),
         ),
         LazyView(REDUCIBLE, reducible),
     )
 
 
-def _of_test(make: Callable[[], Any], *arrays: str) -> DataView:
-    """A view of held-out rows, which says nothing where none was held out."""
-    return shown(make(), *arrays, needs="test_y", without=NONE_HELD_OUT)
+def _held_out_view(make: Callable[[], Any], *arrays: str) -> DataView:
+    """Create a view of held-out rows, with a note if there are none."""
+    return array_view(make(), *arrays, needs="test_y", without=NONE_HELD_OUT)
 
 
 def other_models(run: RunState) -> tuple[str, list[Variant]]:
-    """The other models, each one click away."""
+    """Return variants with the other models."""
     used = str(run.record.settings["model"])
     others = [
         Variant(f"the same with {MODELS[name]}", f"it models {knows}.", {"model": name})

@@ -1,4 +1,4 @@
-"""What can be selected on the genes page: held-out values."""
+"""Rows, axes and metrics of linked selection on the genes page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scant_dashboard.live.run_state import RunState
 
 
 def rows(run: RunState) -> pd.DataFrame:
-    """The held-out values with their predictions, in the table's units."""
+    """Return the held-out values with their predictions, in the table's units."""
     assert run.report is not None
     a = run.report.arrays
     return pd.DataFrame(
@@ -24,7 +24,7 @@ def rows(run: RunState) -> pd.DataFrame:
 
 
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Prediction against truth, how unsure it is, and whose values they are."""
+    """Return column pairs: prediction against truth, deviation, and output and replica."""
     return [
         ("held-out y", "predicted y"),
         ("predicted y", "deviation of y"),
@@ -33,7 +33,7 @@ def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:
-    """NMSE and NLPD of some of the rows, in the table's units; NMSE takes two rows."""
+    """Return NMSE (of at least two rows) and NLPD, in the table's units."""
     y, mean = frame["held-out y"].to_numpy(), frame["predicted y"].to_numpy()
     variance = frame["deviation of y"].to_numpy() ** 2
     return {

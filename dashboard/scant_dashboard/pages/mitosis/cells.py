@@ -1,4 +1,4 @@
-"""The mitosis page's images: covariances by class, and new cells beside real ones."""
+"""Images of the mitosis page: covariances by class, and generated next to real cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scant.studies.mitosis.entry import STRIP
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.mitosis.spaces import HALVES
-from scant_dashboard.plots.base import BESIDE, PlotView
+from scant_dashboard.plots.base import SIDE_BY_SIDE, PlotView
 from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.matrix import MatrixPlot
 from scant_dashboard.plots.theme import GROUPS
@@ -26,25 +26,25 @@ NO_IMAGES = "This run trains on columns of numbers, not on images."
 
 
 def ink(gray: np.ndarray) -> np.ndarray:
-    """What plots of images take: 1 is black there, and white in a gray image."""
+    """Convert gray (1 is white) to ink (1 is black)."""
     return 1 - np.asarray(gray, float)
 
 
-def short(name: str, most: int = 9) -> str:
-    """A class's name for the width of a small image."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def short(name: str, max_length: int = 9) -> str:
+    """Truncate a class's name to the width of a small image."""
+    return name if len(name) <= max_length else f"{name[: max_length - 1]}…"
 
 
 def colors(label: Sequence[int] | np.ndarray) -> list[str]:
-    """The color of each row's class, as in the scatters."""
+    """Return the color of each row's class, as in the scatter plots."""
     return [GROUPS[int(c) % len(GROUPS)] for c in label]
 
 
 class Covariances(PlotView):
     """The shared part of the kernel, the private one, and their sum (Fig. 3.4).
 
-    Where a kernel is long, rows covary by what they have in common, nearly alike: unless all of it
-    is asked for, that is left out, and what is left tells rows apart.
+    With long lengthscales, all rows covary almost equally. By default the common part is therefore
+    subtracted, which leaves the part that separates rows.
     """
 
     title = "What each space ties together"
@@ -59,7 +59,7 @@ class Covariances(PlotView):
         self.panel = stacked(self.whole, self.plot.panel)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._latest = None
         self.plot.clear()
 
@@ -72,21 +72,25 @@ class Covariances(PlotView):
         if self._latest is None:
             return
         arrays, metadata = self._latest
-        matrices, beyond = arrays["covariance"], arrays["covariance_apart"]
+        matrices, centered = arrays["covariance"], arrays["covariance_apart"]
         label = np.asarray(arrays["covariance_class"], int)
         if not matrices.size:
             self.plot.describe("This model has no covariance to show.")
             return
         whole, parts = bool(self.whole.value), bool(metadata["n_private"])
-        shown = matrices if whole else beyond
+        displayed = matrices if whole else centered
         classes = list(metadata["classes"])
         counted = ", ".join(
             f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
         )
-        message = _averages(matrices[2], label) if whole else _left(matrices, beyond, parts)
+        message = (
+            _averages(matrices[2], label)
+            if whole
+            else _describe_remainder(matrices, centered, parts)
+        )
         own = " The private part is zero between classes by design." if parts else ""
         self.plot.show(
-            shown if parts else shown[2:],
+            displayed if parts else displayed[2:],
             HEADS if parts else ("of a model that knows no classes",),
             label,
             classes,
@@ -105,11 +109,11 @@ def _averages(total: Float[np.ndarray, "k k"], label: Int[np.ndarray, " k"]) -> 
     )
 
 
-def _left(
-    matrices: Float[np.ndarray, "3 k k"], beyond: Float[np.ndarray, "3 k k"], parts: bool
+def _describe_remainder(
+    matrices: Float[np.ndarray, "3 k k"], centered: Float[np.ndarray, "3 k k"], parts: bool
 ) -> str:
-    """How much is left of the variance, and which part has it."""
-    variance = [float(np.trace(m)) for m in beyond]
+    """Describe the share of the variance that remains, and the part of the kernel that has it."""
+    variance = [float(np.trace(m)) for m in centered]
     common = 1 - variance[2] / max(float(np.trace(matrices[2])), 1e-300)
     message = (
         f"The part common to all rows{' or to a class' if parts else ''}, {common:.0%} of the "
@@ -121,13 +125,13 @@ def _left(
 
 
 class Strips(PlotView):
-    """Cells that the model draws from where a class lies, beside real ones of that class."""
+    """Cells generated from each class's latent positions, next to real ones."""
 
     title = "New cells beside real ones"
 
     def __init__(self) -> None:
         self.made, self.real = (
-            GalleryPlot(message, name, least=44, most=80, lines=1, rows_of=STRIP)
+            GalleryPlot(message, name, min_side=44, max_side=80, lines=1, rows_of=STRIP)
             for message, name in (("Generated by the model", "generated"), ("Real", "real"))
         )
         self.plot = self.made
@@ -139,7 +143,7 @@ class Strips(PlotView):
             for plot in (self.made, self.real)
         ]
         self.panel = pn.Column(
-            *sides, stylesheets=[BESIDE, HALVES], sizing_mode="stretch_width", margin=0
+            *sides, stylesheets=[SIDE_BY_SIDE, HALVES], sizing_mode="stretch_width", margin=0
         )
 
     def say(self) -> None:
@@ -147,7 +151,7 @@ class Strips(PlotView):
         self.real.say()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.made.clear()
         self.real.clear()
 
@@ -177,5 +181,5 @@ class Strips(PlotView):
 
 
 def _spread(images: np.ndarray) -> float:
-    """How much images of a strip differ: mean over pixels of the deviation from image to image."""
+    """Return the standard deviation between images, averaged over pixels."""
     return float(images.std(axis=0).mean()) if len(images) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""The mitosis page's slider of imbalance: how rare may the rare class be?"""
+"""Slider of class imbalance on the mitosis page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.pages.mitosis.spaces import HALVES
-from scant_dashboard.plots.base import BESIDE
+from scant_dashboard.plots.base import SIDE_BY_SIDE
 from scant_dashboard.plots.score_curve import ScoreCurve, abridged
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.plots.theme import models
@@ -26,14 +26,14 @@ ASIDE = (
     " rows for each rare row, and predict the same held-out rows. Surplus rare rows are dropped. "
     "Each position adds a point to the curve.</p>"
 )
-SCORES = ("precision", "recall", "F1", "average precision")  # as the study answers them
+SCORES = ("precision", "recall", "F1", "average precision")  # in the order of the study's answer
 STOPS = [r for r in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300) if RATIOS[0] <= r <= RATIOS[1]]
 BEGIN = 30
 TICKS = [1, 3, 10, 30, 100, 300]
 
 
 class ImbalancePlot(ScoreCurve):
-    """A line a method over rows of the other classes for each of the rare one."""
+    """One line per method over the number of other rows per rare row."""
 
     def __init__(self, title: str) -> None:
         frame = {"x_range": models.Range1d(0.8, 400), "y_range": models.Range1d(0, 1.02)}
@@ -46,7 +46,7 @@ class ImbalancePlot(ScoreCurve):
     def show(
         self, result: Mapping[int, Float[np.ndarray, " m"]], methods: Sequence[str], score: str
     ) -> None:
-        """Show the score of m methods at the imbalances that are known by now."""
+        """Show the scores of m methods at the imbalances computed so far."""
         ratios, messages = sorted(result), []
         for ratio in ratios:
             scores = result[ratio]
@@ -63,7 +63,7 @@ class ImbalancePlot(ScoreCurve):
 
 
 class Imbalance(SliderCurve):
-    """Scores of all methods against imbalance, a point at a time."""
+    """Scores of all methods against imbalance, computed one position at a time."""
 
     title = "How rare may it be?"
     wait = 15
@@ -76,30 +76,30 @@ class Imbalance(SliderCurve):
         self.score.param.watch(lambda _: self._show(), "value")
         self.table = text("")
         plot = ImbalancePlot(self.title)
-        beside = pn.Column(plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+        layout = pn.Column(plot.panel, self.table, stylesheets=[SIDE_BY_SIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
         label = "Others for each rare one"
-        super().__init__(page, plot, label, ASIDE, (self.score,), beside)
+        super().__init__(page, plot, label, ASIDE, (self.score,), layout)
 
     def open(self, run: RunState) -> None:
-        """From now on the curve may be asked for."""
+        """Enable the slider."""
         self._methods = list(run.metadata["methods"])
         if run.metadata["rows"]["test"]:
             self._offer({f"1:{r}": r for r in STOPS}, BEGIN)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         super().clear(run)
         self._last = (0, "")
         self.table.object = ""
 
     def _ask(self, stop: int) -> None:
-        if stop not in self._found:
+        if stop not in self._points:
             doing = f"training {len(self._methods)} methods at 1:{stop}"
             self._work(doing, "imbalance", partial(self._answered, stop), ratio=stop)
 
     def _answered(self, ratio: int, answer: dict[str, np.ndarray]) -> None:
-        self._found[ratio] = np.asarray(answer["scores"], float)
+        self._points[ratio] = np.asarray(answer["scores"], float)
         rare, others = (int(n) for n in answer["rows"])
         self._last = (ratio, f"Trained on {rare} rare rows and {others:,} others at 1:{ratio}")
         self._show()
@@ -107,20 +107,20 @@ class Imbalance(SliderCurve):
     def _question(self, ratio: int) -> str:
         return f"With {ratio} others for each rare row: what F1 does the model reach?"
 
-    def _answer(self, found: Float[np.ndarray, "m 4"]) -> tuple[str, float, Sequence[float]]:
-        score = float(found[0, SCORES.index("F1")])
+    def _answer(self, scores: Float[np.ndarray, "m 4"]) -> tuple[str, float, Sequence[float]]:
+        score = float(scores[0, SCORES.index("F1")])
         return f"Its F1 is {score:.2f}.", score, ()
 
-    def _draw(self, found: Mapping[int, Float[np.ndarray, "m 4"]]) -> None:
+    def _draw(self, points: Mapping[int, Float[np.ndarray, "m 4"]]) -> None:
         name = str(self.score.value)
         column = SCORES.index(name)
-        self.plot.show({r: s[:, column] for r, s in found.items()}, self._methods, name)
+        self.plot.show({r: s[:, column] for r, s in points.items()}, self._methods, name)
         ratio, message = self._last
-        if ratio not in found:
+        if ratio not in points:
             self.table.object = ""
             return
         rows = {
             method: [f"{v:.2f}" if np.isfinite(v) else "–" for v in values]
-            for method, values in zip(self._methods, found[ratio])
+            for method, values in zip(self._methods, points[ratio])
         }
         self.table.object = f"<p class='quiet'>{message}:</p>{comparison(rows, SCORES)}"

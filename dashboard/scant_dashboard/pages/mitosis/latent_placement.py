@@ -1,4 +1,4 @@
-"""The class and the latent position of a held-out or uploaded cell."""
+"""Class and latent position of a held-out or uploaded cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.mitosis.cells import colors, ink, short
 from scant_dashboard.pages.mitosis.spaces import HALVES, at
-from scant_dashboard.plots.base import BESIDE, NOTHING
+from scant_dashboard.plots.base import NOTHING, SIDE_BY_SIDE
 from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.latent import ClassesPlot
 from scant_dashboard.plots.table import comparison
@@ -30,12 +30,12 @@ HELP = (
 )
 NO_IMAGES = "Choose a held-out row to see its class and probability."
 NONE = "a held-out row…"
-OFFERED = 30  # held-out rows to choose from, half of them rare
-LIMIT = 10_000_000  # bytes of an image
+OFFERED = 30  # number of held-out rows offered, half of them rare
+LIMIT = 10_000_000  # maximum bytes of an image
 
 
-class Place:
-    """A held-out cell, or one that the visitor brings: its classes, its places, its image anew."""
+class LatentPlacement:
+    """Classification of a held-out or uploaded cell, with latent position and reconstructions."""
 
     title = "Bring a cell"
 
@@ -43,11 +43,11 @@ class Place:
         self._page = page
         self._run: RunState | None = None
         self._metadata: dict[str, Any] = {}
-        self._asked = ""
+        self._cell = ""
         self._axes = [0, 1]
-        self._quiet = False
+        self._suspended = False
         self.gallery = GalleryPlot("The cell and its reconstructions", "cell",
-                                least=104, most=140)  # fmt: skip
+                                min_side=104, max_side=140)  # fmt: skip
         self.plane = ClassesPlot("Where it would lie", "place", height=340)
         self.figures = (*self.gallery.figures, *self.plane.figures)
         self.reading = text("")
@@ -59,24 +59,24 @@ class Place:
                                    disabled=True, size="small", variant="outlined",
                                    width=200, margin=0)  # fmt: skip
         self.row.param.watch(lambda _: self._chosen(), "value")
-        self.file.param.watch(lambda _: self._brought(), "value")
+        self.file.param.watch(lambda _: self._on_upload(), "value")
         controls = controls_row(self.row, self.file, gap=16)
         left = stacked(self.gallery.panel, self.numbers)
-        self.beside = pn.Column(left, self.plane.panel, stylesheets=[BESIDE, HALVES],
+        self.layout = pn.Column(left, self.plane.panel, stylesheets=[SIDE_BY_SIDE, HALVES],
                                 sizing_mode="stretch_width", margin=0)  # fmt: skip
-        self.panel = stacked(self.reading, controls, self.beside)
+        self.panel = stacked(self.reading, controls, self.layout)
 
     @property
     def alt(self) -> str:
         return "No cell yet." if self.gallery.alt == NOTHING else self.gallery.alt
 
     def say(self) -> None:
-        """Tell the readings to a screen reader."""
+        """Put the text alternatives on the figures."""
         self.gallery.say()
         self.plane.say()
 
     def open(self, run: RunState) -> None:
-        """Offer held-out rows, as many rare ones as others, and begin with a rare one."""
+        """Offer held-out rows, half of them rare, starting with a rare one."""
         assert run.report is not None
         self._run, self._metadata = run, dict(run.metadata)
         label = np.asarray(run.report.arrays["test_label"], int)
@@ -88,16 +88,16 @@ class Place:
         images = bool(self._metadata.get("size"))
         self.reading.object = f"<p class='quiet'>{HELP if images else NO_IMAGES}</p>"
         self.file.param.update(disabled=not images, visible=images)
-        self._lay(classes)
-        self._quiet = True
+        self._show_rows(classes)
+        self._suspended = True
         self.row.param.update(options={NONE: -1, **options}, value=-1, disabled=not options)
-        self._quiet = False
-        # A crowd that watches one run should not ask all at once when it ends.
-        if options and (run.recorded or self._page.mine):
+        self._suspended = False
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        if options and (run.recorded or self._page.owns_run):
             self.row.value = next(iter(options.values()))
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._run = None
         self.gallery.clear()
         self.plane.clear()
@@ -105,14 +105,14 @@ class Place:
         self.row.disabled = self.file.disabled = True
 
     def _chosen(self) -> None:
-        if self._run is None or self._quiet or self.row.value < 0:
+        if self._run is None or self._suspended or self.row.value < 0:
             return
-        self._asked = "This held-out row"
-        self._page.unask("place")
+        self._cell = "This held-out row"
+        self._page.cancel_question("place")
         self._page.ask("row", self._answered, index=int(self.row.value), of="test")
 
-    def _brought(self) -> None:
-        """Read the image off the document: it may be large."""
+    def _on_upload(self) -> None:
+        """Read the uploaded image off the document's thread, since it may be large."""
         if self._run is None or not self.file.value:
             return
         content, name = bytes(self.file.value), str(self.file.filename or "image")
@@ -129,14 +129,14 @@ class Place:
         def ask(gray: np.ndarray) -> None:
             if self._run is not run:
                 return
-            self._quiet = True
+            self._suspended = True
             self.row.value = -1
-            self._quiet = False
-            self._asked = name
+            self._suspended = False
+            self._cell = name
             levels = np.round(255 * gray).astype(np.uint8)
             pixels = b64encode(levels.tobytes()).decode()
             self._page.say("")
-            self._page.unask("row")
+            self._page.cancel_question("row")
             self._page.ask("place", self._answered, pixels=pixels)
 
         self._page.background(asyncio.to_thread(read), ask)
@@ -148,7 +148,7 @@ class Place:
         best, label = int(order[0]), int(np.ravel(answer["label"])[0])
         true = f" It is {classes[label]}." if label >= 0 else ""
         second = f", {classes[order[1]]} with {p[order[1]]:.0%}" if len(order) > 1 else ""
-        message = f"{self._asked} is {classes[best]} with probability {p[best]:.0%}{second}.{true}"
+        message = f"{self._cell} is {classes[best]} with probability {p[best]:.0%}{second}.{true}"
         if self._metadata.get("size"):
             self._draw(answer, classes, p, order, message)
         else:
@@ -160,9 +160,9 @@ class Place:
         self, answer: dict[str, np.ndarray], classes: list[str], p: np.ndarray,
         order: np.ndarray, message: str,
     ) -> None:  # fmt: skip
-        """The image itself, then as the model makes it anew under each class."""
-        anew = np.asarray(answer["reconstruction"], float)[order]
-        images = np.concatenate([np.asarray(answer["image"], float)[None], anew])
+        """Show the image and its reconstruction under each class."""
+        reconstructions = np.asarray(answer["reconstruction"], float)[order]
+        images = np.concatenate([np.asarray(answer["image"], float)[None], reconstructions])
         captions = [
             ["the cell", ""],
             *([f"if {short(classes[c], 12)}", f"{p[c]:.1%}"] for c in order),
@@ -183,8 +183,8 @@ class Place:
         )
         self.numbers.object = comparison(rows, ["probability", what])
 
-    def _lay(self, classes: list[str]) -> None:
-        """Show the two most relevant dimensions that all classes share, with the rows there."""
+    def _show_rows(self, classes: list[str]) -> None:
+        """Show the rows in the two most relevant shared dimensions."""
         assert self._run is not None
         assert self._run.report is not None
         arrays, shared = self._run.report.arrays, int(self._metadata["n_shared"])
@@ -199,17 +199,17 @@ class Place:
         self.plane.show(mean, std, label, classes, (axes[0], axes[1]))
 
     def _locate(self, answer: dict[str, np.ndarray], classes: list[str], best: int) -> None:
-        """Mark the place under each class; one mark where they are the same."""
+        """Mark the position under each class; a single mark if they coincide."""
         mean = np.asarray(answer["mean"], float)
         count = int(self._metadata["n_shared"]) or mean.shape[1]
-        places = at(mean, range(count), self._axes)
-        once = bool(np.allclose(places, places[:1]))
+        positions = at(mean, range(count), self._axes)
+        once = bool(np.allclose(positions, positions[:1]))
         names = [""] if once else [f"if {short(c, 12)}" for c in classes]
-        if len(names) == 2:  # the lower one's name a line lower, for places may be close
-            lower = int(np.argmin(places[:, 1]))
+        if len(names) == 2:  # put the lower one's name a line lower to prevent overlap
+            lower = int(np.argmin(positions[:, 1]))
             names[lower] = f"\n{names[lower]}"
-        self.plane.points(places[: len(names)], names)
-        x, y = places[best]
+        self.plane.points(positions[: len(names)], names)
+        x, y = positions[best]
         self.plane.describe(
             f"Under {classes[best]} its position is {x:.2f}, {y:.2f}; crosses mark the position "
             "under each class, among the training rows."

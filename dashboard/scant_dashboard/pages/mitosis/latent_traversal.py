@@ -1,4 +1,4 @@
-"""The mitosis page's walk: click, drag or slide through latent space and see the decoded cell."""
+"""Traversal of latent space on the mitosis page: click, drag or slide to decode a position."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.mitosis.cells import ink
 from scant_dashboard.pages.mitosis.spaces import HALVES, at
-from scant_dashboard.plots.base import BESIDE, NOTHING
+from scant_dashboard.plots.base import NOTHING, SIDE_BY_SIDE
 from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.latent import ClassesPlot
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.template import text
 
 HELP = "Click or drag in the plane, or move the sliders, to see the expected image there."
-STEPS = 100  # of a slider
-LISTED = 12  # features that stand in sight; the others are folded away
+STEPS = 100  # steps per slider
+LISTED = 12  # features listed; the others are collapsed
 
 
-class Walk:
-    """A walk through two dimensions of the latent space, and the expected image there."""
+class LatentTraversal:
+    """A walk through two dimensions of the latent space, with the decoded cell."""
 
     title = "Walk through the latent space"
 
@@ -33,21 +33,21 @@ class Walk:
         self._page = page
         self._run: RunState | None = None
         self._metadata: dict[str, Any] = {}
-        self._place: np.ndarray = np.zeros(0)
-        self._turn = 0  # which row of the class the walk began at
-        self._start: np.ndarray | None = None  # what was expected there
-        self._quiet = False
+        self._x: np.ndarray = np.zeros(0)
+        self._turn = 0  # rank of the starting row within its class
+        self._start: np.ndarray | None = None  # the decoded features at the start
+        self._suspended = False
         self.plane = ClassesPlot("Where you are", "walk", pick=self._picked, height=360)
-        self.cell = GalleryPlot("What lies there", "decoded", least=120, most=170)
+        self.cell = GalleryPlot("What lies there", "decoded", min_side=120, max_side=170)
         self.figures = (*self.plane.figures, *self.cell.figures)
         self.features = text("", visible=False)
         self._build_controls()
         left = stacked(self.plane.panel, self.across_value, self.up_value)
         right = stacked(self.cell.panel, self.features)
-        beside = pn.Column(left, right, stylesheets=[BESIDE, HALVES], sizing_mode="stretch_width",
-                           margin=0)  # fmt: skip
+        layout = pn.Column(left, right, stylesheets=[SIDE_BY_SIDE, HALVES],
+                           sizing_mode="stretch_width", margin=0)  # fmt: skip
         controls = controls_row(self.of, self.across, self.up, self.other, gap=16)
-        self.panel = stacked(text(f"<p class='quiet'>{HELP}</p>"), controls, beside)
+        self.panel = stacked(text(f"<p class='quiet'>{HELP}</p>"), controls, layout)
 
     def _build_controls(self) -> None:
         self.of = pmui.Select(label="Class", options=[], disabled=True, width=170, size="small",
@@ -67,7 +67,7 @@ class Walk:
         for axis in (self.across, self.up):
             axis.param.watch(lambda _: self._frame(), "value")
         for slider in (self.across_value, self.up_value):
-            slider.param.watch(lambda _: self._slid(), "value")
+            slider.param.watch(lambda _: self._on_slide(), "value")
         self.other.on_click(lambda _: self._begin(self._turn + 1))
 
     @property
@@ -75,12 +75,12 @@ class Walk:
         return HELP if self.cell.alt == NOTHING else self.cell.alt
 
     def say(self) -> None:
-        """Tell the readings to a screen reader."""
+        """Put the text alternatives on the figures."""
         self.plane.say()
         self.cell.say()
 
     def open(self, run: RunState) -> None:
-        """Begin at a cell of the rare class."""
+        """Start at a cell of the rare class."""
         assert run.report is not None
         self._run, self._metadata, arrays = run, dict(run.metadata), run.report.arrays
         shared, private = int(self._metadata["n_shared"]), int(self._metadata["n_private"])
@@ -89,7 +89,7 @@ class Walk:
         options = {name: i for i, name in enumerate(names)}
         order = np.argsort(-np.asarray(arrays["relevance"], float), kind="stable")
         first, second = int(order[0]), int(order[min(1, len(order) - 1)])
-        self._quiet = True
+        self._suspended = True
         self.of.param.update(
             options=list(self._metadata["classes"]), value=self._metadata["rare"], disabled=False
         )
@@ -97,12 +97,12 @@ class Walk:
         self.up.param.update(options=options, value=second, disabled=False)
         for control in (self.across_value, self.up_value, self.other):
             control.disabled = False
-        self._quiet = False
-        # A crowd that watches one run should not ask all at once when it ends.
-        self._begin(ask=run.recorded or self._page.mine)
+        self._suspended = False
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        self._begin(ask=run.recorded or self._page.owns_run)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._run = None
         self.plane.clear()
         self.cell.clear()
@@ -112,18 +112,18 @@ class Walk:
             control.disabled = True
 
     def _begin(self, turn: int = 0, ask: bool = True) -> None:
-        """Go to where a row of the class lies: the one most in its middle, then the next."""
-        if self._run is None or self._quiet:
+        """Go to the position of a row of the class, ordered by distance from the median."""
+        if self._run is None or self._suspended:
             return
         self._start = None
         mean = self._run.report.arrays["latent_mean"]  # type: ignore[union-attr]
         own = mean[self._label() == self._class()]
         if len(own):
-            far = ((own - np.median(own, axis=0)) ** 2).sum(1)
+            distance = ((own - np.median(own, axis=0)) ** 2).sum(1)
             self._turn = turn % len(own)
-            self._place = own[np.argsort(far, kind="stable")[self._turn]].astype(float).copy()
+            self._x = own[np.argsort(distance, kind="stable")[self._turn]].astype(float).copy()
         else:
-            self._place = np.zeros(mean.shape[1])
+            self._x = np.zeros(mean.shape[1])
         self._frame(ask)
 
     def _label(self) -> np.ndarray:
@@ -133,8 +133,8 @@ class Walk:
         return list(self._metadata["classes"]).index(self.of.value)
 
     def _frame(self, ask: bool = True) -> None:
-        """Show the plane of the chosen dimensions; of private ones, only the class that has it."""
-        if self._run is None or self._quiet:
+        """Show the chosen dimensions; for private ones, only rows of their class."""
+        if self._run is None or self._suspended:
             return
         arrays = self._run.report.arrays  # type: ignore[union-attr]
         chosen, shared = (
@@ -150,46 +150,46 @@ class Walk:
         self.plane.show(
             mean, std, self._label()[rows], self._metadata["classes"], (axes[0], axes[1])
         )
-        here = self._place[chosen]
+        here = self._x[chosen]
         low, high = np.vstack([mean, here]).min(0), np.vstack([mean, here]).max(0)
-        room = 0.2 * np.maximum(high - low, 1.0)
-        self._quiet = True
+        margin = 0.2 * np.maximum(high - low, 1.0)
+        self._suspended = True
         for slider, name, a, b, value in zip(
-            (self.across_value, self.up_value), axes, low - room, high + room, here
+            (self.across_value, self.up_value), axes, low - margin, high + margin, here
         ):
             slider.param.update(label=f"Place along {name}", start=float(a), end=float(b),
                                 step=float(b - a) / STEPS, value=float(value))  # fmt: skip
-        self._quiet = False
-        self._arrive(ask)
+        self._suspended = False
+        self._decode(ask)
 
     def _picked(self, x: float, y: float) -> None:
         if self._run is None:
             return
         sliders = (self.across_value, self.up_value)
-        self._quiet = True
+        self._suspended = True
         for slider, value in zip(sliders, (x, y)):
             slider.value = min(max(float(value), slider.start), slider.end)
-        self._quiet = False
-        self._slid(mark=False)  # the browser has set it
+        self._suspended = False
+        self._on_slide(mark=False)  # the browser has set the mark
 
-    def _slid(self, mark: bool = True) -> None:
-        if self._run is None or self._quiet:
+    def _on_slide(self, mark: bool = True) -> None:
+        if self._run is None or self._suspended:
             return
         for axis, slider in ((self.up, self.up_value), (self.across, self.across_value)):
-            self._place[int(axis.value)] = slider.value
-        self._arrive(mark=mark)
+            self._x[int(axis.value)] = slider.value
+        self._decode(mark=mark)
 
-    def _arrive(self, ask: bool = True, mark: bool = True) -> None:
+    def _decode(self, ask: bool = True, mark: bool = True) -> None:
         if mark:
-            here = [self._place[int(axis.value)] for axis in (self.across, self.up)]
+            here = [self._x[int(axis.value)] for axis in (self.across, self.up)]
             self.plane.points(np.array([here]))
         if ask:
-            x = [float(v) for v in self._place]
+            x = [float(v) for v in self._x]
             self._page.ask("decode", self._answered, x=x, label=self.of.value)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         gray, std = (np.asarray(answer[name], float) for name in ("image", "std"))
-        sure = float(np.sqrt(np.mean(std**2)))
+        spread = float(np.sqrt(np.mean(std**2)))
         where = ", ".join(
             f"{slider.label.removeprefix('Place along ')} at {slider.value:.2f}"
             for slider in (self.across_value, self.up_value)
@@ -200,19 +200,19 @@ class Walk:
         worst = float(std.max()) or 1.0
         self.cell.show(
             np.stack([np.clip(ink(gray), 0, 1), std / worst]),
-            [["mean", f"a {self.of.value}"], ["standard deviation", f"{sure:.2f} on average"]],
+            [["mean", f"a {self.of.value}"], ["standard deviation", f"{spread:.2f} on average"]],
             f"Expected image of {self.of.value} with {where}: gray from {gray.min():.2f} to "
-            f"{gray.max():.2f}, standard deviation {sure:.2f} on average (the second image, dark "
+            f"{gray.max():.2f}, standard deviation {spread:.2f} on average (the second image, dark "
             f"where it reaches {worst:.2f}).",
         )
 
     def _list(self, mean: np.ndarray, std: np.ndarray, reading: str) -> None:
-        """The features of a place, where there are no images; first those the walk has changed."""
+        """Without images, list the features, the most changed ones first."""
         names = [str(n) for n in self._metadata.get("features", [])]
         if self._start is None or self._start.shape != mean.shape:
             self._start = mean.copy()
         gone = (mean - self._start) / np.maximum(std, 1e-300)
-        order = np.argsort(-np.abs(gone).round(3), kind="stable")  # of equal ones the table's
+        order = np.argsort(-np.abs(gone).round(3), kind="stable")  # ties in table order
         rows = {
             names[i]: [f"{mean[i]:.3g} ± {std[i]:.2g}", f"{mean[i] - self._start[i]:+.2g}"]
             for i in order

@@ -15,12 +15,12 @@ from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.mitosis.cells import Covariances, Strips
 from scant_dashboard.pages.mitosis.generate import Generate
 from scant_dashboard.pages.mitosis.imbalance import Imbalance
-from scant_dashboard.pages.mitosis.latent_placement import Place
-from scant_dashboard.pages.mitosis.latent_traversal import Walk
+from scant_dashboard.pages.mitosis.latent_placement import LatentPlacement
+from scant_dashboard.pages.mitosis.latent_traversal import LatentTraversal
 from scant_dashboard.pages.mitosis.spaces import Private, Space
 from scant_dashboard.pages.mitosis.tabs import tabs
 from scant_dashboard.pages.mitosis.threshold import Threshold
-from scant_dashboard.plots.base import shown
+from scant_dashboard.plots.base import array_view
 from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.relevance import DimensionsPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
@@ -39,14 +39,14 @@ ELSE = "What if it were trained otherwise?"
 
 
 def views(page: PageContext) -> PageViews:
-    """The views of one browser session."""
-    walk = LazyView(Walk.title, lambda: Walk(page), height=640)
+    """Create the views of a browser session."""
+    walk = LazyView(LatentTraversal.title, lambda: LatentTraversal(page), height=640)
     generate = LazyView(Generate.title, lambda: Generate(page), height=560)
-    place = LazyView(Place.title, lambda: Place(page), height=560)
+    placement = LazyView(LatentPlacement.title, lambda: LatentPlacement(page), height=560)
     threshold = LazyView(Threshold.title, lambda: Threshold(page), height=640)
     imbalance = LazyView(Imbalance.title, lambda: Imbalance(page), height=640)
     explore: tuple[Any, ...] = (
-        walk, generate, place, threshold, imbalance, Alternatives(page, ELSE, otherwise)
+        walk, generate, placement, threshold, imbalance, Alternatives(page, ELSE, alternatives)
     )  # fmt: skip
     return PageViews(
         story=STORY,
@@ -56,7 +56,7 @@ def views(page: PageContext) -> PageViews:
         live=_live(),
         result=_result(),
         explore=explore,
-        wide=frozenset(
+        full_width=frozenset(
             {Strips.title, Covariances.title, "Figures", *(view.title for view in explore)}
         ),
         steps=(
@@ -66,7 +66,7 @@ def views(page: PageContext) -> PageViews:
             (Covariances.title, "Within a class; between classes; together."),
             (walk.title, "What lies between two cells?"),
             (generate.title, "Generate new cells."),
-            (place.title, "Does this one divide?"),
+            (placement.title, "Does this one divide?"),
             (threshold.title, "How many false positives is a true positive worth?"),
             (imbalance.title, "Fifty of them? Ten? Three?"),
         ),
@@ -75,7 +75,7 @@ def views(page: PageContext) -> PageViews:
 
 
 def hidden(run: RunState) -> set[str]:
-    """Titles of the views that this run has nothing for."""
+    """Return the titles of the views that do not apply to this run."""
     metadata, result = run.metadata, set()
     if metadata and not metadata.get("size"):
         result.add(Strips.title)
@@ -90,7 +90,7 @@ def _live() -> tuple[Any, ...]:
         LazyView(Private.title, Private),
         LazyView(
             RELEVANCE,
-            lambda: shown(DimensionsPlot(RELEVANCE), "relevance", labels=("n_shared",)),
+            lambda: array_view(DimensionsPlot(RELEVANCE), "relevance", labels=("n_shared",)),
         ),
         LazyView(Strips.title, Strips),
         LazyView(Covariances.title, Covariances),
@@ -99,13 +99,13 @@ def _live() -> tuple[Any, ...]:
 
 def _result() -> tuple[Any, ...]:
     trust = LazyView(
-        "Can its probabilities be trusted?", lambda: shown(ReliabilityPlot(), "reliability")
+        "Can its probabilities be trusted?", lambda: array_view(ReliabilityPlot(), "reliability")
     )
     return figures(PUBLISHED), trust
 
 
-def otherwise(run: RunState) -> tuple[str, list[Variant]]:
-    """Other models, rarer classes, every pixel, no temper: each one click away."""
+def alternatives(run: RunState) -> tuple[str, list[Variant]]:
+    """Return a sentence on this run, and variants of model, imbalance and features."""
     used = auto.used(run.record.settings, run.metadata)
     n_train = run.metadata["rows"]["training"]
     others = [
@@ -132,14 +132,14 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         text = "without the network that has seen photographs: what does it add?"
         others.append(Variant("with pixels alone", text, {"features": PIXELS}))
     message = f"This run trained {MODELS[str(used['model'])]} on {n_train:,} rows"
-    told = {GP: "a GP classifier", BOTH: "this model and a GP classifier"}.get(
+    classifier = {GP: "a GP classifier", BOTH: "this model and a GP classifier"}.get(
         used.get("classifier", LATENT)
     )
-    if told is None:
+    if classifier is None:
         return f"{message}.", others
     text = "by the latent variable model alone, as published."
     others.insert(0, Variant("with latent variables alone", text, {"classifier": LATENT}))
-    return f"{message}; {told} told the classes.", others
+    return f"{message}; {classifier} told the classes.", others
 
 
 KNOWS = {

@@ -1,4 +1,4 @@
-"""The mitosis page's latent spaces: the one that all classes share, and those of each alone."""
+"""Latent spaces of the mitosis page: shared and private."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scant.events import Report, Snapshot
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.widgets import stacked
-from scant_dashboard.plots.base import BESIDE, PlotView
+from scant_dashboard.plots.base import SIDE_BY_SIDE, PlotView
 from scant_dashboard.plots.latent import ClassesPlot
 
 HALVES = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }"
@@ -21,12 +21,12 @@ CONTROLS = """
 :host { grid-template-columns: repeat(auto-fit, minmax(118px, 1fr)); max-width: 30em; }
 :host { padding-top: 4px; }
 """
-FIRST, SECOND = -1, -2  # the dimensions of greatest relevance, whichever they are by now
+FIRST, SECOND = -1, -2  # the currently most relevant dimensions
 Arrays = Mapping[str, np.ndarray]
 
 
 class Space(PlotView):
-    """Rows in two dimensions of the space that all classes share."""
+    """Rows in two dimensions of the shared space."""
 
     title = "The space that all classes share"
     kind = "shared"
@@ -42,7 +42,7 @@ class Space(PlotView):
         )  # fmt: skip
         for control in (self.across, self.up):
             control.param.watch(lambda _: self._show(), "value")
-        controls = pn.Column(*self._controls(), stylesheets=[BESIDE, CONTROLS],
+        controls = pn.Column(*self._controls(), stylesheets=[SIDE_BY_SIDE, CONTROLS],
                              sizing_mode="stretch_width", margin=0)  # fmt: skip
         self.panel = stacked(controls, self.plot.panel)
 
@@ -56,19 +56,19 @@ class Space(PlotView):
         self._show()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._latest = None
         self.plot.clear()
 
     def _offer(self, metadata: Mapping[str, Any]) -> None:
-        """The dimensions there are; what was chosen stays, if it is there."""
+        """Offer the dimensions, keeping the current choice if possible."""
         count = len(self._dimensions(metadata))
         options = {"strongest": FIRST, "second": SECOND}
         options |= {str(i + 1): i for i in range(count)}
         for control, usual in ((self.across, FIRST), (self.up, SECOND)):
             if control.options != options:
-                kept = control.value if control.value in options.values() else usual
-                control.param.update(options=options, value=kept)
+                selected = control.value if control.value in options.values() else usual
+                control.param.update(options=options, value=selected)
 
     def _dimensions(self, metadata: Mapping[str, Any]) -> range:
         return range(int(metadata["n_shared"]))
@@ -87,18 +87,18 @@ class Space(PlotView):
             return
         relevance = np.asarray(arrays["relevance"], float)[list(dimensions)]
         chosen = [_chosen(int(c.value), relevance) for c in (self.across, self.up)]
-        places, spread = (
+        mean, spread = (
             at(arrays[name][rows], dimensions, chosen) for name in ("latent_mean", "latent_std")
         )
         axes = tuple(
             f"{self.kind} dimension {i + 1}" if i < len(dimensions) else "" for i in chosen
         )
         label = np.asarray(arrays["latent_class"], int)[rows]
-        self.plot.show(places, spread, label, metadata["classes"], (axes[0], axes[1]))
+        self.plot.show(mean, spread, label, metadata["classes"], (axes[0], axes[1]))
 
 
 class Private(Space):
-    """The rows of one class in two dimensions of its own space."""
+    """Rows of one class in two dimensions of its private space."""
 
     title = "The space that a class has to itself"
     kind = "private"
@@ -129,7 +129,7 @@ class Private(Space):
 
 
 def _chosen(value: int, relevance: Float[np.ndarray, " q"]) -> int:
-    """A dimension by its number, or by its rank of relevance; one more than there are: none."""
+    """Return the dimension with this index or relevance rank; the number of dimensions if none."""
     if value >= 0:
         return value
     rank = -value - 1
@@ -141,7 +141,7 @@ def _chosen(value: int, relevance: Float[np.ndarray, " q"]) -> int:
 def at(
     values: Float[np.ndarray, "n q"], dimensions: range, chosen: list[int]
 ) -> Float[np.ndarray, "n 2"]:
-    """Two of some dimensions; zeros for one that there is not."""
+    """Select two of the dimensions; absent ones are zero."""
     none = np.zeros(len(values))
     return np.column_stack(
         [values[:, dimensions[i]] if i < len(dimensions) else none for i in chosen]

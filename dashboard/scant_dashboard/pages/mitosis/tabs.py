@@ -1,4 +1,4 @@
-"""The bar that joins the Mitosis page's two tabs, each a study with an address of its own."""
+"""Links between the two tabs of the Mitosis page, which are separate studies."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ TABS = {"mitosis": "A rare class", "multiview": "Many views"}
 
 
 def tabs(page: PageContext) -> Viewable:
-    """Links to both tabs, for `views.PageViews.above`."""
+    """Return links to both tabs, for `views.PageViews.above`."""
     keep = "?present" if page.present else ""
     links = "".join(
-        f"<a href='./{study}{keep}'{_here(study == page.entry.name)}>{escape(message)}</a>"
+        f"<a href='./{study}{keep}'{_current(study == page.entry.name)}>{escape(message)}</a>"
         for study, message in TABS.items()
         if study in STUDIES
     )
     return text(f"<nav class='tabs' aria-label='Parts of this page'>{links}</nav>")
 
 
-def _here(current: bool) -> str:
+def _current(current: bool) -> str:
     return " aria-current='page'" if current else ""

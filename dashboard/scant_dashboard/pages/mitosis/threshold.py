@@ -1,4 +1,4 @@
-"""The decision threshold of the mitosis page: true and false positives as it moves."""
+"""Decision threshold of the mitosis page: errors as a function of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.mitosis.spaces import HALVES
-from scant_dashboard.plots.base import BESIDE, PlotView
+from scant_dashboard.plots.base import SIDE_BY_SIDE, PlotView
 from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.template import text
@@ -27,7 +27,7 @@ COUNTED = (
 
 
 class Threshold(PlotView):
-    """A slider of the probability from which a cell is called rare; every method is counted."""
+    """A slider of the decision threshold, with the confusion counts of each method."""
 
     title = "Decision threshold"
 
@@ -45,12 +45,12 @@ class Threshold(PlotView):
         )  # fmt: skip
         self.slider.param.watch(lambda _: self._mark(), "value")
         self.table = text("")
-        beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+        layout = pn.Column(self.plot.panel, self.table, stylesheets=[SIDE_BY_SIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
-        self.panel = stacked(self.slider, text(ASIDE), beside)
+        self.panel = stacked(self.slider, text(ASIDE), layout)
 
     def open(self, run: RunState) -> None:
-        """Take the curves of the report, and mark where each method draws its own line."""
+        """Show the curves of the report, marked at each method's own threshold."""
         assert run.report is not None
         arrays = run.report.arrays
         self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
@@ -62,19 +62,19 @@ class Threshold(PlotView):
         share = float((result + missed) / max(self._counts[0, :, 0].sum(), 1))
         self.plot.show(self._curves, self._methods, share)
         own = np.clip(np.nan_to_num(arrays["threshold"], nan=0.5), 0, 1)
-        self.slider.disabled = True  # what is set here moves no mark
+        self.slider.disabled = True  # while disabled, the slider does not move the marks
         self.slider.value = float(own[0])
         self.slider.disabled = False
         self._mark(own)
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.slider.disabled = True
         self.table.object = ""
         self.plot.clear()
 
     def _mark(self, query: Float[np.ndarray, " m"] | None = None) -> None:
-        """The place of each curve whose threshold is nearest; without any: to the slider's."""
+        """Mark each curve at the nearest threshold to `query`, by default the slider's."""
         if self.slider.disabled:
             return
         every = np.arange(len(self._curves))
@@ -91,15 +91,15 @@ class Threshold(PlotView):
             f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
         )
         rows = {
-            name: [*(_whole(c) for c in count), _percent(place[1]), _percent(place[2])]
-            for name, count, place in zip(self._methods, counts, marked)
+            name: [*(_whole(c) for c in count), _percent(point[1]), _percent(point[2])]
+            for name, count, point in zip(self._methods, counts, marked)
         }
         self.table.object = comparison(rows, COUNTED)
         self._page.read(at_once=True)
 
 
 def _whole(count: float) -> str:
-    return f"{count:.0f}" if np.isfinite(count) else "–"  # a method that was left out
+    return f"{count:.0f}" if np.isfinite(count) else "–"  # a method that was skipped
 
 
 def _percent(share: float) -> str:

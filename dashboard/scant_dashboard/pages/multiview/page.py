@@ -18,8 +18,8 @@ from scant_dashboard.pages.mitosis.tabs import tabs
 from scant_dashboard.pages.multiview import selection
 from scant_dashboard.pages.multiview.patient import Patient
 from scant_dashboard.pages.multiview.result import (
-    BESIDE,
     DOUBT,
+    METHODS,
     PIT,
     RELIABLE,
     SPLIT,
@@ -29,16 +29,16 @@ from scant_dashboard.pages.multiview.result import (
 )
 from scant_dashboard.pages.multiview.row_explanation import RowExplanation, target_of
 from scant_dashboard.pages.multiview.scarcity import Scarcity
-from scant_dashboard.pages.multiview.variants import otherwise
-from scant_dashboard.pages.multiview.view_ablation import ViewsOn
-from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.pages.multiview.variants import alternatives
+from scant_dashboard.pages.multiview.view_ablation import ViewAblation
+from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.cohort import CohortPlot
 from scant_dashboard.plots.elbo import ElboPlot
-from scant_dashboard.plots.hidden_units import HiddenPlot
+from scant_dashboard.plots.hidden_units import HiddenUnitsPlot
 from scant_dashboard.plots.scatter import ScatterPlot
-from scant_dashboard.plots.score_distribution import SeparationPlot
+from scant_dashboard.plots.score_distribution import ScoreDistributionPlot
 from scant_dashboard.plots.survival import SurvivalPlot
-from scant_dashboard.plots.view_contributions import InfluencePlot
+from scant_dashboard.plots.view_contributions import ViewContributionsPlot
 
 STORY, EQUATIONS = read_prose(__package__)
 PROBABILITIES = "Probabilities by class"
@@ -57,8 +57,8 @@ OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # 
 
 
 def views(page: PageContext) -> PageViews:
-    """The views of one browser session."""
-    on = LazyView(ViewsOn.title, lambda: ViewsOn(page), height=420)
+    """Create the views of a browser session."""
+    on = LazyView(ViewAblation.title, lambda: ViewAblation(page), height=420)
     scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
     row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
     patient = LazyView(Patient.title, lambda: Patient(page), height=420)
@@ -67,7 +67,7 @@ def views(page: PageContext) -> PageViews:
         lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
         height=HEIGHT,
     )
-    other = Alternatives(page, OTHERWISE, otherwise)
+    other = Alternatives(page, OTHERWISE, alternatives)
     explore: tuple[Any, ...] = (on, scarce, row, patient, chosen, other)
     return PageViews(
         story=STORY,
@@ -78,7 +78,7 @@ def views(page: PageContext) -> PageViews:
         explore=explore,
         above=tabs(page),
         hides=hides,
-        wide=frozenset(
+        full_width=frozenset(
             {"Figures", on.title, scarce.title, row.title, patient.title, TITLE, OTHERWISE}
         ),
         steps=(
@@ -95,48 +95,53 @@ def views(page: PageContext) -> PageViews:
 
 
 def hides(run: RunState) -> set[str]:
-    """Titles that have nothing to show of this run: of other tasks, of neurons it does not have."""
+    """Return the titles of the views that do not apply to this run's task or model."""
     metadata, used = run.metadata, run.record.settings
-    # A run that has not started is taken for what it will be, so that nothing jumps once it has.
+    # Before the start, predict the task, so that the page does not jump afterwards.
     query = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
     task, layered = metadata.get("task", query), used["model"] in LAYERED
     hidden = set().union(*OF.values()) - OF.get(task, set())
     if not layered:
         hidden |= {NEURONS, SHARES, RowExplanation.title}
-    if metadata and not metadata.get("counts"):  # a run of before there were any
+    if metadata and not metadata.get("counts"):  # old runs have none
         hidden |= {Scarcity.title}
     if metadata and len(metadata["views"]) < 2:
-        hidden |= {ViewsOn.title}
+        hidden |= {ViewAblation.title}
     if run.report is not None:
         a = run.report.arrays
-        needed = {BESIDE: "scores", DOUBT: "test_information", SPLIT: "test_std_model"}
+        needed = {METHODS: "scores", DOUBT: "test_information", SPLIT: "test_std_model"}
         hidden |= {title for title, name in needed.items() if len(a.get(name, ())) < 2}
     return hidden
 
 
 def _live() -> tuple[Any, ...]:
-    known = [f"km_{name}" for name in ("time", "true", "predicted", "expected")]
-    lived = [f"patient_{name}" for name in ("time", "event", "pred", "low", "high")]
+    kaplan_meier = [f"km_{name}" for name in ("time", "true", "predicted", "expected")]
+    patients = [f"patient_{name}" for name in ("time", "event", "pred", "low", "high")]
 
     def separation() -> DataView:
-        return shown(SeparationPlot(PROBABILITIES), "predicted", "truth", labels=("classes",))
+        return array_view(
+            ScoreDistributionPlot(PROBABILITIES), "predicted", "truth", labels=("classes",)
+        )
 
     def truth() -> DataView:
         plot = ScatterPlot("value", outlier=None, title=TRUTH)
-        return shown(plot, "truth", "predicted", "predicted_std")
+        return array_view(plot, "truth", "predicted", "predicted_std")
 
     return (
         LazyView(PROBABILITIES, separation),
         LazyView(TRUTH, truth),
-        LazyView(CURVES, lambda: shown(SurvivalPlot(CURVES), *known)),
-        LazyView(PATIENTS, lambda: shown(CohortPlot(PATIENTS), *lived)),
+        LazyView(CURVES, lambda: array_view(SurvivalPlot(CURVES), *kaplan_meier)),
+        LazyView(PATIENTS, lambda: array_view(CohortPlot(PATIENTS), *patients)),
         LazyView(NEURONS, _neurons),
-        LazyView(SHARES, lambda: shown(InfluencePlot(SHARES), "influence", labels=("neurons",))),
+        LazyView(
+            SHARES,
+            lambda: array_view(ViewContributionsPlot(SHARES), "influence", labels=("neurons",)),
+        ),
     )
 
 
 def _neurons() -> DataView:
-    plot = HiddenPlot(NEURONS)
+    plot = HiddenUnitsPlot(NEURONS)
 
     def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = data.arrays

@@ -1,4 +1,4 @@
-"""The multiview page's question: how long will this patient live?"""
+"""Survival of a single patient on the multiview page."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ NOBODY = "There are no held-out patients; choose a smaller training share."
 
 
 class Patient(PlotView):
-    """A held-out patient: his survival function, what each sample says, and what happened."""
+    """A held-out patient: survival function, prediction from each sample, and outcome."""
 
     title = "How long will this patient live?"
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self._quiet = False
+        self._suspended = False
         self.plot = PatientPlot(self.title)
         self.figures = self.plot.figures
-        self.drawn = pn.Column(
+        self.container = pn.Column(
             self.plot.panel, visible=False, sizing_mode="stretch_width", margin=0
         )
-        self._said = HELP
+        self._prompt = HELP
         self.who = pmui.Select(
             label="Patient", options=[], disabled=True, size="small", margin=0,
             sizing_mode="stretch_width", max_width=280,
         )  # fmt: skip
         self.who.param.watch(lambda _: self._ask(), "value")
-        self.panel = stacked(self.who, self.drawn)
+        self.panel = stacked(self.who, self.container)
 
     @property
     def alt(self) -> str:
-        return str(self.plot.alt) if self.drawn.visible else self._said
+        return str(self.plot.alt) if self.container.visible else self._prompt
 
     def open(self, run: RunState) -> None:
-        """Take the run's held-out patients; a visitor who trained it sees one at once."""
+        """Offer the held-out patients; only the run's owner sees one immediately."""
         names = [str(name) for name in run.metadata["patients"]]
-        self._said = HELP if names else NOBODY
-        # A crowd that watches one run should not ask all at once when it ends.
-        at_once = bool(names) and (run.recorded or self._page.mine)
-        self._quiet = True
+        self._prompt = HELP if names else NOBODY
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        at_once = bool(names) and (run.recorded or self._page.owns_run)
+        self._suspended = True
         options = {CHOOSE: "", **{name: name for name in names}}
         self.who.param.update(
             options=options, value=names[0] if at_once else "", disabled=not names
         )
-        self._quiet = False
+        self._suspended = False
         self._ask()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.plot.clear()
-        self.drawn.visible = False
+        self.container.visible = False
         self.who.disabled = True
 
     def _ask(self) -> None:
-        if not self._quiet and self.who.value:
+        if not self._suspended and self.who.value:
             who = str(self.who.value)
             self._page.ask("patient", partial(self._answered, who), patient=who)
 
@@ -73,5 +73,5 @@ class Patient(PlotView):
         median = tuple(float(answer[name][0]) for name in ("predicted", "low", "high"))
         curve = (answer["curve_time"], answer["curve"])
         truth, died = float(answer["time"][0]), bool(answer["event"][0] > 0.5)
-        self.drawn.visible = True
+        self.container.visible = True
         self.plot.show(who, median, answer["rows"], curve, truth, died)

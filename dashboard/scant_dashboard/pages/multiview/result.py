@@ -9,7 +9,7 @@ import numpy as np
 
 from scant.events import Report
 from scant_dashboard.page_parts.lazy_view import LazyView
-from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant_dashboard.plots.entropy import EntropyPlot
 from scant_dashboard.plots.methods import MethodsPlot
@@ -18,7 +18,7 @@ from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
 
-BESIDE = "Beside other methods"
+METHODS = "Beside other methods"
 RELIABLE = "Can its probabilities be trusted?"
 TRADES = "What a threshold trades"
 DOUBT = "Uncertainty of the classes"
@@ -29,18 +29,20 @@ NONE = "There are no held-out rows; choose a smaller training share."
 
 
 def result() -> tuple[Any, ...]:
-    """The views of a report; those of other tasks are kept off the page by the frame."""
+    """Return the views of a report; the frame hides those of other tasks."""
     return (
         figures(),
         LazyView(
-            BESIDE,
-            lambda: shown(MethodsPlot(BESIDE), "scores", "t_test", labels=("methods", "score")),
+            METHODS,
+            lambda: array_view(
+                MethodsPlot(METHODS), "scores", "t_test", labels=("methods", "score")
+            ),
         ),
-        LazyView(RELIABLE, _reliable),
-        LazyView(TRADES, _trades),
+        LazyView(RELIABLE, _reliability),
+        LazyView(TRADES, _precision_recall),
         LazyView(
             DOUBT,
-            lambda: shown(
+            lambda: array_view(
                 EntropyPlot(DOUBT),
                 "test_entropy",
                 "test_information",
@@ -48,11 +50,11 @@ def result() -> tuple[Any, ...]:
                 labels=("classes",),
             ),
         ),
-        LazyView(WITHIN, lambda: shown(CoveragePlot(WITHIN), "coverage")),
-        LazyView(PIT, lambda: shown(PitPlot(bins=10, title=PIT), "pit")),
+        LazyView(WITHIN, lambda: array_view(CoveragePlot(WITHIN), "coverage")),
+        LazyView(PIT, lambda: array_view(PitPlot(bins=10, title=PIT), "pit")),
         LazyView(
             SPLIT,
-            lambda: shown(
+            lambda: array_view(
                 VariancePlot("target", bins=10, title=SPLIT, inputs=False),
                 "test_truth",
                 "test_std_model",
@@ -62,8 +64,8 @@ def result() -> tuple[Any, ...]:
     )
 
 
-def _reliable() -> DataView:
-    """Of one class, where others show the class that is taken: half of 20% is no coin toss."""
+def _reliability() -> DataView:
+    """Create a view of the reliability of the positive class rather than the predicted one."""
     plot = ReliabilityPlot(RELIABLE)
 
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
@@ -72,7 +74,7 @@ def _reliable() -> DataView:
     return DataView(plot, feed)
 
 
-def _trades() -> DataView:
+def _precision_recall() -> DataView:
     plot = PrecisionRecallPlot(TRADES)
 
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
@@ -85,7 +87,7 @@ def _trades() -> DataView:
         axes.xaxis.axis_label = f"recall: share of {name} found"
         axes.yaxis.axis_label = "precision: share of correct positives"
         plot.show(curves, methods, float(np.mean(truth)))
-        result = curves[0, 2] >= 0.8  # where four in five are found
+        result = curves[0, 2] >= 0.8  # recall of at least 80%
         precise = [float(np.nanmax(c[1][c[2] >= 0.8], initial=0)) for c in curves]
         if result.any():
             message = ", ".join(f"{m} {p:.0%}" for m, p in zip(methods, precise))

@@ -1,4 +1,4 @@
-"""The hidden neurons and the prediction of one row."""
+"""Hidden units and prediction of one row."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView, target_name
-from scant_dashboard.plots.hidden_units import HiddenPlot
+from scant_dashboard.plots.hidden_units import HiddenUnitsPlot
 
 
 def target_of(metadata: Mapping[str, Any]) -> str:
-    """What a row's target is called on an axis."""
+    """Return the axis label of the target."""
     return target_name(metadata) or ("time" if metadata["task"] == "survival" else "value")
 
 
 class RowExplanation(PlotView):
-    """A held-out row among all: each neuron's value with its interval, and what follows of it."""
+    """A held-out row: each hidden unit's value with its interval, and the prediction."""
 
     title = "One row, neuron by neuron"
 
@@ -30,9 +30,9 @@ class RowExplanation(PlotView):
         self._page = page
         self._metadata: dict[str, Any] = {}
         self._reading = ""
-        self._rows = np.empty(0, int)  # of the table, in the order of the slider
-        self._spread = np.empty((2, 0))  # mean and deviation of each neuron over the rows
-        self.plot = HiddenPlot(self.title)
+        self._rows = np.empty(0, int)  # rows of the table, in slider order
+        self._spread = np.empty((2, 0))  # mean and standard deviation of each unit over the rows
+        self.plot = HiddenUnitsPlot(self.title)
         self.figures = self.plot.figures
         self.row = pmui.IntSlider(
             label="Held-out row", start=1, end=2, value=1, disabled=True,
@@ -46,7 +46,7 @@ class RowExplanation(PlotView):
         return self._reading or str(self.plot.alt)
 
     def open(self, run: RunState) -> None:
-        """Show all rows; a visitor who trained the run sees one of them at once."""
+        """Show all rows; only the run's owner sees a single row immediately."""
         assert run.report is not None
         a, self._metadata = run.report.arrays, dict(run.metadata)
         hidden, metadata = np.asarray(a["hidden"], float), self._metadata
@@ -64,12 +64,12 @@ class RowExplanation(PlotView):
             target_of(metadata),
         )
         self.row.param.update(end=max(len(hidden), 2), value=1, disabled=len(hidden) < 2)
-        # A crowd that watches one run should not ask all at once when it ends.
-        if run.recorded or self._page.mine:
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        if run.recorded or self._page.owns_run:
             self._ask()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._reading = ""
         self.row.disabled = True
         self.plot.clear()
@@ -81,25 +81,25 @@ class RowExplanation(PlotView):
     def _answered(self, row: int, answer: dict[str, np.ndarray]) -> None:
         mean, std = answer["hidden"], answer["hidden_std"]
         self.plot.point(mean, std)
-        away = (mean - self._spread[0]) / np.maximum(self._spread[1], 1e-12)
-        k = int(np.argmax(np.abs(away)))
-        side = "above" if away[k] > 0 else "below"
+        z = (mean - self._spread[0]) / np.maximum(self._spread[1], 1e-12)
+        k = int(np.argmax(np.abs(z)))
+        side = "above" if z[k] > 0 else "below"
         self._reading = (
             f"Row {row + 1} of the table: {self._predicted(answer)}. The most unusual neuron is "
-            f"{self._metadata['neurons'][k]}, {abs(away[k]):.1f} standard deviations {side} its "
+            f"{self._metadata['neurons'][k]}, {abs(z[k]):.1f} standard deviations {side} its "
             "mean over the rows."
         )
 
     def _predicted(self, answer: dict[str, np.ndarray]) -> str:
-        """What was predicted of the row, and what is true."""
+        """Describe the prediction and the true value of the row."""
         p, low, high, truth = (
             float(answer[name][0])
             for name in ("predicted", "predicted_low", "predicted_high", "truth")
         )
-        known = np.isfinite(truth)
+        has_truth = np.isfinite(truth)
         if self._metadata["task"] == "classification":
             classes = self._metadata["classes"]
-            true = f"; it is {classes[int(truth)]}" if known else ""
+            true = f"; it is {classes[int(truth)]}" if has_truth else ""
             return f"{classes[1]} with a probability of {p:.0%}{true}"
-        true = f"; it is {truth:.3g}" if known else ""
+        true = f"; it is {truth:.3g}" if has_truth else ""
         return f"{p:.3g} predicted, between {low:.3g} and {high:.3g} with 95%{true}"

@@ -1,4 +1,4 @@
-"""The multiview page's curve: how few labels will do?"""
+"""Learning curve of the multiview page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.plots.score_curve import ScoreCurve, abridged
 from scant_dashboard.plots.theme import models
 
-DRAWS = 3  # for each stop of the slider, but one where all are learned from
+DRAWS = 3  # random draws per slider position; one if all rows are used
 ASIDE = (
     "<p class='quiet'>At each slider position the model trains on this number of the run's "
     "training groups, patients or rows, on three random draws, beside averaged kernels and the "
@@ -24,10 +24,10 @@ ASIDE = (
 
 
 class LearningCurvePlot(ScoreCurve):
-    """A line a method, through the means of the draws; every draw is a mark."""
+    """One line per method through the means of the draws; every draw is a mark."""
 
     def __init__(self, title: str) -> None:
-        # Many lines that are none yet give Bokeh nothing to frame, so that `show` frames them.
+        # Bokeh cannot compute ranges from empty lines, so `show` sets them.
         frame = {"x_range": models.Range1d(0, 1), "y_range": models.Range1d(0, 1)}
         tips = (("method", "@method"), ("training rows", "@x{0}"), ("score", "@score{0.00}"))
         super().__init__(title, {"scarcity": ""}, tips=tips, every=True, height=380, **frame)
@@ -39,18 +39,18 @@ class LearningCurvePlot(ScoreCurve):
         score: str,
         counted: str,
     ) -> None:
-        """Show the scores that are known by now.
+        """Show the scores computed so far.
 
         Args:
-            result: Scores of m methods in every draw, by how many they learned from.
-            methods: Their names.
-            score: What it is called.
-            counted: What there are so many of.
+            result: For each number of training units, the scores of m methods in every draw.
+            methods: Names of the methods.
+            score: Name of the score.
+            counted: Name of the training units, such as "patients".
         """
         counts = sorted(result)
         means = np.stack([np.mean(result[n], axis=0) for n in counts], axis=1)  # methods, counts
         draws = np.concatenate([result[n] for n in counts]).T  # methods, draws of all counts
-        drawn = np.repeat(counts, [len(result[n]) for n in counts])
+        x = np.repeat(counts, [len(result[n]) for n in counts])
         plot = self.figures[0]
         plot.x_range.end = 1.05 * counts[-1]
         plot.y_range.end = 1.05 * max(float(np.nanmax([0.0, *draws.ravel()])), 0.01)
@@ -64,12 +64,12 @@ class LearningCurvePlot(ScoreCurve):
             f"{score} of {', '.join(methods)} by {counted} trained on: {abridged(messages)}.",
             [(counts, line) for line in means],
             methods,
-            [(drawn, marks) for marks in draws],
+            [(x, marks) for marks in draws],
         )
 
 
 class Scarcity(SliderCurve):
-    """The main score against how many groups, patients or rows are learned from."""
+    """The main score against the number of training groups, patients or rows."""
 
     title = "How few labels will do?"
     wait = 10
@@ -80,7 +80,7 @@ class Scarcity(SliderCurve):
         self._counted = self._score = ""
 
     def open(self, run: RunState) -> None:
-        """From now on the curve may be asked for."""
+        """Enable the slider."""
         metadata = run.metadata
         counts = [int(n) for n in metadata.get("counts", ())]
         if not counts:
@@ -90,32 +90,32 @@ class Scarcity(SliderCurve):
         self._offer({self._named(n): n for n in counts}, counts[0])
 
     def _ask(self, stop: int) -> None:
-        """Train on so many of them, once more if not often enough yet."""
-        drawn = len(self._found.get(stop, ()))
+        """Train on `stop` units, up to `DRAWS` times."""
+        draw = len(self._points.get(stop, ()))
         draws = 1 if stop == max(self.slider.values) else DRAWS
-        if drawn < draws:
-            doing = f"training on {self._named(stop)}, draw {drawn + 1} of {draws}"
-            self._work(doing, "scarcity", partial(self._trained, stop), n=stop, draw=drawn)
+        if draw < draws:
+            doing = f"training on {self._named(stop)}, draw {draw + 1} of {draws}"
+            self._work(doing, "scarcity", partial(self._trained, stop), n=stop, draw=draw)
 
     def _named(self, n: int) -> str:
         return f"{n} {self._counted if n != 1 else self._counted.rstrip('s')}"
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
-        self._found.setdefault(n, []).append(np.asarray(answer["scores"], float))
+        self._points.setdefault(n, []).append(np.asarray(answer["scores"], float))
         self._show()
         if n == self.slider.value:
-            self._stopped()
+            self._on_stop()
 
     def _question(self, n: int) -> str:
         return f"Trained on {self._named(n)}: what will its {self._score} of held-out rows be?"
 
     def _answer(
-        self, found: Sequence[Float[np.ndarray, " m"]]
+        self, draws: Sequence[Float[np.ndarray, " m"]]
     ) -> tuple[str, float, Sequence[float]]:
-        own = [float(scores[0]) for scores in found]
+        own = [float(scores[0]) for scores in draws]
         mean = float(np.mean(own))
         band = (min(own), max(own)) if len(own) > 1 else ()
         return f"Its {self._score} is {mean:.2f}.", mean, band
 
-    def _draw(self, found: Mapping[int, Sequence[Float[np.ndarray, " m"]]]) -> None:
-        self.plot.show(found, self._methods, self._score, self._counted)
+    def _draw(self, points: Mapping[int, Sequence[Float[np.ndarray, " m"]]]) -> None:
+        self.plot.show(points, self._methods, self._score, self._counted)

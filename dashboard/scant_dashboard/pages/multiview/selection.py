@@ -1,4 +1,4 @@
-"""What can be selected on the multiview page: held-out rows, in the eyes of the hidden neurons."""
+"""Rows, axes and metrics of linked selection on the multiview page."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import pandas as pd
 from scant import metrics
 from scant_dashboard.live.run_state import RunState
 
-SHOWN = 2  # neurons, those of largest influence
+N_UNITS = 2  # hidden units, the most influential ones
 
 
 def rows(run: RunState) -> pd.DataFrame:
-    """The rows that the page shows: truth, prediction, deviation, the most influential neurons."""
+    """Return the displayed rows: truth, prediction, deviation, most influential hidden units."""
     assert run.report is not None
     a = run.report.arrays
-    most = np.argsort(-a["influence"], kind="stable")[:SHOWN]
+    largest = np.argsort(-a["influence"], kind="stable")[:N_UNITS]
     return pd.DataFrame(
         {
             "truth": a["truth"],
             "predicted": a["predicted"],
             "deviation": a["predicted_std"],
-            **{f"neuron {run.metadata['neurons'][i]}": a["hidden"][:, i] for i in most},
+            **{f"neuron {run.metadata['neurons'][i]}": a["hidden"][:, i] for i in largest},
         }
     )
 
 
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Prediction against truth, and against what the first neurons see."""
+    """Return column pairs: prediction against truth, and hidden units."""
     neurons = [str(name) for name in frame.columns[3:]]
     results = [("truth", "predicted")]
-    if len(neurons) == SHOWN:
+    if len(neurons) == N_UNITS:
         results += [(neurons[0], neurons[1]), (neurons[0], "predicted")]
     return results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:
-    """Average precision and accuracy of classes, NMSE and RMSE of values and times."""
+    """Return average precision and accuracy of classes, or NMSE and RMSE of values."""
     y, predicted = frame["truth"].to_numpy(), frame["predicted"].to_numpy()
     several = len(np.unique(y)) > 1
     if set(np.unique(y)) <= {0.0, 1.0}:

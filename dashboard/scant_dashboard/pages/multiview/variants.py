@@ -19,8 +19,8 @@ BOUNDS = {
 }
 
 
-def otherwise(run: RunState) -> tuple[str, list[Variant]]:
-    """Other models, another bound, fewer rows to learn from."""
+def alternatives(run: RunState) -> tuple[str, list[Variant]]:
+    """Return variants with another model or bound, or fewer training rows."""
     used, metadata = run.record.settings, run.metadata
     model, bound = str(used["model"]), str(used["bound"])
     if bound == "auto":

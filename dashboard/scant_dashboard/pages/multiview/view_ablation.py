@@ -12,7 +12,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.on_demand import OnDemandView
 from scant_dashboard.page_parts.widgets import stacked
-from scant_dashboard.plots.view_ablation import Tried, ViewsOnPlot
+from scant_dashboard.plots.view_ablation import AblationResult, ViewAblationPlot
 from scant_dashboard.template import text
 
 ASIDE = (
@@ -26,19 +26,19 @@ HELP = (
 )
 
 
-class ViewsOn(OnDemandView):
-    """Views on and off: the score of the network, and of kernels that are simply averaged."""
+class ViewAblation(OnDemandView):
+    """Scores by combination of views, of the network and of averaged kernels."""
 
     title = "What is each view worth?"
     help = HELP
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self._tried: list[Tried] = []
+        self._results: list[AblationResult] = []
         self._metric = "score"
-        self.plot = ViewsOnPlot(self.title)
+        self.plot = ViewAblationPlot(self.title)
         self.figures = self.plot.figures
-        self.drawn = pn.Column(
+        self.container = pn.Column(
             self.plot.panel, visible=False, sizing_mode="stretch_width", margin=0
         )
         self.views = pmui.CheckBoxGroup(label="Views that are on", inline=True, disabled=True,
@@ -46,10 +46,10 @@ class ViewsOn(OnDemandView):
         self.button = pmui.Button(label="Train with these", variant="outlined", disabled=True,
                                   margin=0)  # fmt: skip
         self.button.on_click(lambda _: self._train())
-        self.panel = stacked(self.views, self.button, text(ASIDE), self.drawn)
+        self.panel = stacked(self.views, self.button, text(ASIDE), self.container)
 
     def open(self, run: RunState) -> None:
-        """Take the run's views."""
+        """Offer the run's views."""
         names = [str(name) for name in run.metadata["views"]]
         on = [str(name) for name in run.metadata["looked"]]
         self._metric = str(run.metadata["score"])
@@ -57,10 +57,10 @@ class ViewsOn(OnDemandView):
         self.button.disabled = False
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         super().clear(run)
-        self._tried = []
-        self.drawn.visible = False
+        self._results = []
+        self.container.visible = False
         self.views.disabled = self.button.disabled = True
 
     def _train(self) -> None:
@@ -69,12 +69,12 @@ class ViewsOn(OnDemandView):
             self._page.say("Select at least one view.")
             return
         self._page.say("")
-        if tuple(on) not in [tried.views for tried in self._tried]:
+        if tuple(on) not in [result.views for result in self._results]:
             doing = f"training with {', '.join(on)}, then the average of their kernels"
             self._work(doing, "views", partial(self._trained, tuple(on)), views=on)
 
     def _trained(self, on: tuple[str, ...], answer: dict[str, np.ndarray]) -> None:
         model, averaged = (float(answer[name][0]) for name in ("score", "averaged"))
-        self._tried.append(Tried(on, model, averaged))
-        self.drawn.visible = True
-        self.plot.show(self._tried, list(self.views.options), self._metric)
+        self._results.append(AblationResult(on, model, averaged))
+        self.container.visible = True
+        self.plot.show(self._results, list(self.views.options), self._metric)

@@ -1,4 +1,4 @@
-"""The omniglot page's slider of alphabets: how much is one worth to another?"""
+"""Slider over the number of alphabets on the omniglot page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONLY = "There is only one alphabet, and it cannot be removed."
 
 
 class Alphabets(View):
-    """How many alphabets are learned together: a slider, and a button that trains with so many."""
+    """A slider over the number of alphabets learned together, and a button to train with it."""
 
     title = "What are the other alphabets worth?"
 
@@ -27,7 +27,7 @@ class Alphabets(View):
             label="Alphabets learned together", options=[1], disabled=True,
             sizing_mode="stretch_width", max_width=420, margin=(0, 12),
         )  # fmt: skip
-        self.slider.param.watch(lambda _: self._offer(), "value")
+        self.slider.param.watch(lambda _: self._update_button(), "value")
         self.button = VariantButtons(page)
         self.panel = stacked(self.slider, self.button)
 
@@ -39,16 +39,16 @@ class Alphabets(View):
         self.slider.options = list(range(1, count + 1))
         self.slider.param.update(value=1, disabled=not several)
         self.alt = f"This run trained on {self._listed(count)} together." if several else ONLY
-        self._offer()
+        self._update_button()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._run = None
         self.slider.disabled = True
         self.alt = ""
         self.button.offer(())
 
-    def _offer(self) -> None:
+    def _update_button(self) -> None:
         if self._run is None or self.slider.disabled:
             return
         count = int(self.slider.value)

@@ -1,4 +1,4 @@
-"""The omniglot page's question to the model: which character of each alphabet is this?"""
+"""Query of the omniglot page: classify a drawn character in each alphabet."""
 
 from __future__ import annotations
 
@@ -14,42 +14,46 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.omniglot.matrices import names_of, short
-from scant_dashboard.plots.base import BESIDE, NOTHING
+from scant_dashboard.plots.base import NOTHING, SIDE_BY_SIDE
 from scant_dashboard.plots.images import GalleryPlot, ResponsePlot
 from scant_dashboard.plots.theme import GRAY, GREEN
 from scant_dashboard.template import text
 
 EMPTY = "nothing: empty paper"
-MOST = 6  # outputs whose answers are shown unless the visitor chooses others
+MAX_OUTPUTS = 6  # outputs shown by default
 HELP = "Draw a character, or start from a held-out one."
 NO_IMAGES = "This run trains on columns of numbers, not on images."
 
 
 class Draw:
-    """Draw a character and see its probabilities in each alphabet, and what speaks for a class."""
+    """Draw a character to see class probabilities in each alphabet and patch contributions."""
 
     title = "Draw a character"
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._metadata: dict[str, Any] = {}
-        self._names: list[str] = []  # of all classes
+        self._names: list[str] = []  # names of all classes
         self._ids: list[tuple[str, str]] = []  # their outputs and labels
         self._examples = np.empty((0, 1, 1))
         self._answer: dict[str, np.ndarray] = {}
         self._cells: list[int] = []  # the class of each image in the gallery
-        self._quiet = False
+        self._suspended = False
         self.pad = DrawingCanvas()
-        self.likely = GalleryPlot("Likely characters", least=76, most=96, pick=self._clicked)
+        self.likely = GalleryPlot("Likely characters", min_side=76, max_side=96, pick=self._clicked)
         self.response = ResponsePlot("Contributions of the patches")
         self.response.panel.visible = False
         self.figures = (*self.likely.figures, *self.response.figures)
         self._build_controls()
         left = stacked(self.pad, self.begin, self.clear_button)
         right = stacked(self.which, self.response.panel)
-        beside = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); }"
+        grid = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); }"
         self.whole = pn.Column(
-            left, right, stylesheets=[BESIDE, beside], sizing_mode="stretch_width", margin=0
+            left,
+            right,
+            stylesheets=[SIDE_BY_SIDE, grid],
+            sizing_mode="stretch_width",
+            margin=0,
         )
         self.panel = stacked(self.reading, self.whole, self.outputs, self.likely.panel)
 
@@ -80,12 +84,12 @@ class Draw:
         return HELP if self.likely.alt == NOTHING else self.likely.alt
 
     def say(self) -> None:
-        """Tell the readings to a screen reader."""
+        """Put the text alternatives on the figures."""
         self.likely.say()
         self.response.say()
 
     def open(self, run: RunState) -> None:
-        """Take the run's classes, and begin with a character that was held out."""
+        """Offer the run's classes, starting with a held-out character."""
         assert run.report is not None
         self._metadata, arrays = dict(run.metadata), run.report.arrays
         size = tuple(self._metadata.get("size", ()))
@@ -103,24 +107,26 @@ class Draw:
         true = [self._names[int(c)] for c in arrays["examples_true"]]
         options = {f"{k + 1}. {name}": k for k, name in enumerate(true)}
         names = list(self._metadata["outputs"])
-        self._quiet = True
+        self._suspended = True
         self.begin.param.update(options={EMPTY: -1, **options}, value=-1, disabled=False)
-        self.outputs.param.update(options=names, value=names[:MOST], visible=len(names) > MOST)
+        self.outputs.param.update(
+            options=names, value=names[:MAX_OUTPUTS], visible=len(names) > MAX_OUTPUTS
+        )
         self.clear_button.disabled = False
-        self.pad.lay(None, (int(size[0]), int(size[1])))
-        self._quiet = False
-        # A crowd that watches one run should not ask all at once when it ends.
-        if options and (run.recorded or self._page.mine):
+        self.pad.lay_out(None, (int(size[0]), int(size[1])))
+        self._suspended = False
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        if options and (run.recorded or self._page.owns_run):
             self.begin.value = 0
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._metadata, self._answer, self._cells = {}, {}, []
         self._forget()
-        self._quiet = True
+        self._suspended = True
         self.which.param.update(options={}, disabled=True)
         self.begin.disabled = self.clear_button.disabled = True
-        self._quiet = False
+        self._suspended = False
 
     def _forget(self) -> None:
         self.likely.clear()
@@ -128,29 +134,29 @@ class Draw:
         self.response.panel.visible = False
 
     def _begin(self) -> None:
-        if not self._quiet and self._metadata:
-            self._lay(None if self.begin.value < 0 else self._examples[self.begin.value])
+        if not self._suspended and self._metadata:
+            self._set_image(None if self.begin.value < 0 else self._examples[self.begin.value])
 
     def _empty(self) -> None:
-        self._quiet = True
+        self._suspended = True
         self.begin.value = -1
-        self._quiet = False
-        self._lay(None)
+        self._suspended = False
+        self._set_image(None)
 
-    def _lay(self, image: np.ndarray | None) -> None:
-        """Put this on the paper, and ask what it is."""
+    def _set_image(self, image: np.ndarray | None) -> None:
+        """Put an image on the paper, and query it."""
         size = self._metadata["size"]
-        self._quiet = True
-        self.pad.lay(image, (int(size[0]), int(size[1])))
-        self._quiet = False
+        self._suspended = True
+        self.pad.lay_out(image, (int(size[0]), int(size[1])))
+        self._suspended = False
         self._ask()
 
     def _ask(self, number: int | None = None) -> None:
-        """Ask what is on the paper, and what speaks for a class (None: for the most probable)."""
-        if self._quiet or not self._metadata:
+        """Query the drawing, with contributions to class `number` (None: the most probable one)."""
+        if self._suspended or not self._metadata:
             return
         if not self.pad.ink:
-            self._page.unask("draw")
+            self._page.cancel_question("draw")
             self._answer = {}
             self._forget()
             self.reading.object = f"<p>{HELP}</p>"
@@ -176,12 +182,12 @@ class Draw:
         likely = [int(c) for c in np.ravel(answer["top"]) if c >= 0]
         query = int(answer["class"][0])
         options = {self._names[c]: c for c in sorted({*likely, query})}
-        self._quiet = True
+        self._suspended = True
         self.which.param.update(options=options, value=query, disabled=not answer["map"].size)
-        self._quiet = False
+        self._suspended = False
 
     def _show(self) -> None:
-        """The likely characters of the chosen outputs, as images with their probabilities."""
+        """Show the most probable characters of the chosen outputs, with their probabilities."""
         if not self._answer:
             return
         names, p = list(self._metadata["outputs"]), self._answer["p"]

@@ -1,4 +1,4 @@
-"""The omniglot page's galleries: inducing patches, and held-out characters as predicted."""
+"""Galleries of the omniglot page: inducing patches, and held-out characters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Patches(PlotView):
     title = "What the model looks for"
 
     def __init__(self) -> None:
-        self.plot = GalleryPlot(self.title, "patches", least=40, most=52, lines=0)
+        self.plot = GalleryPlot(self.title, "patches", min_side=40, max_side=52, lines=0)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
@@ -35,25 +35,25 @@ class Patches(PlotView):
         weight = np.asarray(data.arrays["patches_weight"], float)
         low, high = min(0.0, float(patches.min())), max(1.0, float(patches.max()))
         top = float(weight.max()) or 1.0
-        many = int((np.cumsum(np.sort(weight)[::-1]) < 0.5 * weight.sum()).sum()) + 1
+        n_half = int((np.cumsum(np.sort(weight)[::-1]) < 0.5 * weight.sum()).sum()) + 1
         k, h, w = patches.shape
         self.plot.show(
             patches,
             [[f"influence {v / top:.0%} of the largest"] for v in weight],
             f"The {k} inducing patches of {w} x {h} pixels with the largest influence, which the "
-            f"bars show; {many} of them account for half of it. Dark is ink.",
+            f"bars show; {n_half} of them account for half of it. Dark is ink.",
             bars=weight / top,
             span=(low, high),
         )
 
 
 class Examples(PlotView):
-    """Some held-out images, what they are taken for, and how surely."""
+    """Held-out images with predicted class and probability."""
 
     title = "Held-out characters"
 
     def __init__(self) -> None:
-        self.plot = GalleryPlot(self.title, "examples", least=84, most=104)
+        self.plot = GalleryPlot(self.title, "examples", min_side=84, max_side=104)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:

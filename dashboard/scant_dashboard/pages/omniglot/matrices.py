@@ -1,4 +1,4 @@
-"""The omniglot page's matrices: which characters and alphabets a model finds alike."""
+"""Matrices of the omniglot page: similarity of characters and alphabets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
 
-WHOLE = 460  # pixels of a single matrix at most
+WHOLE = 460  # maximum pixels of a single matrix
 
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The names of all classes as a person reads them, counted through all outputs."""
+    """Return the display names of all classes, across all outputs."""
     return [
         name_of(output, label)
         for output, labels in zip(metadata["outputs"], metadata["classes"])
@@ -27,28 +27,28 @@ def names_of(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def name_of(output: str, label: str) -> str:
-    """A class's name, with that of its output unless it says that itself."""
+    """Return a class's display name, with its output's name unless included."""
     return label if label.startswith(output) else f"{output}/{label}"
 
 
-def short(name: str, most: int = 12) -> str:
-    """A class's name for the width of an image: the label alone where the whole is too long."""
-    name = name if len(name) <= most else name.rpartition("/")[2]
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def short(name: str, max_length: int = 12) -> str:
+    """Truncate a class's name to the width of an image, dropping the output's name first."""
+    name = name if len(name) <= max_length else name.rpartition("/")[2]
+    return name if len(name) <= max_length else f"{name[: max_length - 1]}…"
 
 
 def outputs_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The output of every class, counted through all outputs."""
+    """Return the output of each class, across all outputs."""
     return [o for o, labels in zip(metadata["outputs"], metadata["classes"]) for _ in labels]
 
 
 class Matrices(PlotView):
-    """Hinton diagrams of matrices among the shown classes, sorted by clusters if the visitor likes.
+    """Hinton diagrams over the selected classes, optionally sorted by clusters.
 
     Args:
         title: The heading.
-        array: The array that is shown: "q c c" or "c c".
-        single: Whether it is one matrix.
+        array: Name of the array to show, of shape (q, c, c) or (c, c).
+        single: Whether it is a single matrix.
     """
 
     def __init__(self, title: str, array: str, single: bool = False) -> None:
@@ -56,7 +56,9 @@ class Matrices(PlotView):
         self._array, self._single = array, single
         self._latest: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
         self.plot = (
-            HintonGrid(title, least=240, most=WHOLE, say=_alike) if single else HintonGrid(title)
+            HintonGrid(title, min_side=240, max_side=WHOLE, say=_most_similar)
+            if single
+            else HintonGrid(title)
         )
         self.figures = self.plot.figures
         self.sorted = pmui.Checkbox(label="Sort by clusters", value=False, margin=0, size="small")
@@ -69,7 +71,7 @@ class Matrices(PlotView):
         self._show()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._latest = None
         self.plot.clear()
 
@@ -88,25 +90,27 @@ class Matrices(PlotView):
         )
 
 
-def _alike(
+def _most_similar(
     matrices: np.ndarray, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
 ) -> str:
-    """The two classes most alike within an output, and the two most alike of different ones."""
+    """Name the most similar classes within an output and across outputs."""
     matrix = np.where(np.isfinite(matrices[0]), matrices[0], -np.inf)
-    of = np.array(list(groups))
-    same = of[:, None] == of[None, :]
+    group = np.array(list(groups))
+    same = group[:, None] == group[None, :]
     messages = []
-    for pairs, where in ((same & ~np.eye(len(of), dtype=bool), "within"), (~same, "across")):
+    for pairs, where in ((same & ~np.eye(len(group), dtype=bool), "within"), (~same, "across")):
         if pairs.any():
             i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
             messages.append(f"{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f}, {where})")
     return (
-        f"Most similar of {len(of)} classes: {'; '.join(messages)}." if messages else "One class."
+        f"Most similar of {len(group)} classes: {'; '.join(messages)}."
+        if messages
+        else "One class."
     )
 
 
 class Confused(PlotView):
-    """Held-out rows of each shown class, by the class of its output they are taken for."""
+    """Confusion matrix of held-out rows over the selected classes."""
 
     title = "Confused characters"
 
@@ -115,7 +119,7 @@ class Confused(PlotView):
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
-        """Show a report's confusion within outputs; between them there is none."""
+        """Show a report's confusion within outputs, as none occurs between them."""
         names = [name_of(output, label) for output, label in metadata["shown"]]
         groups = [output for output, _ in metadata["shown"]]
         self.plot.show(np.asarray(data.arrays["confusion"], float)[None], [""], names, groups)

@@ -20,10 +20,10 @@ from scant_dashboard.pages.omniglot.alphabets import Alphabets
 from scant_dashboard.pages.omniglot.draw import Draw
 from scant_dashboard.pages.omniglot.gallery import Examples, Patches
 from scant_dashboard.pages.omniglot.matrices import Confused, Matrices
-from scant_dashboard.pages.omniglot.rows import LOOKED, held_out
+from scant_dashboard.pages.omniglot.rows import MAX_SNAPSHOT_ROWS, held_out
 from scant_dashboard.pages.omniglot.shots import Shots
-from scant_dashboard.pages.omniglot.submatrix import Zoom
-from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.pages.omniglot.submatrix import Submatrix
+from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.entropy import EntropyPlot
 from scant_dashboard.plots.hinton import HintonPlot
@@ -33,7 +33,7 @@ from scant_dashboard.plots.table import MetricsTable
 
 STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"
-ALIKE = "Which characters the model finds alike"
+SIMILARITY = "Which characters the model finds alike"
 GLOBAL = "Which alphabets go together"
 DIAGRAMS = "What each latent function ties together"
 ACROSS = "If all alphabets competed"
@@ -43,12 +43,12 @@ SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets w
 
 
 def views(page: PageContext) -> PageViews:
-    """The views of one browser session."""
+    """Create the views of a browser session."""
     recall = LazyView(RECALL, lambda: _recall(RECALL))
     draw = LazyView(Draw.title, lambda: Draw(page), height=760)
     shots = LazyView(Shots.title, lambda: Shots(page), height=480)
-    zoom = LazyView(Zoom.title, lambda: Zoom(page), height=760)
-    fewer, others = Alphabets(page), Alternatives(page, ELSE, otherwise)
+    zoom = LazyView(Submatrix.title, lambda: Submatrix(page), height=760)
+    fewer, others = Alphabets(page), Alternatives(page, ELSE, alternatives)
     explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
     return PageViews(
         story=STORY,
@@ -57,12 +57,12 @@ def views(page: PageContext) -> PageViews:
         live=_live(recall),
         result=_result(recall),
         explore=explore,
-        wide=frozenset(
+        full_width=frozenset(
             {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
         ),
         steps=(
             (RECALL, "How many held-out characters are classified correctly?"),
-            (ALIKE, "White: examples of one character help with the other."),
+            (SIMILARITY, "White: examples of one character help with the other."),
             (DIAGRAMS, "Few functions, with different weights for each character."),
             (Patches.title, "The patches that it compares images by."),
             (Examples.title, "Right or wrong, and how certain?"),
@@ -74,12 +74,12 @@ def views(page: PageContext) -> PageViews:
 
 def _live(recall: LazyView) -> tuple[Any, ...]:
     def together() -> DataView:
-        plot = _between(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
-        return shown(plot, "global", labels=("outputs",))
+        plot = _hinton(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
+        return array_view(plot, "global", labels=("outputs",))
 
     return (
         recall,
-        LazyView(ALIKE, lambda: Matrices(ALIKE, "correlation", single=True)),
+        LazyView(SIMILARITY, lambda: Matrices(SIMILARITY, "correlation", single=True)),
         LazyView(GLOBAL, together),
         LazyView(DIAGRAMS, lambda: Matrices(DIAGRAMS, "shown_B")),
         LazyView(Examples.title, Examples),
@@ -87,25 +87,25 @@ def _live(recall: LazyView) -> tuple[Any, ...]:
     )
 
 
-def _between(title: str, row: str, column: str, what: str) -> HintonPlot:
+def _hinton(title: str, row: str, column: str, what: str) -> HintonPlot:
     plot = HintonPlot(title, row, column, what)
     plot.panel.stylesheets = [SIDEWAYS]
     return plot
 
 
-def _recall(title: str, beside: bool = False) -> DataView:
-    """Recall by output; of a report of all held-out rows, and beside that of the baselines."""
-    plot = RecallPlot(title, others=beside)
+def _recall(title: str, compare: bool = False) -> DataView:
+    """Recall by output; for a report, of all held-out rows and optionally with the baselines."""
+    plot = RecallPlot(title, others=compare)
 
     def feed(data: Any, metadata: Mapping[str, Any]) -> None:
         others: dict[str, np.ndarray] = {}
-        if beside:
+        if compare:
             methods = dict.fromkeys(m.method for m in data.metrics if m.source == "baseline")
             others = dict(zip(methods, data.arrays["compare_accuracy"]))
         sizes = [len(names) for names in metadata["classes"]]
         ended = "test_output" in data.arrays
         rows = counted(data.arrays["test_output"], len(sizes)) if ended else None
-        of = held_out(metadata, None if ended else LOOKED)
+        of = held_out(metadata, None if ended else MAX_SNAPSHOT_ROWS)
         plot.show(data.arrays["accuracy"], metadata["outputs"], sizes, others, of, rows)
 
     return DataView(plot, feed)
@@ -117,10 +117,10 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
     def figures(data: Report, metadata: Mapping[str, Any]) -> None:
         of = f"The figures of all methods are on {held_out(metadata)} together."
         table.show(data.metrics, (of, *data.notes) if metadata["rows"]["test"] else data.notes)
-        recall.update(data, metadata)  # what was drawn while it trained gives way to the end's
+        recall.update(data, metadata)  # replace the values during training by the final ones
 
     def across() -> DataView:
-        plot = _between(ACROSS, "true", "predicted", "shares of an alphabet's held-out rows")
+        plot = _hinton(ACROSS, "true", "predicted", "shares of an alphabet's held-out rows")
 
         def feed(data: Report, metadata: Mapping[str, Any]) -> None:
             plot.show(np.nan_to_num(data.arrays["confusion_across"]), metadata["outputs"])
@@ -133,14 +133,15 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
 
     def reducible() -> DataView:
         arrays = ("test_entropy", "test_information", "test_output")
-        return shown(EntropyPlot(REDUCIBLE), *arrays, labels=("outputs",), needs=arrays[0])
+        return array_view(EntropyPlot(REDUCIBLE), *arrays, labels=("outputs",), needs=arrays[0])
 
-    beside = "Beside other classifiers"
+    comparison = "Beside other classifiers"
     return (
         DataView(table, figures),
-        LazyView(beside, lambda: _recall(beside, beside=True)),
+        LazyView(comparison, lambda: _recall(comparison, compare=True)),
         LazyView(
-            "Can its probabilities be trusted?", lambda: shown(ReliabilityPlot(), "reliability")
+            "Can its probabilities be trusted?",
+            lambda: array_view(ReliabilityPlot(), "reliability"),
         ),
         LazyView(Confused.title, Confused, height=480),
         LazyView(ACROSS, across),
@@ -148,8 +149,8 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
     )
 
 
-def otherwise(run: RunState) -> tuple[str, list[Variant]]:
-    """Fewer examples, another model, another bound or kernel: each one click away."""
+def alternatives(run: RunState) -> tuple[str, list[Variant]]:
+    """Return a sentence on this run, and variants of shots, model, covariance and kernel."""
     used, names = auto.used(run.record.settings, run.metadata), list(run.metadata["outputs"])
     others = []
     if used["n_outputs"]:
@@ -173,12 +174,12 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
         sees = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
         others.append(Variant(f"with the kernel {kernel}", sees[kernel], {"kernel": kernel}))
-    seen = used.get("features", PIXELS)
-    if run.metadata.get("size") and used.get("stack") and seen != PIXELS:
+    features = used.get("features", PIXELS)
+    if run.metadata.get("size") and used.get("stack") and features != PIXELS:
         text = "no HOG, no network, no image that bends: what do they add?"
         others.append(Variant("with pixels alone", text, {"features": PIXELS}))
-    many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
-    return f"This run trained {MODELS[str(used['model'])]} on {many}.", others
+    data = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
+    return f"This run trained {MODELS[str(used['model'])]} on {data}.", others
 
 
 KNOWS = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-LOOKED = 150  # held-out rows at most that a run looks at while it trains; a test holds it
-SHOT_ROWS = 400  # and when it is asked for less; another number of the study's
+MAX_SNAPSHOT_ROWS = 150  # maximum held-out rows evaluated during training (tested)
+SHOT_ROWS = 400  # the same in queries with fewer shots (tested)
 
 
-def held_out(metadata: Mapping[str, Any], most: int | None = None) -> str:
-    """The held-out rows of a run, or the part of them that was looked at."""
+def held_out(metadata: Mapping[str, Any], limit: int | None = None) -> str:
+    """Describe the held-out rows of a run, or the subset of at most `limit` that was evaluated."""
     n = int(metadata["rows"]["test"])
-    many = f"{n:,} held-out {'row' if n == 1 else 'rows'}"
-    return f"the {many}" if most is None or n <= most else f"some {most} of the {many}"
+    rows = f"{n:,} held-out {'row' if n == 1 else 'rows'}"
+    return f"the {rows}" if limit is None or n <= limit else f"some {limit} of the {rows}"

@@ -1,4 +1,4 @@
-"""The omniglot page's curve: how few examples of a character does it take?"""
+"""Learning curve of the omniglot page over the number of examples per class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASIDE = (
 
 
 class ShotsPlot(ScoreCurve):
-    """Mean recall over the outputs, with the least and the greatest of them as a band."""
+    """Mean recall over the outputs, with a band from minimum to maximum."""
 
     def __init__(self, title: str) -> None:
         tips = (("", "@score{0.0%}"), ("outputs", "@low{0%} to @high{0%}"))
@@ -36,11 +36,11 @@ class ShotsPlot(ScoreCurve):
     def show(
         self, result: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
     ) -> None:
-        """Show recalls of every output by model and nearest neighbor, by number of examples.
+        """Show recalls of the model and the nearest neighbor, by number of examples.
 
         Args:
-            result: The recalls.
-            of: Of which rows they are.
+            result: For each number of examples, recalls of both methods on each output.
+            of: Description of the rows.
         """
         shots = sorted(result)
         each = np.stack([result[k] for k in shots])  # shots, who, outputs
@@ -58,7 +58,7 @@ class ShotsPlot(ScoreCurve):
 
 
 class Shots(SliderCurve):
-    """Recall against examples a class, a point at a time."""
+    """Recall against examples per class, computed one position at a time."""
 
     title = "How few examples does it take?"
     span, start, unit, digits = (0, 100, 1), 50, "%", 0
@@ -68,33 +68,33 @@ class Shots(SliderCurve):
         self._of = ""
 
     def open(self, run: RunState) -> None:
-        """From now on the curve may be asked for."""
-        most = int(run.metadata.get("shots_most", 0))
+        """Enable the slider."""
+        max_shots = int(run.metadata.get("shots_most", 0))
         self._of = held_out(run.metadata, SHOT_ROWS)
-        if most and run.metadata["rows"]["test"]:
-            self._offer(list(range(1, most + 1)), most)
+        if max_shots and run.metadata["rows"]["test"]:
+            self._offer(list(range(1, max_shots + 1)), max_shots)
 
     def _ask(self, stop: int) -> None:
-        if stop not in self._found:
-            doing = f"learning anew from {_many(stop)} of each class"
+        if stop not in self._points:
+            doing = f"learning anew from {_examples(stop)} of each class"
             self._work(doing, "shots", partial(self._trained, stop), k=stop)
 
     def _trained(self, k: int, answer: dict[str, np.ndarray]) -> None:
-        self._found[k] = np.stack([answer["accuracy"], answer["nearest"]])
+        self._points[k] = np.stack([answer["accuracy"], answer["nearest"]])
         self._show()
 
     def _question(self, stop: int) -> str:
-        return f"With {_many(stop)} of each class: what share of {self._of} does it recognize?"
+        return f"With {_examples(stop)} of each class: what share of {self._of} does it recognize?"
 
-    def _answer(self, found: Float[np.ndarray, "2 d"]) -> tuple[str, float, Sequence[float]]:
-        own = 100 * found[0]
+    def _answer(self, recalls: Float[np.ndarray, "2 d"]) -> tuple[str, float, Sequence[float]]:
+        own = 100 * recalls[0]
         share = float(np.nanmean(own))
-        said = f"It recognizes {share:.0f}% on average over the outputs"
-        return f"{said}.", share, (np.nanmin(own), np.nanmax(own))
+        answer = f"It recognizes {share:.0f}% on average over the outputs"
+        return f"{answer}.", share, (np.nanmin(own), np.nanmax(own))
 
-    def _draw(self, found: Mapping[int, Float[np.ndarray, "2 d"]]) -> None:
-        self.plot.show(found, self._of)
+    def _draw(self, points: Mapping[int, Float[np.ndarray, "2 d"]]) -> None:
+        self.plot.show(points, self._of)
 
 
-def _many(examples: int) -> str:
+def _examples(examples: int) -> str:
     return "one example" if examples == 1 else f"{examples} examples"

@@ -1,4 +1,4 @@
-"""The omniglot page's magnifier: one coregionalisation matrix, of the alphabets one chooses."""
+"""A block of a coregionalization matrix of the omniglot page."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ ASIDE = (
     f"<p class='quiet'>Up to {BLOCK} classes are shown one by one; beyond them a square stands for "
     "two alphabets, and is the mean of the absolute values between their classes.</p>"
 )
-WIDE = 560  # pixels of the matrix at most
+MAX_SIDE = 560  # maximum pixels of the matrix
 
 
-class Zoom(PlotView):
-    """Choose a latent function and alphabets; the model is asked for that block of its B_q."""
+class Submatrix(PlotView):
+    """The block of B_q for a chosen latent function and chosen alphabets."""
 
     title = "Look closer at a matrix"
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._run: RunState | None = None
-        self._quiet = False
-        self.plot = HintonGrid(self.title, least=260, most=WIDE)
+        self._suspended = False
+        self.plot = HintonGrid(self.title, min_side=260, max_side=MAX_SIDE)
         self.figures = self.plot.figures
         self.latent = pmui.Select(label="Matrix", options={}, disabled=True, width=160, margin=0,
                                   size="small")  # fmt: skip
@@ -42,27 +42,27 @@ class Zoom(PlotView):
         self.panel = stacked(self.latent, self.outputs, text(ASIDE), self.plot.panel)
 
     def open(self, run: RunState) -> None:
-        """Take the run's outputs, and show the matrix that counts most."""
+        """Offer the run's outputs, starting with the most relevant matrix."""
         assert run.report is not None
-        self._run, self._quiet = run, True
+        self._run, self._suspended = run, True
         count = int(used(run.record.settings, run.metadata)["n_latent"])
         first = int(run.report.arrays["latent"][0])
         options = {f"B{q + 1}": q for q in range(count)}
         self.latent.param.update(options=options, value=first, disabled=False)
         self.outputs.param.update(options=list(run.metadata["outputs"]), value=[], disabled=False)
-        self._quiet = False
-        # A crowd that watches one run should not ask all at once when it ends.
-        if run.recorded or self._page.mine:
+        self._suspended = False
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        if run.recorded or self._page.owns_run:
             self._ask()
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self._run = None
         self.plot.clear()
         self.latent.disabled = self.outputs.disabled = True
 
     def _ask(self) -> None:
-        if self._run is not None and not self._quiet:
+        if self._run is not None and not self._suspended:
             query = list(self.outputs.value or ())
             self._page.ask("block", self._answered, latent=self.latent.value, outputs=query)
 

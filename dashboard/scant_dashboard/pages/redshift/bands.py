@@ -13,20 +13,20 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.question_view import QuestionView
 from scant_dashboard.page_parts.widgets import controls_row
-from scant_dashboard.plots.base import BESIDE, target_name
+from scant_dashboard.plots.base import SIDE_BY_SIDE, target_name
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.template import text
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
-SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all
+MAX_POINTS = 2500  # maximum galaxies in the scatter plot; metrics use all
 IDLE = "Clear a band, and guess the loss of accuracy."
 METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
 
 
-class BandsOff(QuestionView):
-    """Untick a band: every galaxy's p(z) and the metrics move. Click a galaxy for its p(z)."""
+class BandAblation(QuestionView):
+    """Remove bands to see the effect on p(z) and the metrics; click a galaxy for its p(z)."""
 
     title = "What if a band were missing?"
     prompt = "Click a galaxy for its p(z)."
@@ -34,12 +34,12 @@ class BandsOff(QuestionView):
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._arrays: dict[str, np.ndarray] = {}
-        self._shown = np.empty(0, int)  # the test rows in the scatter
-        self._whole: np.ndarray | None = None  # metrics with every band
-        self._held: dict[str, np.ndarray] | None = None  # the last answer, shown or not
+        self._rows = np.empty(0, int)  # test rows in the scatter plot
+        self._whole: np.ndarray | None = None  # metrics with all bands
+        self._held: dict[str, np.ndarray] | None = None  # the latest answer, even if hidden
         self._row: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
-        self._quiet = self._warned = False
+        self._suspended = self._warned = False
         self.scatter = ScatterPlot("redshift z", title="Click a galaxy", pick=self._pick)
         self.density = DensityPlot("z", title="Its p(z)")
         super().__init__(self.scatter, self.density)
@@ -47,7 +47,7 @@ class BandsOff(QuestionView):
         plots = pn.Column(
             self.scatter.panel,
             self.density.panel,
-            stylesheets=[BESIDE, PLOTS],
+            stylesheets=[SIDE_BY_SIDE, PLOTS],
             sizing_mode="stretch_width",
             margin=0,
         )
@@ -62,34 +62,34 @@ class BandsOff(QuestionView):
         )
 
     def open(self, run: RunState) -> None:
-        """Take the run's bands and test rows; nothing is asked before the visitor asks."""
+        """Offer the run's bands and test rows; only the run's owner queries automatically."""
         assert run.report is not None
         self._arrays = dict(run.report.arrays)
         n = len(self._arrays["z_true"])
-        self._shown = np.unique(np.linspace(0, n - 1, min(n, SHOWN)).astype(int))
+        self._rows = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).astype(int))
         for plot in (self.scatter, self.density):
             plot.call_target(target_name(run.metadata))
         names = measured([str(b) for b in run.metadata.get("bands", ())])
-        self._quiet = True
+        self._suspended = True
         self.bands.param.update(options=names, value=names, disabled=len(names) < 2)
         self.galaxy.param.update(value=None, end=n - 1, disabled=False)
-        self._quiet = False
+        self._suspended = False
         self._show_all(self._arrays)
-        # A crowd that watches one run should not ask all at once when it ends.
-        if run.recorded or self._page.mine:
-            self._choose(int(self._shown[len(self._shown) // 2]))
+        # Only the owner queries at once: all viewers of a live run would do so at the same time.
+        if run.recorded or self._page.owns_run:
+            self._choose(int(self._rows[len(self._rows) // 2]))
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.scatter.clear()
         self.density.clear()
         self._whole = self._held = self._row = self._before = None
         self.reading.object = ""
         self.reveal.ask("")
-        self._quiet = True
+        self._suspended = True
         self.bands.disabled = self.galaxy.disabled = True
         self.scatter.select(None)
-        self._quiet = False
+        self._suspended = False
 
     def _build_controls(self) -> None:
         self.bands = pmui.CheckBoxGroup(
@@ -107,21 +107,21 @@ class BandsOff(QuestionView):
         self.reading = text("")
         self.bands.param.watch(self._toggled, "value")
         self.galaxy.param.watch(lambda e: self._typed(e.new), "value")
-        self.reveal.watch(self._turned)
+        self.reveal.watch(self._on_reveal)
 
     @property
-    def _off(self) -> list[str]:
+    def _removed(self) -> list[str]:
         return [b for b in self.bands.options if b not in (self.bands.value or ())]
 
     def _toggled(self, _change: Any) -> None:
-        if self._quiet:
+        if self._suspended:
             return
-        off = self._off
+        off = self._removed
         if len(off) == len(self.bands.options):
             self._page.say("Select at least one band.")
             self._warned = True
             return
-        if self._warned:  # what others have said is not ours to take back
+        if self._warned:  # do not remove messages of other controls
             self._page.say("")
             self._warned = False
         self._held = None
@@ -133,31 +133,31 @@ class BandsOff(QuestionView):
             self._ask_density()
 
     def _question(self) -> str:
-        if not self._off:
+        if not self._removed:
             return ""
-        return f"Without {', '.join(self._off)}: by what factor will the RMSE grow?"
+        return f"Without {', '.join(self._removed)}: by what factor will the RMSE grow?"
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         self._held = answer
-        if not self._off:
+        if not self._removed:
             self._whole = answer["metrics"]
         self._show_answer()
-        if self._whole is None and self._off:
+        if self._whole is None and self._removed:
             self._page.ask("without", self._answered_whole, off=[])
 
     def _answered_whole(self, answer: dict[str, np.ndarray]) -> None:
         self._whole = answer["metrics"]
         self._show_answer()
 
-    def _turned(self) -> None:
-        """The answer may be seen now, or may not any longer."""
+    def _on_reveal(self) -> None:
+        """Show or hide the answer, as the question requires."""
         self._show_answer()
         self._ask_density()
         self._page.read(at_once=True)
 
     def _show_answer(self) -> None:
-        """Show the model's answer, unless it is to be guessed first: then as if none had come."""
-        if self._whole is not None and self._held is not None and self._off:
+        """Show the model's answer; if it is to be guessed first, show the state without it."""
+        if self._whole is not None and self._held is not None and self._removed:
             factor = float(self._held["metrics"][0] / self._whole[0])
             self.reveal.know(f"RMSE grows by a factor of {factor:.1f}.", factor)
         if self.reveal.hidden:
@@ -168,36 +168,36 @@ class BandsOff(QuestionView):
             self.reading.object = self._table() + self._verdict()
 
     def _show_all(self, arrays: dict[str, np.ndarray]) -> None:
-        parts = [arrays[k][self._shown] for k in ("std_model", "std_noise", "std_input")]
+        parts = [arrays[k][self._rows] for k in ("std_model", "std_noise", "std_input")]
         std = np.sqrt(sum(p**2 for p in parts))
-        self.scatter.show(self._arrays["z_true"][self._shown], arrays["z_mean"][self._shown], std)
+        self.scatter.show(self._arrays["z_true"][self._rows], arrays["z_mean"][self._rows], std)
 
-    def _pick(self, place: int) -> None:
-        if not self._quiet:
-            self._choose(int(self._shown[place]))
+    def _pick(self, index: int) -> None:
+        if not self._suspended:
+            self._choose(int(self._rows[index]))
 
     def _typed(self, row: int | None) -> None:
-        if not self._quiet and row is not None and row != self._row:
+        if not self._suspended and row is not None and row != self._row:
             self._choose(row)
 
     def _choose(self, row: int) -> None:
         self._row, self._before = row, None
-        self._quiet = True
+        self._suspended = True
         self.galaxy.value = row
-        place = np.searchsorted(self._shown, row)
-        observed = place < len(self._shown) and self._shown[place] == row
-        self.scatter.select(int(place) if observed else None)
-        self._quiet = False
+        index = np.searchsorted(self._rows, row)
+        observed = index < len(self._rows) and self._rows[index] == row
+        self.scatter.select(int(index) if observed else None)
+        self._suspended = False
         self._ask_density()
 
     def _ask_density(self) -> None:
         if self._row is not None:
-            off = [] if self.reveal.hidden else self._off
+            off = [] if self.reveal.hidden else self._removed
             self._page.ask("density", self._show_density, row=self._row, off=off)
 
     def _show_density(self, answer: dict[str, np.ndarray]) -> None:
         assert self._row is not None
-        whole = not self._off or self.reveal.hidden
+        whole = not self._removed or self.reveal.hidden
         if whole:
             self._before = (answer["grid"], answer["density"])
         self.density.show(
@@ -209,16 +209,16 @@ class BandsOff(QuestionView):
         )
 
     def _verdict(self) -> str:
-        if self._whole is None or self._held is None or not self._off or self.reveal.first:
-            return ""  # what was guessed is answered where it was asked
+        if self._whole is None or self._held is None or not self._removed or self.reveal.first:
+            return ""  # the answer is shown with the question
         factor = self._held["metrics"][0] / self._whole[0]
         return f"<p role='note'><strong>RMSE grows by a factor of {factor:.1f}.</strong></p>"
 
     def _table(self) -> str:
         assert self._held is not None
         rows = [("every band measured", self._whole)]
-        if self._off:
-            rows.append((f"without {', '.join(self._off)}", self._held["metrics"]))
+        if self._removed:
+            rows.append((f"without {', '.join(self._removed)}", self._held["metrics"]))
         figures = {
             label: [_figure(name, value) for name, value in zip(METRICS, values)]
             for label, values in rows

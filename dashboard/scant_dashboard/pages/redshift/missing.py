@@ -1,16 +1,16 @@
-"""Scores against the number of missing bands, of this model and of rivals."""
+"""Scores against the number of missing bands, of this model and of other methods."""
 
 from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
 
-from scant_dashboard.plots.fixed_legend import LOOKS
+from scant_dashboard.plots.fixed_legend import GROUP_STYLES
 from scant_dashboard.plots.score_curve import ScoreCurve
 from scant_dashboard.plots.theme import models
 
 METHODS = ("this model", "random forest", "gradient boosting", "CatBoost")
-BEFORE = ("this model", "random forest, mean filled in")  # in reports made before there were rivals
+BEFORE = ("this model", "random forest, mean filled in")  # in old reports, without rivals
 SCORES = ("RMSE", "mean log-likelihood")
 
 
@@ -26,8 +26,12 @@ class MissingPlot(ScoreCurve):
         self.figures[0].y_range.start = 0
 
     def show(self, missing: Float[np.ndarray, "_ c"]) -> None:
-        """Show how many are missing (first row), then a row each of RMSE, log-likelihood and CRPS
-        of every method (`METHODS`); of old reports RMSE of two (`BEFORE`)."""
+        """Show scores by number of missing bands.
+
+        Args:
+            missing: Number of missing bands (row 0), then RMSE, log-likelihood and CRPS of each of
+                `METHODS`, one row per method; in old reports, RMSE of each of `BEFORE`.
+        """
         count, *rows = missing
         methods = BEFORE if len(rows) == len(BEFORE) else METHODS
         scores = [rows[i : i + len(methods)] for i in range(0, len(rows), len(methods))]
@@ -37,7 +41,7 @@ class MissingPlot(ScoreCurve):
         for figure, values in zip(self.figures, scores):
             figure.xaxis.ticker = models.FixedTicker(ticks=[int(c) for c in count])
             lines += [(count, values[k]) for k in there]
-            lines += [(count[:0], count[:0])] * (len(LOOKS) - len(there))
+            lines += [(count[:0], count[:0])] * (len(GROUP_STYLES) - len(there))
         for k, figure in enumerate(self.figures):
             if figure.visible != (k < len(scores)):
                 figure.visible = k < len(scores)
@@ -49,17 +53,17 @@ def reading(
     scores: list[list[Float[np.ndarray, " c"]]],
     methods: tuple[str, ...],
 ) -> str:
-    """With how many bands missing this model meets which best rival, and how."""
-    told = []
+    """Compare this model with the best rival at each number of missing bands."""
+    parts = []
     for name, values, larger in zip(SCORES, scores, (False, True)):
         rivals = np.array(values[1:])
-        known = np.where(np.isfinite(rivals), rivals, -np.inf if larger else np.inf)
-        best = known.argmax(0) if larger else known.argmin(0)
+        finite = np.where(np.isfinite(rivals), rivals, -np.inf if larger else np.inf)
+        best = finite.argmax(0) if larger else finite.argmin(0)
         digits = 2 if larger else 4
         pairs = "; ".join(
-            f"{int(c)} missing: {own:.{digits}f} against {known[b, k]:.{digits}f}"
+            f"{int(c)} missing: {own:.{digits}f} against {finite[b, k]:.{digits}f}"
             f" ({methods[b + 1]})"
             for k, (c, own, b) in enumerate(zip(count, values[0], best))
         )
-        told.append(f"{name[0].upper()}{name[1:]} of this model and of the best rival, {pairs}.")
-    return f"On a part of the held-out rows. {' '.join(told)}"
+        parts.append(f"{name[0].upper()}{name[1:]} of this model and of the best rival, {pairs}.")
+    return f"On a part of the held-out rows. {' '.join(parts)}"

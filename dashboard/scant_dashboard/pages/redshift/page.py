@@ -21,14 +21,14 @@ from scant_dashboard.page_parts.select_rows import HEIGHT, TITLE, SelectRows
 from scant_dashboard.page_parts.variants import Alternatives, Variant
 from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.redshift import selection
-from scant_dashboard.pages.redshift.bands import BandsOff
+from scant_dashboard.pages.redshift.bands import BandAblation
 from scant_dashboard.pages.redshift.missing import MissingPlot
-from scant_dashboard.pages.redshift.rejection import KEPT, KeptSlider
+from scant_dashboard.pages.redshift.rejection import REJECTION, RejectionSlider
 from scant_dashboard.pages.redshift.scores import TITLE as SCORES
 from scant_dashboard.pages.redshift.scores import score_tables
 from scant_dashboard.pages.redshift.tried import TITLE as TRIED
-from scant_dashboard.pages.redshift.tried import TriedPlot
-from scant_dashboard.plots.base import DataView, shown
+from scant_dashboard.pages.redshift.tried import SearchHistoryPlot
+from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.bins import BinsPlot
 from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant_dashboard.plots.elbo import ElboPlot
@@ -41,16 +41,16 @@ STORY, EQUATIONS = read_prose(__package__)
 
 
 def views(page: PageContext) -> PageViews:
-    """The views of one browser session."""
-    bands = LazyView(BandsOff.title, lambda: BandsOff(page), height=560)
-    kept = LazyView(KEPT, lambda: KeptSlider(page), height=420)
+    """Create the views of a browser session."""
+    bands = LazyView(BandAblation.title, lambda: BandAblation(page), height=560)
+    rejection = LazyView(REJECTION, lambda: RejectionSlider(page), height=420)
     chosen = LazyView(
         TITLE,
         lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
         height=HEIGHT,
     )
     cost = Alternatives(page, COST, other_costs)
-    explore: tuple[Any, ...] = (bands, kept, chosen, cost)
+    explore: tuple[Any, ...] = (bands, rejection, chosen, cost)
     return PageViews(
         story=STORY,
         equations=EQUATIONS,
@@ -58,7 +58,7 @@ def views(page: PageContext) -> PageViews:
         live=_live(),
         result=_result(page),
         explore=explore,
-        wide=frozenset(
+        full_width=frozenset(
             {
                 "Where the uncertainty comes from",
                 "Figures",
@@ -67,7 +67,7 @@ def views(page: PageContext) -> PageViews:
                 SCORES,
                 TRIED,
                 bands.title,
-                kept.title,
+                rejection.title,
                 chosen.title,
                 cost.title,
             }
@@ -78,7 +78,7 @@ def views(page: PageContext) -> PageViews:
             ("Probability integral transform", "Is the predicted uncertainty correct?"),
             ("Bands missing", "Each missing band costs accuracy. Who loses least?"),
             (bands.title, "Guess first: how much larger is the error without the u band?"),
-            (kept.title, "How accurate are the most certain predictions?"),
+            (rejection.title, "How accurate are the most certain predictions?"),
         ),
     )
 
@@ -105,9 +105,9 @@ def _live() -> tuple[Any, ...]:
         LazyView("Prediction against truth", scatter),
         LazyView(
             "Where the uncertainty comes from",
-            lambda: shown(VariancePlot("z"), "z_true", "std_model", "std_noise"),
+            lambda: array_view(VariancePlot("z"), "z_true", "std_model", "std_noise"),
         ),
-        LazyView("Basis functions at work", lambda: shown(BasisPlot(), "relevance")),
+        LazyView("Basis functions at work", lambda: array_view(BasisPlot(), "relevance")),
         LazyView("Features that matter", features),
     )
 
@@ -116,31 +116,31 @@ def _result(page: PageContext) -> tuple[Any, ...]:
     covered = page.guess_first()
     return (
         HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
-        LazyView("Probability integral transform", lambda: shown(PitPlot(), "pit")),
+        LazyView("Probability integral transform", lambda: array_view(PitPlot(), "pit")),
         LazyView(
             "Coverage of intervals",
             lambda: HiddenUntilRevealed(
-                page, shown(CoveragePlot(), "coverage"), covered, above=True
+                page, array_view(CoveragePlot(), "coverage"), covered, above=True
             ),
         ),
         LazyView(
             SPLIT,
-            lambda: shown(
+            lambda: array_view(
                 VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
             ),
         ),
-        LazyView("Bands missing", lambda: shown(MissingPlot("z"), "missing")),
-        LazyView("Bin by bin", lambda: shown(BinsPlot("z"), "bins")),
+        LazyView("Bands missing", lambda: array_view(MissingPlot("z"), "missing")),
+        LazyView("Bin by bin", lambda: array_view(BinsPlot("z"), "bins")),
         LazyView(SCORES, score_tables, height=640),
-        LazyView(TRIED, _tried),
+        LazyView(TRIED, _search_history),
     )
 
 
-def _tried() -> DataView:
+def _search_history() -> DataView:
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
         plot.show(data.arrays.get("tried", np.empty((0, 5))))  # older runs have none
 
-    plot = TriedPlot()
+    plot = SearchHistoryPlot()
     return DataView(plot, feed)
 
 
@@ -154,7 +154,7 @@ EFFECT = {
 
 
 def other_costs(run: RunState) -> tuple[str, list[Variant]]:
-    """The other weights of an error."""
+    """Return a sentence on this run's error weights, and variants with the others."""
     used = run.record.settings["weights"]
     others = [
         Variant(

@@ -1,4 +1,4 @@
-"""The redshift page's slider over the share of galaxies kept."""
+"""Rejection of uncertain predictions on the redshift page."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import panel_material_ui as pmui
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.plots.base import PlotView
-from scant_dashboard.plots.rejection_curve import KeptPlot
+from scant_dashboard.plots.rejection_curve import RejectionCurvePlot
 
-KEPT = "Keep only what it is sure of"
+REJECTION = "Keep only what it is sure of"
 
 
-class KeptSlider(PlotView):
-    """Drop the least certain galaxies, and show the metrics of the rest."""
+class RejectionSlider(PlotView):
+    """Reject the least certain galaxies, and show the metrics of the rest."""
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self.plot = KeptPlot(KEPT)
+        self.plot = RejectionCurvePlot(REJECTION)
         self.title, self.figures = self.plot.title, self.plot.figures
         self.slider = pmui.IntSlider(
             label="Share of galaxies kept, most confident first (%)",
@@ -43,7 +43,7 @@ class KeptSlider(PlotView):
         self.slider.disabled = False
 
     def clear(self, run: RunState) -> None:
-        """Forget the run shown before."""
+        """Discard the previous run."""
         self.plot.clear()
         self.slider.param.update(value=100, disabled=True)
 

@@ -1,6 +1,6 @@
-"""All scores of point predictions and of densities, as numbers: bin by bin, and by missing bands.
+"""Tables of all scores of point predictions and densities, by bin and by missing bands.
 
-`Bin by bin` and `Bands missing` draw some of them.
+`Bin by bin` and `Bands missing` plot some of them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TITLE = "Scores by bin and by missing bands"
 DENSITIES = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")
 OF_BINS = ("bias", "sigma_MAD", "outlier rate", *DENSITIES)
 OF_MISSING = ("RMSE", "sigma_MAD", "outliers beyond 0.15", *DENSITIES)
-READ = ("RMSE", "sigma_MAD", "CRPS", "PIT-KS")  # told in a sentence too
-SHARES = ("outlier rate", "outliers beyond 0.15")  # told in per cent
+READ = ("RMSE", "sigma_MAD", "CRPS", "PIT-KS")  # also in the text alternative
+SHARES = ("outlier rate", "outliers beyond 0.15")  # in percent
 UNKNOWN = "This run was made before runs kept the other scores {}."
 BINS = "Bins of equal width; those with fewer than twenty test rows are left out."
 PART = "On a part of the test rows; the bands were removed at random, with their errors."
@@ -32,7 +32,7 @@ Table = Float[np.ndarray, "_ q"]
 
 
 class ScoreTables(View):
-    """Two tables in the form of a plot (title, alt, panel, clear)."""
+    """Two tables with the interface of a plot."""
 
     def __init__(self) -> None:
         self.title, self.alt = TITLE, NOTHING
@@ -47,14 +47,14 @@ class ScoreTables(View):
         missing_scores: Float[np.ndarray, "7 k"] | None,
         target: str = "z",
     ) -> None:
-        """Show the report's arrays of these names; None: the run is older than they are.
+        """Show arrays of the report; None if an old report lacks them.
 
         Args:
-            bins: Of point predictions: edges, scores, rows.
-            bin_scores: Of densities in the same bins: edges, scores.
-            missing: How many bands are missing, RMSE, and what is shown elsewhere.
-            missing_scores: How many bands are missing, and all other scores.
-            target: What the learned column is called.
+            bins: Point predictions by bin: lower edge, upper edge, scores, number of rows.
+            bin_scores: Densities in the same bins: lower edge, upper edge, scores.
+            missing: Number of missing bands, RMSE, and rows shown elsewhere.
+            missing_scores: Number of missing bands, and all other scores.
+            target: Name of the learned column.
         """
         low, high, *points, rows = bins
         of_bins = np.array([*points, *([] if bin_scores is None else bin_scores[2:])])
@@ -63,33 +63,33 @@ class ScoreTables(View):
         ranges = [f"{a:.3g} to {b:.3g}" for a, b in zip(low, high)]
         left = [_bands(int(c)) for c in count]
         first, second = OF_BINS[: len(of_bins)], OF_MISSING[: len(of_missing)]
-        lacking = _table("bands missing", second, left, of_missing) + _quiet(PART)
+        lacking = _table("bands missing", second, left, of_missing) + _note(PART)
         if missing_scores is None:
-            lacking += _quiet(UNKNOWN.format("with bands missing"))
+            lacking += _note(UNKNOWN.format("with bands missing"))
         sized = [f"{n:,.0f}" for n in rows]
-        binned = _table(f"true {target}", first, ranges, of_bins, sized) + _quiet(BINS)
+        binned = _table(f"true {target}", first, ranges, of_bins, sized) + _note(BINS)
         if bin_scores is None:
-            binned += _quiet(UNKNOWN.format("by bin"))
-        told = [Metric("this run", name, 0.0) for name in dict.fromkeys((*second, *first))]
+            binned += _note(UNKNOWN.format("by bin"))
+        metrics = [Metric("this run", name, 0.0) for name in dict.fromkeys((*second, *first))]
         self.panel.object = (
             f"<details open><summary>By the number of missing bands</summary>{lacking}</details>"
             f"<details><summary>By the true {escape(target)}</summary>{binned}</details>"
-            f"{meanings(told)}"
+            f"{meanings(metrics)}"
         )
-        self.alt = f"{_ends(second, of_missing, left)} {_spans(first, of_bins, target)}"
+        self.alt = f"{_by_missing(second, of_missing, left)} {_by_bin(first, of_bins, target)}"
 
     def clear(self) -> None:
-        """Forget what is shown."""
+        """Remove the tables."""
         self.panel.object, self.alt = "", NOTHING
 
 
 def score_tables() -> DataView:
-    """The tables as a view of a page."""
+    """Return the tables as a view of a page."""
 
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
         a = data.arrays
-        known = a["bins"], a.get("bin_scores"), a["missing"], a.get("missing_scores")
-        tables.show(*known, target_name(metadata) or TARGETS[0])
+        arrays = a["bins"], a.get("bin_scores"), a["missing"], a.get("missing_scores")
+        tables.show(*arrays, target_name(metadata) or TARGETS[0])
 
     tables = ScoreTables()
     return DataView(tables, feed)
@@ -102,32 +102,32 @@ def _table(
     scores: Table,
     rows: Sequence[str] = (),
 ) -> str:
-    """A table with a column for each score, that of `rows` first."""
+    """Return a table with one column per score, preceded by `rows`."""
     heads = [*(["rows"] if rows else []), *map(_headed, names)]
-    told = [[_told(name, v) for v in values] for name, values in zip(names, scores)]
-    cells = zip(*([rows] if rows else []), *told)
+    columns = [[_format(name, v) for v in values] for name, values in zip(names, scores)]
+    cells = zip(*([rows] if rows else []), *columns)
     lines = [(escape(label), cell) for label, cell in zip(labels, cells)]
     return html_table(heads, lines, escape(corner))
 
 
-def _ends(names: Sequence[str], scores: Table, left: Sequence[str]) -> str:
-    """What becomes of some scores when the most bands are missing."""
+def _by_missing(names: Sequence[str], scores: Table, left: Sequence[str]) -> str:
+    """Describe some scores with no and with the most bands missing."""
     if len(left) < 2:
         return "No band can be missing."
-    ends = [_reading(name, v[0], v[-1]) for name, v in zip(names, scores) if name in READ]
-    return f"From {left[0]} to {left[-1]} missing: {', '.join(ends)}."
+    parts = [_reading(name, v[0], v[-1]) for name, v in zip(names, scores) if name in READ]
+    return f"From {left[0]} to {left[-1]} missing: {', '.join(parts)}."
 
 
-def _spans(names: Sequence[str], scores: Table, target: str) -> str:
-    """Between what some scores lie in the bins."""
+def _by_bin(names: Sequence[str], scores: Table, target: str) -> str:
+    """Describe the minimum and maximum of some scores over the bins."""
     if not scores.shape[1]:
         return "No bin has the twenty test rows that its figures need."
-    ends = [_reading(name, v.min(), v.max()) for name, v in zip(names, scores) if name in READ]
-    return f"In {scores.shape[1]} bins of the true {target}: {', '.join(ends)}."
+    parts = [_reading(name, v.min(), v.max()) for name, v in zip(names, scores) if name in READ]
+    return f"In {scores.shape[1]} bins of the true {target}: {', '.join(parts)}."
 
 
 def _reading(name: str, one: float, other: float) -> str:
-    return f"{name.replace('sigma', 'σ')} {_told(name, one)} to {_told(name, other)}"
+    return f"{name.replace('sigma', 'σ')} {_format(name, one)} to {_format(name, other)}"
 
 
 def _bands(count: int) -> str:
@@ -138,11 +138,11 @@ def _headed(name: str) -> str:
     return symbol(name) + (" (%)" if name in SHARES else "")
 
 
-def _told(name: str, value: float) -> str:
+def _format(name: str, value: float) -> str:
     if name in SHARES:
         return f"{100 * value:.1f}"
     return figure(Metric("this run", name, float(value)))
 
 
-def _quiet(sentence: str) -> str:
+def _note(sentence: str) -> str:
     return f"<p class='quiet'>{sentence}</p>"

@@ -1,4 +1,4 @@
-"""What can be selected on the redshift page: held-out galaxies."""
+"""Rows, axes and metrics of linked selection on the redshift page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scant_dashboard.live.run_state import RunState
 
 
 def rows(run: RunState) -> pd.DataFrame:
-    """The test rows that the page shows: truth, prediction, deviation, measured bands."""
+    """Return the displayed test rows: truth, prediction, deviation, measured bands."""
     assert run.report is not None
     a = run.report.arrays
     parts = np.stack([a[f"std_{part}"] for part in ("model", "noise", "input")])
@@ -27,14 +27,14 @@ def rows(run: RunState) -> pd.DataFrame:
 
 
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Prediction against truth, how unsure it is, and the first and last band."""
+    """Return column pairs: prediction against truth, deviation, and first and last band."""
     bands = measured([str(name) for name in frame.columns[3:]])
     results = [("true z", "predicted z"), ("predicted z", "deviation of z")]
     return [*results, (bands[0], bands[-1])] if len(bands) > 1 else results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:
-    """RMSE and mean log-likelihood of some of the rows, of a Gaussian with the moments of p(z)."""
+    """Return RMSE and the mean log-likelihood of Gaussians with the moments of p(z)."""
     y, mean = frame["true z"].to_numpy(), frame["predicted z"].to_numpy()
     variance = frame["deviation of z"].to_numpy() ** 2
     return {

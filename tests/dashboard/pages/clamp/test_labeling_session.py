@@ -97,7 +97,7 @@ def test_another_window_is_heard_of(
 ) -> None:
     other = Press(frame, monkeypatch)
     other("label", who="bo", row=3, value=1)
-    press.session.look()
+    press.session.poll()
     assert [h["who"] for h in press.session.widget.history] == ["bo"]
     assert 3 not in press.queue
 
@@ -133,7 +133,7 @@ def test_another_visitor_of_the_same_name_is_somebody_else(
     assert [(v.labeler, v.visitor) for v in store.labels("r")] == [
         ("Ada", "me"), ("Ada", "another visitor"),
     ]  # fmt: skip
-    press.session.look()
+    press.session.poll()
     for desk in (press, other):
         assert [h["who"] for h in desk.session.widget.history] == ["Ada (2)", "Ada"]
     fresh = Press(guest, monkeypatch)  # remembers no act of its own
@@ -213,7 +213,7 @@ def test_a_decision_between_two_labelers_stands_over_both(press: Press, store: S
 def test_a_label_of_a_file_is_confirmed_or_corrected(press: Press, store: Store) -> None:
     made = [Label(r, "clamp", IMPORTED, 1.0, "me", IMPORTED) for r in (2, 4)]
     store.add_labels("r", made)
-    press.session.look()
+    press.session.poll()
     assert press.session.labels.taught(press.session.classes) == [[2, 1], [4, 1]]
     press.session.choose(PRELABELS)
     assert press.queue == [2, 4]

@@ -17,7 +17,7 @@ from scant.tables.annotations.formats import read
 from scant_dashboard.controls.labeling_widget import card
 from scant_dashboard.pages.clamp.labeling_view import LabelingView
 from scant_dashboard.pages.clamp.labels_view import Labels
-from scant_dashboard.pages.clamp.page import hidden, otherwise, views
+from scant_dashboard.pages.clamp.page import alternatives, hidden, views
 from scant_dashboard.pages.clamp.picture import CHOOSE, NO_PICTURES, Picture
 from scant_dashboard.pages.clamp.pool import Efficiency, PoolView
 from scant_dashboard.pages.clamp.queue import NO_IMAGES, Queue
@@ -36,7 +36,7 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     simulated = run(expert="simulated")
     desk.clear(simulated)
     assert desk.invite.visible
-    assert not desk.room.visible
+    assert not desk.container.visible
     desk.invite.clicks += 1
     assert frame.service.asked[-1][0] == "submit"
     assert frame.service.asked[-1][1]["expert"] == "you"
@@ -50,7 +50,7 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     desk.update(Snapshot(1, arrays()), METADATA | {"expert": "simulated"})
     assert desk.invite.visible
     labels.open(run())
-    assert desk.room.visible
+    assert desk.container.visible
     assert not desk.invite.visible
     assert desk.alt.startswith("0 of 6 patches labeled: 0 no clamp, 0 clamp.")
 
@@ -77,7 +77,7 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
     ]
     labels.format.value = "YOLO"
     assert labels.labels.filename == "labels.yolo.zip"
-    assert "Without labelers" in labels.lost.object
+    assert "Without labelers" in labels.format_limits.object
     out = read(asyncio.run(labels.labels_file()), "labels.zip")
     assert [a.label for a in out] == ["no clamp"]  # has no place for doubts
     pool = list(csv.DictReader(labels.pool_csv().splitlines()))
@@ -102,7 +102,7 @@ def test_labels_are_loaded_and_what_was_not_is_said(frame: Any, store: Store) ->
         "c.jpg,0,0,20,20,clamp,,\n"
     )
     labels.load.load("given.csv", file.encode())
-    said = labels.load._said.object
+    said = labels.load._message.object
     assert "given.csv: 3 labels of 3 patches loaded, 1 of them unsure" in said
     assert (
         "; of no patch of this pool: 1; of classes that this session does not have (rust): 1."
@@ -114,13 +114,13 @@ def test_labels_are_loaded_and_what_was_not_is_said(frame: Any, store: Store) ->
     ]  # fmt: skip
     assert "2 of 6 patches labeled: 1 no clamp, 1 clamp; 1 unsure." in desk.alt
     labels.load.load("given.csv", file.encode())
-    assert "0 labels of 0 patches loaded; here already: 3;" in labels.load._said.object
+    assert "0 labels of 0 patches loaded; here already: 3;" in labels.load._message.object
     assert len(store.labels("r")) == 3
     labels.load.load("given.csv", b"no header")
-    assert "role='alert'" in labels.load._said.object
+    assert "role='alert'" in labels.load._message.object
     frame.visit.owner = ""
     labels.load.load("given.csv", file.encode())
-    assert "allow this page" in labels.load._said.object
+    assert "allow this page" in labels.load._message.object
 
 
 def test_two_labelers_agreement_is_said() -> None:
@@ -179,7 +179,7 @@ def test_the_queue_shows_images_and_a_click_opens_the_picture(frame: Any) -> Non
 
 
 def test_a_crowd_does_not_ask_all_at_once(frame: Any) -> None:
-    frame.mine = False
+    frame.owns_run = False
     Queue(frame).open(run(expert="simulated"))
     Picture(frame).open(run(expert="simulated"))
     assert frame.asked == []
@@ -225,11 +225,11 @@ def test_what_a_run_has_nothing_for_is_hidden() -> None:
 
 
 def test_otherwise_offers_what_this_run_did_not_do() -> None:
-    message, others = otherwise(run(expert="simulated"))
+    message, others = alternatives(run(expert="simulated"))
     assert message == "This run sampled by rare class first."
     assert {"acquisition": "random"} in [o.settings for o in others]
     assert {"acquisition": "rare class first"} not in [o.settings for o in others]
-    message, others = otherwise(run(expert="simulated", acquisition="band"))
+    message, others = alternatives(run(expert="simulated", acquisition="band"))
     assert message == "This run sampled by band."
     assert {"acquisition": "band"} not in [o.settings for o in others]
     for other in others:  # every link leads to settings that there are

@@ -15,7 +15,7 @@ from scant.store.records import IMPORTED, UNSURE, Label
 from scant.studies.clamp.labels_out import Places, annotations_of
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import FORMATS, Format, read, write
-from scant_dashboard.pages.clamp.prelabels import MOST, prelabels
+from scant_dashboard.pages.clamp.prelabels import MAX_LABELS, prelabels
 
 CLASSES = ["sound", "crack", "rust"]
 PICTURES, EACH, SIDE = 50, 20, 60
@@ -64,7 +64,7 @@ def test_a_thousand_labels_make_the_round_unchanged(form: Format, store: Store) 
         }
     assert {v.role for v in stand.values()} == {IMPORTED}
     again = prelabels(read(content, form.file), places(), CLASSES, list(stand.values()), "me", 5.0)
-    assert (again.labels, again.known) == ([], len(sent))
+    assert (again.labels, again.duplicates) == ([], len(sent))
 
 
 def test_a_file_that_says_otherwise_now_replaces_its_labels() -> None:
@@ -78,6 +78,6 @@ def test_a_file_that_says_otherwise_now_replaces_its_labels() -> None:
 
 
 def test_too_many_labels_are_refused() -> None:
-    many = [Annotation("photo 0.jpg", "crack")] * (MOST + 1)
+    many = [Annotation("photo 0.jpg", "crack")] * (MAX_LABELS + 1)
     with pytest.raises(BadInput, match="split it"):
         prelabels(many, places(), CLASSES, [], "me", 5.0)

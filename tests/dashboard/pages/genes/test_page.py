@@ -159,7 +159,7 @@ def many_answer(n: int) -> dict[str, np.ndarray]:
 
 
 def drawn(view: Browse) -> list[int]:
-    return [slot.batch for slot in view._drawn()]
+    return [slot.batch for slot in view._visible_slots()]
 
 
 def test_outputs_are_asked_for_when_they_come_near_and_figures_move(model: Model) -> None:

@@ -48,7 +48,7 @@ def test_cells_are_drawn_by_class_number_and_seed() -> None:
     real = {"rows": np.array([4]), "real": DRAWN[:1], "redrawn": DRAWN[:1] + 0.1}
     frame.answered["redraw"](real)
     assert "error is 0.10 of the gray scale" in view.alt
-    assert len(view.anew.frames.data["left"]) == 2  # the cell, and it anew
+    assert len(view.redrawn.frames.data["left"]) == 2  # the cell, and it anew
     view._next()
     assert frame.asked[-1][1]["seed"] == 1
     view.of.value = "a/b"
@@ -60,7 +60,7 @@ def test_cells_are_drawn_by_class_number_and_seed() -> None:
 
 def test_a_crowd_draws_nothing_unasked() -> None:
     frame = Frame()
-    frame.mine = False
+    frame.owns_run = False
     view = opened(frame)
     assert frame.asked == []
     view._next()  # the first press draws with the seed that stands there
@@ -100,7 +100,7 @@ def test_without_images_features_are_listed_and_kept(order: tuple[str, str]) -> 
     for question in order:
         assert not view.numbers.visible
         frame.answered[question](answers[question])
-    assert not view.drawn.visible
+    assert not view.container.visible
     assert not view.files[0].visible
     assert "2 <span class='spread'>± 1<" in view.numbers.object
     assert "0.5" in view.numbers.object

@@ -18,9 +18,9 @@ from scant.events import Report, Snapshot
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant_dashboard.pages.mitosis.cells import NO_IMAGES, Covariances, Strips
 from scant_dashboard.pages.mitosis.imbalance import Imbalance
-from scant_dashboard.pages.mitosis.latent_placement import Place
-from scant_dashboard.pages.mitosis.latent_traversal import Walk
-from scant_dashboard.pages.mitosis.page import hidden, otherwise
+from scant_dashboard.pages.mitosis.latent_placement import LatentPlacement
+from scant_dashboard.pages.mitosis.latent_traversal import LatentTraversal
+from scant_dashboard.pages.mitosis.page import alternatives, hidden
 from scant_dashboard.pages.mitosis.spaces import Private, Space
 from scant_dashboard.pages.mitosis.tabs import TABS, tabs
 from scant_dashboard.pages.mitosis.threshold import NONE, Threshold
@@ -175,7 +175,7 @@ def test_new_cells_stand_beside_real_ones() -> None:
 
 
 def test_a_walk_begins_at_a_rare_cell_and_goes_where_one_clicks(model: Any) -> None:
-    view = Walk(model)
+    view = LatentTraversal(model)
     view.open(run())
     assert model.asked == [("decode", {"x": [3.0, 1.0, -1.0], "label": "mitosis"})]
     assert (view.across.value, view.up.value) == (2, 1)  # by relevance
@@ -203,7 +203,7 @@ def test_a_walk_begins_at_a_rare_cell_and_goes_where_one_clicks(model: Any) -> N
 
 
 def test_a_walk_without_images_lists_features_those_it_changed_first(model: Any) -> None:
-    view = Walk(model)
+    view = LatentTraversal(model)
     names = [f"f{i}" for i in range(30)]
     view.open(run(FEATURES | {"features": names}))
     mean = np.linspace(1.0, 2.0, 30)
@@ -212,7 +212,7 @@ def test_a_walk_without_images_lists_features_those_it_changed_first(model: Any)
     assert view.features.object.index(">f0<") < view.features.object.index(">f1<")
     assert "18 more" in view.features.object
     assert "Expected of mitosis" in view.alt
-    view._slid()
+    view._on_slide()
     mean[20] += 0.5
     model.then({"image": mean[None], "std": np.full((1, 30), 0.1)})
     assert view.features.object.index(">f20<") < view.features.object.index(">f0<")
@@ -220,14 +220,14 @@ def test_a_walk_without_images_lists_features_those_it_changed_first(model: Any)
 
 
 def test_a_crowd_does_not_ask_all_at_once(model: Any) -> None:
-    model.mine = False
-    for view in (Walk(model), Place(model)):
+    model.owns_run = False
+    for view in (LatentTraversal(model), LatentPlacement(model)):
         view.open(run())
     assert model.asked == []
 
 
 def test_a_held_out_row_is_placed_under_each_class(model: Any) -> None:
-    view = Place(model)
+    view = LatentPlacement(model)
     view.open(run())
     assert list(view.row.options.values()) == [-1, 1, 3, 0, 2]  # rare ones first
     assert model.asked == [("row", {"index": 1, "of": "test"})]
@@ -244,7 +244,7 @@ def test_a_held_out_row_is_placed_under_each_class(model: Any) -> None:
 
 
 def test_an_image_is_brought_to_the_models_size_and_asked_about(model: Any) -> None:
-    view = Place(model)
+    view = LatentPlacement(model)
     view.open(run())
     view.file.filename = "mine.png"
     view.file.value = picture()
@@ -261,7 +261,7 @@ def test_an_image_is_brought_to_the_models_size_and_asked_about(model: Any) -> N
 
 
 def test_without_images_none_can_be_brought(model: Any) -> None:
-    view = Place(model)
+    view = LatentPlacement(model)
     view.open(run(FEATURES))
     assert not view.file.visible
     model.then(placed() | {"image": np.ones((1, 2)), "reconstruction": np.ones((2, 2))})
@@ -309,17 +309,19 @@ def test_the_curve_of_imbalance_grows_by_a_point_for_each_stop(model: Any) -> No
 
 
 def test_every_alternative_can_be_trained() -> None:
-    message, others = otherwise(run())
+    message, others = alternatives(run())
     assert message == "This run trained SCLVM on 24 rows."
     assert len(others) >= 6
     for other in others:
         changed = MitosisSettings.parse(FIXED | other.settings)
         assert changed.changed(FIXED) == other.settings
     chosen = {"chosen": {"model": ["dgplvm", "a test"], "n_components": [0, "few columns"]}}
-    told, others = otherwise(run({"chosen": {"classifier": ["GP", "a test"]}}, classifier="auto"))
+    told, others = alternatives(
+        run({"chosen": {"classifier": ["GP", "a test"]}}, classifier="auto")
+    )
     assert told == "This run trained SCLVM on 24 rows; a GP classifier told the classes."
     assert others[0].settings == {"classifier": "latent variables"}
-    assert otherwise(run(chosen, model="auto"))[0] == "This run trained DGPLVM + SVM on 24 rows."
+    assert alternatives(run(chosen, model="auto"))[0] == "This run trained DGPLVM + SVM on 24 rows."
 
 
 def test_tabs_link_to_each_other(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

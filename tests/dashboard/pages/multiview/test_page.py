@@ -22,8 +22,8 @@ from scant_dashboard.pages.multiview.page import (
 from scant_dashboard.pages.multiview.patient import HELP as HELP_PATIENT
 from scant_dashboard.pages.multiview.patient import NOBODY, Patient
 from scant_dashboard.pages.multiview.result import (
-    BESIDE,
     DOUBT,
+    METHODS,
     PIT,
     RELIABLE,
     SPLIT,
@@ -31,8 +31,8 @@ from scant_dashboard.pages.multiview.result import (
     result,
 )
 from scant_dashboard.pages.multiview.row_explanation import RowExplanation
-from scant_dashboard.pages.multiview.variants import otherwise
-from scant_dashboard.pages.multiview.view_ablation import HELP, ViewsOn
+from scant_dashboard.pages.multiview.variants import alternatives
+from scant_dashboard.pages.multiview.view_ablation import HELP, ViewAblation
 from tests.dashboard.fakes import Asker
 
 METADATA: dict[str, Any] = {
@@ -95,12 +95,14 @@ def run(metadata: dict[str, Any] | None = None, report: bool = True, **settings:
 def test_what_belongs_to_another_task_is_kept_off_the_page() -> None:
     kept = hides(run())
     assert {TRUTH, CURVES, PATIENTS, Patient.title, PIT, SPLIT, DOUBT} <= kept
-    assert not {PROBABILITIES, RELIABLE, TRADES, BESIDE, NEURONS, SHARES, ViewsOn.title} & kept
+    assert (
+        not {PROBABILITIES, RELIABLE, TRADES, METHODS, NEURONS, SHARES, ViewAblation.title} & kept
+    )
     survival = hides(run(SURVIVAL, report=False))
     assert {PROBABILITIES, TRUTH, RELIABLE, TRADES, DOUBT} <= survival
     assert not {CURVES, PATIENTS, Patient.title, PIT, SPLIT} & survival
     flat = hides(run({"task": "regression", "views": ["features"]}, False, model="sgp"))
-    assert {NEURONS, SHARES, RowExplanation.title, ViewsOn.title, PATIENTS} <= flat
+    assert {NEURONS, SHARES, RowExplanation.title, ViewAblation.title, PATIENTS} <= flat
     assert TRUTH not in flat
 
 
@@ -119,7 +121,7 @@ def test_a_run_that_has_not_started_is_taken_for_what_its_source_or_settings_say
 
 
 def test_views_are_switched_and_each_combination_adds_a_line(model: Any) -> None:
-    view = ViewsOn(model)
+    view = ViewAblation(model)
     view.open(run())
     assert view.views.value == ["outline", "texture"]
     assert view.alt == HELP
@@ -130,7 +132,7 @@ def test_views_are_switched_and_each_combination_adds_a_line(model: Any) -> None
     assert view.alt.startswith("Working: training with outline, noise, then")
     model.then({"score": np.array([0.7]), "averaged": np.array([0.6])})
     model.last()
-    assert view.drawn.visible
+    assert view.container.visible
     assert view.alt.startswith("With all but texture F1 is 0.700 against 0.600")
     view._train()
     assert len(model.asked) == 1  # known already
@@ -162,13 +164,13 @@ def test_a_row_is_asked_for_by_its_place_in_the_table(model: Any) -> None:
 
 
 def test_a_crowd_asks_nothing_by_itself(model: Any) -> None:
-    model.mine = False
+    model.owns_run = False
     row, patient = RowExplanation(model), Patient(model)
     row.open(run(SURVIVAL))
     patient.open(run(SURVIVAL))
     assert model.asked == []
     assert patient.alt == HELP_PATIENT
-    assert not patient.drawn.visible
+    assert not patient.container.visible
 
 
 def test_a_patient_is_asked_for_by_name(model: Any) -> None:
@@ -192,11 +194,11 @@ def test_a_patient_is_asked_for_by_name(model: Any) -> None:
 def test_a_report_is_read_class_by_class() -> None:
     views = {view.title: view for view in result()}
     shown = run()
-    for title in (BESIDE, RELIABLE, TRADES):
+    for title in (METHODS, RELIABLE, TRADES):
         view = views[title].view()
         view.update(shown.report, shown.metadata)
-    assert "DFGP 0.850 ± 0.050, SGP 0.700" in views[BESIDE].alt
-    assert "DFGP from SGP (p 0.02)" in views[BESIDE].alt
+    assert "DFGP 0.850 ± 0.050, SGP 0.700" in views[METHODS].alt
+    assert "DFGP from SGP (p 0.02)" in views[METHODS].alt
     assert "the mean probability of event is 50%, the share 50%" in views[RELIABLE].alt
     assert "the expected calibration error is 20.0%" in views[RELIABLE].alt
     # at full recall the precision is one half
@@ -213,7 +215,7 @@ def test_a_report_is_read_class_by_class() -> None:
     ],
 )
 def test_every_alternative_can_be_trained(task: str, settings: dict[str, Any]) -> None:
-    message, others = otherwise(run({"task": task}, task=task, **settings))
+    message, others = alternatives(run({"task": task}, task=task, **settings))
     assert message.startswith("This run trained ")
     for other in others:
         values = MultiviewSettings.parse({"task": task, **settings}).values() | other.settings

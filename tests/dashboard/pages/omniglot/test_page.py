@@ -19,10 +19,10 @@ from scant_dashboard.pages.omniglot.alphabets import Alphabets
 from scant_dashboard.pages.omniglot.draw import EMPTY, Draw
 from scant_dashboard.pages.omniglot.gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
 from scant_dashboard.pages.omniglot.matrices import Confused, Matrices, name_of, short
-from scant_dashboard.pages.omniglot.page import RECALL, otherwise
-from scant_dashboard.pages.omniglot.rows import LOOKED, SHOT_ROWS
+from scant_dashboard.pages.omniglot.page import RECALL, alternatives
+from scant_dashboard.pages.omniglot.rows import MAX_SNAPSHOT_ROWS, SHOT_ROWS
 from scant_dashboard.pages.omniglot.shots import Shots
-from scant_dashboard.pages.omniglot.submatrix import Zoom
+from scant_dashboard.pages.omniglot.submatrix import Submatrix
 from scant_dashboard.plots.base import NOTHING
 from scant_dashboard.plots.theme import GREEN, VERMILION
 from tests.dashboard.fakes import Asker
@@ -58,7 +58,7 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 class Model(Asker):
-    def train_beside(self, changed: Any) -> None:
+    def train_variant(self, changed: Any) -> None:
         self.beside = dict(changed)
 
     def read(self, at_once: bool = False) -> None: ...
@@ -97,7 +97,7 @@ def ink(levels: list[int]) -> str:
 
 def test_a_drawing_is_asked_about_and_answered_by_alphabet(model: Any) -> None:
     view = Draw(model)
-    model.mine = False
+    model.owns_run = False
     view.open(run())
     assert model.asked == []
     assert (view.pad.high, view.pad.wide) == (3, 2)
@@ -155,7 +155,7 @@ def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
     pad = DrawingCanvas(wide=2, high=3)
     pad.ink = ink([0] * 6)
     assert pad.image is not None
-    pad.lay(None, (4, 4))
+    pad.lay_out(None, (4, 4))
     pad.ink = ink([0] * 6)
     assert pad.image is None
 
@@ -212,7 +212,7 @@ def test_galleries_say_what_they_show() -> None:
 
 
 def test_a_closer_look_asks_for_a_block_and_names_its_classes(model: Any) -> None:
-    view = Zoom(model)
+    view = Submatrix(model)
     view.open(run(n_latent=5))
     assert model.asked == [("block", {"latent": 3, "outputs": []})]
     view.outputs.value = ["Latin"]
@@ -226,7 +226,7 @@ def test_a_closer_look_asks_for_a_block_and_names_its_classes(model: Any) -> Non
 
 
 def test_a_closer_look_offers_as_many_matrices_as_were_chosen(model: Any) -> None:
-    view, shown = Zoom(model), run(n_latent="auto")
+    view, shown = Submatrix(model), run(n_latent="auto")
     shown.metadata = {**shown.metadata, "chosen": {"n_latent": [4, "for 4 classes"]}}
     view.open(shown)
     assert len(view.latent.options) == 4
@@ -237,12 +237,12 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     view.open(run())
     assert view.slider.options == [1, 2, 3, 4]
     assert view.alt == view.help
-    assert not view.place.objects  # no empty frame
+    assert not view.container.objects  # no empty frame
     view._ask(2)
     assert model.asked == [("shots", {"k": 2})]
     assert view.alt == "Working: learning anew from 2 examples of each class…"
     model.then({"accuracy": np.array([0.5, 0.7]), "nearest": np.array([0.3, 0.5])})
-    assert view.place.objects == [view.plot.panel]
+    assert view.container.objects == [view.plot.panel]
     assert view.alt.startswith("Working")
     model.last()
     assert not view.alt.startswith("Working")
@@ -255,12 +255,12 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     assert list(view.plot.sources[0].data["x"]) == [1, 2]
     view.clear(None)  # type: ignore[arg-type]
     assert view.slider.disabled
-    assert not view.place.objects
+    assert not view.container.objects
     assert view.alt == view.help
 
 
 def test_every_recall_says_of_which_rows_it_is() -> None:
-    assert (LOOKED, SHOT_ROWS) == (AT_ONCE, models.SHOT_ROWS)
+    assert (MAX_SNAPSHOT_ROWS, SHOT_ROWS) == (AT_ONCE, models.SHOT_ROWS)
     many = METADATA | {"rows": {"training": 24, "test": 1200}}
     while_training = Snapshot(1, arrays())
     live, *_ = omniglot._live(recall := omniglot._recall(RECALL))
@@ -306,7 +306,7 @@ def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> Non
 
 
 def test_every_alternative_can_be_trained() -> None:
-    message, others = otherwise(run())
+    message, others = alternatives(run())
     assert message == "This run trained MOGPs-AR on 2 alphabets together."
     trained = [other.train for other in others]
     assert "with 1 example of each class" in trained
@@ -314,5 +314,5 @@ def test_every_alternative_can_be_trained() -> None:
     for other in others:
         changed = OmniglotSettings.parse(OmniglotSettings().values() | other.settings)
         assert changed.changed(OmniglotSettings().values()) == other.settings
-    _, others = otherwise(run({"outputs": ["Greek"]}, n_outputs=1))
+    _, others = alternatives(run({"outputs": ["Greek"]}, n_outputs=1))
     assert {"n_outputs": 0} in [other.settings for other in others]
