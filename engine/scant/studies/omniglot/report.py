@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sklearn.metrics import precision_recall_fscore_support
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.events import Metric, Report
 from scant.studies.omniglot import baselines
 from scant.studies.omniglot import preprocessing as rows
@@ -28,13 +29,19 @@ THEIRS = {
 }
 
 
-def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score: float) -> Report:
+def write_report(
+    fitted: FittedOmniglot,
+    snapshot: dict[str, np.ndarray],
+    score: float,
+    deadline: Deadline = NEVER,
+) -> Report:
     """Metrics of the held-out rows, arrays for the page, and the other classifiers.
 
     Args:
         fitted: The model, its training ended.
         snapshot: What a page shows of it.
         score: What training came to, in nats a row.
+        deadline: Of the other classifiers.
     """
     data = fitted.data
     test = data.test
@@ -43,7 +50,7 @@ def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score:
     metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
     others, compared, message = [], [], []
     if data.settings.baselines and len(test):
-        for name, chances, note in baselines.compared(fitted):
+        for name, chances, note in baselines.compared(fitted, deadline):
             message += [note] if note else []
             if chances is None:
                 continue

@@ -95,14 +95,16 @@ class FittedGPz:
     def judge(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Judged:
         """Rows whose target is known: by the whole mixture where there is a stack, or where the
         model is of logarithms (3.17), else by its moments, as published."""
-        y, told = table[self.settings.target].to_numpy(float), self.ask(table, off)
-        mean, variance = told.mean.numpy(), told.variance.numpy()
+        y = table[self.settings.target].to_numpy(float)
         if self.members.stack is None and not self.target.positive:
+            told = self.ask(table, off)
+            mean, variance = told.mean.numpy(), told.variance.numpy()
             density = metrics.log_density(y, mean, variance)
             one = np.ones((len(y), 1))
             scores = mixture_scores(one, mean[:, None], variance[:, None] ** 0.5, y, False)
             return Judged(y, told, density, metrics.pit(y, mean, variance), scores)
-        columns = vars(self.components(table, off)).values()
+        told, parts = self.both(table, off)
+        columns = vars(parts).values()
         weights, means, *variances = (v.cpu().numpy() for v in columns)
         used = weights > 0
         std = np.sqrt(np.where(used, sum(variances), 1.0))
@@ -116,14 +118,24 @@ class FittedGPz:
         scores = mixture_scores(weights, placed, std * scale, y, self.target.positive)
         return Judged(y, told, density, (weights * ndtr(z)).sum(1), scores)
 
-    def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
-        """The mixture with the moments of `ask`, on the model's standardized scale."""
+    def both(self, table: pd.DataFrame, off: Sequence[str] = ()) -> tuple[Located, Components]:
+        """What `ask` and `components` say, in one pass over the rows."""
         drawn = self._drawn(table, off)
         table = table if drawn is None else drawn.table
-        asked = self._parts(table, off)
-        parts = [(rows, members.components(x, noise)) for rows, members, x, noise in asked]
-        told = _joined(parts, len(table))
-        return told if drawn is None else drawn.components(told)
+        out = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
+        kept = list[tuple[Bool[np.ndarray, " n"], Components]]()
+        for rows, members, x, noise in self._parts(table, off):
+            told, parts = members.told(x, noise)
+            out[:, rows] = torch.stack([getattr(told, f.name) for f in fields(told)])
+            kept.append((rows, parts))
+        moments, components = GPzPrediction(*out), _joined(kept, len(table))
+        if drawn is not None:
+            moments, components = drawn.moments(moments), drawn.components(components)
+        return self.target.restore(moments).cpu(), components
+
+    def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
+        """The mixture with the moments of `ask`, on the model's standardized scale."""
+        return self.both(table, off)[1]
 
     def told(self, table: pd.DataFrame) -> tuple[Located, intervals.Ends, Int[np.ndarray, " n"]]:
         """What `ask`, `ends` and `outside` say, in one pass over the rows."""

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.density_scores import Scores, pit_ks
 from scant.events import Metric, Report
 from scant.models.gpz.prediction import GPzPrediction
@@ -37,19 +38,23 @@ Rows = Float[ndarray, " n"]
 NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")
 
 
-def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
+def write_report(
+    fitted: FittedGPz, learn: pd.DataFrame, judged: Judged, deadline: Deadline = NEVER
+) -> Report:
     """Metrics of all test rows, arrays of the first `SHOWN`, and what they say in words.
 
     Args:
+        fitted: This run's model.
         learn: Training and validation rows, which the baselines learn from too.
+        judged: What the model says of the test rows.
+        deadline: Of baselines and of curves of missing bands.
     """
-    judged = fitted.judge(fitted.held)
     y, prediction, density, pit, scores = judged
     mean, variance = prediction.mean.numpy(), prediction.variance.numpy()
     covered = metrics.coverage(y, mean, variance)
     if fitted.members.stack is not None:  # of the mixture: its quantiles as those of a normal one
         covered = metrics.coverage(ndtri(pit), np.zeros_like(pit), np.ones_like(pit))
-    rivals = beside(fitted, learn, judged)
+    rivals = beside(fitted, learn, judged, deadline)
     floor = line(fitted.features, learn, fitted.held, fitted.settings.target)
     rows = own_metrics(judged, covered, fitted.settings.seed)
     for name, told in {**rivals.whole, "linear regression": gaussian(y, *floor)}.items():

@@ -77,7 +77,9 @@ def test_rows_with_missing_values_are_asked_of_gpz_alone(
     run, _ = straight
     frame = table(5, seed=2).assign(b=np.nan)
     posterior = run.study.posterior
-    alone = posterior.target.restore(posterior.members.alone(*posterior._inputs(frame, ())))
+    alone = posterior.target.restore(
+        Members(posterior.members.models).predict(*posterior._inputs(frame, ()))
+    )
     assert torch.allclose(posterior.ask(frame).variance, alone.variance)
 
 
@@ -192,7 +194,7 @@ def test_a_shape_changes_deviations_alike_in_moments_and_mixture(
     x[::4, 1] = torch.nan
     stack = replace(run.study.members.stack, shape=(0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
     members = Members(run.study.members.models, stack)
-    told, whole = members.predict(x, None), members.components(x, None).collapse()
+    told, whole = members.predict(x, None), members.told(x, None)[1].collapse()
     assert torch.allclose(told.mean, whole.mean)
     assert torch.allclose(told.variance, whole.variance)
     assert torch.allclose(told.noise_variance, whole.noise_variance)
