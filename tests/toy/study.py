@@ -11,8 +11,10 @@ import pandas as pd
 import torch
 
 import toy
+from scant.deadline import NEVER, Deadline
 from scant.errors import BadInput
 from scant.events import Metric, Report
+from scant.studies.auto import TRAINING_SHARE
 from scant.studies.protocol import Step, Tensors
 from scant.training import loop
 
@@ -23,6 +25,9 @@ if toy.in_worker:
 class Study:
     """Three parameters climb towards the mean of noisy draws of the table's column y."""
 
+    deadline: Deadline = NEVER
+    search_share = TRAINING_SHARE
+    scored = True
     patience: int
     scheduled = False
     reason = ""

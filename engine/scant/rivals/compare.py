@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from scant import verdict
+from scant.deadline import NEVER, Deadline
 from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.inference.censored import uncensored
@@ -26,6 +27,7 @@ from scant.verdict import Contest, Verdict
 
 DRAWS = 200  # of the bootstrap; fewer of many rows
 LEAST_ROWS = 5  # held out, of which a score says something
+USED = "the time for comparisons was used up."
 NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing
 
 
@@ -37,7 +39,7 @@ def compared(
     own: bool,
     rivals: bool,
     seed: int = 0,
-    limit: float | None = None,
+    deadline: Deadline | None = None,
     halted: Callable[[], bool] = lambda: False,
 ) -> Report:
     """The report with a verdict; of an own table with rivals and without published figures.
@@ -49,8 +51,8 @@ def compared(
         own: Whether the table is the user's: published figures are of other data then.
         rivals: Whether rivals are fitted.
         seed: Of the bootstrap.
-        limit: Seconds after which no further rival is begun; None: as long as the run itself took,
-            at least `SECONDS`.
+        deadline: When all rivals are to have ended; None: when they took as long as the run, or
+            `SECONDS` if that is more. The first one, which is quick, is fitted in any case.
         halted: Whether somebody has asked for the end: then no further rival is begun.
     """
     if own:
@@ -72,8 +74,8 @@ def compared(
             nothing=nothing_learned(comparison),
         )
         if rivals:
-            budget = limit or max(seconds, SECONDS)
-            report, found, times = _with_rivals(report, comparison, budget, halted)
+            deadline = deadline or Deadline(max(seconds, SECONDS))
+            report, found, times = _with_rivals(report, comparison, deadline, halted)
             result = replace(result, seconds={**result.seconds, **times})
             if comparison.by and found:  # which have the names of those that the report knows
                 kept = [part for part in parts if part.kind == "missing"]
@@ -139,24 +141,23 @@ def nothing_learned(c: Comparison) -> str:
 
 
 def _with_rivals(
-    report: Report, c: Comparison, budget: float, halted: Callable[[], bool]
+    report: Report, c: Comparison, deadline: Deadline, halted: Callable[[], bool]
 ) -> tuple[Report, dict[str, RowScores], dict[str, float]]:
     """The report with the rivals' scores, their predictions, and the seconds of each."""
     found: dict[str, RowScores] = {}
     times: dict[str, float] = {}
     notes = [c.note] if c.note else []
     present = {m.method for m in report.metrics if m.source == "baseline"}
-    begun = time.monotonic()
-    for rival in _all(c):
-        if rival.name in present and not c.replaces:
-            continue
+    candidates = [rival for rival in _all(c) if rival.name not in present or c.replaces]
+    begun = deadline.units(candidates, minimum=1)
+    for rival in candidates:
         start = time.monotonic()
         try:
             if halted():
                 raise BadInput("the run was stopped.")
-            if start - begun > budget:
-                raise BadInput("the time for comparisons was used up.")
-            found[rival.name] = c.scored(_answer(rival, c))
+            if next(begun, None) is None:
+                raise BadInput(USED)
+            found[rival.name] = c.scored(_answer(rival, c, deadline if found else NEVER))
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             notes.append(f"{rival.name} was not compared: {reason[:200]}")
@@ -199,18 +200,21 @@ def _all(c: Comparison | None) -> list[Rival]:
     return [r for r in rivals(c.classes) if c.images or not r.images]
 
 
-def _answer(rival: Rival, c: Comparison) -> Predictive:
+def _answer(rival: Rival, c: Comparison, deadline: Deadline = NEVER) -> Predictive:
     """What a rival says of the held-out rows.
 
     Raises:
         BadInput: It would take too long.
     """
+    parts, begun = c.parts(), deadline.used
     values = np.zeros(len(c.y_test))
     variance: ndarray | None = np.zeros(len(c.y_test))
     chances = np.zeros((len(c.y_test), c.classes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence and of constant columns, one a fit
-        for _, mine, asked in c.parts():
+        for k, (_, mine, asked) in enumerate(parts):
+            if k == 1 and (len(parts) - 1) * (deadline.used - begun) > deadline.left:
+                raise BadInput(USED)
             mine = _some(mine)
             x, y, new = c.x[mine], c.y[mine], c.x_test[asked]
             present = len(np.unique(y)) if c.classes else 0

@@ -15,7 +15,9 @@ import param
 
 AUTO: Any = "auto"  # also a default of numbers
 CHOSEN = "chosen"  # in a study's metadata: setting to the value and the reason
-TRAINING_SHARE = 0.7  # of a time budget; the rest is for the report and for rivals
+TRAINING_SHARE = 0.7  # of a time budget; the rest is for what follows
+AVERAGE_SHARE = 0.6  # of what is left then, for members of an average and their weights
+REPORT_SHARE = 0.6  # of what is left then, for other methods; the rest is for folds and rivals
 
 
 class Choice(NamedTuple):

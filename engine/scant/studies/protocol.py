@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
+from scant.deadline import Deadline
 from scant.errors import BadInput
 from scant.events import Report
 from scant.optim.state import with_prefix as part
@@ -79,6 +80,10 @@ class Study(FittedStudy, Protocol):
 
     notes: list[str]  # said as `Note` events, in order, once
     roles: np.ndarray  # what each row of the table is for: train, validation, test, else empty
+
+    deadline: Deadline  # when the fit is to end, set by the loop; `finalize` goes by it
+    search_share: float  # of the deadline's time, that steps may take; the rest is for `finalize`
+    scored: bool  # whether anybody reads the report's comparisons; not those of a further fold
 
     restarts: int
     stages: int  # of one restart; 1 for most

@@ -7,8 +7,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from scant.deadline import NEVER, Deadline
 from scant.optim.trainer import Trainer
 from scant.studies import Settings
+from scant.studies.auto import REPORT_SHARE, TRAINING_SHARE
 from scant.studies.protocol import Step, Tensors
 
 WHOLE_EVERY = 25  # steps between ELBOs of all rows, where a step sees only some
@@ -20,6 +22,9 @@ class TrainedStudy:
     `start_restart` sets `model`, `trainer` and `n_rows`; `step` says the ELBO of a row.
     """
 
+    deadline: Deadline = NEVER
+    search_share = TRAINING_SHARE
+    scored = True
     scheduled = False
     reason = ""
     tolerance = 1e-4
@@ -53,6 +58,11 @@ class TrainedStudy:
 
     def _note(self, notes: list[str]) -> None:
         self.notes += [note for note in notes if note not in self.notes]
+
+    @property
+    def report_deadline(self) -> Deadline:
+        """Deadline of the report's comparisons; it is past in a fold, where nobody reads them."""
+        return self.deadline.share(REPORT_SHARE) if self.scored else Deadline(0.0)
 
     def _whole(self, elbo: float) -> float:
         """The ELBO of all rows after a step that came to `elbo`, nats a row."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -51,7 +53,7 @@ class Fit(Iterator[Event]):
         table: pd.DataFrame | None = None,
         own: bool = False,
         refit: Callable[[], Study] | None = None,
-        budget: float | None = None,
+        budget: float = math.inf,
         folds: Folds | None = None,
     ) -> None:
         self.study = study
@@ -149,9 +151,10 @@ def fit(
         spec, data, settings, missing_codes=missing_codes, decimal=decimal,
         columns=columns or {}, closed=closed or {}, join=join,
     )  # fmt: skip
+    begun = time.monotonic()
     notes, place = _notes(table), choose_device(device)
     make = partial(_made, study, table.attrs.pop(READING, {}))
-    budget = training_seconds(settings)
+    limited = training_seconds(settings) is not None
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
     seen = read(made.metadata)  # what the study has chosen by a look at the table
@@ -169,6 +172,7 @@ def fit(
         folds = partial(
             further_folds, made, once(settings), table, lambda s, frame: make(s, frame, place)
         )
+    budget = settings.time_budget - (time.monotonic() - begun) if limited else math.inf
     return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
 
 

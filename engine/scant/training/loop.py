@@ -18,6 +18,7 @@ from functools import partial
 import torch
 from safetensors.torch import load, save
 
+from scant.deadline import Deadline
 from scant.errors import BadInput
 from scant.events import (
     TRAINING_ENDED,
@@ -36,7 +37,7 @@ from scant.optim.lbfgs import HISTORY
 from scant.rivals.compare import compared
 from scant.rivals.comparison import Comparison
 from scant.rivals.cost import SECONDS
-from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
+from scant.studies.auto import CHOSEN, listed, read
 from scant.studies.protocol import Study, Tensors, blob, clone, part
 from scant.training.checkpoint_format import FORMAT, OTHER_VERSION, header, of_other_version
 from scant.training.control import Control
@@ -48,6 +49,7 @@ CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
 # Bytes of a checkpoint. A larger one lacks the optimizer's history, and one that is larger even so
 # is made as much more rarely, so that no run writes more than this in `CHECKPOINT_SECONDS`.
 MOST_CHECKPOINT = 64 << 20
+FOLD_SHARE = 0.8  # of the time of the fit, that a fold takes: its report compares nothing
 NOT_BITWISE = (
     "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes "
     "on from the same parameters, but not bit for bit as without the interruption."
@@ -75,7 +77,7 @@ def train(
     clock: Callable[[], float] = time.monotonic,
     own: bool = False,
     again: Callable[[], Study] | None = None,
-    budget: float | None = None,
+    budget: float = math.inf,
     folds: Folds | None = None,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
@@ -85,14 +87,14 @@ def train(
         control: Read at every step.
         checkpoint: The blob of a `Checkpoint` of the same study, settings and table. On a CPU the
             run then ends bit by bit where an uninterrupted one ends.
-        clock: Seconds; only decides when snapshots and checkpoints are taken.
+        clock: Seconds, by which snapshots and checkpoints are taken, and by which the budget is.
         own: Whether the table is the user's own: it then has rivals and no published figures.
         again: Makes the study of a second fit, on everything, once the first has its report.
-        budget: Seconds after which training ends, if nothing has ended it before; None: never.
+        budget: Seconds that all of it may take, from search to rivals; a second fit as many again.
         folds: Makes the studies of further folds, where an own table is small (`folds`).
     """
     control = control or Control()
-    loop = _Loop(study, clock, own, again, budget=budget, folds=folds)
+    loop = _Loop(study, Deadline(budget, clock), own, again, folds=folds)
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
@@ -107,17 +109,17 @@ class _Loop:
     def __init__(
         self,
         study: Study,
-        clock: Callable[[], float],
+        deadline: Deadline,
         own: bool = False,
         again: Callable[[], Study] | None = None,
         scored: bool = True,
-        budget: float | None = None,
         folds: Folds | None = None,
     ) -> None:
         self.folds = folds
-        self.budget = math.inf if budget is None else budget
+        self.deadline, self.clock = deadline, deadline.clock
+        self.budget = study.search_share * deadline.left
         self.study, self.own, self.scored = study, own, scored
-        self.clock = clock
+        study.deadline, study.scored = deadline, scored
         self.control = Control()
         self.again = again
         self.at = Position()
@@ -181,7 +183,7 @@ class _Loop:
         A checkpoint of it is one of the first fit's end, from where its report is made anew.
         """
         yield self.checkpoint()
-        loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+        loop = _Loop(study, Deadline(self.deadline.seconds, self.clock), scored=False)
         events, at = loop.run(control), self.at
         rows = int(study.metadata["rows"]["training"])
         for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
@@ -218,16 +220,12 @@ class _Loop:
     def out_of_time(self) -> bool:
         return self.at.step > 0 and self.at.seconds >= self.budget
 
-    def seconds_left(self, since: float) -> float | None:
-        """What is left of a time budget for rivals; one of them is fitted in any case.
-
-        Args:
-            since: When training ended, by the clock.
-        """
-        if math.isinf(self.budget):
-            return None
-        used = self.at.seconds + self.clock() - since
-        return max(self.budget / TRAINING_SHARE - used, 1.0)
+    def rest(self, part: float) -> Deadline:
+        """For further folds or rivals: this part of the time left; of a fit without an end, as long
+        as it has taken."""
+        if math.isfinite(self.deadline.seconds):
+            return self.deadline.share(part)
+        return Deadline(max(self.deadline.used, SECONDS), self.clock)
 
     def ending(self) -> State | None:
         study, at = self.study, self.at
@@ -301,9 +299,9 @@ class _Loop:
             yield Note(TRAINING_ENDED)
         report = study.finalize(self.kept)
         if self.scored:
-            since, comparison = self.clock(), study.comparison(report)
+            comparison = study.comparison(report)
             if rivals and comparison is not None and self.folds is not None:
-                comparison = self.crossed(comparison, state, since)
+                comparison = self.crossed(comparison, state)
             report = compared(
                 report,
                 comparison,
@@ -311,9 +309,12 @@ class _Loop:
                 own=self.own,
                 rivals=rivals,
                 seed=study.settings.seed,
-                limit=self.seconds_left(since),
+                deadline=self.rest(1.0),
                 halted=partial(self.halted, state),
             )
+            if skipped := self.deadline.skipped:
+                text = f"Left out, to keep to the time budget: {', '.join(skipped)}."
+                report = replace(report, notes=(*report.notes, text))
             if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
                 yield self.checkpoint()
                 reason = "Paused while general tools were fitted; resume makes the result."
@@ -334,15 +335,14 @@ class _Loop:
         yield Fitted(blob(tensors, meta))
         yield Finished(state, reason, report)
 
-    def crossed(self, comparison: Comparison, state: State, since: float) -> Comparison:
+    def crossed(self, comparison: Comparison, state: State) -> Comparison:
         """The problem with those of further folds, for which half of the time left is used."""
         assert self.folds is not None
-        found, left = [comparison], self.seconds_left(since)
-        allowed = max(self.at.seconds, SECONDS) if left is None else left / 2
-        for study in self.folds():
-            if self.halted(state) or self.clock() - since + self.at.seconds > allowed:
+        found, expected = [comparison], FOLD_SHARE * self.deadline.used
+        for study in self.rest(0.5).units(self.folds(), expected=expected):
+            if self.halted(state):
                 break
-            loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+            loop = _Loop(study, Deadline(self.deadline.left, self.clock), scored=False)
             [end] = deque(loop.run(self.control), maxlen=1)
             assert isinstance(end, Finished), "the last event says how training ended"
             made = study.comparison(end.report) if end.report.metrics else None
@@ -386,6 +386,7 @@ class _Loop:
             self.study.notes.append(NOT_BITWISE)
         tensors = load(blob)
         self.at = Position(**stood["at"])
+        self.deadline.begun -= self.at.seconds
         self.endings = [State(e) for e in stood["endings"]]
         self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(stood["scores"])]
         self.begun = stood["begun"]

@@ -19,6 +19,7 @@ from scant.studies import STUDIES, entry
 from scant.studies.auto import (
     AUTO,
     CHOSEN,
+    TRAINING_SHARE,
     AutoInteger,
     Choice,
     listed,
@@ -114,7 +115,7 @@ def test_training_ends_with_its_budget_and_keeps_the_best(toy: str) -> None:
     ticks = count()
     settings = entry(toy).settings(max_steps=500, patience=0)
     study = study_class(toy)(settings, None, torch.device("cpu"))
-    events = list(train(study, clock=lambda: float(next(ticks)), budget=30.0))
+    events = list(train(study, clock=lambda: float(next(ticks)), budget=1 + 30 / TRAINING_SHARE))
     end = events[-1]
     assert end.state is State.HIT_LIMIT
     assert "time budget" in end.reason

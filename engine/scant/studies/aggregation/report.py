@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.events import Metric, Report
 from scant.models.mtgpa.baselines import alone, baseline
 from scant.models.mtgpa.prior import Data
@@ -30,13 +31,14 @@ NAMES = {
 DEPENDENT = {"dependent": "dependent GPs on centroids"}
 
 
-def write_report(fitted: FittedMTGPA, train: TrainingData) -> Report:
-    """Metrics of the held-out rows of the scarce task, the aggregate check, baselines."""
+def write_report(fitted: FittedMTGPA, train: TrainingData, deadline: Deadline = NEVER) -> Report:
+    """Metrics of the held-out rows of the scarce task, the aggregate check, baselines by their
+    deadline."""
     number = fitted.task(fitted.scarce)
     test, y, reference = held_out(train, number)
     rows, notes, arrays = [], list[str](), dict[str, np.ndarray]()
     if test.sum() >= 2:
-        result, arrays = on_test_rows(fitted, train, number, test, y, reference)
+        result, arrays = on_test_rows(fitted, train, number, test, y, reference, deadline)
         rows += result
     else:
         notes.append(nothing_held_out(fitted.scarce, int((train.observed.task == number).sum())))
@@ -101,6 +103,7 @@ def on_test_rows(
     test: Bool[np.ndarray, " n"],
     y: Float[np.ndarray, " t"],
     reference: Float[np.ndarray, " r"],
+    deadline: Deadline,
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
     """Scores of this run and of the baselines, and the predictions themselves."""
     observed = train.observed
@@ -119,7 +122,7 @@ def on_test_rows(
         Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
         for level, share in covered.T
     ]
-    rows += baselines(fitted, train, own, number, y, reference)
+    rows += baselines(fitted, train, own, number, y, reference, deadline)
     s = slice(0, SHOWN)
     arrays = {"test_y": y[s], "test_mean": mean[s], "test_std": std[s], "coverage": covered}
     return rows, arrays
@@ -132,6 +135,7 @@ def baselines(
     number: int,
     y: Float[np.ndarray, " n"],
     reference: Float[np.ndarray, " r"],
+    deadline: Deadline = NEVER,
     names: Mapping[str, str] = NAMES,
 ) -> list[Metric]:
     """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
@@ -143,7 +147,7 @@ def baselines(
     scale, rows = fitted.scale[number], []
     d, split = len(fitted.dims), fitted.model.prior.split
     data, own = (part._replace(supports=split(part.supports)[0]) for part in (train.data, own))
-    for name in names:
+    for name in deadline.units(names, "baselines"):
         if name in ("kriging", "single"):
             given, task = alone(data, number), 0
             if len(given.y) < 3:
@@ -176,7 +180,7 @@ def dependent(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
     number = fitted.task(fitted.scarce)
     test, y, reference = held_out(train, number)
     own = fitted.data_of(train.observed, test)
-    return baselines(fitted, train, own, number, y, reference, DEPENDENT)
+    return baselines(fitted, train, own, number, y, reference, names=DEPENDENT)
 
 
 def held_out(

@@ -7,8 +7,9 @@ picture, the aggregate check, and single-task and centroid baselines on the same
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ from scant.studies.aggregation.settings import (
 from scant.studies.aggregation.stack import Stack
 from scant.studies.aggregation.table import Supports
 from scant.studies.aggregation.thinning import scarce_places
-from scant.studies.auto import AUTO, CHOSEN
+from scant.studies.auto import AUTO, AVERAGE_SHARE, CHOSEN
 from scant.studies.base import ArraySpec
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
@@ -384,7 +385,7 @@ class Study(TrainedStudy):
                 other = next((i for i in order if len(tried[i].ranks) != len(best.ranks)), None)
                 self._stack(None if other is None else (tried[other].kernel, states[other]))
         self.done = True
-        report = self._with_map(write_report(self.posterior, self.train))
+        report = self._with_map(write_report(self.posterior, self.train, self.report_deadline))
         notes = [] if self.stack is None else [self.stack.sentence()]
         if isinstance(self.model, NodesGP | AreaNodes):
             notes.append(self.model.sentence())
@@ -393,13 +394,16 @@ class Study(TrainedStudy):
     def _stack(self, other: tuple[str, Tensors] | None) -> None:
         """Average with others: one of more or fewer functions, of its kernel and state."""
         task, others = self.metadata["tasks"].index(self.metadata["scarce"]), dict[str, ExactGP]()
+        members = dict[str, Callable[[], ExactGP | None]]()
         if other is not None:
             self.other_kernel, state = other
             model = self._restored(state, self.other_kernel)
-            others["functions"] = conditioned(self.settings, model, self.data)
+            members["functions"] = partial(conditioned, self.settings, model, self.data)
         dimensions = len(self.observed.dims)
-        if centroids := dependent(self.settings, self.data, dimensions, self.kinds):
-            others["dependent"] = centroids
+        members["dependent"] = partial(dependent, self.settings, self.data, dimensions, self.kinds)
+        for key in self.deadline.share(AVERAGE_SHARE).units(members, "members of the average"):
+            if made := members[key]():
+                others[key] = made
         self.stack = Stack.weighed(self.model, task, others)
 
     def _with_map(self, report: Report) -> Report:

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import torch
 
+from scant.deadline import NEVER, Deadline
 from scant.events import Report
 from scant.models.laplace import stopping
 from scant.models.laplace.acquisition import STRICT
 from scant.rivals.comparison import Comparison
-from scant.studies.auto import AUTO, CHOSEN
+from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
@@ -39,6 +40,9 @@ class Study:
     """One labeling session on one pool (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
+    deadline: Deadline = NEVER
+    search_share = TRAINING_SHARE
+    scored = True
     restarts = 1
     stages = 1
     tolerance = TOLERANCE

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.events import Metric, Report
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
@@ -23,13 +24,17 @@ EVIDENCE = "bound or log evidence (nats a row)"
 
 
 def write_report(
-    fitted: FittedReplicas, score: float, known: Mapping[str, tuple[models.Model, float]]
+    fitted: FittedReplicas,
+    score: float,
+    known: Mapping[str, tuple[models.Model, float]],
+    deadline: Deadline = NEVER,
 ) -> Report:
     """Metrics of the held-out rows and curves of the first shown output, by every model.
 
     Args:
         score: What training came to, in nats a row.
         known: Of the other models those that are trained already, with what they came to.
+        deadline: Of the other models.
     """
     snapshot, first = fitted.snapshot(), fitted.shown[:1]
     observed, test = fitted.observed, fitted.test
@@ -47,7 +52,8 @@ def write_report(
         )
     notes += unscored(observed, test)
     curves = []
-    for name, label in MODELS.items() if fitted.settings.baselines else ():
+    others = MODELS.items() if fitted.settings.baselines else ()
+    for name, label in deadline.units(others, "other models"):
         if name == fitted.settings.model:
             continue
         if name in known:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
+from scant.deadline import NEVER, Deadline
 from scant.inference.stacking import weights as weights_of
 from scant.models.replicated.stack import Stack
 from scant.studies.genes import models
@@ -55,7 +56,9 @@ def _changed(s: GenesSettings, **values: object) -> GenesSettings:
     return type(s)(**{**s.values(), **values})
 
 
-def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
+def stacked(
+    fitted: FittedReplicas, trained: list[models.Model], deadline: Deadline = NEVER
+) -> Stack:
     """The models with their weights: from the rows that each fold takes away from training.
 
     A fold is held out as the test rows are: a replica of each output, or a share of its rows.
@@ -63,10 +66,12 @@ def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
     Args:
         fitted: Whose rows these are.
         trained: On all of them; each is refitted warm to what a fold leaves.
+        deadline: Of refitting, the first fold excepted.
     """
     found: list[torch.Tensor] = []
     steps = max(LEAST_STEPS, min(STEPS, STEPS * FEW_ROWS // len(fitted.data.y)))
-    for fold in folds(fitted.observed, fitted.train, fitted.test, fitted.settings.seed):
+    every = folds(fitted.observed, fitted.train, fitted.test, fitted.settings.seed)
+    for fold in deadline.units(every, "folds of the stack", minimum=1):
         inside = torch.as_tensor(fold[fitted.train]).to(fitted.data.y.device)
         rest, asked = fitted.data.at(~inside), fitted.data.at(inside)
         generator = torch.Generator().manual_seed(fitted.settings.seed)

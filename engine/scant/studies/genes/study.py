@@ -21,6 +21,7 @@ from scant.models.replicated.stack import Stack
 from scant.predictive import MixturePredictive
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
+from scant.studies.auto import AVERAGE_SHARE
 from scant.studies.genes import models, stacking
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.explore import answer
@@ -116,17 +117,20 @@ class Study(TrainedStudy):
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         if self.settings.model != "stack":
-            return write_report(self.posterior, self._start_from_best(restarts), {})
+            score = self._start_from_best(restarts)
+            return write_report(self.posterior, score, {}, self.report_deadline)
         scores, trained = [score for score, _ in restarts], []
         for restart, (_, best) in enumerate(restarts):  # fewer than planned, where time was short
             self.start_restart(restart, 0, best)
             trained.append(self.model)
-        self.model = stack = stacking.stacked(self.posterior, trained)
+        deadline = self.deadline.share(AVERAGE_SHARE)
+        self.model = stack = stacking.stacked(self.posterior, trained, deadline)
         weights = stack.weights
         names = [stacking.called(s) for s in self.members]
         self.metadata["stack"] = weights.tolist()
         known = {s.model: (m, v) for s, m, v in zip(self.members, trained, scores)}
-        report = write_report(self.posterior, float(weights @ weights.new_tensor(scores)), known)
+        score = float(weights @ weights.new_tensor(scores))
+        report = write_report(self.posterior, score, known, self.report_deadline)
         told = stacking.shares(weights, names)
         note = f"Weights in the stack, from rows held out once more: {told}."
         return replace(report, notes=(note, *report.notes))

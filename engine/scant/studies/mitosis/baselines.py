@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from sklearn.linear_model import LogisticRegression
 
+from scant.deadline import NEVER, Deadline
 from scant.inference.stacking import best_expected_threshold
 from scant.random import restart_generator
 from scant.studies.mitosis import models
@@ -41,6 +42,7 @@ def compared(
     query: Int[np.ndarray, " n"],
     only: Sequence[str],
     hurry: float = 1.0,
+    deadline: Deadline = NEVER,
 ) -> Iterator[MethodResult]:
     """What the methods say that learn from some rows.
 
@@ -50,9 +52,13 @@ def compared(
         query: Rows to classify.
         only: Those that are asked for, by name.
         hurry: Part of the usual steps.
+        deadline: Of all.
     """
-    for name, method in MODELS.items():
-        if method not in only:
+    named = [(name, method) for name, method in MODELS.items() if method in only]
+    begun = deadline.units(named, "other latent variable models")
+    for name, method in named:
+        if next(begun, None) is None:
+            yield MethodResult(method, None, None, np.nan)
             continue
         most = MOST_DGPLVM if name == "dgplvm" else MOST_ROWS
         if len(train) > most:
@@ -61,7 +67,7 @@ def compared(
             continue
         steps = max(LEAST_STEPS, round(hurry * min(STEPS[name], data.settings.max_steps)))
         yield latent(data, name, train, query, steps)
-    if set(OTHERS) & set(only):
+    if set(OTHERS) & set(only) and deadline.left > 0:
         yield from plain(data, train, query)
 
 

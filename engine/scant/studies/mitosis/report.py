@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from sklearn.metrics import average_precision_score, balanced_accuracy_score
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.events import Metric, Report
 from scant.studies.mitosis import baselines
 from scant.studies.mitosis.entry import PRECISIONS
@@ -17,13 +18,19 @@ BOUND = "bound (nats a row)"
 THRESHOLDS = np.linspace(0.0, 1.0, PRECISIONS)
 
 
-def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: float) -> Report:
+def write_report(
+    fitted: FittedMitosis,
+    snapshot: dict[str, np.ndarray],
+    score: float,
+    deadline: Deadline = NEVER,
+) -> Report:
     """Metrics of the held-out rows, arrays for the page, and the other methods.
 
     Args:
         fitted: The model, its training ended.
         snapshot: What a page shows of it.
         score: What training came to, in nats a row.
+        deadline: Of the other methods.
     """
     data = fitted.data
     test, label = data.test, data.label[data.test]
@@ -38,7 +45,7 @@ def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: 
     if chances.gp is not None:
         every.append(baselines.result_of(others.pop(0), chances.latent, evidence))
     if data.settings.baselines and len(test):
-        every += baselines.compared(data, data.train, test, others)
+        every += baselines.compared(data, data.train, test, others, deadline=deadline)
     scored = [Metric("this run", BOUND, score)]
     for one in every:
         source = "run" if one is own else "baseline"

@@ -187,7 +187,7 @@ class Study(TrainedStudy):
         self.chances = shifted(self.present, self.chances)
         if self.settings.classifier == AUTO:
             self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "classifier": list(choice)}
-        return write_report(self.present, self.snapshot(), score)
+        return write_report(self.present, self.snapshot(), score, self.report_deadline)
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""

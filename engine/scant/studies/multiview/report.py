@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from sklearn.metrics import (
 )
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.events import Metric, Report
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
@@ -53,20 +54,26 @@ FIGURES = {  # of the publication, on its own data; the word says which
 }
 
 
-def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score: float) -> Report:
+def write_report(
+    fitted: FittedMultiview,
+    snapshot: dict[str, np.ndarray],
+    score: float,
+    deadline: Deadline = NEVER,
+) -> Report:
     """Metrics of the held-out rows by every method, arrays for the page.
 
     Args:
         fitted: The model, its training ended.
         snapshot: What a page shows of it.
         score: What training came to, in nats a row.
+        deadline: Of the other methods, which a half of it is for, and of further splits.
     """
     data = fitted.data
     test = data.test
     own = fitted.ask(data.observed.x[test])
     methods = data.metadata["methods"]
     everyone = {"this run": own}
-    for name in methods[1:]:
+    for name in deadline.share(0.5).units(methods[1:], "other methods"):
         everyone[name] = predicted(data, name, data.train, test, data.transforms)
     cuts = dict.fromkeys(methods, 0.5) | {"this run": fitted.threshold}
     scores = {name: figures(data, test, *told, cuts[name]) for name, told in everyone.items()}
@@ -77,14 +84,16 @@ def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score
     ]
     metrics.insert(len(scores["this run"]), Metric("this run", BOUND, score))
     word = data.metadata["score"]
-    table = repeated(data, cuts, {n: f.get(word, float("nan")) for n, f in scores.items()})
+    table = repeated(
+        data, cuts, {n: f.get(word, float("nan")) for n, f in scores.items()}, deadline
+    )
     tests = t_tests(table)
     return Report(
         (*metrics, *spreads(data, methods, table, tests), *published(data)),
         {
             **snapshot,
             **arrays_of(fitted, own),
-            "pr": pr(data, everyone),
+            "pr": pr(data, everyone, methods),
             "scores": table,
             "t_test": tests,
         },
@@ -127,21 +136,22 @@ def predicted(
 
 
 def repeated(
-    data: Prepared, methods: Mapping[str, float], first: dict[str, float]
+    data: Prepared, methods: Mapping[str, float], first: dict[str, float], deadline: Deadline
 ) -> Float[np.ndarray, "m r"]:
     """Main score of every method on the run's split, and on further random ones where none is
     marked; `methods` are names and thresholds."""
     s = data.settings
     several = s.baselines and "marked" not in data.metadata
     table = np.full((len(methods), s.repeats if several else 1), np.nan)
-    table[:, 0] = [first[name] for name in methods]
-    for r in range(1, table.shape[1]):
+    table[:, 0], done = [first.get(name, np.nan) for name in methods], 1
+    for r in deadline.units(range(1, table.shape[1]), "further splits"):
         train, test = rows.split(s, data.observed, r)
         transforms = ViewTransforms.at(data.observed, data.transforms.names, train, s.n_components)
         for i, name in enumerate(methods):
             result = predicted(data, name, train, test, transforms)
             table[i, r] = main(data, test, *result, methods[name])
-    return table
+        done = r + 1
+    return table[:, :done]
 
 
 def t_tests(table: Float[np.ndarray, "m r"]) -> Float[np.ndarray, " m"]:
@@ -174,6 +184,7 @@ def spreads(
             "baseline" if i else "run",
         )
         for i, (method, scores) in enumerate(zip(methods, table))
+        if np.isfinite(scores).any()
     ]
     against = f"p of a paired t-test against {MODELS[data.settings.model]}"
     return results + [
@@ -308,18 +319,27 @@ def arrays_of(fitted: FittedMultiview, own: MeanVariance) -> dict[str, np.ndarra
     }
 
 
-def pr(data: Prepared, everyone: dict[str, MeanVariance]) -> Float[np.ndarray, "m 3 h"]:
-    """Threshold, precision and recall of every method; precision is 1 where nothing is named."""
+def pr(
+    data: Prepared, everyone: dict[str, MeanVariance], methods: Sequence[str]
+) -> Float[np.ndarray, "m 3 h"]:
+    """Threshold, precision and recall of every method; precision is 1 where nothing is named.
+
+    Those of a method that was left out are NaN.
+    """
     if data.observed.task != "classification":
-        return np.empty((len(everyone), 3, 0))
+        return np.empty((len(methods), 3, 0))
     y = data.observed.target[data.test]
     results = []
-    for p, _ in everyone.values():
+    for name in methods:
+        if name not in everyone:
+            results.append(np.full((3, len(THRESHOLDS)), np.nan))
+            continue
+        p, _ = everyone[name]
         named = p[:, None] >= THRESHOLDS
         right = (named & (y[:, None] == 1)).sum(0)
         count = named.sum(0)
         precision = np.where(count > 0, right / np.maximum(count, 1), 1.0)
-        results.append([THRESHOLDS, precision, right / max(int(y.sum()), 1)])
+        results.append(np.stack([THRESHOLDS, precision, right / max(int(y.sum()), 1)]))
     return np.array(results)
 
 

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 
+from scant.deadline import NEVER, Deadline
 from scant.inference import censored, stacking
 from scant.models.left_out import ExactGP, Form, Indicators, select_kernel
 from scant.studies.multiview.prepared import MeanVariance, Prepared
@@ -145,13 +146,24 @@ class Stack(stacking.Average):
 
     @classmethod
     def weighed(
-        cls, data: Prepared, train: Int[np.ndarray, " m"], transforms: ViewTransforms
+        cls,
+        data: Prepared,
+        train: Int[np.ndarray, " m"],
+        transforms: ViewTransforms,
+        deadline: Deadline = NEVER,
     ) -> Stack:
-        """By predictions of parts of the rows that models of the other parts make."""
+        """By predictions of parts of the rows that models of the other parts make.
+
+        Args:
+            data: The run's rows.
+            train: Of them, those to learn from.
+            transforms: Of the views.
+            deadline: Of these parts, the first one excepted.
+        """
         forms = Members(data, train, transforms).forms
-        y = data.y[train]
-        means, variances = np.zeros((2, len(NAMES), len(train)))
-        for inner, left in folds(data, train):
+        means, variances = np.full((2, len(NAMES), len(train)), np.nan)
+        parts = folds(data, train)
+        for inner, left in deadline.units(parts, "folds of the average", minimum=1):
             generator = torch.Generator().manual_seed(data.settings.seed)
             learner = data.learner_of(data.settings.model, train[inner], transforms, generator)
             learner.train(data.settings.max_steps)
@@ -161,7 +173,9 @@ class Stack(stacking.Average):
             own = None if len(train) <= FEW_ROWS else forms
             others = Members(data, train[inner], transforms, own).ask(x)
             means[1:, left], variances[1:, left] = others[:2]
-        late = ~data.observed.event[train] & (data.observed.task == "survival")
+        asked = np.isfinite(means).all(0)
+        rows, means, variances = train[asked], means[:, asked], variances[:, asked]
+        y, late = data.y[rows], ~data.observed.event[rows] & (data.observed.task == "survival")
         classes, threshold = data.observed.task == "classification", 0.5
         if classes:
             density = np.log(np.clip(np.where(y == 1, means, 1 - means), 1e-12, None))

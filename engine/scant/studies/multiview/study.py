@@ -17,7 +17,7 @@ import torch
 from scant.events import Report
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
-from scant.studies.auto import AUTO
+from scant.studies.auto import AUTO, AVERAGE_SHARE
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.models import rests
@@ -123,9 +123,10 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         note = ""
         if self.settings.stack:
-            self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms)
+            deadline = self.deadline.share(AVERAGE_SHARE)
+            self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms, deadline)
             note = self.stack.sentence()
-        report = write_report(self.present, self.snapshot(), score)
+        report = write_report(self.present, self.snapshot(), score, self.report_deadline)
         return replace(report, notes=(note, *report.notes)) if note else report
 
     def comparison(self, report: Report) -> Comparison | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,12 +13,14 @@ from jaxtyping import Float, Int
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise_distances_argmin
 
+from scant.deadline import NEVER, Deadline
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.studies.omniglot import models
 from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.models import SINGLE
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.settings import MODELS
+from scant.studies.omniglot.stack import Stack
 
 Chances = Float[np.ndarray, "n most"]
 MOST_NUMBERS = 3e8  # rows x features x classes, summed over outputs, that one takes in seconds
@@ -26,54 +29,68 @@ MOST_ROWS, MOST_OUTPUTS = 2000, 6  # up to which models of single outputs are tr
 SINGLE_STEPS = 250
 
 
-def compared(fitted: FittedOmniglot) -> Iterator[tuple[str, Chances | None, str]]:
+def compared(
+    fitted: FittedOmniglot, deadline: Deadline = NEVER
+) -> Iterator[tuple[str, Chances | None, str]]:
     """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
     data = fitted.data
-    yield "nearest neighbor", nearest(data, data.train, data.test), ""
-    yield from members(fitted)
+    found: dict[str, Callable[[], Chances | None]] = {
+        "nearest neighbor": partial(nearest, data, data.train, data.test),
+        **members(fitted),
+    }
     rows = len(data.train)
     cost = sum(
         float((data.observed.output[data.train] == d).sum()) * data.observed.x.shape[1] * size
         for d, size in enumerate(data.sizes)
     )
+    found["logistic regression"] = partial(linear, data)
+    found |= {
+        MODELS[m]: partial(single, data, m, deadline) for m in SINGLE if m != data.settings.model
+    }
+    large = set() if cost <= MOST_NUMBERS else {"logistic regression"}
+    if rows > MOST_ROWS or len(data.sizes) > MOST_OUTPUTS:
+        large |= {MODELS[m] for m in SINGLE}
     many = f"with {rows:,} rows of {int(data.sizes.sum()):,} classes it takes too long."
-    for name, small in (
-        ("logistic regression", cost <= MOST_NUMBERS),
-        *((MODELS[m], rows <= MOST_ROWS and len(data.sizes) <= MOST_OUTPUTS) for m in SINGLE),
-    ):
-        if name == MODELS[data.settings.model]:
-            continue
-        if not small:
+    for name in deadline.units(found, "other classifiers"):
+        if name in large:
             yield name, None, f"{name} is left out of the comparison: {many}"
-        elif name == "logistic regression":
-            yield name, linear(data), ""
         else:
-            yield name, single(data, next(m for m in SINGLE if MODELS[m] == name)), ""
+            yield name, found[name](), ""
 
 
-def members(fitted: FittedOmniglot) -> Iterator[tuple[str, Chances | None, str]]:
+def members(fitted: FittedOmniglot) -> dict[str, Callable[[], Chances]]:
     """What is averaged, each by itself: the model, and classifiers of strokes."""
-    data, stack = fitted.data, fitted.stack
-    if stack is None or data.drawings is None:
-        return
-    alone = replace(fitted, stack=None).ask(data.test).probability
-    yield f"{MODELS[data.settings.model]} alone", np.asarray(alone.cpu().numpy()), ""
-    output = data.observed.output[data.test]
-    for name in stack.members.drawn:
-        result = np.zeros((len(data.test), data.sizes.max()))
-        for d in np.unique(output):
-            at = np.flatnonzero(output == d)
-            own = stack.members.of_strokes(name, data.observed.x[data.test[at]], int(d))
-            result[at, : data.sizes[d]] = own
-        yield name, result, ""
+    stack = fitted.stack
+    if stack is None or fitted.data.drawings is None:
+        return {}
+    own = {name: partial(of_strokes, stack, name) for name in stack.members.drawn}
+    return {f"{MODELS[fitted.data.settings.model]} alone": partial(alone, fitted), **own}
 
 
-def single(data: Prepared, name: str) -> Chances:
+def alone(fitted: FittedOmniglot) -> Chances:
+    """The model, without what it is averaged with."""
+    told = replace(fitted, stack=None).ask(fitted.data.test).probability
+    return np.asarray(told.cpu().numpy())
+
+
+def of_strokes(stack: Stack, name: str) -> Chances:
+    """A classifier of strokes."""
+    data = stack.data
+    result, output = np.zeros((len(data.test), data.sizes.max())), data.observed.output[data.test]
+    for d in np.unique(output):
+        at = np.flatnonzero(output == d)
+        own = stack.members.of_strokes(name, data.observed.x[data.test[at]], int(d))
+        result[at, : data.sizes[d]] = own
+    return result
+
+
+def single(data: Prepared, name: str, deadline: Deadline = NEVER) -> Chances | None:
     """A model of each output alone, of the run's kernel, with steps enough to converge.
 
     Args:
         data: The run's rows.
         name: "g-m" or "g-a".
+        deadline: Of its steps; None is returned if they do not end in time.
     """
     s = data.settings
     generator = torch.Generator().manual_seed(s.seed)
@@ -93,9 +110,11 @@ def single(data: Prepared, name: str) -> Chances:
         rate=s.learning_rate,
         horizon=SINGLE_STEPS,
     )
-    for _ in range(SINGLE_STEPS):
+    for _ in deadline.units(range(SINGLE_STEPS), MODELS[name]):
         if not math.isfinite(trainer.step()):
             break
+    if MODELS[name] in deadline.skipped:
+        return None
     test = torch.as_tensor(data.test).to(data.device)
     result = model.probabilities(kernel.prepare(data.x[test]), data.output[test])
     return np.asarray(result.detach().cpu().numpy())

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from scant.deadline import NEVER, Deadline
 from scant.kernels.patch.kernel import PatchKernel
 from scant.models.mogp_ar import baselines as mogp_baselines
 from scant.models.mogp_ar.baselines import Independent
@@ -211,6 +212,7 @@ def anew(
     n_train: int,
     steps: int = SHOT_STEPS,
     rate: float = SHOT_RATE,
+    deadline: Deadline = NEVER,
 ) -> Iterator[tuple[Int[Tensor, " k"], MOGPAR, Int[Tensor, " k"]]]:
     """The piece, or the pieces of outputs that have rows besides, trained as in `with_fewer`.
 
@@ -218,6 +220,7 @@ def anew(
         model, s, rows, output, label, n_train: As there.
         steps: Of training.
         rate: Of its steps, at the beginning.
+        deadline: Of training.
 
     Yields:
         The rows that a piece is of, the piece, which knows these rows by their numbers among
@@ -225,14 +228,15 @@ def anew(
     """
     if not isinstance(model, Independent):
         at = torch.arange(len(output), device=output.device)
-        yield at, _afresh(model, s, rows, output, label, n_train, steps, rate), output
+        fresh = _afresh(model, s, rows, output, label, n_train, steps, rate, deadline)
+        yield at, fresh, output
         return
     for d, piece in enumerate(pieces(model)):
         at = (output == d).nonzero().squeeze(1)
         if int((at >= n_train).sum()):
             zero = torch.zeros_like(at)
             count = int((at < n_train).sum())
-            own = _afresh(piece, s, rows[at], zero, label[at], count, steps, rate)
+            own = _afresh(piece, s, rows[at], zero, label[at], count, steps, rate, deadline)
             yield at, own, zero
 
 
@@ -245,6 +249,7 @@ def _afresh(
     n_train: int,
     steps: int,
     rate: float,
+    deadline: Deadline,
 ) -> MOGPAR:
     generator = torch.Generator().manual_seed(s.seed)
     z = model.inducing_points.detach()
@@ -270,6 +275,6 @@ def _afresh(
         rate=rate,
         horizon=steps,
     )
-    for _ in range(steps):
+    for _ in deadline.units(range(steps), "steps of the model that tells the temperature"):
         trainer.step()
     return fresh

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from sklearn.metrics import precision_recall_fscore_support
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.events import Metric, Report
 from scant.predictive import CategoricalPredictive
 from scant.studies.omniglot import baselines
@@ -32,6 +33,7 @@ def write_report(
     predictive: CategoricalPredictive,
     snapshot: dict[str, np.ndarray],
     score: float,
+    deadline: Deadline = NEVER,
 ) -> Report:
     """Metrics of the held-out rows, arrays for the page, and the other classifiers.
 
@@ -40,6 +42,7 @@ def write_report(
         predictive: Of the held-out rows.
         snapshot: What a page shows of it.
         score: What training came to, in nats a row.
+        deadline: Of the other classifiers.
     """
     data = fitted.data
     test = data.test
@@ -47,7 +50,7 @@ def write_report(
     metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
     others, compared, message = [], [], []
     if data.settings.baselines and len(test):
-        for name, chances, note in baselines.compared(fitted):
+        for name, chances, note in baselines.compared(fitted, deadline):
             message += [note] if note else []
             if chances is None:
                 continue

@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from scipy.special import entr
 from sklearn.linear_model import LogisticRegression
 
+from scant.deadline import NEVER, Deadline
 from scant.inference import stacking
 from scant.likelihoods.softmax_average import MOGPARPrediction
 from scant.models.left_out import Form, Indicators, select_kernel
@@ -96,6 +97,10 @@ class Members:
         """Names of the classifiers of strokes."""
         return () if self.strokes is None else self.strokes.names
 
+    def learn(self, name: str) -> bool:
+        """Learn a classifier of strokes, which is else done when it is first asked."""
+        return self.strokes is not None and self.strokes[name] is not None
+
     def ask(
         self,
         x: Float[np.ndarray, "n v"],
@@ -163,6 +168,7 @@ class Stack(stacking.Average):
         order: Int[np.ndarray, " m"],
         first: int,
         chances: Chances,
+        deadline: Deadline = NEVER,
     ) -> Stack:
         """By rows that were left out.
 
@@ -171,15 +177,20 @@ class Stack(stacking.Average):
             order: Its training rows, those left out last.
             first: How many are not left out.
             chances: The left-out rows' probabilities by a model that was not shown them.
+            deadline: Of classifiers of strokes.
         """
         members = Members(data, order[:first], None)
         late = order[first:]
         observed = data.observed
-        asked = members.ask(observed.x[late], observed.output[late])
+        drawn = deadline.units(members.drawn, "classifiers of strokes")
+        learned = {name for name in drawn if members.learn(name)}
+        asked = members.ask(observed.x[late], observed.output[late], learned)
         every = np.stack([chances, *asked])
         label = observed.label[late]
         own = every[:, np.arange(len(late)), label]
-        weights = stacking.weights(np.log(np.maximum(own, 1e-300)).T)
+        used = [name in PLAIN or name in learned for name in (*PLAIN, *members.drawn)]
+        weights = np.zeros(len(own))
+        weights[used] = stacking.weights(np.log(np.maximum(own[used], 1e-300)).T)
         power = stacking.sharpness(np.tensordot(weights, every, 1), label)
         forms = {} if members.strokes is None else members.strokes.forms
         return cls(tuple(weights.tolist()), data, members.form, power, forms)

@@ -18,7 +18,7 @@ from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
-from scant.studies.auto import CHOSEN
+from scant.studies.auto import AVERAGE_SHARE, CHOSEN
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
@@ -44,6 +44,7 @@ class Study(TrainedStudy):
     driven)."""
 
     scheduled = True
+    search_share = 0.45  # a second model of as many steps tells the temperature
     settings: OmniglotSettings
     model: models.Model
 
@@ -188,10 +189,14 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         message = ""
         if self.settings.calibrate:
-            self.temperature, message, self.stack = temperature.find(self.data, self.model)
+            self.temperature, message, self.stack = temperature.find(
+                self.data, self.model, self.deadline.share(AVERAGE_SHARE)
+            )
         notes = [message, self.stack.sentence() if self.stack else "", too_many(self.data)]
         self.predictive = self.present.predictive(self.data.test)
-        report = write_report(self.present, self.predictive, self.snapshot(), score)
+        report = write_report(
+            self.present, self.predictive, self.snapshot(), score, self.report_deadline
+        )
         return replace(report, notes=(*filter(None, notes), *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:

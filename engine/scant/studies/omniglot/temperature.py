@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Int
 from scipy.optimize import minimize_scalar
 
+from scant.deadline import NEVER, Deadline
+from scant.studies.auto import TRAINING_SHARE
 from scant.studies.omniglot import models
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.stack import Stack
@@ -29,10 +31,17 @@ COLDEST_OF_SOME = 0.05  # where it is one of several that are averaged
 DRAWS = 64  # of the latent functions
 
 
-def find(data: Prepared, model: models.Model) -> tuple[float, str, Stack | None]:
+def find(
+    data: Prepared, model: models.Model, deadline: Deadline = NEVER
+) -> tuple[float, str, Stack | None]:
     """The temperature, and a sentence about it; 1 where there are too few or too many rows.
 
     The same rows weigh what the probabilities are averaged with, where settings ask for it.
+
+    Args:
+        data: The run's rows.
+        model: Its model.
+        deadline: Of all of it.
     """
     s, fewest, one_in = data.settings, FEWEST, ONE_IN
     if s.stack:  # of small tables too, whose left-out rows are a larger part
@@ -53,7 +62,9 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str, Stack | None]
     output, label = data.output[at], data.label[at]
     first = len(order) - len(left)
     steps = min(s.max_steps, MOST_STEPS)  # as long as the run, so that it is as sure as the run
-    fresh = list(models.anew(model, s, prepared, output, label, first, steps, s.learning_rate))
+    rows = prepared, output, label, first
+    training = deadline.share(TRAINING_SHARE)
+    fresh = list(models.anew(model, s, *rows, steps, s.learning_rate, training))
 
     def chances(log_temperature: float) -> torch.Tensor:
         """Probabilities of the left-out rows' classes."""
@@ -77,7 +88,7 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str, Stack | None]
     stack: Stack | None = None
     if s.stack:
         told = chances(float(result.x)).cpu().numpy()
-        stack = Stack.weighed(data, data.train[order], first, told)
+        stack = Stack.weighed(data, data.train[order], first, told, deadline)
     return (
         value,
         (

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from scant import metrics
+from scant.deadline import Deadline
 from scant.predictive import MixturePredictive
 from scant.predictive.mixture_scores import pit_ks
 from scant.rivals.by_part import everywhere, part
@@ -46,7 +47,9 @@ class Beside(NamedTuple):
     notes: tuple[str, ...]
 
 
-def beside(fitted: FittedGPz, learn: pd.DataFrame, scored: ScoredPredictive) -> Beside:
+def beside(
+    fitted: FittedGPz, learn: pd.DataFrame, scored: ScoredPredictive, deadline: Deadline
+) -> Beside:
     """Fit the rivals and score all methods (Figs. 6.17-6.18 of Almosallam 2017).
 
     Bands that a row may lack are removed at random from each, with their errors. Rivals have
@@ -56,6 +59,7 @@ def beside(fitted: FittedGPz, learn: pd.DataFrame, scored: ScoredPredictive) -> 
         fitted: This run's model.
         learn: Training and validation rows, of which rivals learn from the first `RIVAL_ROWS`.
         scored: The model's predictions of the held-out rows.
+        deadline: Of rivals, then of scores with bands missing.
     """
     held, bands = fitted.held, fitted.features.optional
     table = held.iloc[:MISSING_ROWS].reset_index(drop=True)
@@ -65,17 +69,18 @@ def beside(fitted: FittedGPz, learn: pd.DataFrame, scored: ScoredPredictive) -> 
     hidden = [hide(generator, len(table), len(bands), count, patterns) for count in counts]
     blocks, measured = blocks_of(fitted.features), table_of(fitted.features, table)
     queries = [table_of(fitted.features, held), *(without(measured, blocks, h) for h in hidden[1:])]
-    answers, notes = rivals(fitted, learn, blocks, queries, scored.y)
+    answers, notes = rivals(fitted, learn, blocks, queries, scored.y, deadline)
     whole = {name: each[0] for name, each in answers.items()}
     parts = everywhere(scored.y, own_scores(scored), whole, fitted.settings.target)
     results, others = [], []
-    for count, off in zip(counts, hidden):
+    missing = deadline.units(zip(counts, hidden), "scores with bands missing", minimum=1)
+    for count, off in missing:
         less = table.copy()
         less[bands] = less[bands].mask(off)
         for band, gone in zip(bands, off.T):
             if f"{band}_lim" in less:  # not observed, not even down to a limit
                 less[f"{band}_lim"] = less[f"{band}_lim"].mask(gone)
-        mine = fitted.score(less)
+        mine = scored if not count and len(table) == len(held) else fitted.score(less)
         theirs = {n: each[count].rows(slice(len(table))) for n, each in answers.items()}
         results.append([count, *row_of(mine, theirs)])
         error = metrics.normalized_error(mine.y, mine.mean)
@@ -93,6 +98,7 @@ def rivals(
     blocks: Blocks,
     queries: list[Float[ndarray, "_ d"]],
     y: Rows,
+    deadline: Deadline,
 ) -> tuple[dict[str, list[RowScores]], tuple[str, ...]]:
     """What each rival says of each table asked, and which could not say anything.
 
@@ -102,7 +108,7 @@ def rivals(
     x, known = table_of(fitted.features, learn), learn[fitted.settings.target].to_numpy(float)
     ends = np.cumsum([len(q) for q in queries])[:-1]
     answers, notes = dict[str, list[RowScores]](), list[str]()
-    for name, method in methods():
+    for name, method in deadline.units(methods(), "baselines of rows with gaps"):
         try:
             told = ask(method, x, known, blocks, np.concatenate(queries), fitted.settings.seed)
         except Exception as error:  # of code that is not ours; the run is not to be lost by it

@@ -6,12 +6,17 @@ import pandas as pd
 
 from scant.rivals.comparison import Comparison
 from scant.studies.redshift.beside import blocks_of, table_of
-from scant.studies.redshift.fitted import FittedGPz
+from scant.studies.redshift.fitted import FittedGPz, ScoredPredictive
 
 
-def comparison(fitted: FittedGPz, learn: pd.DataFrame) -> Comparison:
-    """Bands and errors to the target, in its unit; `learn` are the rows learned from."""
-    scored = fitted.score(fitted.held)
+def comparison(fitted: FittedGPz, learn: pd.DataFrame, scored: ScoredPredictive) -> Comparison:
+    """Bands and errors to the target, in its unit.
+
+    Args:
+        fitted: This run's model.
+        learn: The rows learned from.
+        scored: The model's predictions of the held-out rows.
+    """
     return Comparison(
         x=table_of(fitted.features, learn),
         y=learn[fitted.settings.target].to_numpy(float),

@@ -87,13 +87,13 @@ class Members:
 
     def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """Moments of the mixture of all members, NaN in x where missing."""
-        told, apart = self._alone(x, noise)
+        told, apart = _averaged([model.predict(x, noise) for model in self.models])
         return self.stack.mixed(self._asked(x), told, apart) if self.stack else told
 
     def told(
         self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
     ) -> tuple[GPzPrediction, Components]:
-        """Moments, and the mixture that they are of."""
+        """`predict`, and all components of all members, their weights shared out equally."""
         results = [model.predict_components(x, noise) for model in self.models]
         told, apart = _averaged([found.collapse() for found in results])
         parts = _joined(results)
@@ -104,16 +104,6 @@ class Members:
         mixed = self.stack.mixed(whole, told, apart, asked)
         noise_variance, lacking = told.noise_variance, told.input_variance
         return mixed, self.stack.components(whole, parts, noise_variance, asked, lacking)
-
-    def alone(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
-        """The same without the models beside them."""
-        return self._alone(x, noise)[0]
-
-    def _alone(
-        self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
-    ) -> tuple[GPzPrediction, Float[Tensor, " n"]]:
-        """Moments, and the part of the model variance that is the members' disagreement."""
-        return _averaged([model.predict(x, noise) for model in self.models])
 
     def _asked(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Rows as the models beside GPz are asked.

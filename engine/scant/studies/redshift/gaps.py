@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from scant.deadline import Deadline
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows
@@ -136,9 +137,10 @@ def fit_gaps(
     table: pd.DataFrame,
     unseen: Bool[np.ndarray, " n"],
     device: torch.device,
+    deadline: Deadline,
 ) -> Gaps:
     """A model for each gap that there is time for: as expected, so that a fit is the same on any
-    machine.
+    machine that is as fast.
 
     Args:
         features: Of whole rows.
@@ -147,6 +149,7 @@ def fit_gaps(
         table: Rows to learn from, whole or not.
         unseen: Those of them that are only scored.
         device: Where the models are.
+        deadline: Of all.
     """
     x = features.inputs(table)
     wanted = gaps_of(features, x)
@@ -154,7 +157,7 @@ def fit_gaps(
     wanted = wanted[:count]
     there = (~x.isnan()).numpy()
     models = dict[Kept, Gap]()
-    for kept in wanted:
+    for kept in deadline.units(wanted, "models of gaps"):
         rows = there[:, list(kept)].all(1)
         if rows.sum() < GAP_ROWS or min(unseen[rows].sum(), (~unseen[rows]).sum()) < 10:
             continue

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from scant import metrics
+from scant.deadline import NEVER, Deadline
 from scant.events import Metric, Report
 from scant.predictive import MixturePredictive
 from scant.predictive.mixture_scores import pit_ks
@@ -37,17 +38,24 @@ Rows = Float[ndarray, " n"]
 NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")
 
 
-def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
+def write_report(
+    fitted: FittedGPz,
+    learn: pd.DataFrame,
+    scored: ScoredPredictive,
+    deadline: Deadline = NEVER,
+) -> Report:
     """Metrics of all test rows, arrays of the first `SHOWN`, and what they say in words.
 
     Args:
+        fitted: This run's model.
         learn: Training and validation rows, which the baselines learn from too.
+        scored: The model's predictions of the test rows.
+        deadline: Of baselines and of curves of missing bands.
     """
-    scored = fitted.score(fitted.held)
     y, mean, predictive = scored.y, scored.mean, scored.predictive
     # Quantiles of a mixture as those of a Gaussian, which `coverage` takes.
     covered = metrics.coverage(ndtri(scored.pit), np.zeros(len(y)), np.ones(len(y)))
-    rivals = beside(fitted, learn, scored)
+    rivals = beside(fitted, learn, scored, deadline)
     floor = line(fitted.features, learn, fitted.held, fitted.settings.target)
     rows = own_metrics(scored, covered, fitted.settings.seed)
     line_scores = row_scores(y, MixturePredictive.gaussian(*floor))

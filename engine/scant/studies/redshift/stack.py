@@ -25,6 +25,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from torch import Tensor
 
+from scant.deadline import NEVER, Deadline
 from scant.inference import stacking
 from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
 from scant.models.gpz.model import GPz
@@ -116,6 +117,8 @@ class Partner(NamedTuple):
         return mean[:, None], variance[:, None], (model.noise + noise)[:, None]
 
 
+QUICKEST = ("linear", "constant")
+PARTNERS_SHARE = 0.4  # of the time left; where they are found once, further folds are quick
 PARTNERS = (
     Partner("GP", "rbf", 0.0),
     Partner("GP with this noise", "rbf", 1.0),
@@ -127,6 +130,8 @@ PARTNERS = (
     Partner("GP of the nearest rows with evener noise", NEAREST, HALF, draw=1),
     Partner("GP of the nearest rows, of another choice", NEAREST, 1.0, draw=2),
 )
+# In what order they are learned: what takes no time comes first.
+ORDER = sorted(range(len(PARTNERS)), key=lambda k: PARTNERS[k].shape not in QUICKEST)
 NEAREST_PLACE = 1 + [partner.shape for partner in PARTNERS].index(NEAREST)  # behind GPz
 
 
@@ -161,6 +166,7 @@ class Stack(stacking.Average):
         models: Sequence[GPz],
         unseen: Sequence[GPzPrediction],
         T: Float[Tensor, "q d"],
+        deadline: Deadline = NEVER,
         quick: bool = False,
     ) -> Stack:
         """By the rows that each fold has left out.
@@ -170,6 +176,7 @@ class Stack(stacking.Average):
             models: Of each fold, for its noise.
             unseen: What each fold's model says of the rows that it was not trained on.
             T: From the inputs x to the coordinates of the rows.
+            deadline: Of the fit, a part of which is for partners, which the first fold finds.
             quick: Without partners that take long to be found, and with a shorter search.
         """
         rows = folds[0].rows
@@ -179,8 +186,11 @@ class Stack(stacking.Average):
         able = [partner.able(len(rows.y), quick) for partner in PARTNERS]
         truth, said = list[Values](), list[list[tuple[Parts, Parts]]]()
         theta: list[Any] = [None] * len(PARTNERS)
-        for fold, model, told in zip(folds, models, unseen):
-            gps = _learned(fold, fold.train, [model], theta, able, quick)
+        searching = deadline.share(PARTNERS_SHARE)
+        learned = deadline.units(zip(folds, models, unseen), "folds of the average", minimum=1)
+        for fold, model, told in learned:
+            gps = _learned(fold, fold.train, [model], theta, able, quick, searching)
+            able, searching = [gp is not None for gp in gps], NEVER
             if len(fold.train.y) > SEARCH_ROWS:  # then they say little of any one row
                 theta = [None if gp is None else gp.theta for gp in gps]
             asked = fold.asked[:MOST_ASKED].cpu().numpy()
@@ -359,7 +369,7 @@ def _parts(error: Parts, deviation: Parts) -> tuple[float, ...]:
     """Weights of the parts of a density, from the errors of their means at left-out rows."""
     if error.shape[1] < PARTS:
         return EQUAL
-    found = stacking.weights(norm.logpdf(error, scale=deviation), prior=PART_ROWS, least=0.0)
+    found = stacking.weights(norm.logpdf(error, scale=deviation), prior=PART_ROWS, minimum=0.0)
     return tuple(found.tolist())
 
 
@@ -392,6 +402,7 @@ def _learned(
     theta: Sequence[Any],
     wanted: Sequence[bool],
     quick: bool,
+    deadline: Deadline = NEVER,
 ) -> list[Any]:
     """The partners, of these rows; None where one is not wanted.
 
@@ -402,11 +413,13 @@ def _learned(
         theta: Hyperparameters of each partner; None: they are found.
         wanted: Which of them.
         quick: Whether fewer rows choose hyperparameters.
+        deadline: Of all but the quickest.
     """
     X = fold.filled(rows.X[:MOST_ROWS])
     noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
     x, y = X.cpu().numpy(), rows.y[:MOST_ROWS].cpu().numpy()
-    found = list[Any]()
-    for partner, known, use in zip(PARTNERS, theta, wanted):
-        found.append(partner.of(x, y, noise, known, quick) if use else None)
+    found: list[Any] = [None] * len(PARTNERS)
+    several = [k for k in ORDER if wanted[k]]
+    for k in deadline.units(several, "members of the average", minimum=len(QUICKEST)):
+        found[k] = PARTNERS[k].of(x, y, noise, theta[k], quick)
     return found

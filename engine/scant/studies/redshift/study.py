@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from scant.deadline import Deadline
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
@@ -48,7 +49,7 @@ from scant.studies.redshift.capacity import (
 )
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
-from scant.studies.redshift.fitted import FittedGPz
+from scant.studies.redshift.fitted import FittedGPz, ScoredPredictive
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.gaps import Gaps, fit_gaps
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
@@ -74,6 +75,7 @@ class Study(TrainedStudy):
     """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
 
     settings: RedshiftSettings
+    scored: ScoredPredictive  # the held-out rows, once it is fitted
 
     def __init__(
         self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
@@ -369,7 +371,7 @@ class Study(TrainedStudy):
         x = self.features.inputs(self.learn).to(self.device)
         stack = None
         if stacks(self.settings) and len(folds[0].unseen.y):
-            stack = Stack.weighed(folds, models, unseen, self.T)
+            stack = Stack.weighed(folds, models, unseen, self.T, self.deadline)
         moved = [in_coordinates(m, self.T) for m in models]
         density_rows = x
         if x.shape[1] > MAX_DENSE_INPUTS and len(
@@ -379,8 +381,10 @@ class Study(TrainedStudy):
             density_rows = torch.cat([x, others])
         self.members = Members.of(moved, density_rows, stack, self.settings.missing)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
-        self.gaps = self._fill_gaps()
-        report = write_report(self.posterior, self.given)
+        with self.deadline.extension(self.settings.gap_seconds) as deadline:
+            self.gaps = self._fill_gaps(deadline)
+        self.scored = self.posterior.score(self.held)
+        report = write_report(self.posterior, self.given, self.scored, self.report_deadline)
         if stack is not None:
             report = replace(report, notes=(stack.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
@@ -407,14 +411,16 @@ class Study(TrainedStudy):
                 self.metadata.setdefault(CHOSEN, {})[name] = [value, why]
         return models, folds, unseen
 
-    def _fill_gaps(self) -> Gaps:
+    def _fill_gaps(self, deadline: Deadline) -> Gaps:
         """Models of rows that lack something, where the settings ask for them."""
         if self.settings.missing != AUTO or self.members is None or self.members.stack is None:
             return Gaps(self.features, {})
         table = pd.concat([self.learn, self.partial], ignore_index=True)
         unseen = np.zeros(len(table), dtype=bool)
         unseen[(self._division if self.grows else self._rows)(0)[1].numpy()] = True
-        return fit_gaps(self.features, self.target, self.settings, table, unseen, self.device)
+        return fit_gaps(
+            self.features, self.target, self.settings, table, unseen, self.device, deadline
+        )
 
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
         """The stages that growth has tried; without it, the restarts."""
@@ -427,7 +433,7 @@ class Study(TrainedStudy):
         """The problem as a matrix (see `comparison.py` beside this file)."""
         from scant.studies.redshift.comparison import comparison
 
-        return comparison(self.posterior, self.given)
+        return comparison(self.posterior, self.given, self.scored)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior

@@ -79,7 +79,8 @@ def test_rows_with_missing_values_are_asked_of_gpz_alone(
     run, _ = straight
     frame = table(5, seed=2).assign(b=np.nan)
     posterior = run.study.posterior
-    alone = posterior.members.alone(posterior.features.inputs(frame), None)
+    x = posterior.features.inputs(frame)
+    alone = Members(posterior.members.models).predict(x, None)
     variance = alone.variance.numpy() * posterior.target.scale**2
     np.testing.assert_allclose(posterior.predict(frame).variance, variance)
 

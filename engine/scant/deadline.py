@@ -1,0 +1,93 @@
+"""The end of a fit's time, which all of its phases share."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+END = object()
+
+
+class Deadline:
+    """Wall time of a fit, all phases included: search, average, gaps, report, folds, rivals.
+
+    The training loop makes one deadline for each fit. Every phase takes a share of the time left
+    and asks `units` for its units of work (a fold, another model); a unit that is not expected to
+    end in time is not begun. A deadline of infinite seconds skips nothing: such a fit does not
+    depend on the speed of the machine.
+
+    Args:
+        seconds: Time until the deadline.
+        clock: Returns seconds.
+
+    Example:
+        deadline = Deadline(60.0)
+        for fold in deadline.share(0.5).units(folds, "folds", minimum=1):
+            score(fold)
+
+    Attributes:
+        skipped: Names of the units that this deadline and its shares left out.
+    """
+
+    def __init__(
+        self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.seconds, self.clock = seconds, clock
+        self.begun = clock()
+        self.skipped: list[str] = []
+
+    @property
+    def used(self) -> float:
+        """Seconds since it was made."""
+        return self.clock() - self.begun
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; negative after it."""
+        return self.seconds - self.used
+
+    def share(self, part: float) -> Deadline:
+        """Deadline of a phase that may take this part of the time left."""
+        made = Deadline(part * self.left, self.clock)
+        made.skipped = self.skipped
+        return made
+
+    @contextmanager
+    def extension(self, seconds: float) -> Iterator[Deadline]:
+        """Deadline of a phase with a budget of its own; this one moves by what the phase takes."""
+        made = Deadline(seconds if math.isfinite(self.seconds) else math.inf, self.clock)
+        made.skipped = self.skipped
+        yield made
+        self.seconds += made.used
+
+    def units(
+        self, items: Iterable[T], name: str = "", minimum: int = 0, expected: float = 0.0
+    ) -> Iterator[T]:
+        """Yield items until the next unit of work is not expected to end in time.
+
+        A unit is expected to take as long as the one before it, the time for making the item
+        included.
+
+        Args:
+            items: One for each unit of work; cheap to make if there is a `name`.
+            name: Name of the units in `skipped`; "": none is noted.
+            minimum: Number of units that are done in any case.
+            expected: Seconds of the first unit.
+        """
+        source, done = iter(items), 0
+        while done < minimum or self.left > expected:
+            begun = self.clock()
+            item = next(source, END)
+            if item is END:
+                return
+            yield item  # type: ignore[misc]  # no END
+            done, expected = done + 1, self.clock() - begun
+        if name and name not in self.skipped and next(source, END) is not END:
+            self.skipped.append(name)
+
+
+NEVER = Deadline()  # where nobody has set an end
