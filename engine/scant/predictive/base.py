@@ -35,13 +35,12 @@ class Predictive(ABC):
     def concat(cls: type[P], parts: Sequence[P]) -> P:
         """Join the distributions of several blocks of rows, in their order."""
         columns = [part._arrays() for part in parts]
-        named = {name: [c.get(name) for c in columns] for name in columns[0]}
-        return parts[0]._with(
-            {
-                name: None if any(v is None for v in values) else np.concatenate(values)
-                for name, values in named.items()
-            }
-        )
+        names = list(columns[0])
+        joined: dict[str, ndarray | None] = dict.fromkeys(names)
+        for name in names:
+            if all(name in c for c in columns):  # else it is not known of all rows
+                joined[name] = np.concatenate([c[name] for c in columns])
+        return parts[0]._with(joined)
 
     @property
     @abstractmethod

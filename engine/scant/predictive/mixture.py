@@ -297,8 +297,10 @@ class MixturePredictive(ValuePredictive):
         more = ((0, 0), (0, k - self.weights.shape[1]))
         if not more[1][1]:
             return self
-        padded = {n: np.pad(getattr(self, n), more) for n in ("weights", "means", "variances")}
-        return replace(self, **padded)
+        weights, means, variances = (
+            np.pad(values, more) for values in (self.weights, self.means, self.variances)
+        )
+        return replace(self, weights=weights, means=means, variances=variances)
 
 
 def _mode(w: Parts, m: Parts, s: Parts) -> Rows:

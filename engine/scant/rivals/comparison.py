@@ -38,7 +38,8 @@ class RowScores(NamedTuple):
 
     def rows(self, index: ndarray | slice) -> RowScores:
         """The same of some of the rows."""
-        return RowScores(*(None if each is None else each[index] for each in self))
+        some = {n: v[index] for n, v in self._asdict().items() if v is not None}
+        return RowScores(**some)
 
 
 @dataclass(frozen=True)

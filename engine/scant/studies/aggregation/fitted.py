@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -156,7 +157,8 @@ class FittedMTGPA:
         """Quantiles of a new observation, in the task's unit; shape (q, n)."""
         if stacked := self.stacked(supports, task, exposure, known):
             columns = (stacked.weights, stacked.mean, stacked.std)
-            own = quantiles(*(c.T.cpu().numpy() for c in columns), p)
+            weights, mean, std = (c.T.cpu().numpy() for c in columns)
+            own = quantiles(weights, mean, std, p)
         else:
             at = torch.as_tensor(p).to(supports)
             own = self.model.quantiles(supports, task, at, exposure, known).cpu().numpy()
@@ -176,9 +178,7 @@ class FittedMTGPA:
                 known = self.known(supports, mine, t)
                 out[:, mine] = np.stack(self.ask(boxes, t, exposure, known))
                 own = interval_columns(
-                    lambda p, t=t, boxes=boxes, exposure=exposure, known=known: self.quantiles(
-                        boxes, t, p, exposure, known
-                    )
+                    partial(self.quantiles, boxes, t, exposure=exposure, known=known)
                 )
                 for name, values in own.items():
                     ends.setdefault(name, np.full(len(supports), np.nan))[mine] = values

@@ -46,19 +46,20 @@ def predictive(
             for w, q in parts
             for share, mean, variance in [likelihood.components(q, given)]
         ]
-        of_nodes = MixturePredictive(*(_array(c.T) for c in torch.cat(columns, dim=1)))
+        weights, means, variances = (_array(c.T) for c in torch.cat(columns, dim=1))
+        of_nodes = MixturePredictive(weights, means, variances)
         return of_nodes.scaled(unit, fitted.scale[task].offset, log=False)
-    weights = np.tile([w for w, _ in parts], (len(supports), 1))
-    means = torch.stack([q.mean[0] + given.log() for _, q in parts], 1)
-    variances = torch.stack([q.covariance[0, 0] for _, q in parts], 1).clamp(min=0)
-    dispersion = getattr(likelihood, "dispersion", lambda: 0.0)
-    return CountsPredictive(weights, _array(means), _array(variances), unit, float(dispersion()))
+    log_rates = torch.stack([q.mean[0] + given.log() for _, q in parts], 1)
+    spread = torch.stack([q.covariance[0, 0] for _, q in parts], 1).clamp(min=0)
+    dispersion = float(getattr(likelihood, "dispersion", lambda: 0.0)())
+    shares = np.tile([w for w, _ in parts], (len(supports), 1))
+    return CountsPredictive(shares, _array(log_rates), _array(spread), unit, dispersion)
 
 
 def _gaussians(mixture: Mixture) -> MixturePredictive:
     columns = (mixture.weights, mixture.mean, mixture.variance + mixture.noise)
-    moments = mixture.moments()
-    made = MixturePredictive(*(_array(c.T) for c in columns))
+    weights, means, variances = (_array(c.T) for c in columns)
+    moments, made = mixture.moments(), MixturePredictive(weights, means, variances)
     return made.with_sources(_array(moments.variance), _array(moments.noise))
 
 

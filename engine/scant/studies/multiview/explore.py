@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,9 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
         added = dict(
             zip(named, rows.in_table_units(fitted.data.settings, observed.task, mean, variance))
         )
-        back = np.expm1 if rows.logs(fitted.data.settings, observed.task) else np.asarray
+        back: Callable[..., Any] = (
+            np.expm1 if rows.logs(fitted.data.settings, observed.task) else np.asarray
+        )
     else:
         count = np.bincount(query.patient)
         share, mean, variance = (

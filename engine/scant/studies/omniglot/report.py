@@ -46,7 +46,8 @@ def write_report(
     """
     data = fitted.data
     test = data.test
-    p = predictive.probabilities
+    p, information = predictive.probabilities, predictive.information
+    assert information is not None, "the model gives it"
     metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
     others, compared, message = [], [], []
     if data.settings.baselines and len(test):
@@ -61,7 +62,7 @@ def write_report(
         "accuracy": rows.accuracy(data.observed, test, p),
         **rows_of(data, p),
         "test_entropy": predictive.entropy,
-        "test_information": predictive.information,
+        "test_information": information,
         "confusion": confusion(data, p),
         "confusion_across": across(fitted),
         "compare_accuracy": np.array(compared).reshape(len(compared), len(data.sizes)),

@@ -75,7 +75,7 @@ class Study(TrainedStudy):
     """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
 
     settings: RedshiftSettings
-    scored: ScoredPredictive  # the held-out rows, once it is fitted
+    held_scores: ScoredPredictive  # of the held-out rows, once it is fitted
 
     def __init__(
         self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
@@ -383,8 +383,8 @@ class Study(TrainedStudy):
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         with self.deadline.extension(self.settings.gap_seconds) as deadline:
             self.gaps = self._fill_gaps(deadline)
-        self.scored = self.posterior.score(self.held)
-        report = write_report(self.posterior, self.given, self.scored, self.report_deadline)
+        self.held_scores = self.posterior.score(self.held)
+        report = write_report(self.posterior, self.given, self.held_scores, self.report_deadline)
         if stack is not None:
             report = replace(report, notes=(stack.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
@@ -433,7 +433,7 @@ class Study(TrainedStudy):
         """The problem as a matrix (see `comparison.py` beside this file)."""
         from scant.studies.redshift.comparison import comparison
 
-        return comparison(self.posterior, self.given, self.scored)
+        return comparison(self.posterior, self.given, self.held_scores)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior
