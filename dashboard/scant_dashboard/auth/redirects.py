@@ -23,7 +23,7 @@ def local_path(target: str) -> str:
 
 
 def sent_by_own_page(request: HTTPServerRequest, allowed_hosts: Collection[str]) -> bool:
-    """Return whether one of our pages sent a form, as far as the browser tells.
+    """Whether a form was sent by one of our pages, according to the browser.
 
     Args:
         request: Request of the form.

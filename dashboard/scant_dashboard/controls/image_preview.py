@@ -108,7 +108,7 @@ def _listed(message: str, names: Sequence[str], rows: Sequence[Sequence[object]]
 def _examples(
     table: Table, examples: pd.DataFrame, alts: Sequence[str], turned: bool = True
 ) -> str:
-    """Return rows as images; `turned` tells that the values are ink (dark) rather than gray."""
+    """Return rows as images; `turned` if the values are ink (dark) rather than gray."""
     side = round(len(table.features) ** 0.5)
     images = examples[list(table.features)].to_numpy(np.float64).reshape(-1, side, side)
     made = ""

@@ -1,4 +1,4 @@
-"""Status of a run: a live region for screen readers, and figures beside it."""
+"""Status of a run: a live region for screen readers, and numbers next to it."""
 
 from __future__ import annotations
 

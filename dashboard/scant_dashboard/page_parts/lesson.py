@@ -47,7 +47,7 @@ class Lesson:
         step: The first figure to show, counted from 1; None starts at the top.
         guess: Whether answers are hidden until they have been guessed.
         preset: The preset that fills the form; "" for none.
-        presenter: The presenter's code (`scant.runs.access`); "" for nobody.
+        presenter: The presenter's code (`scant.runs.access`); "" for none.
         warnings: A sentence for each part of the link that was ignored.
     """
 

@@ -65,10 +65,10 @@ class OnDemandView(PlotView):
 
 
 class SliderCurve(OnDemandView):
-    """A curve to which a slider adds points: wherever it stops, the study computes one.
+    """A curve with a slider that adds points: each stop of the slider triggers a query for one.
 
-    The plot is off the page until it has a point: an empty frame is of no use, and Bokeh cannot
-    compute the range of a plot that is out of sight. A subclass queries the study and draws.
+    The plot is added to the page with its first point, because Bokeh cannot compute the range of a
+    hidden plot. A subclass queries the study and draws.
 
     With *Guess first*, the user guesses the point, which is hidden until then.
 

@@ -1,4 +1,4 @@
-"""A page's prose, stored as Markdown beside its code."""
+"""A page's texts, stored as Markdown beside its code."""
 
 from __future__ import annotations
 

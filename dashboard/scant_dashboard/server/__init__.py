@@ -1,1 +1,1 @@
-"""Handlers of pages and websockets, response headers, prefix, and work beside the server."""
+"""Handlers of pages and websockets, response headers, prefix, and work in separate processes."""

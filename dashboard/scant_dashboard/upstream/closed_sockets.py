@@ -4,12 +4,12 @@ A closed tab ends its session through `on_close`. Writing meanwhile raises `WebS
 which the libraries handle differently:
 
 - Tornado's `write_message` returns a task that need not be awaited, but asyncio logs a traceback
-  when its error is not retrieved ("Task exception was never retrieved"), as where Panel drops the
-  tasks of a session that has ended.
-- Panel's `dispatch_tornado` writes a message in parts; where the stream closes between two of them
-  the error goes through to whatever changed the document.
-- Panel and Bokeh log a warning for each message that did not go out.
-- Bokeh's `on_close` fails where the keep-alive job has found the browser gone before it is called.
+  when its error is not retrieved ("Task exception was never retrieved"), e.g. because Panel drops
+  the tasks of an ended session.
+- Panel's `dispatch_tornado` writes a message in parts; if the stream closes between two of them,
+  the code that changed the document gets the error.
+- Panel and Bokeh log a warning for each unsent message.
+- Bokeh's `on_close` fails if the keep-alive job has already noticed the disconnection.
 
 Private API of Bokeh 3.9 and Panel 1.9, pinned in pyproject.toml.
 """
