@@ -23,7 +23,7 @@ def step(number: int) -> Progress:
 def test_every_step_and_state_is_there_when_postgres_has_come_back(
     toy: str, postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
+    for name in ("POLL_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
         monkeypatch.setattr(leases, name, 0.1)
     monkeypatch.setattr(pool, "SILENCE_SECONDS", 20.0)
     monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.2)

@@ -101,7 +101,7 @@ def stop_run(store: Store, run: str) -> str:
     record = store.run(run)
     if record.state.final:
         return f"is over already ({record.state})"
-    if store.in_care(run):
+    if store.is_claimed(run):
         store.wish(run, "stop")
         return "its server was told to stop it"
     if store.served():  # a server adopts and concludes the orphaned run

@@ -1,1 +1,1 @@
-"""Rivals: what a professional would take in place of a study's model, tuned by its defaults."""
+"""Alternative methods for comparison with a study's model, with default settings."""

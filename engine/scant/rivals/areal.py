@@ -1,11 +1,10 @@
-"""Rivals for counts of areas: the rate of the group, shares by area, BYM2, a Matern field.
+"""Comparison methods for counts of areas: group rate, area weighting, BYM2, and a Matern field.
 
-The last two are what an expert builds in INLA: log rates of the units with a Gaussian prior, whose
-hyperparameters are integrated out over a grid (Rue, Martino & Chopin 2009), with INLA's default
-penalized-complexity priors (Simpson et al. 2017). They are our own implementation, in dense
-algebra and with Gaussian marginals, because R-INLA comes through no package registry. Counts of
-groups are either the units themselves, as areal models take them, or sums over the units inside,
-as inlabru and R's `disaggregation` take them.
+BYM2 and the Matern field are models of log rates with a Gaussian prior as in INLA, with
+hyperparameters integrated out over a grid (Rue, Martino & Chopin 2009) and the default
+penalized-complexity priors of INLA (Simpson et al. 2017). They are implemented here with dense
+algebra and Gaussian marginals, since R-INLA is in no package registry. Groups are single units, as
+in areal models, or sums over the units inside, as in inlabru and the R package `disaggregation`.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from scipy.special import gammaln, kv, logsumexp
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 FLAT = 100.0  # prior variance of intercepts and coefficients
-SIGMA_1PERCENT = 1.0  # deviation of log rates that is exceeded with probability 0.01
-STEPS, SETTLED = 60, 1e-9
-HALVINGS = 20
+SIGMA_1PERCENT = 1.0  # standard deviation of log rates with prior exceedance probability 0.01
+STEPS, TOLERANCE = 60, 1e-9  # maximum Newton steps; change of the log density at convergence
+HALVINGS = 20  # maximum halvings of a Newton step
 
 Square = Float[np.ndarray, "n n"]
 
@@ -33,8 +32,8 @@ class Problem(NamedTuple):
 
     Attributes:
         y: Counts of the groups.
-        people: Exposure of each unit in each group, 0 where it is not inside.
-        x: Covariates of the units, a column of ones for each intercept among them.
+        people: Exposure of each unit in each group, 0 for units outside.
+        x: Covariates of the units, including columns of ones for intercepts.
     """
 
     y: Float[np.ndarray, " g"]
@@ -44,12 +43,12 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class LogRates:
-    """Posterior of the units' log rates: a mixture of Gaussians over the hyperparameters.
+    """Posterior of the log rates of units, a Gaussian mixture over the grid of hyperparameters.
 
     Attributes:
-        weights: Of the nodes of the grid.
-        mean: Of each node.
-        variance: Of each node.
+        weights: Weights of the k grid points.
+        mean: Posterior mean for each grid point.
+        variance: Posterior variance for each grid point.
     """
 
     weights: Float[np.ndarray, " k"]
@@ -57,34 +56,38 @@ class LogRates:
     variance: Float[np.ndarray, "k n"]
 
     def at(self, units: np.ndarray) -> LogRates:
-        """Of some units, each as often as it is named."""
+        """Select units by index, possibly repeated."""
         return LogRates(self.weights, self.mean[:, units], self.variance[:, units])
 
     def rate(self) -> Float[np.ndarray, " n"]:
-        """Posterior means of the rates."""
+        """Return the posterior means of the rates."""
         return self.weights @ np.exp(self.mean + self.variance / 2)
 
     def log_probability(
         self, y: Float[np.ndarray, " n"], people: Float[np.ndarray, " n"]
     ) -> Float[np.ndarray, " n"]:
-        """Of a new Poisson count of each unit, in nats."""
+        """Return the log probability of a new Poisson count for each unit, in nats."""
         mean, variance = self.mean + np.log(people), self.variance
-        mode = np.maximum(mean, np.log(y + 0.5))  # from above, where Newton's steps converge
+        mode = np.maximum(
+            mean, np.log(y + 0.5)
+        )  # start from above, where Newton's method converges
         for _ in range(STEPS):
             curvature = np.exp(mode) + 1 / variance
             mode = mode + (y - np.exp(mode) - (mode - mean) / variance) / curvature
         width = 1 / np.sqrt(np.exp(mode) + 1 / variance)
-        # About the mode: the likelihood of a thousand cases lies between nodes about the mean.
+        # Centered at the mode, since a peaked likelihood may lie between nodes around the mean.
         f = mode[..., None] + width[..., None] * NODES
-        each = y[:, None] * f - np.exp(f) - gammaln(y + 1)[:, None]
-        each += 0.5 * NODES**2 - 0.5 * (f - mean[..., None]) ** 2 / variance[..., None]
-        each += np.log(width / np.sqrt(variance))[..., None]
+        log_terms = y[:, None] * f - np.exp(f) - gammaln(y + 1)[:, None]
+        log_terms += 0.5 * NODES**2 - 0.5 * (f - mean[..., None]) ** 2 / variance[..., None]
+        log_terms += np.log(width / np.sqrt(variance))[..., None]
         weight = self.weights[:, None, None] * WEIGHTS / WEIGHTS.sum()
-        return np.asarray(logsumexp(each, b=np.broadcast_to(weight, each.shape), axis=(0, 2)))
+        return np.asarray(
+            logsumexp(log_terms, b=np.broadcast_to(weight, log_terms.shape), axis=(0, 2))
+        )
 
 
 def group_rate(problem: Problem) -> Float[np.ndarray, " n"]:
-    """The observed rate of its group for each unit; NaN for one in none."""
+    """Return the observed rate of the group of each unit; NaN for units in no group."""
     rates = problem.y / problem.people.sum(1)
     inside = problem.people > 0
     return np.where(inside.any(0), rates[inside.argmax(0)], np.nan)
@@ -93,13 +96,13 @@ def group_rate(problem: Problem) -> Float[np.ndarray, " n"]:
 def by_area(
     groups: np.ndarray, units: np.ndarray, y: Float[np.ndarray, " g"], system: str
 ) -> Float[np.ndarray, " n"]:
-    """Counts of units by area-weighted interpolation (tobler), counts spread evenly in a group.
+    """Predict counts of units by area-weighted interpolation with tobler.
 
     Args:
-        groups: shapely's polygons in degrees, with these counts.
-        units: Polygons whose counts are asked for.
+        groups: Polygons of the groups in degrees (shapely).
+        units: Polygons of the units.
         y: Counts of the groups.
-        system: An equal-area projection.
+        system: Equal-area projection.
     """
     import geopandas
     from tobler.area_weighted import area_interpolate
@@ -108,8 +111,8 @@ def by_area(
         geopandas.GeoDataFrame(data, geometry=shapes, crs=4326).to_crs(system)
         for data, shapes in (({"y": y}, groups), ({}, units))
     )
-    made: Any = area_interpolate(source, target, extensive_variables=["y"])
-    return np.asarray(made["y"].to_numpy(), float)
+    interpolated: Any = area_interpolate(source, target, extensive_variables=["y"])
+    return np.asarray(interpolated["y"].to_numpy(), float)
 
 
 def bym2(
@@ -117,27 +120,27 @@ def bym2(
     touching: Bool[np.ndarray, "n n"],
     tasks: Float[np.ndarray, "t t"] | None = None,
 ) -> LogRates:
-    """Riebler et al. (2016): unstructured and spatial effects of one variance each, mixed by phi.
+    """Fit the BYM2 model (Riebler et al. 2016) of unstructured and spatial effects, mixed by phi.
 
     Args:
-        problem: Units of all tasks, those of the first task first.
-        touching: Which units of a task are neighbors.
-        tasks: Ones where there are several tasks, so many square; units of a task are then
-            correlated with the same units of another, by a grid of correlations.
+        problem: Counts with the units of all tasks, ordered by task.
+        touching: Adjacency matrix of the units of a task.
+        tasks: Matrix of ones for several tasks, such that a unit is correlated across tasks, with a
+            grid over the correlation.
     """
     scaled = _scaled(touching)
     values = np.linalg.eigvalsh(scaled)
     phis, log_phi = _phi_prior(values)
     n = len(scaled)
 
-    def members() -> Iterator[tuple[float, Square]]:
+    def grid() -> Iterator[tuple[float, Square]]:
         for sigma, log_sigma in zip(*_sigmas()):
-            for phi, log_own in zip(phis, log_phi):
-                one = sigma**2 * ((1 - phi) * np.eye(n) + phi * scaled)
+            for phi, log_phi_k in zip(phis, log_phi):
+                K_task = sigma**2 * ((1 - phi) * np.eye(n) + phi * scaled)
                 for rho in (0.0,) if tasks is None else RHOS:
-                    yield log_sigma + log_own, _over_tasks(one, tasks, rho)
+                    yield log_sigma + log_phi_k, _over_tasks(K_task, tasks, rho)
 
-    return _integrated(problem, members())
+    return _integrated(problem, grid())
 
 
 def matern(
@@ -145,35 +148,37 @@ def matern(
     places: Float[np.ndarray, "n 2"],
     tasks: Float[np.ndarray, "t t"] | None = None,
 ) -> LogRates:
-    """A Matern field (smoothness 1, that of the usual SPDE) at the units' centers of population.
+    """Fit a Matern field of smoothness 1, as of the usual SPDE, at population centers of the units.
 
-    PC priors (Fuglstad et al. 2019): the range exceeds a fifth of the region with probability 0.5.
+    The PC prior (Fuglstad et al. 2019) has probability 0.5 for a range above a fifth of the region.
 
     Args:
-        problem: As of `bym2`.
-        places: Of one task's units, in a plane.
-        tasks: As of `bym2`.
+        problem: Counts as in `bym2`.
+        places: Coordinates of the units of a task in a plane.
+        tasks: Matrix of ones as in `bym2`.
     """
-    apart = np.linalg.norm(places[:, None] - places, axis=-1)
-    median = apart.max() / 5
+    distance = np.linalg.norm(places[:, None] - places, axis=-1)
+    median = distance.max() / 5
     ranges = median * np.geomspace(0.25, 4, 6)
-    # The inverse of the range is exponential in two dimensions; by its logarithm.
+    # Exponential prior of the inverse range in two dimensions, as density of the log range.
     log_range = np.log(np.log(2) * median / ranges) - np.log(2) * median / ranges
 
-    def members() -> Iterator[tuple[float, Square]]:
+    def grid() -> Iterator[tuple[float, Square]]:
         for sigma, log_sigma in zip(*_sigmas()):
-            for reach, log_own in zip(ranges, log_range):
-                scaled = np.sqrt(8.0) * apart / reach
+            for reach, log_range_k in zip(ranges, log_range):
+                scaled = np.sqrt(8.0) * distance / reach
                 with np.errstate(invalid="ignore"):
-                    own = np.where(scaled > 0, scaled * kv(1, np.maximum(scaled, 1e-12)), 1.0)
-                one = sigma**2 * (own + 1e-8 * np.eye(len(own)))
+                    correlation = np.where(
+                        scaled > 0, scaled * kv(1, np.maximum(scaled, 1e-12)), 1.0
+                    )
+                K_task = sigma**2 * (correlation + 1e-8 * np.eye(len(correlation)))
                 for rho in (0.0,) if tasks is None else RHOS:
-                    yield log_sigma + log_own, _over_tasks(one, tasks, rho)
+                    yield log_sigma + log_range_k, _over_tasks(K_task, tasks, rho)
 
-    return _integrated(problem, members())
+    return _integrated(problem, grid())
 
 
-RHOS = (0.0, 0.5, 0.8, 0.95)  # correlations of tasks, equally probable before the data
+RHOS = (0.0, 0.5, 0.8, 0.95)  # correlations of tasks with equal prior probability
 
 
 def _over_tasks(one: Square, tasks: np.ndarray | None, rho: float) -> Float[np.ndarray, "m m"]:
@@ -183,15 +188,17 @@ def _over_tasks(one: Square, tasks: np.ndarray | None, rho: float) -> Float[np.n
 
 
 def _sigmas() -> tuple[np.ndarray, np.ndarray]:
-    """A grid of deviations and their log prior by the logarithm: exponential (PC prior)."""
+    """Return a grid of standard deviations and the log density of the PC prior in log sigma."""
     sigma = np.geomspace(0.05, 1.2, 7)
     rate = -np.log(0.01) / SIGMA_1PERCENT
     return sigma, np.log(rate * sigma) - rate * sigma
 
 
 def _scaled(touching: Bool[np.ndarray, "n n"]) -> Square:
-    """Covariance of the intrinsic autoregression, scaled so that the geometric mean of its
-    variances is 1 (Sorbye & Rue 2014)."""
+    """Return the covariance of the intrinsic autoregression with geometric mean variance 1.
+
+    Scaling by Sorbye & Rue (2014).
+    """
     Q = np.diag(touching.sum(1).astype(float)) - touching
     S = np.linalg.pinv(Q, hermitian=True)
     return np.asarray(S / np.exp(np.log(np.diag(S)).mean()))
@@ -220,32 +227,32 @@ def _phi_prior(values: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]
     return phi, np.log(rate * np.maximum(slope, 1e-300)) - rate * d
 
 
-def _integrated(problem: Problem, members: Iterator[tuple[float, Square]]) -> LogRates:
-    """The mixture over all members of the grid, weighed by prior and Laplace evidence."""
+def _integrated(problem: Problem, grid: Iterator[tuple[float, Square]]) -> LogRates:
+    """Integrate over the grid with weights from the prior and the Laplace evidence."""
     offset = float(np.log(problem.y.sum() / problem.people.sum()))
     flat = FLAT * problem.x @ problem.x.T
     parts: list[tuple[float, np.ndarray, np.ndarray]] = []
     start = np.zeros(len(flat))
-    for prior, K in members:
+    for prior, K in grid:
         evidence, mean, variance, start = _laplace(problem, offset, K + flat, start)
         parts.append((prior + evidence, mean, variance))
     log = np.array([p[0] for p in parts])
     weights = np.exp(log - logsumexp(log))
-    kept = np.flatnonzero(weights > 1e-5)
+    selected = np.flatnonzero(weights > 1e-5)
     return LogRates(
-        weights[kept] / weights[kept].sum(),
-        np.stack([parts[k][1] for k in kept]),
-        np.stack([parts[k][2] for k in kept]),
+        weights[selected] / weights[selected].sum(),
+        np.stack([parts[k][1] for k in selected]),
+        np.stack([parts[k][2] for k in selected]),
     )
 
 
 def _laplace(
     problem: Problem, offset: float, K: Square, start: Float[np.ndarray, " n"]
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Log evidence, mean and variance of the log rates, and K⁻¹(mode - offset).
+    """Return log evidence, mean and variance of the log rates, and K⁻¹(mode - offset).
 
-    The mode is moved to the mean of the best Gaussian of this covariance, as INLA does it (van
-    Niekerk & Rue 2024): counts agree with means of exponentials, not with exponentials of means.
+    As in INLA, the mean is that of the best Gaussian with the covariance at the mode (van Niekerk &
+    Rue 2024), such that counts agree with expected rates.
     """
     a, value, H = _mode(problem, offset, K, start)
     KH = K @ H.T
@@ -253,18 +260,18 @@ def _laplace(
     evidence = value - float(np.log(np.diag(factor[0])).sum())
     variance = np.diag(K) - np.einsum("ng,gn->n", KH, cho_solve(factor, KH.T))
     variance = np.maximum(variance, 1e-12)
-    moved = problem._replace(people=problem.people * np.exp(np.minimum(variance, 20.0) / 2))
-    b, _, _ = _mode(moved, offset, K, a)
+    shifted = problem._replace(people=problem.people * np.exp(np.minimum(variance, 20.0) / 2))
+    b, _, _ = _mode(shifted, offset, K, a)
     return evidence, offset + K @ b, variance, a
 
 
 def _mode(
     problem: Problem, offset: float, K: Square, start: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], float, Float[np.ndarray, "g n"]]:
-    """K⁻¹(mode - offset), the log joint density there, and H.
+    """Return K⁻¹(mode - offset), the log joint density at the mode, and H.
 
-    Newton's method with the expected information in place of the Hessian, which is not definite
-    for sums of exponentials; W = Hᵀ H, of which only groups by groups is factored.
+    Newton's method with the expected information W = Hᵀ H instead of the Hessian, which is not
+    definite for sums of exponentials. Only the matrix I + H K Hᵀ of groups is factored.
     """
     y, people, _ = problem
 
@@ -293,13 +300,13 @@ def _mode(
         gained = new[0] - value
         if gained > 0:
             a, (value, each, total) = a + size * step, new
-        if gained < SETTLED:
+        if gained < TOLERANCE:
             break
     return a, value, each / np.sqrt(total)[:, None]
 
 
 def joined(problems: Sequence[Problem]) -> Problem:
-    """Problems of several tasks as one, each with its own units and coefficients."""
+    """Join problems of several tasks, each with its own units and coefficients."""
     from scipy.linalg import block_diag
 
     return Problem(

@@ -1,7 +1,7 @@
-"""Rivals that are fitted where somebody has installed them: CatBoost, NGBoost, TabPFN.
+"""Methods of optional packages: CatBoost, NGBoost and TabPFN.
 
-Boosting stops by rows left out, and is then fitted to all rows with as many trees. TabPFN is fitted
-with weights that the user has; nothing is downloaded.
+Boosting uses early stopping on a validation split, followed by a fit to all rows with this number
+of trees. TabPFN uses weights of the user; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -29,76 +29,76 @@ from scant.rivals.rival import (
     probabilities,
 )
 
-WEIGHTS = "SCANT_TABPFN"  # environment variable: a weights file of TabPFN, or a folder of them
-TABPFN_ROWS = 2_000  # on a CPU seconds, and not minutes
+WEIGHTS = "SCANT_TABPFN"  # environment variable with a weights file of TabPFN or a folder
+TABPFN_ROWS = 2_000  # maximum rows, for seconds on a CPU
 TABPFN_COLUMNS = 500
 TABPFN_CLASSES = 10
-ROUNDS = 30  # without a better score of the rows left out, after which boosting stops
-DEVIATION = (0.158655, 0.841345)  # quantiles a standard deviation from a normal one's mean
+ROUNDS = 30  # without improvement on the validation split before boosting stops
+DEVIATION = (0.158655, 0.841345)  # normal quantile levels one standard deviation from the mean
 
 
-def catboost(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """CatBoost, which learns mean and variance together."""
+def catboost(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
+    """Predict mean and variance with CatBoost."""
     from catboost import CatBoostRegressor
 
     loss = {"loss_function": "RMSEWithUncertainty", "random_seed": 0, "verbose": 0}
     loss["allow_writing_files"] = False
-    kept, seen, known, truth = train_test_split(x, y, test_size=0.2, random_state=0)
+    x_train, x_val, y_train, y_val = train_test_split(x, y, test_size=0.2, random_state=0)
     search = CatBoostRegressor(**loss)
-    search.fit(kept, known, eval_set=(seen, truth), early_stopping_rounds=ROUNDS)
+    search.fit(x_train, y_train, eval_set=(x_val, y_val), early_stopping_rounds=ROUNDS)
     model = CatBoostRegressor(search.get_best_iteration() + 1, **loss).fit(x, y)
-    answer = np.asarray(model.predict(asked))
+    answer = np.asarray(model.predict(query))
     return answer[:, 0], np.maximum(answer[:, 1], FLOOR * np.var(y))
 
 
-def catboost_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """CatBoost, of fewer trees than its thousand, which take long on many classes."""
+def catboost_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
+    """Predict classes with CatBoost, with 300 trees since 1,000 are slow for many classes."""
     from catboost import CatBoostClassifier
 
     model = CatBoostClassifier(300, random_seed=0, verbose=0, allow_writing_files=False)
-    return probabilities(model, y)(x, asked, classes)
+    return probabilities(model, y)(x, query, classes)
 
 
-def ngboost(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """NGBoost of a normal distribution; its 500 trees are too many for a small table."""
+def ngboost(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
+    """Predict a normal distribution with NGBoost, with early stopping for small tables."""
     from ngboost import NGBRegressor
 
     prepare = filled().fit(x)
-    x, asked = prepare.transform(x), prepare.transform(asked)
-    kept, seen, known, truth = train_test_split(x, y, test_size=0.2, random_state=0)
+    x, query = prepare.transform(x), prepare.transform(query)
+    x_train, x_val, y_train, y_val = train_test_split(x, y, test_size=0.2, random_state=0)
     search = NGBRegressor(random_state=0, verbose=False)
-    search.fit(kept, known, seen, truth, early_stopping_rounds=ROUNDS)
+    search.fit(x_train, y_train, x_val, y_val, early_stopping_rounds=ROUNDS)
     model = NGBRegressor(n_estimators=search.best_val_loss_itr + 1, random_state=0, verbose=False)
-    normal = model.fit(x, y).pred_dist(asked).params
+    normal = model.fit(x, y).pred_dist(query).params
     return normal["loc"], np.maximum(normal["scale"] ** 2, FLOOR * np.var(y))
 
 
-def tabpfn(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """TabPFN; the variance is that of a normal distribution with its quantiles of 16 and 84 %."""
+def tabpfn(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
+    """Predict with TabPFN, with the variance from the quantiles at 16 and 84 %."""
     weights = tabpfn_weights("regressor")
     from tabpfn import TabPFNRegressor
 
     model = TabPFNRegressor(model_path=str(weights), random_state=0).fit(x, y)
-    answer = model.predict(asked, output_type="main", quantiles=list(DEVIATION))
+    answer = model.predict(query, output_type="main", quantiles=list(DEVIATION))
     low, high = answer["quantiles"]
     variance = ((np.asarray(high) - np.asarray(low)) / 2) ** 2
     return np.asarray(answer["mean"]), np.maximum(variance, FLOOR * np.var(y))
 
 
-def tabpfn_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """TabPFN."""
+def tabpfn_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
+    """Predict classes with TabPFN."""
     weights = tabpfn_weights("classifier")
     from tabpfn import TabPFNClassifier
 
     model = TabPFNClassifier(model_path=str(weights), random_state=0)
-    return probabilities(model, y)(x, asked, classes)
+    return probabilities(model, y)(x, query, classes)
 
 
 def tabpfn_weights(kind: str) -> Path:
-    """The file of TabPFN's weights that `SCANT_TABPFN` names.
+    """Return the weights file of TabPFN in `SCANT_TABPFN`.
 
     Args:
-        kind: "regressor" or "classifier"; "": any of them. The files are told apart by their names.
+        kind: "regressor" or "classifier", matched with file names; "" for any.
 
     Raises:
         BadInput: The package is not installed, or there is no such file.
@@ -148,9 +148,9 @@ _EXTRAS = {
 
 
 def extras(classes: int) -> list[Rival]:
-    """Those that are here: by their package, TabPFN by its weights."""
-    here = {name for name in ("catboost", "ngboost") if find_spec(name)}
+    """Return the methods of installed packages; TabPFN also requires weights."""
+    available = {name for name in ("catboost", "ngboost") if find_spec(name)}
     if os.environ.get(WEIGHTS):
-        here.add("tabpfn")
-    found = [pair[1 if classes else 0] for name, pair in _EXTRAS.items() if name in here]
-    return [rival for rival in found if rival is not None]
+        available.add("tabpfn")
+    installed = [pair[1 if classes else 0] for name, pair in _EXTRAS.items() if name in available]
+    return [rival for rival in installed if rival is not None]

@@ -1,13 +1,12 @@
-"""Rivals that know gaps: trees that learn from copies of the rows with measurements knocked out.
+"""Tree methods for missing values, fitted to copies of the rows with values removed.
 
-Trees take missing values as they are, and say something sensible of them only if they have seen
-some. A rival of rows with gaps therefore learns from the rows and from copies that lack columns at
-random; whole rows are asked of one that has learned from the rows as they are, for the copies cost
-it some five per cent of its accuracy there. Whatever looks at rows left out leaves out their copies
-too.
+Trees handle missing values well only if there are some in training. For rows with missing values,
+methods are therefore fitted to the rows and to copies with random columns removed. Complete rows
+are predicted by a fit without copies, which is about five percent more accurate for them. Copies of
+a row are always in the same cross-validation fold.
 
-Measured on SDSS galaxies of three samples, 2,000 and 8,000 rows: gradient boosting of mean and
-variance has a higher log-likelihood than that of quantiles, or than CatBoost.
+Measured on three samples of 2,000 and 8,000 SDSS galaxies: gradient boosting of mean and variance
+has a higher log-likelihood than boosting of quantiles and CatBoost.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from scant.rivals.cost import COPIED_ROWS, COPIES, TREE_ROWS
 from scant.rivals.extras import ROUNDS
 from scant.rivals.rival import FLOOR, X
 
-MOST_BLOCKS = 4  # that a copy lacks
-# Of each column, the number of those that it is missing with; -1: it never is.
+MOST_BLOCKS = 4  # maximum number of removed groups of columns
+# Index of the group of columns that are missing together, for each column; -1 for never.
 Blocks = Int[ndarray, " d"]
-Moments = tuple[Float[ndarray, " t"], Float[ndarray, " t"]]  # mean and variance of rows asked
-# Rows, their values, the number of each row (copies share it), rows asked, and a seed.
+Moments = tuple[Float[ndarray, " t"], Float[ndarray, " t"]]  # mean and variance of the query rows
+# Inputs, values, row index (shared by copies), query inputs, and a seed.
 Method = Callable[[X, Float[ndarray, " n"], Int[ndarray, " n"], X, int], Moments]
 
 FOREST, BOOSTING, CATBOOST = "random forest", "gradient boosting", "CatBoost"
@@ -36,7 +35,7 @@ NAMES = (FOREST, BOOSTING, CATBOOST)
 
 
 def methods() -> Iterator[tuple[str, Method]]:
-    """Those that are here, the quickest first; CatBoost where somebody has installed it."""
+    """Iterate over the methods, fastest first; CatBoost if it is installed."""
     yield BOOSTING, boosting
     yield FOREST, forest
     if find_spec("catboost"):
@@ -44,33 +43,34 @@ def methods() -> Iterator[tuple[str, Method]]:
 
 
 def ask(
-    method: Method, x: X, y: Float[ndarray, " n"], blocks: Blocks, asked: X, seed: int
+    method: Method, x: X, y: Float[ndarray, " n"], blocks: Blocks, query: X, seed: int
 ) -> Moments:
-    """Mean and variance of each row asked.
+    """Fit a method and predict mean and variance of query rows.
 
     Args:
-        method: Of `methods`.
-        x: Rows to learn from; NaN where a value is missing.
-        y: Their values.
-        blocks: Of each column, the number of those that it is missing with; -1: it never is.
-        asked: Rows, whole or not.
-        seed: Of what is knocked out, and of the method.
+        method: Method from `methods`.
+        x: Training inputs; NaN for missing values.
+        y: Training values.
+        blocks: Index of the group of columns that are missing together, for each column; -1 for
+            columns that are never missing.
+        query: Query inputs, with or without missing values.
+        seed: Seed of the removed values and of the method.
     """
-    gaps = np.isnan(asked).any(1)
-    mean, variance = np.zeros(len(asked)), np.zeros(len(asked))
-    if not gaps.all():
-        whole = method(x, y, np.arange(len(y)), asked[~gaps], seed)
-        mean[~gaps], variance[~gaps] = whole
-    if gaps.any():
-        some = method(*with_copies(x, y, blocks, seed), asked[gaps], seed)
-        mean[gaps], variance[gaps] = some
+    incomplete = np.isnan(query).any(1)
+    mean, variance = np.zeros(len(query)), np.zeros(len(query))
+    if not incomplete.all():
+        moments = method(x, y, np.arange(len(y)), query[~incomplete], seed)
+        mean[~incomplete], variance[~incomplete] = moments
+    if incomplete.any():
+        moments_incomplete = method(*with_copies(x, y, blocks, seed), query[incomplete], seed)
+        mean[incomplete], variance[incomplete] = moments_incomplete
     return mean, variance
 
 
 def with_copies(
     x: X, y: Float[ndarray, " n"], blocks: Blocks, seed: int
 ) -> tuple[X, Float[ndarray, " m"], Int[ndarray, " m"]]:
-    """The rows and copies of them with gaps, their values, and the number of each one's row."""
+    """Return rows and copies with removed values, their targets, and their row indices."""
     generator = np.random.default_rng(seed)
     copies = int(np.clip(COPIED_ROWS // len(y) - 1, 1, COPIES)) * (blocks.max() > 0)
     lacking = [knocked(generator, x, blocks) for _ in range(copies)]
@@ -79,33 +79,33 @@ def with_copies(
 
 
 def knocked(generator: np.random.Generator, x: X, blocks: Blocks) -> X:
-    """The rows, each without one to `MOST_BLOCKS` of the blocks at random; one is left at least."""
+    """Remove one to `MOST_BLOCKS` random groups of columns from each row, but never all."""
     b = int(blocks.max()) + 1
     count = generator.integers(1, min(MOST_BLOCKS, b - 1) + 1, len(x)) if b > 1 else np.zeros(1)
     return without(x, blocks, generator.random((len(x), b)).argsort(1) < count[:, None])
 
 
 def without(x: X, blocks: Blocks, hidden: Bool[ndarray, "n b"]) -> X:
-    """The rows with all columns of hidden blocks missing."""
-    never = np.zeros((len(hidden), 1), dtype=bool)  # the last column, which is number -1
+    """Set the columns of hidden groups to NaN."""
+    never = np.zeros((len(hidden), 1), dtype=bool)  # last column, for index -1
     return np.where(np.concatenate([hidden, never], axis=1)[:, blocks], np.nan, x)
 
 
-def forest(x: X, y: Float[ndarray, " n"], row: Int[ndarray, " n"], asked: X, seed: int) -> Moments:
-    """A forest; the variance is that of the leaves' rows and between trees.
+def forest(x: X, y: Float[ndarray, " n"], row: Int[ndarray, " n"], query: X, seed: int) -> Moments:
+    """Random forest with variance by the law of total variance.
 
-    By the law of total variance (Hutter, Xu, Hoos & Leyton-Brown 2014, section 4.3.2). With copies
-    each split looks at some of the columns, and a tree grows on some of the rows, which are alike.
+    Hutter, Xu, Hoos & Leyton-Brown (2014, section 4.3.2). With copies, which are similar, splits
+    use a subset of the columns and trees a subset of the rows.
     """
-    copied = len(row) > row.max() + 1
+    has_copies = len(row) > row.max() + 1
     model = RandomForestRegressor(
         100,
         min_samples_leaf=3,
-        max_features=0.4 if copied else 1.0,
-        max_samples=min(len(y), TREE_ROWS) if copied else None,
+        max_features=0.4 if has_copies else 1.0,
+        max_samples=min(len(y), TREE_ROWS) if has_copies else None,
         random_state=seed,
     ).fit(x, y)
-    leaves = model.apply(asked).T
+    leaves = model.apply(query).T
     trees = [tree.tree_ for tree in model.estimators_]
     values = np.array([tree.value[leaf, 0, 0] for tree, leaf in zip(trees, leaves)])
     within = np.array([tree.impurity[leaf] for tree, leaf in zip(trees, leaves)])
@@ -113,39 +113,48 @@ def forest(x: X, y: Float[ndarray, " n"], row: Int[ndarray, " n"], asked: X, see
 
 
 def boosting(
-    x: X, y: Float[ndarray, " n"], row: Int[ndarray, " n"], asked: X, seed: int
+    x: X, y: Float[ndarray, " n"], row: Int[ndarray, " n"], query: X, seed: int
 ) -> Moments:
-    """Gradient boosting of the mean, and of the squared residuals that rows left out have."""
+    """Gradient boosting of the mean, and of squared cross-validation residuals."""
     model = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
     n = int(row.max()) + 1
     folds = min(3, n)
     fold = (np.random.default_rng(seed).permutation(n) % folds)[row]
     square = np.zeros(len(y))
     for k in range(folds):
-        out = fold == k
-        square[out] = (y[out] - model.fit(x[~out], y[~out]).predict(x[out])) ** 2
-    mean = model.fit(x, y).predict(asked)
-    # Squares of residuals are mostly noise: few and shallow trees.
-    spread = HistGradientBoostingRegressor(
+        held_out = fold == k
+        square[held_out] = (
+            y[held_out] - model.fit(x[~held_out], y[~held_out]).predict(x[held_out])
+        ) ** 2
+    mean = model.fit(x, y).predict(query)
+    # Few and shallow trees, since squared residuals are noisy.
+    variance_model = HistGradientBoostingRegressor(
         loss="gamma", max_iter=40, max_leaf_nodes=8, min_samples_leaf=40, early_stopping=False,
         random_state=seed,
     ).fit(x, np.maximum(square, FLOOR * np.var(y) + 1e-300))  # fmt: skip
-    return mean, spread.predict(asked)
+    return mean, variance_model.predict(query)
 
 
 def catboost(
-    x: X, y: Float[ndarray, " n"], row: Int[ndarray, " n"], asked: X, seed: int
+    x: X, y: Float[ndarray, " n"], row: Int[ndarray, " n"], query: X, seed: int
 ) -> Moments:
-    """CatBoost of mean and variance; boosting stops by a fifth of the rows, then all are learned
-    from with as many trees."""
+    """CatBoost of mean and variance, with the number of trees by early stopping."""
     from catboost import CatBoostRegressor
 
     loss = {"loss_function": "RMSEWithUncertainty", "random_seed": seed, "verbose": 0}
-    loss |= {"learning_rate": 0.1, "allow_writing_files": False}  # its own rate takes twice as long
+    loss |= {
+        "learning_rate": 0.1,
+        "allow_writing_files": False,
+    }  # the default rate takes twice as long
     n = int(row.max()) + 1
-    out = (np.random.default_rng(seed).permutation(n) % 5 == 0)[row]
+    held_out = (np.random.default_rng(seed).permutation(n) % 5 == 0)[row]
     search = CatBoostRegressor(**loss)
-    search.fit(x[~out], y[~out], eval_set=(x[out], y[out]), early_stopping_rounds=ROUNDS)
+    search.fit(
+        x[~held_out],
+        y[~held_out],
+        eval_set=(x[held_out], y[held_out]),
+        early_stopping_rounds=ROUNDS,
+    )
     model = CatBoostRegressor(search.get_best_iteration() + 1, **loss).fit(x, y)
-    answer = np.asarray(model.predict(asked))
+    answer = np.asarray(model.predict(query))
     return answer[:, 0], np.maximum(answer[:, 1], FLOOR * np.var(y))

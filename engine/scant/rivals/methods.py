@@ -1,8 +1,8 @@
-"""The rivals themselves: scikit-learn's defaults.
+"""Comparison methods from scikit-learn with default settings.
 
-Every method takes rows to learn from, their targets and the rows asked, and gives mean and variance
-of values (variance None: it has no density), or probabilities of classes. Missing values: gradient
-boosting takes them as they are, others get the column's median and a column that says so.
+Methods take training inputs, targets and query inputs, and return mean and variance (None without a
+density) or class probabilities. Missing values are handled by gradient boosting itself; for other
+methods they are replaced by medians, with indicator columns.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ from scant.rivals.rival import (
     probabilities,
 )
 
-SEARCH_ROWS = 200  # of its rows, those that choose its hyperparameters
-ARD = 20  # columns up to which each has its own lengthscale
+SEARCH_ROWS = 200  # rows of a GP used for its hyperparameters
+ARD = 20  # maximum columns for separate lengthscales
 
 # --- values ---------------------------------------------------------------------------------------
 
 
-def boosting(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """Gradient boosting of the mean, and of the squared residuals that rows left out have."""
+def boosting(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
+    """Gradient boosting of the mean, and of squared validation residuals."""
     model = HistGradientBoostingRegressor(random_state=0)
-    mean = model.fit(x, y).predict(asked)
+    mean = model.fit(x, y).predict(query)
     if len(y) <= CROSS_ROWS:
-        seen, residual = x, y - cross_val_predict(model, x, y, cv=min(5, len(y)))
+        x_val, residual = x, y - cross_val_predict(model, x, y, cv=min(5, len(y)))
     else:
-        kept, seen, known, truth = train_test_split(x, y, test_size=0.2, random_state=0)
-        residual = truth - clone(model).fit(kept, known).predict(seen)
+        x_train, x_val, y_train, y_val = train_test_split(x, y, test_size=0.2, random_state=0)
+        residual = y_val - clone(model).fit(x_train, y_train).predict(x_val)
     square = np.maximum(residual**2, FLOOR * np.var(y) + 1e-300)
-    # Squares of residuals are mostly noise: few and shallow trees.
-    spread = HistGradientBoostingRegressor(
+    # Few and shallow trees, since squared residuals are noisy.
+    variance_model = HistGradientBoostingRegressor(
         loss="gamma", max_iter=40, max_leaf_nodes=8, min_samples_leaf=40, random_state=0
-    ).fit(seen, square)
-    return mean, spread.predict(asked)
+    ).fit(x_val, square)
+    return mean, variance_model.predict(query)
 
 
-def forest(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """A forest; the variance is that of the trees' leaves and between trees.
+def forest(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
+    """Random forest with variance by the law of total variance.
 
-    By the law of total variance (Hutter, Xu, Hoos & Leyton-Brown 2014, section 4.3.2).
+    Hutter, Xu, Hoos & Leyton-Brown (2014, section 4.3.2).
     """
     model = filled(RandomForestRegressor(random_state=0, max_samples=_sampled(len(y))))
     model.fit(x, y)
-    trees, rows = model[-1].estimators_, model[:-1].transform(asked)
+    trees, rows = model[-1].estimators_, model[:-1].transform(query)
     leaves = [tree.apply(rows) for tree in trees]
     values = np.array([t.tree_.value[leaf, 0, 0] for t, leaf in zip(trees, leaves)])
     within = np.array([t.tree_.impurity[leaf] for t, leaf in zip(trees, leaves)])
@@ -76,22 +76,24 @@ def forest(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
     return values.mean(0), np.maximum(variance, FLOOR * np.var(y))
 
 
-def ridge(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """A straight line, its penalty and its error by leaving one out."""
+def ridge(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
+    """Ridge regression with penalty and variance by leave-one-out cross-validation."""
     model = filled(StandardScaler(), RidgeCV(alphas=np.logspace(-3, 5, 17))).fit(x, y)
-    mean = model.predict(asked)
+    mean = model.predict(query)
     return mean, np.full(len(mean), max(-float(model[-1].best_score_), FLOOR * np.var(y)))
 
 
-def process(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """An exact GP; of many rows some choose the hyperparameters, and all are conditioned on."""
+def process(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
+    """Exact GP with hyperparameters from a subset of the rows, conditioned on all rows."""
     prepare = filled(StandardScaler()).fit(x)
-    rows, queries = prepare.transform(x), prepare.transform(asked)
-    some = np.random.default_rng(0).permutation(len(y))[:SEARCH_ROWS]
+    rows, queries = prepare.transform(x), prepare.transform(query)
+    subset = np.random.default_rng(0).permutation(len(y))[:SEARCH_ROWS]
     scales = np.full(rows.shape[1] if rows.shape[1] <= ARD else 1, np.sqrt(rows.shape[1]))
     kernel = ConstantKernel(1.0) * RBF(scales, (1e-2, 1e4)) + WhiteKernel(0.1, (1e-6, 1e1))
-    chosen = GaussianProcessRegressor(kernel, normalize_y=True).fit(rows[some], y[some]).kernel_
-    model = GaussianProcessRegressor(chosen, optimizer=None, normalize_y=True).fit(rows, y)
+    fitted_kernel = (
+        GaussianProcessRegressor(kernel, normalize_y=True).fit(rows[subset], y[subset]).kernel_
+    )
+    model = GaussianProcessRegressor(fitted_kernel, optimizer=None, normalize_y=True).fit(rows, y)
     mean, std = model.predict(queries, return_std=True)
     return mean, np.maximum(std**2, FLOOR * np.var(y))
 
@@ -99,36 +101,36 @@ def process(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
 # --- classes --------------------------------------------------------------------------------------
 
 
-def boosting_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """Gradient boosting."""
-    return probabilities(HistGradientBoostingClassifier(random_state=0), y)(x, asked, classes)
+def boosting_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
+    """Gradient boosting classifier."""
+    return probabilities(HistGradientBoostingClassifier(random_state=0), y)(x, query, classes)
 
 
-def forest_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """A forest; one vote for chance keeps its probabilities from 0 and 1."""
+def forest_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
+    """Random forest with one uniform pseudo-vote, to avoid probabilities of 0 and 1."""
     model = RandomForestClassifier(random_state=0, max_samples=_sampled(len(y)))
     votes = model.n_estimators
-    p = probabilities(filled(model), y)(x, asked, classes)
+    p = probabilities(filled(model), y)(x, query, classes)
     return (p * votes + 1 / classes) / (votes + 1)
 
 
-def logistic(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """Logistic regression of standardized columns."""
+def logistic(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
+    """Logistic regression on standardized columns."""
     model = filled(StandardScaler(), LogisticRegression(max_iter=500))
-    return probabilities(model, y)(x, asked, classes)
+    return probabilities(model, y)(x, query, classes)
 
 
-def process_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """A GP by Laplace's approximation, one class against the rest."""
+def process_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
+    """GP classifier with the Laplace approximation, one versus rest."""
     scale = float(np.sqrt(x.shape[1]))
     kernel = ConstantKernel(1.0) * RBF(scale, (1e-2, 1e4))
     model = filled(StandardScaler(), GaussianProcessClassifier(kernel, random_state=0))
-    return probabilities(model, y)(x, asked, classes)
+    return probabilities(model, y)(x, query, classes)
 
 
-def nearest(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """The class of the nearest row."""
-    return probabilities(filled(KNeighborsClassifier(1)), y)(x, asked, classes)
+def nearest(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
+    """Nearest neighbor classifier."""
+    return probabilities(filled(KNeighborsClassifier(1)), y)(x, query, classes)
 
 
 def _sampled(rows: int) -> int | None:
@@ -168,5 +170,5 @@ _CLASSES = (
 
 
 def rivals(classes: int) -> list[Rival]:
-    """Those for values (`classes` 0) or for classes, the quickest first, then the extras."""
+    """Return methods for regression (`classes` 0) or classification, fastest first, then extras."""
     return [*(_CLASSES if classes else _VALUES), *extras(classes)]

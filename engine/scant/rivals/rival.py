@@ -1,4 +1,4 @@
-"""What a rival is, and what all of them share."""
+"""Base types and utilities of comparison methods."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy import ndarray
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 
-BOOSTING_COST = 3e7  # rows times columns times classes
-FLOOR = 1e-4  # of the target's variance: no density is narrower
+BOOSTING_COST = 3e7  # maximum of rows times columns times classes
+FLOOR = 1e-4  # minimum predictive variance relative to the target's variance
 PROBABLE = "predict_proba"
 
 X = Float[ndarray, "_ d"]
@@ -22,15 +22,16 @@ MeanVariance = tuple[Float[ndarray, " t"], Float[ndarray, " t"] | None]
 
 @dataclass(frozen=True)
 class Rival:
-    """One other tool.
+    """Comparison method.
 
     Attributes:
-        name: As the report's table names it.
-        ask: `(x, y, x_test)` for values, `(x, y, x_test, classes)` for classes.
-        code: Two lines of Python that do it; `X`, `y` and `X_new` are the reader's own.
-        takes: Whether so many rows, columns and classes take seconds and not minutes.
-        images: Whether it is for images only.
-        certain: Whether its probabilities are only 0 and 1.
+        name: Name in the report.
+        ask: Function `(x, y, x_test)` for regression, `(x, y, x_test, classes)` for classification.
+        code: Two lines of Python code with `X`, `y` and `X_new`.
+        takes: Function of the numbers of rows, columns and classes that returns True if a fit takes
+            seconds and not minutes.
+        images: True if the method is only for images.
+        certain: True if probabilities are only 0 and 1.
     """
 
     name: str
@@ -42,18 +43,18 @@ class Rival:
 
 
 def filled(*steps: Any) -> Pipeline:
-    """A method of complete rows, behind medians and indicators of what was missing."""
+    """Return a pipeline with median imputation and missing-value indicators."""
     imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     return make_pipeline(imputer, *steps)
 
 
 def probabilities(model: Any, label: Int[ndarray, " n"]) -> Callable[[X, X, int], ndarray]:
-    """How a classifier of scikit-learn's form is fitted to rows and asked."""
+    """Return a function that fits a scikit-learn classifier and predicts probabilities."""
 
-    def ask(x: X, asked: X, classes: int) -> ndarray:
-        p = np.zeros((len(asked), classes))
+    def ask(x: X, query: X, classes: int) -> ndarray:
+        p = np.zeros((len(query), classes))
         model.fit(x, label)
-        p[:, model.classes_.astype(int)] = model.predict_proba(asked)
+        p[:, model.classes_.astype(int)] = model.predict_proba(query)
         return p
 
     return ask
@@ -62,7 +63,7 @@ def probabilities(model: Any, label: Int[ndarray, " n"]) -> Callable[[X, X, int]
 def code(
     module: str, model: str, call: str = "predict", filled: bool = True, also: str = ""
 ) -> str:
-    """Two lines; `filled`: behind medians and standardization, `also`: further imports."""
+    """Return code in two lines, with imputation if `filled` and further imports `also`."""
     name = model.partition("(")[0]
     imports, pipeline = f"from {module} import {name}{also}", model
     if filled:

@@ -1,4 +1,4 @@
-"""Where runs are submitted, watched, paused, resumed, stopped and asked. Never imports torch."""
+"""Service that submits, monitors, pauses, resumes, stops and queries runs, without PyTorch."""
 
 from scant.runs.service import RunService, Status
 

@@ -1,7 +1,7 @@
-"""Access to runs, and one-way codes for presenters and addresses.
+"""Access control of runs, and one-way codes for presenters and addresses.
 
-A run may be steered by its owner, and by the presenter of the lesson that it was started from. A
-code tells nothing of the visitor or the address it was made of, and gives no power to who knows it.
+A run can be controlled by its owner and by the presenter of the lesson it was started from. Codes
+do not reveal the visitor or address they are derived from, and grant no access.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _CODE = re.compile(r"[0-9a-f]{32}")
 
 
 def presenter_code(visitor: str, key: str) -> str:
-    """The public code of a visitor, as a lesson's link names its presenter; "" of nobody."""
+    """Return the public code of a presenter for the link to a lesson; "" without a visitor."""
     return _code("presenter", visitor, key) if visitor and key else ""
 
 
 def presenter_named(code: str) -> str:
-    """A presenter's code as a link has it; "" where it cannot be one."""
+    """Validate the presenter code of a link; "" if it is invalid."""
     return code if _CODE.fullmatch(code) else ""
 
 
 def address_code(address: str, key: str) -> str:
-    """What stands for a network address where runs are counted; "" where it is not known.
+    """Return a code for the network of an address, to count its runs; "" if unknown.
 
-    An IPv6 subscriber has 2**64 addresses, so those count as one.
+    The 2**64 addresses of an IPv6 subscriber have the same code.
     """
     if not address:
         return ""
@@ -37,13 +37,13 @@ def address_code(address: str, key: str) -> str:
 
 
 def may_steer(record: RunRecord, presenter: str, visitor: str, key: str) -> bool:
-    """Whether a visitor may pause, resume and stop a run.
+    """Return True if a visitor may pause, resume and stop a run.
 
     Args:
-        record: The run.
-        presenter: The code of the presenter whose lesson it was started from; "" for none.
-        visitor: Who asks; "" (no cookie) may steer nothing.
-        key: What codes are made with.
+        record: Run.
+        presenter: Code of the presenter of the lesson it was started from; "" for none.
+        visitor: Visitor, or "" without a cookie, who may not control any run.
+        key: Secret key of the codes.
     """
     if not visitor or not record.owner:
         return False
@@ -53,7 +53,7 @@ def may_steer(record: RunRecord, presenter: str, visitor: str, key: str) -> bool
 
 
 def check_may_steer(record: RunRecord, presenter: str, visitor: str, key: str, act: str) -> None:
-    """Raise `NotAllowed` where a visitor may not steer a run; `act` is what they wanted to do."""
+    """Raise `NotAllowed` if a visitor may not control a run; `act` is the verb for the message."""
     if not may_steer(record, presenter, visitor, key):
         who = "nobody: it is a demonstration"
         if record.owner:
@@ -63,5 +63,5 @@ def check_may_steer(record: RunRecord, presenter: str, visitor: str, key: str, a
         )
 
 
-def _code(kind: str, word: str, key: str) -> str:
-    return hmac.new(key.encode(), f"{kind}:{word}".encode(), "sha256").hexdigest()[:32]
+def _code(kind: str, value: str, key: str) -> str:
+    return hmac.new(key.encode(), f"{kind}:{value}".encode(), "sha256").hexdigest()[:32]

@@ -1,14 +1,14 @@
-"""Network addresses as all counts take them."""
+"""Normalization of network addresses for counts and limits."""
 
 from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
-PREFIX = 64  # bits of an IPv6 address that one subscriber has in common
+PREFIX = 64  # bits of an IPv6 address shared by all addresses of a subscriber
 
 
 def network(address: str) -> str:
-    """What stands for an address in all counts: itself, or an IPv6 address' first 64 bits."""
+    """Return an IPv4 address unchanged, or the 64-bit network of an IPv6 address."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Events that wait for the store, in order and in bounded memory."""
+"""Queues of events to be stored, in order and with bounded memory."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from scant.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Snapshot
 
-ROOM = 256 * 2**20  # bytes that what waits of all runs may take
-PORTION = 2000  # events of one transaction at most
-PORTION_BYTES = 32 * 2**20
-_FLAT = 200  # bytes that an event without arrays takes, about
+MAX_BYTES = 256 * 2**20  # total size of the queued events of all runs
+MAX_EVENTS = 2000  # of one transaction
+MAX_TRANSACTION_BYTES = 32 * 2**20
+_EVENT_BYTES = 200  # approximate size of an event without arrays
 
 
 class Backlog:
-    """The events of one attempt that wait to be put down."""
+    """Events of one attempt that are not stored yet."""
 
     def __init__(self) -> None:
         self.data_hash = ""
@@ -27,7 +27,7 @@ class Backlog:
         return bool(self._events)
 
     def add(self, events: Sequence[Event], data_hash: str = "") -> None:
-        """Append what was said; of waiting checkpoints only the two latest are of use."""
+        """Append events; only the two latest checkpoints are kept."""
         self.data_hash = data_hash or self.data_hash
         self._events += events
         self.weight += _weigh(events)
@@ -36,20 +36,21 @@ class Backlog:
             self._drop(saved[:-2])
 
     def take(self) -> list[Event]:
-        """Remove and return the oldest events, as many as one transaction should have."""
+        """Remove and return the oldest events for one transaction."""
         count, weight = 0, 0
-        for event in self._events[:PORTION]:
+        for event in self._events[:MAX_EVENTS]:
             weight += _weigh([event])
-            if count and weight > PORTION_BYTES:
+            if count and weight > MAX_TRANSACTION_BYTES:
                 break
             count += 1
-        taken, self._events = self._events[:count], self._events[count:]
-        self.weight -= _weigh(taken)
-        return [*self._lost(), *taken]
+        oldest, self._events = self._events[:count], self._events[count:]
+        self.weight -= _weigh(oldest)
+        return [*self._lost(), *oldest]
 
     def thin(self) -> None:
-        """Make room: of snapshots only the latest stays; where none is to spare, every other point
-        of the curve goes. Everything else stays, for without it the run would not be whole.
+        """Drop all snapshots but the latest; if there are none, drop every other progress event.
+
+        Other events are never dropped, since the run would be incomplete.
         """
         shots = [event for event in self._events if isinstance(event, Snapshot)]
         if len(shots) > 1:
@@ -57,17 +58,17 @@ class Backlog:
             self._drop(shots[:-1])
             return
         steps = [event for event in self._events if isinstance(event, Progress)]
-        spare = steps[::2]
-        if spare:
-            first = spare[0].step
+        dropped = steps[::2]
+        if dropped:
+            first = dropped[0].step
             self._first_dropped = min(first, self._first_dropped) if self._steps_dropped else first
-            self._last_dropped = spare[-1].step
-            self._steps_dropped += len(spare)
-            self._drop(spare)
+            self._last_dropped = dropped[-1].step
+            self._steps_dropped += len(dropped)
+            self._drop(dropped)
 
     @property
     def thinnable(self) -> bool:
-        """Whether `thin` would make any room."""
+        """True if `thin` would drop events."""
         shots = sum(isinstance(event, Snapshot) for event in self._events)
         return shots > 1 or any(isinstance(event, Progress) for event in self._events)
 
@@ -77,7 +78,7 @@ class Backlog:
         self.weight = _weigh(self._events)
 
     def _lost(self) -> list[Event]:
-        """The note on what could not be kept."""
+        """Return a note on dropped events."""
         lost = []
         if self._steps_dropped:
             between = f"between steps {self._first_dropped} and {self._last_dropped}"
@@ -96,18 +97,18 @@ class Backlog:
 
 
 def make_room(backlogs: Sequence[Backlog]) -> None:
-    """Thin the largest of all backlogs until all of them have room."""
-    while sum(backlog.weight for backlog in backlogs) > ROOM:
-        spare = [backlog for backlog in backlogs if backlog.thinnable]
-        if not spare:
+    """Thin the largest backlog until the total size is below the limit."""
+    while sum(backlog.weight for backlog in backlogs) > MAX_BYTES:
+        thinnable = [backlog for backlog in backlogs if backlog.thinnable]
+        if not thinnable:
             return
-        max(spare, key=lambda backlog: backlog.weight).thin()
+        max(thinnable, key=lambda backlog: backlog.weight).thin()
 
 
 def _weigh(events: Iterable[Event]) -> int:
     total = 0
     for event in events:
-        total += _FLAT
+        total += _EVENT_BYTES
         if isinstance(event, Snapshot):
             total += sum(array.nbytes for array in event.arrays.values())
         elif isinstance(event, Checkpoint | Fitted):

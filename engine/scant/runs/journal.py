@@ -1,4 +1,4 @@
-"""What runs say: put down in the store, in order, and then told to whoever watches."""
+"""Storing of the events of runs in order, and publication to subscribers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from scant.events import Event
-from scant.runs.keeping import put_down
+from scant.runs.keeping import store_events
 from scant.runs.store_writer import StoreWriter
 from scant.store import Store
 
@@ -17,13 +17,12 @@ log = logging.getLogger(__name__)
 
 
 class Journal:
-    """The store as this server writes to it, and those who watch what it writes.
+    """Store of this server with its subscribers.
 
     Attributes:
-        store: Where runs are put down.
-        server: This server's id, as other servers on the same store know it.
-        writer: The one thread in which the store is written, in order and until it has taken
-            what there is.
+        store: Store of runs.
+        server: Id of this server among the servers on the store.
+        writer: Thread that writes to the store in order, with retries.
     """
 
     def __init__(self, store: Store) -> None:
@@ -33,12 +32,12 @@ class Journal:
         self._watchers: list[Watcher] = []
 
     async def say(self, run: str, events: Sequence[Event], data_hash: str = "") -> None:
-        """Put events down, then tell the watchers. Raises TakenOver."""
-        message = await self.writer.do(put_down, self.store, run, events, data_hash, self.server)
-        self.publish(run, message)
+        """Store events, then publish them. Raises TakenOver."""
+        stored = await self.writer.do(store_events, self.store, run, events, data_hash, self.server)
+        self.publish(run, stored)
 
     def publish(self, run: str, events: list[Event]) -> None:
-        """Tell the watchers what is in the store already, or need not be."""
+        """Send events to subscribers without storing them."""
         for watcher in list(self._watchers) if events else ():
             try:
                 watcher(run, events)
@@ -46,7 +45,7 @@ class Journal:
                 log.exception("a watcher failed")
 
     def subscribe(self, watcher: Watcher) -> Callable[[], None]:
-        """Have `watcher(run, events)` called on the loop; returns what ends this."""
+        """Call `watcher(run, events)` on the event loop; returns a function to unsubscribe."""
         self._watchers.append(watcher)
 
         def unsubscribe() -> None:
@@ -56,6 +55,6 @@ class Journal:
         return unsubscribe
 
     def trouble(self) -> str:
-        """Why nothing can be stored at the moment, in a sentence; "" while all is well."""
-        why = self.writer.trouble
-        return f"The server cannot store anything at the moment, for {why}." if why else ""
+        """Return a sentence on why nothing can be stored at the moment; "" if all is well."""
+        reason = self.writer.trouble
+        return f"The server cannot store anything at the moment, for {reason}." if reason else ""

@@ -1,4 +1,4 @@
-"""Putting a run's events down so that one which the database refuses takes no other with it."""
+"""Storing of events such that an event rejected by the database does not affect others."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from scant.store import Store, StoreTrouble, TakenOver
 log = logging.getLogger(__name__)
 
 
-def put_down(
+def store_events(
     store: Store, run: str, events: Sequence[Event], data_hash: str, server: str
 ) -> list[Event]:
-    """Write events; returns those that watchers should see. May be called again with the same.
+    """Write events and return those to publish; safe to repeat with the same events.
 
-    What the database refuses for good is left out, and the run has a note on it.
+    Events that the database rejects permanently are dropped with a note.
 
     Raises:
-        StoreTrouble: The database is in trouble; nothing is lost, try again.
-        TakenOver: The run is in another server's care.
+        StoreTrouble: The database is not available; the call can be repeated without loss.
+        TakenOver: The run belongs to another server.
     """
     try:
         return store.write(run, events, data_hash, server)
@@ -43,17 +43,19 @@ def put_down(
         else:
             refused.append(event)
     if refused:
-        stored += store.write(run, [Note(_sentence(refused))])  # no claim: the end may be written
+        stored += store.write(
+            run, [Note(_sentence(refused))]
+        )  # no claim, since the run may have ended
     return stored
 
 
 def _attempts(event: Event) -> list[Event]:
-    """What may stand for an event: a run's end must be put down, if need be without its report."""
+    """Return alternatives to store; the end of a run is stored without its report if needed."""
     if not isinstance(event, Finished):
         return [event]
     text = "The result of this run could not be stored."
-    bare = replace(event, report=Report(notes=(text,)))
-    return [event, bare, Finished(State.FAILED, text)]
+    without_report = replace(event, report=Report(notes=(text,)))
+    return [event, without_report, Finished(State.FAILED, text)]
 
 
 def _sentence(refused: Sequence[Event]) -> str:

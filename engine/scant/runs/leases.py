@@ -1,4 +1,4 @@
-"""Several servers on one database: each cares for its own runs, and those of one that is gone."""
+"""Assignment of runs to servers on one database, with takeover from servers that are gone."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ from scant.store import RunRecord, StoreTrouble, TakenOver
 from scant.store.claims import DEAD_SECONDS
 from scant.store.records import new_id
 
-ATTEND_SECONDS = 1.0
-BEAT_SECONDS = 5.0  # between two signs of life of a server
-ADOPT_SECONDS = 5.0  # between two looks for servers that are gone
-AWAY_SECONDS = DEAD_SECONDS / 2  # a database that was, and all servers seem to be gone
+POLL_SECONDS = 1.0  # between two polls of the database
+BEAT_SECONDS = 5.0  # between two heartbeats of a server
+ADOPT_SECONDS = 5.0  # between two checks for servers that are gone
+AWAY_SECONDS = DEAD_SECONDS / 2  # outage of the database after which all servers seem gone
 
 log = logging.getLogger(__name__)
 
 
 class LeaseManager:
-    """Sees that this server trains the runs that are in its care, and no other's.
+    """Keeps track of the runs that belong to this server.
 
     Args:
-        care: The runs of this server.
-        acts: What other servers' pages may wish of a run, by the word that stands for it.
+        lifecycle: Runs of this server.
+        acts: Actions that other servers may request for a run, by name.
 
     Attributes:
-        coming: Runs that are being put down for the first time.
+        coming: Ids of new runs that are being stored.
     """
 
-    def __init__(self, care: Lifecycle, acts: Mapping[str, Act]) -> None:
+    def __init__(self, lifecycle: Lifecycle, acts: Mapping[str, Act]) -> None:
         self.coming: set[str] = set()
-        self._care = care
-        self._store, self._server = care.journal.store, care.journal.server
-        self._writer, self._background = care.journal.writer, care.background
+        self._lifecycle = lifecycle
+        self._store, self._server = lifecycle.journal.store, lifecycle.journal.server
+        self._writer, self._background = lifecycle.journal.writer, lifecycle.background
         self._acts = acts
 
     async def sign_in(self) -> None:
-        """Say that this server lives."""
+        """Store a heartbeat of this server."""
         await self._writer.do(self._store.sign_in, self._server)
 
     async def start(self) -> None:
-        """Take up the runs that an earlier server left, and from now on those of any other."""
+        """Acquire runs of servers that are gone, now and periodically."""
         await self.adopt(self._writer.do)
-        self._background.spawn(self._attend())
+        self._background.spawn(self._poll())
 
     async def sign_out(self) -> None:
-        """Let others take up what is left here: the server closes, and its dispatcher has."""
+        """Release the remaining runs to other servers, after the dispatcher has closed."""
         try:
             await asyncio.to_thread(self._store.sign_out, self._server)
         except StoreTrouble as error:
             log.warning("the shutdown of the server was not stored: %s", error)
 
-    async def _attend(self) -> None:
-        beaten = adopted = time.monotonic()
+    async def _poll(self) -> None:
+        last_beat = last_adoption = time.monotonic()
         while not self._background.closing:
-            await asyncio.sleep(ATTEND_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             try:
                 now = time.monotonic()
-                if now - beaten >= BEAT_SECONDS:
-                    beaten = now
+                if now - last_beat >= BEAT_SECONDS:
+                    last_beat = now
                     await self.sign_in()
                 await self._apply_requests()
                 if time.monotonic() - now > AWAY_SECONDS:
-                    adopted = time.monotonic()  # others have yet to say that they live
-                elif now - adopted >= ADOPT_SECONDS:
-                    adopted = now
+                    last_adoption = time.monotonic()  # other servers still have to send heartbeats
+                elif now - last_adoption >= ADOPT_SECONDS:
+                    last_adoption = now
                     await self.adopt(self._writer.promptly)
             except StoreTrouble as error:
                 log.info("runs of other servers were not acquired: %s", error)
@@ -80,48 +80,49 @@ class LeaseManager:
                 log.exception("the database could not be polled")
 
     async def _apply_requests(self) -> None:
-        """Do what other servers' pages wish of our runs; let go of those claimed by another."""
-        wishes, lost = await self._writer.do(
-            self._store.attend, self._server, list(self._care.live)
+        """Apply requests from other servers, and release runs that another server has claimed."""
+        wishes, claimed = await self._writer.do(
+            self._store.read_requests, self._server, list(self._lifecycle.live)
         )
         for run, wish in wishes.items():
             try:
-                async with self._care.turns.of(run):
+                async with self._lifecycle.turns.of(run):
                     await self._acts[wish](run)
-            except StoreTrouble:  # nothing was done: it is wished again
+            except StoreTrouble:  # nothing was done: request it again
                 await self._writer.do(self._store.wish, run, wish)
             except (NotFound, TakenOver, Unavailable) as error:
                 log.info("the wish to %s run %s: %s", wish, run, error)
-        for run in lost:
-            if run in self._care.live:
-                await self._care.release(self._care.live[run])
+        for run in claimed:
+            if run in self._lifecycle.live:
+                await self._lifecycle.release(self._lifecycle.live[run])
 
     async def adopt(self, ask: Callable[..., Awaitable[list[RunRecord]]]) -> None:
-        """Take up the runs that no living server has in its care; `ask`: calls the store."""
-        left = await ask(lambda: self._store.acquire_orphans(self._server, self._held()))
-        await self._care.client.abandon([record.id for record in left])
-        for record in left:
-            async with self._care.turns.of(record.id):
-                if record.id in self._care.live:
-                    continue  # it was on its way into our care when the database was asked
+        """Acquire the runs of no living server; `ask` calls the store."""
+        orphans = await ask(lambda: self._store.acquire_orphans(self._server, self._held()))
+        await self._lifecycle.client.abandon([record.id for record in orphans])
+        for record in orphans:
+            async with self._lifecycle.turns.of(record.id):
+                if record.id in self._lifecycle.live:
+                    continue  # it was being acquired during the query
                 try:
                     await self._take_up(record)
                 except TakenOver:
                     log.info("run %s was acquired by another server", record.id)
 
     def _held(self) -> set[str]:
-        """The runs that are in this server's care, as of now; called in the store's thread."""
-        return {*list(self._care.live), *list(self.coming)}
+        """Return the ids of this server's runs; called in the thread of the store."""
+        return {*list(self._lifecycle.live), *list(self.coming)}
 
     async def enter(self, put: Callable[..., str], *about: Any) -> str:
-        """Put a new run down for a visitor who waits; returns its id.
+        """Store a new run for a waiting visitor and return its id.
 
         Args:
-            put: Puts it down, in the store's thread; takes `about` and the keyword `run_id`.
-            *about: Study, settings and so on.
+            put: Function that stores it, called in the thread of the store with `about` and the
+                keyword `run_id`.
+            *about: Arguments such as study and settings.
 
         Raises:
-            StoreTrouble: It could not be; then there is no such run, nor will there be.
+            StoreTrouble: The run could not be stored and will not exist.
         """
         run = new_id()
         self.coming.add(run)
@@ -133,23 +134,23 @@ class LeaseManager:
         except BaseException:
             self.coming.discard(run)  # it was refused
             raise
-        self.coming.discard(run)  # in the caller's hands, who does not wait before it is live
+        self.coming.discard(run)  # the caller makes it live without awaiting anything before
         return run
 
     async def _undo(self, run: str) -> None:
-        """Take back a run that may or may not have been stored."""
+        """Delete a run that may have been stored."""
         await self._writer.do(self._store.delete_run, run)
         self.coming.discard(run)
 
     async def _take_up(self, record: RunRecord) -> None:
-        """Go on with a run that another server left behind."""
+        """Continue a run of another server."""
         live = ActiveRun.of(record)
         if record.state is State.PAUSING:
-            await self._care.finish(live, State.PAUSED, "Paused at its last checkpoint.")
+            await self._lifecycle.finish(live, State.PAUSED, "Paused at its last checkpoint.")
         elif record.state is State.STOPPING:
             live.wish = "stop"
-            await self._care.go_on(live, "")
+            await self._lifecycle.go_on(live, "")
         elif record.state is State.QUEUED and record.attempt == 0:
-            await self._care.requeue(live)
+            await self._lifecycle.requeue(live)
         else:
-            await self._care.go_on(live, "The server was restarted")
+            await self._lifecycle.go_on(live, "The server was restarted")

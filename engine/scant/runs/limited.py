@@ -18,81 +18,83 @@ from scant.runs.limits import Limits, check_cost, cost_of, hours_text, size_of
 from scant.store import RunRecord, StoreTrouble
 from scant.studies import Entry
 
-METER_SECONDS = 1.0  # between two readings of how long runs have held their workers
-PUT_SECONDS = 10.0  # between two times that this is put down: what a killed server forgets
-HEED_SECONDS = 60.0  # so long may a step take after the hours are used; then its worker goes
-CONCLUDE_SHARE = 0.25  # of the hours that a run may use, beyond them, to conclude from what it has
+METER_SECONDS = 1.0  # between two updates of the worker time of runs
+STORE_SECONDS = 10.0  # between two stores of the worker time; lost if the server is killed
+HEED_SECONDS = 60.0  # grace period for a training step after the time limit
+CONCLUDE_SHARE = 0.25  # fraction of the time limit granted for the conclusion of a stopped run
 
 log = logging.getLogger(__name__)
 
 
 class LimitPolicy:
-    """What runs may have of a server: no visitor, address or study more than is allowed.
+    """Enforces the limits on numbers and worker time of runs.
 
     Args:
-        care: The runs of this server.
-        limits: What the operator allows.
+        lifecycle: Runs of this server.
+        limits: Limits set by the operator.
     """
 
-    def __init__(self, care: Lifecycle, limits: Limits) -> None:
+    def __init__(self, lifecycle: Lifecycle, limits: Limits) -> None:
         self.limits = limits
-        self._care = care
-        self._store, self._server = care.journal.store, care.journal.server
-        self._writer, self._background = care.journal.writer, care.background
-        self._used: dict[str, float] = {}  # seconds that runs have held workers
-        self._over: dict[tuple[str, int], float] = {}  # attempts past their hours, since when
+        self._lifecycle = lifecycle
+        self._store, self._server = lifecycle.journal.store, lifecycle.journal.server
+        self._writer, self._background = lifecycle.journal.writer, lifecycle.background
+        self._used: dict[str, float] = {}  # seconds of worker time by run
+        self._over: dict[
+            tuple[str, int], float
+        ] = {}  # when attempts exceeded the limit, by monotonic clock
 
     async def start(self) -> None:
-        """Count the hours of runs from now on."""
+        """Start to measure the worker time of runs."""
         self._background.spawn(self._meter())
 
     async def close(self) -> None:
-        """Put down what was counted, if that can be done promptly."""
-        with suppress(StoreTrouble):  # what a server forgets that cannot store is of no weight
-            await self._writer.promptly(self._store.put_used, dict(self._used))
+        """Store the worker times if this is possible promptly."""
+        with suppress(StoreTrouble):  # a loss of the last seconds is acceptable
+            await self._writer.promptly(self._store.set_used_seconds, dict(self._used))
 
-    # Beginning
+    # Submission
 
     async def check_cost(self, study: Entry, settings: Any, data: str) -> None:
-        """Refuse a run that this server could not finish. Raises as `check_cost` does."""
-        # Not in the store's own thread: the labels of a large table take a while to count.
+        """Reject a run that this server could not finish. Raises as `check_cost` does."""
+        # Not in the thread of the store, since counting the labels of a large table is slow.
         size = await asyncio.to_thread(size_of, study, settings, data, self._store)
         own = not study.offers(data)
         cost = cost_of(study, settings, size, own) if size is not None else None
         if cost is not None:
-            check_cost(cost, self.limits.hours, await self._care.client.memory())
+            check_cost(cost, self.limits.hours, await self._lifecycle.client.memory())
 
     def check_counts(self, owner: str, address: str) -> None:
-        """Refuse one run too many; `address` is a code. In the store's thread."""
+        """Check the numbers of runs in the thread of the store; `address` is a code."""
         if not owner:
             raise NotAllowed(
                 "A run belongs to the visitor who starts it, whom the server knows by a cookie, "
                 "and your browser sent none; allow cookies of this page and load it anew."
             )
-        mine, most = self._store.live_runs(owner), self.limits.per_owner
-        if mine >= most:
+        n_own, limit = self._store.live_runs(owner), self.limits.per_owner
+        if n_own >= limit:
             raise BadInput(
-                f"You have {mine} runs queued or running, which is the limit of "
-                f"{most}; wait for one to end, or stop one."
+                f"You have {n_own} runs queued or running, which is the limit of "
+                f"{limit}; wait for one to end, or stop one."
             )
-        most = self.limits.per_address
-        if address and (here := self._store.live_runs_from(address)) >= most:
+        limit = self.limits.per_address
+        if address and (here := self._store.live_runs_from(address)) >= limit:
             raise BadInput(
                 f"From your network address {here} runs are queued or running, which is the limit "
-                f"of {most} for all visitors there; wait for one to end."
+                f"of {limit} for all visitors there; wait for one to end."
             )
 
     def admit(self, owner: str, address: str, presenter: str, *about: Any, run_id: str) -> str:
-        """Put a run down if there are not too many; in the store's thread, one after another."""
+        """Store a run after a check of the numbers, in the thread of the store."""
         self.check_counts(owner, address)
         return self._store.add_run_from(
             address, presenter, *about, owner, server=self._server, run_id=run_id
         )
 
     def readmit(self, record: RunRecord) -> bool:
-        """Let a run that rests go on, if there are not too many; in the store's thread.
+        """Queue a paused run after a check of the numbers, in the thread of the store.
 
-        False where it does not rest any more: of two clicks the first was answered.
+        Returns False if the run is not paused any more, as after a double click.
         """
         if self._store.run(record.id).state is not State.PAUSED:
             return False
@@ -104,23 +106,26 @@ class LimitPolicy:
     # Hours
 
     async def _meter(self) -> None:
-        read = put = time.monotonic()
+        last_read = last_stored = time.monotonic()
         while not self._background.closing:
             await asyncio.sleep(METER_SECONDS)
             now = time.monotonic()
-            passed, read = min(now - read, 3 * METER_SECONDS), now  # a machine may have slept
+            elapsed, last_read = (
+                min(now - last_read, 3 * METER_SECONDS),
+                now,
+            )  # the machine may have been suspended
             try:
-                for live in self._care.assigned():
+                for live in self._lifecycle.assigned():
                     if live.worker is not None:
-                        await self._count(live, passed)
-                if now - put >= PUT_SECONDS:
-                    put = now
-                    await self._put_used()
+                        await self._count(live, elapsed)
+                if now - last_stored >= STORE_SECONDS:
+                    last_stored = now
+                    await self._store_used()
             except Exception:
                 log.exception("the hours of runs could not be counted")
 
-    async def _count(self, live: ActiveRun, passed: float) -> None:
-        used = self._used[live.id] = await self._used_by(live.id) + passed
+    async def _count(self, live: ActiveRun, elapsed: float) -> None:
+        used = self._used[live.id] = await self._used_by(live.id) + elapsed
         limit = self.limits.hours * 3600
         if not limit or used < limit or not live.assigned:
             return
@@ -134,26 +139,26 @@ class LimitPolicy:
             self._background.spawn(self._give_up(live, live.attempt, limit))
 
     async def _stop_for_hours(self, live: ActiveRun, attempt: int) -> None:
-        async with self._care.turns.of(live.id):
+        async with self._lifecycle.turns.of(live.id):
             if live.assigned and live.attempt == attempt and live.wish != "stop":
                 log.info("run %s has used its hours", live.id)
-                await self._care.wish(live, "stop", State.STOPPING)
+                await self._lifecycle.wish(live, "stop", State.STOPPING)
 
     async def _give_up(self, live: ActiveRun, attempt: int, limit: float) -> None:
-        """Take its worker from a run that does not end."""
-        async with self._care.turns.of(live.id):
+        """End a run that does not stop by itself, and renew its worker."""
+        async with self._lifecycle.turns.of(live.id):
             if live.assigned and live.attempt == attempt and not live.over:
                 await self._end_for_hours(live, limit)
 
     async def _end_for_hours(self, live: ActiveRun, limit: float) -> None:
         allowed = f"The run used the {hours_text(limit)} that this server allows"
-        late = "did not conclude in the time after" if live.heeded else "took too long over a step"
+        delay = "did not conclude in the time after" if live.heeded else "took too long over a step"
         if live.worker is not None:
-            renewing = self._care.client.renew(live.worker, live.id, live.attempt)
+            renewing = self._lifecycle.client.renew(live.worker, live.id, live.attempt)
             self._background.spawn(renewing)
-        await self._care.finish(
+        await self._lifecycle.finish(
             live, State.FAILED,
-            f"{allowed} and {late}, so its worker was replaced and there is no model; use fewer "
+            f"{allowed} and {delay}, so its worker was replaced and there is no model; use fewer "
             "rows or a smaller model, or run it on your own machine with `scant fit`.",
         )  # fmt: skip
 
@@ -162,16 +167,16 @@ class LimitPolicy:
             self._used[run] = await self._writer.do(self._store.used_seconds, run)
         return self._used[run]
 
-    async def _put_used(self) -> None:
+    async def _store_used(self) -> None:
         used = dict(self._used)
         if used:
-            await self._writer.do(self._store.put_used, used)
-        for run in used.keys() - self._care.live.keys():
+            await self._writer.do(self._store.set_used_seconds, used)
+        for run in used.keys() - self._lifecycle.live.keys():
             self._used.pop(run, None)
-        self._over = {k: v for k, v in self._over.items() if k[0] in self._care.live}
+        self._over = {k: v for k, v in self._over.items() if k[0] in self._lifecycle.live}
 
     async def reworded(self, live: ActiveRun, events: Sequence[Event]) -> list[Event]:
-        """Let the reason of a run that was stopped for its hours say so."""
+        """Add the time limit to the reason of a run that was stopped for it."""
         last, limit = events[-1] if events else None, self.limits.hours * 3600
         stopped = isinstance(last, Finished) and last.state is State.STOPPED
         if not (limit and stopped):

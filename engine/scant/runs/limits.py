@@ -21,19 +21,19 @@ from scant.studies.base import Counts, Entry
 from scant.studies.split import EVERYTHING
 from scant.tables.schema import counts
 
-HOURS = 2.0  # of training that a run may use, unless the operator sets another limit
-ESTIMATE_FACTOR = 2.0  # how far an estimate may be wrong (the catalog's docstrings)
-MOST_CELLS = 10_000_000  # of a table whose labels are counted; those of a larger one are guessed
+HOURS = 2.0  # default time limit of a run
+ESTIMATE_FACTOR = 2.0  # possible error of an estimate (see the catalog)
+MOST_CELLS = 10_000_000  # maximum size of a table whose labels are counted and not guessed
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an operator allows.
+    """Limits set by the operator.
 
     Attributes:
-        per_owner: Runs that one visitor may have queued or running at once.
-        per_address: Runs that one network address may have so, whoever they belong to.
-        hours: Hours that a run may hold a worker; 0 for no limit.
+        per_owner: Maximum number of queued or running runs of a visitor.
+        per_address: Maximum number of queued or running runs from a network address.
+        hours: Maximum worker time of a run in hours; 0 for no limit.
     """
 
     per_owner: int = 2
@@ -49,7 +49,7 @@ class Limits:
 
 
 class Size(NamedTuple):
-    """What an estimate is told of a table."""
+    """Size of a table for a cost estimate."""
 
     rows: int
     columns: int
@@ -57,7 +57,7 @@ class Size(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a fit is expected to take, on one core."""
+    """Expected time and memory of a fit on one core."""
 
     seconds: float
     bytes: float
@@ -66,26 +66,26 @@ class Cost(NamedTuple):
 def size_of(
     study: Entry, settings: Any, data: str, store: Store, folder: Path | None = None
 ) -> Size | None:
-    """The size of the data that a run names, which are not made for it; None where it is unknown.
+    """Return the size of a run's data without generating them; None if unknown.
 
     Args:
-        study: The study.
-        settings: Of the run: they decide how large generated data are.
-        data: As `RunService.submit` takes it.
-        store: Where uploads lie. Reads from it block.
-        folder: The data directory; None: the user's.
+        study: Study.
+        settings: Settings of the run, which determine the size of simulated data.
+        data: Data set, as in `RunService.submit`.
+        store: Store of uploads, with blocking reads.
+        folder: Data directory; None for the default.
     """
     source = next((s for s in study.sources if s.name == data), None)
     if source is None:
         return _size_of_upload(study, data.removeprefix("upload:"), store) if data else None
     if source.kind == "fetched":
         try:
-            kept = read_metadata(fetched_path(data, folder))
-        except (OSError, ArrowException):  # it is not here, or the run will say what is wrong
+            metadata = read_metadata(fetched_path(data, folder))
+        except (OSError, ArrowException):  # missing or damaged, which the run reports
             return None
-        return Size(kept.num_rows, kept.num_columns, source.counts)
-    known = source.rows_and_columns(settings)
-    return Size(*known, source.counts) if known else None
+        return Size(metadata.num_rows, metadata.num_columns, source.counts)
+    dimensions = source.rows_and_columns(settings)
+    return Size(*dimensions, source.counts) if dimensions else None
 
 
 def _size_of_upload(study: Entry, upload: str, store: Store) -> Size | None:
@@ -94,27 +94,29 @@ def _size_of_upload(study: Entry, upload: str, store: Store) -> Size | None:
         if record.deleted:
             return None
         rows, columns = record.rows, len(record.columns)
-        known: Counts = {name: {} for name in record.columns}
-        labels = [c.name for c in study.table.columns if c.kind == "label" and c.name in known]
+        value_counts: Counts = {name: {} for name in record.columns}
+        labels = [
+            c.name for c in study.table.columns if c.kind == "label" and c.name in value_counts
+        ]
         if not labels or rows * columns > MOST_CELLS:
-            return Size(rows, columns, known)
+            return Size(rows, columns, value_counts)
         frame = pd.read_parquet(BytesIO(store.upload_parquet(upload)), columns=labels)
     except NotFound:
         return None
-    return Size(rows, columns, {**known, **counts(frame, study.table)})
+    return Size(rows, columns, {**value_counts, **counts(frame, study.table)})
 
 
 def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost | None:
-    """What a fit to a table of this size is expected to take; None where nobody knows.
+    """Estimate the cost of a fit to a table of this size; None if there is no estimate.
 
-    Settings beyond all measure cost infinitely much. The table is the user's `own` where rivals are
-    fitted, too.
+    The cost of absurd settings is infinite. With `own`, a table of the user, the cost of the other
+    methods is included.
     """
     if study.estimate is None:
         return None
-    settled, _ = study.settled(settings, *size)
+    resolved, _ = study.settled(settings, *size)
     try:
-        cost = Cost(*map(float, study.estimate(settled, *size)))
+        cost = Cost(*map(float, study.estimate(resolved, *size)))
     except ArithmeticError:
         return Cost(math.inf, math.inf)
     fit, others = cost.seconds, 0.0
@@ -122,7 +124,7 @@ def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost 
         labels = size.counts.get("label", {}) if "label" in study.table.targets else None
         classes = 0 if labels is None else len(labels) or 2
         others = rivals.seconds(size.rows, size.columns, classes, fit)
-    if training_seconds(settings) is not None:  # rivals use what training leaves of it
+    if training_seconds(settings) is not None:  # other methods use the remaining time budget
         budget = settings.time_budget + getattr(settings, "gap_seconds", 0.0)
         fit = min(fit, budget)
         others = min(others, budget - fit)
@@ -133,39 +135,39 @@ def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost 
 
 
 def check_cost(cost: Cost, hours: float, memory: float | None) -> None:
-    """Refuse a fit that this server could not finish.
+    """Reject a fit that this server could not finish.
 
-    An estimate may be twice too high, so only what is beyond twice the hours is refused; what takes
-    longer than was thought is stopped when its hours are used.
+    Estimates may be too high by a factor of two, so fits are rejected beyond twice the limit. Fits
+    that take longer than estimated are stopped at the limit.
 
     Args:
-        cost: What it is expected to take.
-        hours: That a run may use; 0 for no limit.
-        memory: Bytes that a worker has; None where that is not known.
+        cost: Expected cost.
+        hours: Time limit of a run; 0 for no limit.
+        memory: Memory of a worker in bytes; None if unknown.
 
     Raises:
-        BadInput: With what the fit needs, and what there is.
+        BadInput: The fit exceeds a limit; the message has the cost and the limit.
     """
-    mend = (
+    advice = (
         "lower the steps, restarts or model size, take fewer rows, "
         "or run it on your own machine with `scant fit`."
     )
     if not all(map(math.isfinite, cost)):
-        raise BadInput(f"The time of a fit with these settings cannot be estimated; {mend}")
+        raise BadInput(f"The time of a fit with these settings cannot be estimated; {advice}")
     if hours and cost.seconds > ESTIMATE_FACTOR * hours * 3600:
         raise BadInput(
             f"A fit with these settings would take about {hours_text(cost.seconds)}; "
-            f"this server allows {hours_text(hours * 3600)} a run; {mend}"
+            f"this server allows {hours_text(hours * 3600)} a run; {advice}"
         )
     if memory and cost.bytes > memory:
         raise BadInput(
             f"A fit with these settings needs about {gigabytes(cost.bytes)} of memory; "
-            f"a worker here has {gigabytes(memory)}; {mend}"
+            f"a worker here has {gigabytes(memory)}; {advice}"
         )
 
 
 def hours_text(seconds: float) -> str:
-    """A long time, no finer than a limit or an estimate is."""
+    """Format a time in hours or minutes with the precision of an estimate."""
     hours = seconds / 3600
     if hours >= 10:
         return f"{hours:.0f} h"
@@ -173,5 +175,5 @@ def hours_text(seconds: float) -> str:
 
 
 def gigabytes(size: float) -> str:
-    """Bytes that a fit needs or a worker has."""
+    """Format a size in bytes as gigabytes."""
     return f"{size / 1e9:.0f} GB" if size >= 99.5e9 else f"{size / 1e9:.3g} GB"

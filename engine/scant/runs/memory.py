@@ -1,4 +1,4 @@
-"""Memory of a worker: its limit, its use, and the report when it runs out."""
+"""Memory limit and use of a worker, and detection of exhausted memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import psutil
 
-DATA_SHARE = 0.9  # of a worker's memory that it may hold; Dask kills it at 0.95
+DATA_SHARE = 0.9  # fraction of the memory limit for data; Dask kills workers at 0.95
 _SIGNS = (
     "can't allocate memory",  # PyTorch on a processor
     "cannot allocate memory",
@@ -18,16 +18,16 @@ _SIGNS = (
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds."""
+    """Return the resident memory of this process in bytes."""
     return int(psutil.Process().memory_info().rss)
 
 
 def limit_data(limit: int) -> None:
-    """Have allocations fail in this process, rather than have it killed, near `limit` bytes.
+    """Make allocations of this process fail near `limit` bytes, before it is killed.
 
-    A library then raises, which can be answered. To be called once the libraries are in, for they
-    map a gigabyte that they never touch. Linux alone counts what is mapped for data; CUDA maps far
-    more than it uses, so this is not for processes that use a GPU.
+    Failed allocations raise exceptions that can be handled. Call it after the libraries are
+    imported, since they map about a gigabyte that they never use. Only for Linux, and not for
+    processes that use a GPU, since CUDA maps much more memory than it uses.
     """
     if sys.platform != "linux" or limit <= 0:
         return
@@ -35,17 +35,17 @@ def limit_data(limit: int) -> None:
 
     with suppress(OSError, ValueError):
         more = max(int(DATA_SHARE * limit) - resident(), 0)
-        wanted = int(psutil.Process().memory_info().data) + more
+        target = int(psutil.Process().memory_info().data) + more
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        soft = target if hard == resource.RLIM_INFINITY else min(target, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def ran_out(error: BaseException | None) -> bool:
-    """Whether an error, or what it came of, is that there was no memory left."""
-    passed: set[int] = set()
-    while error is not None and id(error) not in passed:
-        passed.add(id(error))
+    """Return True if an error or one of its causes is exhausted memory."""
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         if isinstance(error, MemoryError):
             return True
         if isinstance(error, RuntimeError | OSError):
@@ -57,7 +57,7 @@ def ran_out(error: BaseException | None) -> bool:
 
 
 def out_of_memory(limit: float) -> str:
-    """The sentence of a run whose worker had too little memory; `limit` in bytes, 0 if unknown."""
+    """Return the message for exhausted memory; `limit` in bytes, 0 if unknown."""
     size = f" (its limit is {limit / 1e9:.3g} GB)" if limit else ""
     return (
         f"The worker ran out of memory{size}; use fewer rows or a smaller model, or run it on a "

@@ -1,4 +1,4 @@
-"""Questions to the fitted models of runs, answered by workers beside what they train."""
+"""Queries to the fitted models of runs, answered by workers in parallel to training."""
 
 from __future__ import annotations
 
@@ -12,64 +12,64 @@ from scant.runs.workers.answers import NOT_CACHED
 from scant.store import RunRecord, StoreTrouble
 from scant.studies import entry
 
-PATIENCE = 15.0  # seconds that a question waits for a worker: a lost one is replaced in five
+PATIENCE = 15.0  # maximum seconds to wait for a worker; a lost one is replaced within five
 
 
 class Questions:
-    """Asks the worker that has a model warm, or the least busy one."""
+    """Client for queries to the worker that has the model in memory, or to the least busy one."""
 
-    def __init__(self, care: Lifecycle, dispatcher: Dispatcher) -> None:
-        self._care = care
+    def __init__(self, lifecycle: Lifecycle, dispatcher: Dispatcher) -> None:
+        self._lifecycle = lifecycle
         self._pool, self._warm = dispatcher.pool, dispatcher.warm
         self._prefetched: set[str] = set()
 
     async def ask(self, run: str, request: dict[str, Any]) -> Any:
-        """Ask the model of a finished run.
+        """Query the model of a finished run.
 
         Args:
-            run: The run.
-            request: As `workers.answers.answer` takes it, but for the run, which is added.
+            run: Id of the run.
+            request: Request as in `workers.answers.answer`, without the run.
 
         Raises:
-            NotFound: There is no such run, or it has left no model.
-            BadInput: As the study raised it.
-            Unavailable: No worker is up, nor has one come up for a while.
+            NotFound: There is no such run, or it has no model.
+            BadInput: The study rejected the request.
+            Unavailable: No worker has been available for `PATIENCE` seconds.
         """
-        record = await asyncio.to_thread(self._care.journal.store.run, run)
+        record = await asyncio.to_thread(self._lifecycle.journal.store.run, run)
         request |= {"run": run, "study": record.study, "settings": dict(record.settings)}
         until = asyncio.get_running_loop().time() + PATIENCE
         while True:
             try:
                 return await self._answer(record, request)
             except StoreTrouble:
-                raise  # it is not the worker that is wanting
+                raise  # not a problem of the worker
             except Unavailable:
                 if asyncio.get_running_loop().time() > until:
                     raise
                 await asyncio.sleep(0.2)
 
     def prefetch_demo(self, study: str) -> None:
-        """Have a study's demonstration made, in the background; once a server.
+        """Generate the example data of a study in the background, once per server.
 
-        Where no worker is up, it is left to the run, or to the next who asks.
+        Without a worker, this is left to the run or the next call.
         """
         if study in self._prefetched or not entry(study).sources[0].kept:
             return
         self._prefetched.add(study)
-        self._care.background.spawn(self._prefetch_demo(study))
+        self._lifecycle.background.spawn(self._prefetch_demo(study))
 
     async def _prefetch_demo(self, study: str) -> None:
         try:
-            await self._care.client.prefetch_demo(self._choose(""), study)
+            await self._lifecycle.client.prefetch_demo(self._choose(""), study)
         except Unavailable:
             self._prefetched.discard(study)
 
     async def _answer(self, record: RunRecord, request: dict[str, Any]) -> Any:
-        run, client, address = record.id, self._care.client, self._choose(record.id)
+        run, client, address = record.id, self._lifecycle.client, self._choose(record.id)
         try:
             answer = await client.ask(address, request, None) if self._warm.worker(run) else None
             if answer is None or (isinstance(answer, str) and answer == NOT_CACHED):
-                model = await asyncio.to_thread(self._care.journal.store.model, run)
+                model = await asyncio.to_thread(self._lifecycle.journal.store.model, run)
                 if model is None:
                     raise NotFound(f"Run {run} is {record.state} and has no fitted model to ask.")
                 answer = await client.ask(address, request, model)
@@ -87,5 +87,5 @@ class Questions:
             return warm
         if not slots:
             raise Unavailable("No worker is up at the moment; try again in a few seconds.")
-        busy = [live.worker for live in self._care.assigned()]
+        busy = [live.worker for live in self._lifecycle.assigned()]
         return min(slots, key=busy.count)

@@ -1,4 +1,4 @@
-"""The run service of a server process, as pages use it."""
+"""Interface of the run service for the pages of a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from scant.studies.predicted_columns import FilePrediction
 
 @dataclass(frozen=True)
 class Status:
-    """How the service stands: workers up, runs in hand, runs waiting."""
+    """Numbers of workers, running runs and queued runs."""
 
     workers: int
     running: int
@@ -47,28 +47,28 @@ class Status:
 
 
 class RunService:
-    """Submits, watches and steers runs, on the event loop of the server.
+    """Service that submits, monitors and controls runs, on the event loop of the server.
 
     Args:
-        store: Where runs are put down; None: the default store.
-        workers: How many local workers; None: one a GPU, else by cores.
-        scheduler: The address of an existing Dask scheduler; None: SCANT_SCHEDULER, else local.
-        limit_per_owner: How many runs an owner may have queued or running at once.
-        limit_per_address: How many runs a network address may have so, whoever they belong to.
-        hours_per_run: How long a run may hold a worker; 0 for no limit.
-        key: What the codes of presenters and addresses are made with; "": there is no presenter.
-        device: "auto", "cpu" or "cuda": where workers train.
-        upload_days: After how many days uploads are deleted.
-        client: What runs are sent to; None: Dask's workers, as `workers` and `scheduler` say.
+        store: Store of runs; None for the default store.
+        workers: Number of local workers; None for one per GPU, else by number of cores.
+        scheduler: Address of a Dask scheduler; None for SCANT_SCHEDULER, else local workers.
+        limit_per_owner: Maximum number of queued or running runs of a visitor.
+        limit_per_address: Maximum number of queued or running runs from a network address.
+        hours_per_run: Maximum worker time of a run in hours; 0 for no limit.
+        key: Secret key for the codes of presenters and addresses; "" to disable presenters.
+        device: Device for training: "auto", "cpu" or "cuda".
+        upload_days: Number of days after which uploads are deleted.
+        client: Client of the workers; None for Dask with `workers` and `scheduler`.
 
     Attributes:
-        store: Where runs are put down.
-        care: The runs in this server's care.
-        dispatcher: Sends them to workers, and hears these.
-        policy: What runs may have.
-        steering: Acts on runs, whoever wishes them.
-        leases: Which runs are in this server's care.
-        questions: What is asked of fitted models.
+        store: Store of runs.
+        lifecycle: Runs of this server and their states.
+        dispatcher: Dispatcher of runs to workers.
+        policy: Limits on runs.
+        steering: Actions on runs.
+        leases: Assignment of runs to servers.
+        questions: Queries to fitted models.
     """
 
     def __init__(
@@ -89,29 +89,29 @@ class RunService:
         self.store = store or Store.open()
         self._journal = Journal(self.store)
         client = client or WorkerClient(scheduler, workers)
-        self.care = Lifecycle(self._journal, client, Background())
-        self.policy = LimitPolicy(self.care, limits)
-        self.dispatcher = Dispatcher(self.care, self.policy.reworded, device, upload_days)
-        self.steering = Steering(self.care)
-        self.leases = LeaseManager(self.care, self.steering.acts)
-        self.questions = Questions(self.care, self.dispatcher)
+        self.lifecycle = Lifecycle(self._journal, client, Background())
+        self.policy = LimitPolicy(self.lifecycle, limits)
+        self.dispatcher = Dispatcher(self.lifecycle, self.policy.reworded, device, upload_days)
+        self.steering = Steering(self.lifecycle)
+        self.leases = LeaseManager(self.lifecycle, self.steering.acts)
+        self.questions = Questions(self.lifecycle, self.dispatcher)
         self._key = key
         self._starting: asyncio.Task[None] | None = None
 
     @property
     def limits(self) -> Limits:
-        """What this server allows."""
+        """Limits of this server."""
         return self.policy.limits
 
     def begin(self) -> None:
-        """Begin to start, on the running event loop; `start` waits for the rest of it."""
+        """Start in the background on the running event loop; `start` waits for completion."""
         self._starting = asyncio.get_running_loop().create_task(self._start())
 
     async def start(self) -> None:
-        """Bring the workers up, and take up the runs that an earlier server left.
+        """Start the workers and continue the runs of an earlier server.
 
         Raises:
-            BadInput: Nothing answers at the given scheduler's address.
+            BadInput: The scheduler does not answer.
         """
         if self._starting is None:
             self.begin()
@@ -125,7 +125,7 @@ class RunService:
         await self.leases.start()
 
     async def close(self, patience: float = 3.0) -> None:
-        """Checkpoint what runs, so that it goes on at the next start, and let the workers go."""
+        """Save checkpoints of running runs for the next start, and close the workers."""
         if self._starting is not None:
             await asyncio.wait([self._starting])
             self._starting = None
@@ -134,8 +134,8 @@ class RunService:
         await self.leases.sign_out()
 
     def owns(self, run: str) -> bool:
-        """Whether what the run says is published here; else another server may be training it."""
-        return run in self.care.live
+        """Return True if the events of a run are published here, and not by another server."""
+        return run in self.lifecycle.live
 
     async def submit(
         self,
@@ -150,24 +150,24 @@ class RunService:
         """Queue a new run.
 
         Args:
-            study: A name from `scant.studies.STUDIES`.
-            values: Settings by name; the others keep their defaults.
-            data: "demo", the name of a data set that the study offers, or "upload:<id>": whoever
-                has the link of a run on an upload has its id and may train on it, too.
-            owner: Who asks: whose turn it is and whose list it joins.
-            address: The network address that they come from; "" is not limited.
-            presenter: The code of who presents the lesson that it is started from, as `presenter`
-                gave it; they may steer the run. One that was made up is nobody's.
+            study: Name in `scant.studies.STUDIES`.
+            values: Settings by name; others have their defaults.
+            data: "demo", the name of a data set of the study, or "upload:<id>". Anyone with the
+                link of a run on an upload knows its id and may use it.
+            owner: Visitor who owns the run.
+            address: Network address of the visitor; "" for no limit.
+            presenter: Code of the presenter of the lesson, from `presenter`, who may control the
+                run. An invented code has no effect.
 
         Returns:
-            The run's id, by which anyone may watch it.
+            Id of the run, with which anyone may view it.
 
         Raises:
-            BadInput: A setting or data name that cannot be, too many runs at once, or a fit that
-                would take more hours or memory than there are.
+            BadInput: A setting or data name is invalid, there are too many runs, or the fit would
+                exceed the time or memory limits.
             NotAllowed: There is no owner.
-            NotFound: No such study, or the upload is gone.
-            Unavailable: The disk has no room for what a run writes.
+            NotFound: The study does not exist, or the upload was deleted.
+            Unavailable: There is not enough disk space.
         """
         promptly, spec = self._journal.writer.promptly, entry(study)
         settings = spec.parse(data, values)
@@ -180,134 +180,134 @@ class RunService:
                 raise NotFound(f"The table {upload.name!r} was deleted; upload it again to use it.")
         elif data not in names:
             raise BadInput(f"Study {study!r} has no data {data!r}; it has {', '.join(names)}.")
-        code, presented = address_code(address, self._key), presenter_named(presenter)
+        code, presenter_id = address_code(address, self._key), presenter_named(presenter)
         await self._journal.writer.promptly(
             self.policy.check_counts, owner, code
         )  # costs less than what follows
         await self.policy.check_cost(spec, settings, data)
         await promptly(self.store.check_disk)
-        about = (owner, code, presented, study, settings.values(), data)
+        about = (owner, code, presenter_id, study, settings.values(), data)
         run = await self.leases.enter(self.policy.admit, *about)
-        self.care.enter(ActiveRun(run, owner, study, data, settings.values(), address=code))
+        self.lifecycle.enter(ActiveRun(run, owner, study, data, settings.values(), address=code))
         return run
 
     def presenter(self, visitor: str) -> str:
-        """The code by which a lesson's link names a visitor as its presenter; "" of nobody."""
+        """Return the presenter code of a visitor for links to lessons; "" without a visitor."""
         return presenter_code(visitor, self._key)
 
     def may_steer(self, record: RunRecord, visitor: str) -> bool:
-        """Whether a visitor may pause, resume and stop a run. Reads the store."""
+        """Return True if a visitor may pause, resume and stop a run; reads the store."""
         return may_steer(record, self.store.origin(record.id)[1], visitor, self._key)
 
     def prefetch_demo(self, study: str) -> None:
-        """Have a study's demonstration made where that takes seconds: who trains waits less.
+        """Generate slow example data of a study in the background, once per server.
 
-        Once a server, and in the background; where no worker is up, it is left to the run.
+        Without a worker, this is left to the run.
         """
         self.questions.prefetch_demo(study)
 
     async def pause(self, run: str, visitor: str) -> None:
-        """Ask a run for a checkpoint and a rest; a queued run just rests.
+        """Pause a run at a checkpoint, or a queued run at once; no effect on a finished run.
 
         Args:
-            run: The run. (One that is over stays as it is.)
-            visitor: Who asks: its owner, or the presenter of its lesson.
+            run: Id of the run.
+            visitor: Owner of the run or presenter of its lesson.
 
         Raises:
             NotFound: There is no such run.
-            NotAllowed: It is for somebody else to steer.
+            NotAllowed: The visitor may not control the run.
         """
-        await self.care.turns.act(run, partial(self._steer, run, visitor, "pause"))
+        await self.lifecycle.turns.act(run, partial(self._steer, run, visitor, "pause"))
 
     async def resume(self, run: str, visitor: str) -> None:
-        """Let a paused run go on from its checkpoint.
+        """Resume a paused run from its checkpoint.
 
         Raises:
-            NotFound, NotAllowed: As `pause` does.
-            BadInput: Its owner or their address has too many runs queued or running.
+            NotFound, NotAllowed: Errors of `pause`.
+            BadInput: The owner or the network address has too many runs.
         """
-        await self.care.turns.act(run, partial(self._steer, run, visitor, "resume"))
+        await self.lifecycle.turns.act(run, partial(self._steer, run, visitor, "resume"))
 
     async def stop(self, run: str, visitor: str) -> None:
-        """End a run; its best parameters so far become its result. Raises as `pause` does."""
-        await self.care.turns.act(run, partial(self._steer, run, visitor, "stop"))
+        """Stop a run with its best parameters so far as the result. Raises as `pause` does."""
+        await self.lifecycle.turns.act(run, partial(self._steer, run, visitor, "stop"))
 
     async def predict(self, run: str, table: pd.DataFrame) -> pd.DataFrame:
-        """Predictions of a finished run's model: the table's rows in order, columns added.
+        """Predict a table with the model of a finished run; rows stay in order, columns are added.
 
         Raises:
-            NotFound: There is no such run, or it has left no model.
-            BadInput: The table lacks what the model needs; the sentence says what.
-            Unavailable: No worker is up, nor has one come up for a while.
+            NotFound: There is no such run, or it has no model.
+            BadInput: The table lacks columns of the model, which are named.
+            Unavailable: No worker is available.
         """
         answer: pd.DataFrame = await self.questions.ask(run, {"predict": table})
         return answer
 
     async def predict_file(self, run: str, name: str, content: bytes) -> FilePrediction:
-        """A file predicted by a finished run's model. Raises as `predict` does.
+        """Predict a file with the model of a finished run. Raises as `predict` does.
 
         Args:
-            run: The run.
-            name: Of the file; its ending names the format, in which the answer comes, too.
-            content: Its bytes.
+            run: Id of the run.
+            name: File name, whose extension is the format of file and result.
+            content: Content of the file.
         """
         answer: FilePrediction = await self.questions.ask(run, {"file": (name, content)})
         return answer
 
     async def predictions(self, run: str) -> bytes:
-        """The whole table of a run, predicted by its model: a ZIP. Raises as `predict` does."""
+        """Predict the table of a run as a ZIP archive. Raises as `predict` does."""
 
-        def given() -> tuple[str, bytes | None]:
+        def read() -> tuple[str, bytes | None]:
             data = self.store.run(run).data
             upload = data.removeprefix("upload:")
             return data, self.store.upload_parquet(upload) if upload != data else None
 
-        data, table = await asyncio.to_thread(given)
+        data, table = await asyncio.to_thread(read)
         answer: bytes = await self.questions.ask(run, {"own": data, "table": table})
         return answer
 
     async def explore(
         self, run: str, question: str, query: Mapping[str, Any] | None = None
     ) -> dict[str, np.ndarray]:
-        """Answer one of the catalog's `explore` questions from a finished run's model.
+        """Answer an `explore` question of the catalog with the model of a finished run.
 
         Raises:
-            NotFound, BadInput, Unavailable: As `predict` does.
+            NotFound, BadInput, Unavailable: Errors of `predict`.
         """
         request = {"explore": question, "asked": dict(query or {})}
         answer: dict[str, np.ndarray] = await self.questions.ask(run, request)
         return answer
 
     def subscribe(self, callback: Watcher) -> Callable[[], None]:
-        """Have `callback(run, events)` called on the loop with whatever any run says.
+        """Call `callback(run, events)` on the event loop for the events of all runs.
 
-        Events come after they are in the store, in their order; checkpoints and models stay out.
+        Events are stored before, and come in order, without checkpoints and models.
 
         Returns:
-            A function that ends the subscription.
+            Function that ends the subscription.
         """
         return self._journal.subscribe(callback)
 
     def place(self, run: str) -> int | None:
-        """A queued run's place, 1 being next; None if it is not waiting."""
-        order = self.care.queue.order()
+        """Return the position of a run in the queue, from 1; None if it is not queued."""
+        order = self.lifecycle.queue.order()
         return order.index(run) + 1 if run in order else None
 
     def healthy(self) -> bool:
-        """Whether a run submitted now would be trained."""
-        return self.care.client.connected and bool(self.dispatcher.pool.slots)
+        """Return True if a submitted run would be trained."""
+        return self.lifecycle.client.connected and bool(self.dispatcher.pool.slots)
 
     def storing(self) -> str:
-        """Why nothing can be stored at the moment, in a sentence; "" while all is well."""
+        """Return a sentence on why nothing can be stored at the moment; "" if all is well."""
         return self._journal.trouble()
 
     def status(self) -> Status:
-        """Workers up, runs in hand, runs waiting."""
-        slots, care = self.dispatcher.pool.slots, self.care
-        return Status(len(slots), len(care.assigned()), len(care.queue))
+        """Return the numbers of workers, running runs and queued runs."""
+        slots, lifecycle = self.dispatcher.pool.slots, self.lifecycle
+        return Status(len(slots), len(lifecycle.assigned()), len(lifecycle.queue))
 
     async def _steer(self, run: str, visitor: str, act: str) -> None:
-        """Do what a visitor wishes of a run, if they may."""
+        """Apply an action of a visitor to a run if it is allowed."""
         promptly = self._journal.writer.promptly
         record = await promptly(self.store.run, run)
         _, presenter = await promptly(self.store.origin, run)
@@ -315,4 +315,4 @@ class RunService:
         if act != "resume" or record.state is not State.PAUSED or self.owns(run):
             await self.steering.acts[act](run)
         elif await promptly(self.policy.readmit, record):
-            await self.care.resume(record)
+            await self.lifecycle.resume(record)

@@ -1,4 +1,4 @@
-"""Pause, resume and stop, for whoever may: from here, from another server or by an operator."""
+"""Pausing, resuming and stopping of runs, also on behalf of other servers and the operator."""
 
 from __future__ import annotations
 
@@ -13,62 +13,66 @@ Act = Callable[[str], Awaitable[None]]
 
 
 class Steering:
-    """What may be wished of a run. Callers hold its turn.
+    """Actions on runs; callers hold the lock of the run.
 
-    Every act raises NotFound where there is no such run, and leaves one that is over as it is.
+    Actions raise NotFound for unknown runs and have no effect on finished ones.
 
     Attributes:
-        acts: The acts by the words that stand for them in the store.
+        acts: Actions by their name in the store.
     """
 
-    def __init__(self, care: Lifecycle) -> None:
-        self._care = care
+    def __init__(self, lifecycle: Lifecycle) -> None:
+        self._lifecycle = lifecycle
         self.acts: dict[str, Act] = {"pause": self.pause, "resume": self.resume, "stop": self.stop}
 
     async def pause(self, run: str) -> None:
-        """Ask a run for a checkpoint and a rest; a queued run just rests."""
+        """Pause a run at a checkpoint, or a queued run at once."""
         live, record = await self._find(run)
         if live is None:
             await self._pass_on(record, "pause")
         elif live.state in (State.STOPPING, State.PAUSING):
             return
-        elif self._care.queue.remove(run):
-            await self._care.finish(live, State.PAUSED, "Paused while it was queued.")
+        elif self._lifecycle.queue.remove(run):
+            await self._lifecycle.finish(live, State.PAUSED, "Paused while it was queued.")
         else:
-            await self._care.wish(live, "pause", State.PAUSING)
+            await self._lifecycle.wish(live, "pause", State.PAUSING)
 
     async def resume(self, run: str) -> None:
-        """Let a run go on that rests, or that was asked to."""
+        """Resume a paused or pausing run."""
         live, record = await self._find(run)
         if live is None and record.state is State.PAUSED:
-            await self._care.resume(record)
+            await self._lifecycle.resume(record)
         elif live is None:
             await self._pass_on(record, "resume")
         elif live.state is State.PAUSING:
-            await self._care.wish(live, None, State.RUNNING if live.started else State.STARTING)
+            await self._lifecycle.wish(
+                live, None, State.RUNNING if live.started else State.STARTING
+            )
 
     async def stop(self, run: str) -> None:
-        """End a run; its best parameters so far become its result."""
+        """Stop a run with its best parameters so far as the result."""
         live, record = await self._find(run)
         if live is None:
             if record.state is not State.PAUSED:
                 await self._pass_on(record, "stop")
                 return
             live = ActiveRun.of(record)
-        elif not self._care.queue.remove(run):
-            await self._care.wish(live, "stop", State.STOPPING)
+        elif not self._lifecycle.queue.remove(run):
+            await self._lifecycle.wish(live, "stop", State.STOPPING)
             return
         live.wish = "stop"
-        await self._care.go_on(live, "", first=False)  # in its turn: many may be stopped at once
+        await self._lifecycle.go_on(
+            live, "", first=False
+        )  # at the end of the queue, since many may be stopped at once
 
     async def _find(self, run: str) -> tuple[ActiveRun | None, RunRecord]:
-        """A run and its row; None where it rests, is over or is in another server's care."""
-        journal = self._care.journal
+        """Return the live run (None if it is not live on this server) and its record."""
+        journal = self._lifecycle.journal
         record = await journal.writer.promptly(journal.store.run, run)
-        return self._care.live.get(run), record
+        return self._lifecycle.live.get(run), record
 
     async def _pass_on(self, record: RunRecord, wish: str) -> None:
-        """Leave a wish for the server that has the run in its care."""
-        journal = self._care.journal
+        """Store a request for the server of the run."""
+        journal = self._lifecycle.journal
         if not record.state.final and record.state is not State.PAUSED:
             await journal.writer.do(journal.store.wish, record.id, wish)

@@ -1,7 +1,7 @@
-"""One line in which everything waits that the run service has to do with its database.
+"""Queue of the database calls of the run service.
 
-What must be stored is tried again until it is, in its order: a database that is locked, full or
-gone for a while costs no step. What a visitor waits for is tried once and within seconds.
+Calls that must succeed are repeated in order, so nothing is lost while the database is locked, full
+or not reachable. Calls that a visitor waits for are tried once, within seconds.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from typing import Any, TypeVar
 
 from scant.store.trouble import SILENT, StoreTrouble, trouble_of
 
-FIRST_PAUSE = 0.1  # seconds before the first repetition; each further pause is twice as long …
+FIRST_PAUSE = 0.1  # seconds before the first retry, doubled for each further retry …
 LAST_PAUSE = 2.0  # … up to this
-SLOW_SECONDS = 5.0  # a database that takes longer for one transaction does not answer
-ANSWER_SECONDS = 4.0  # that a visitor waits at most
+SLOW_SECONDS = 5.0  # time of a transaction after which the database counts as silent
+ANSWER_SECONDS = 4.0  # maximum time that a visitor waits
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
 class StoreWriter:
-    """Calls of the store, one at a time, in a thread of their own; used on one event loop."""
+    """Sequential calls of the store in a separate thread, for one event loop."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "store")
-        self._line = asyncio.Lock()  # who came first is served first
+        self._line = asyncio.Lock()  # fair: first come, first served
         self._trouble = ""
-        self._since = 0.0  # when the trouble began, by the monotonic clock
-        self._began: float | None = None  # when the call in the thread began; None: there is none
+        self._since = 0.0  # start of the trouble, by monotonic clock
+        self._began: float | None = None  # start of the current call; None without a call
         self._closing = False
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be stored at the moment, in half a sentence; "" while all is well."""
+        """Reason why nothing can be stored at the moment; "" if all is well."""
         if self._trouble:
             return self._trouble
         slow = self._began is not None and time.monotonic() - self._began > SLOW_SECONDS
         return SILENT if slow else ""
 
     async def do(self, call: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Call the store in turn, again and again until the database takes it.
+        """Call the store in order, with retries until the database accepts it.
 
         Raises:
-            StoreTrouble: Only once the writer is closing.
+            StoreTrouble: The writer is closing.
         """
         async with self._line:
             pause = FIRST_PAUSE
@@ -62,11 +62,11 @@ class StoreWriter:
                 pause = min(2 * pause, LAST_PAUSE)
 
     async def promptly(self, call: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Call the store in turn, once, for somebody who waits for `ANSWER_SECONDS` at most.
+        """Call the store in order, once, and wait for at most `ANSWER_SECONDS`.
 
         Raises:
-            StoreTrouble: The database is in trouble. What had not begun by then is not done; what
-                had begun may be (where a database fell silent in the midst of it).
+            StoreTrouble: The database is not available. A call that has not started is cancelled; a
+                call that has started may still succeed.
         """
         if self.trouble:
             raise StoreTrouble(self.trouble)
@@ -77,11 +77,11 @@ class StoreWriter:
             return task.result()
         if not begun.is_set():
             task.cancel()
-        task.add_done_callback(_heed)
+        task.add_done_callback(_log_error)
         raise StoreTrouble(self.trouble or SILENT)
 
     async def close(self, patience: float) -> None:
-        """Try nothing again from now on, and end the thread when it is idle, or after a while."""
+        """Stop all retries and end the thread when it is idle, or after `patience` seconds."""
         self._closing = True
         deadline = time.monotonic() + patience
         while self._began is not None and time.monotonic() < deadline:
@@ -89,7 +89,7 @@ class StoreWriter:
         self._thread.shutdown(wait=False)
 
     def give_up(self) -> None:
-        """Try nothing again from now on: the server closes."""
+        """Stop all retries, since the server is closing."""
         self._closing = True
 
     async def _once(self, begun: asyncio.Event, call: Callable[[], T]) -> T:
@@ -102,15 +102,15 @@ class StoreWriter:
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._thread, call)
         except Exception as error:
-            why = trouble_of(error)
-            if not why:
-                self._recover()  # the database has answered
+            reason = trouble_of(error)
+            if not reason:
+                self._recover()  # the database answered
                 raise
             if not self._trouble:
                 self._since = self._began
-                log.warning("nothing can be stored: %s; what there is to store waits", why)
-            self._trouble = why
-            raise StoreTrouble(why) from error
+                log.warning("nothing can be stored: %s; what there is to store waits", reason)
+            self._trouble = reason
+            raise StoreTrouble(reason) from error
         finally:
             self._began = None
         self._recover()
@@ -122,7 +122,7 @@ class StoreWriter:
             self._trouble = ""
 
 
-def _heed(task: asyncio.Task[Any]) -> None:
-    """Take note of what became of a call that nobody waits for any more."""
+def _log_error(task: asyncio.Task[Any]) -> None:
+    """Log the failure of a call that is no longer awaited."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.info("a call of the store that was not waited for failed: %s", error)

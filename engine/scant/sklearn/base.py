@@ -1,4 +1,4 @@
-"""What all estimators do alike: rows in and out, seeds, training until the ELBO rests, classes."""
+"""Base classes of the estimators: validation, seeds, training with a stopping rule, classes."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from scant.optim.trainer import Trainer
 
 
 class Judge(Protocol):
-    """Rows held out, which say where training ends."""
+    """Protocol of a validation score that selects the parameters during training."""
 
     def score(self) -> float:
-        """Of the model as it is, nats a row."""
+        """Return the score of the current parameters in nats per row."""
 
     def keep(self) -> None:
-        """Take note of the model as it is: it is the best so far."""
+        """Store the current parameters as the best so far."""
 
 
 class Ascent(NamedTuple):
-    """Steps taken, and the ELBO of the last, or of the one that a judge has kept, in nats."""
+    """Number of steps, and the ELBO of the last step or of the best by a `Judge`, in nats."""
 
     steps: int
     elbo: float
 
 
 class ScantEstimator(BaseEstimator):
-    """Rows of finite numbers in, one Gaussian process model of Scant inside.
+    """Base class of estimators for numeric inputs.
 
-    A subclass has the parameters `max_iter`, `tol`, `n_iter_no_change` and `random_state`.
+    Subclasses have the parameters `max_iter`, `tol`, `n_iter_no_change` and `random_state`.
     """
 
-    _missing = False  # whether NaN means a missing value
+    _missing = False  # whether NaN is accepted as a missing value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -51,22 +51,22 @@ class ScantEstimator(BaseEstimator):
         return tags
 
     def _learn(self, X: Any, y: Any, **how: Any) -> tuple[Float[np.ndarray, "n d"], np.ndarray]:
-        """Rows to learn from and their targets, checked as scikit-learn wants."""
+        """Validate training inputs and targets with scikit-learn."""
         x, y = validate_data(self, X, y, ensure_min_samples=2, **self._numbers(), **how)
         return x, y
 
     def _rows(self, X: Any) -> Float[Tensor, "n d"]:
-        """Rows to predict, on the scale that was learned from."""
+        """Validate and scale inputs to predict."""
         check_is_fitted(self)
         return torch.tensor(self._scaled(validate_data(self, X, reset=False, **self._numbers())))
 
     def _numbers(self) -> dict[str, Any]:
-        """Of one order in memory: sums then agree to the last bit, wherever rows come from."""
+        """Return validation options, with C order so that sums are reproducible bit by bit."""
         finite = "allow-nan" if self._missing else True
         return {"dtype": np.float64, "order": "C", "ensure_all_finite": finite}
 
     def _scale_to(self, x: Float[np.ndarray, "n d"]) -> Float[Tensor, "n d"]:
-        """Learn the columns' scale, if `standardize` asks for it, and take the rows to it."""
+        """Fit the scaler if `standardize` is True, and scale the inputs."""
         self.x_scaler_ = StandardScaler().fit(x) if getattr(self, "standardize", False) else None
         return torch.tensor(self._scaled(x))
 
@@ -75,15 +75,15 @@ class ScantEstimator(BaseEstimator):
         return scaled
 
     def _generator(self) -> torch.Generator:
-        """A generator of one's own: as `random_state` is, so are all numbers drawn."""
+        """Return a generator seeded from `random_state`."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return torch.Generator().manual_seed(int(seed))
 
     def _climb(self, trainer: Trainer, rows: int, judge: Judge | None = None) -> Ascent:
-        """Steps until `max_iter`, or the score has gained less than `tol` in `n_iter_no_change`.
+        """Train until `max_iter` steps, or `n_iter_no_change` steps without a gain of `tol`.
 
-        The score is the ELBO of a row, or a judge's. Small gains add up until together they pass
-        `tol`, in nats a row.
+        The score is the ELBO in nats per row, or that of `judge`. Gains are accumulated until they
+        exceed `tol`.
         """
         for name in ("max_iter", "n_iter_no_change"):
             check_scalar(getattr(self, name), name, (int, np.integer), min_val=1)
@@ -103,7 +103,7 @@ class ScantEstimator(BaseEstimator):
 
 
 class GPClassifier(ClassifierMixin, ScantEstimator):
-    """A `ScantEstimator` of classes; a subclass says which are allowed and `predict_proba`."""
+    """Base class of classifiers; subclasses implement `predict_proba`."""
 
     _binary = False
 
@@ -113,10 +113,10 @@ class GPClassifier(ClassifierMixin, ScantEstimator):
         return tags
 
     def _learn_classes(self, y: np.ndarray) -> Int[Tensor, " n"]:
-        """Each row's class as its place in `classes_`.
+        """Set `classes_` and return the class indices.
 
         Raises:
-            ValueError: Targets that are no classes, a single class, or more than a model takes.
+            ValueError: Targets are not classes, or the number of classes is not supported.
         """
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -124,16 +124,16 @@ class GPClassifier(ClassifierMixin, ScantEstimator):
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {kind}."
             )
-        self.classes_, place = np.unique(y, return_inverse=True)
+        self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs rows of two classes at least; all are of class "
                 f"{self.classes_[0]!r}."
             )
-        return torch.tensor(place)
+        return torch.tensor(index)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row.
+        """Predict the most probable class of each row.
 
         Args:
             X: Rows (n_samples, n_features).
@@ -142,23 +142,23 @@ class GPClassifier(ClassifierMixin, ScantEstimator):
             Classes (n_samples,).
         """
         p = self.predict_proba(X)
-        found: np.ndarray = self.classes_[p.argmax(1)]
-        return found
+        labels: np.ndarray = self.classes_[p.argmax(1)]
+        return labels
 
 
 def both(p: Float[Tensor, " n"]) -> Float[np.ndarray, "n 2"]:
-    """Probabilities of two classes, from those of the second."""
+    """Return probabilities of two classes from those of the second."""
     return torch.stack([1 - p, p], 1).numpy()
 
 
-def one_of(value: Any, name: str, known: tuple[str | None, ...]) -> Any:
-    """The parameter's value, if it is a known one.
+def one_of(value: Any, name: str, allowed: tuple[str | None, ...]) -> Any:
+    """Check that the value of a parameter is allowed, and return it.
 
     Raises:
-        BadInput: It is not.
+        BadInput: The value is not allowed.
     """
-    if value not in known:
+    if value not in allowed:
         raise BadInput(
-            f"Parameter {name!r} is {value!r}; use one of {', '.join(map(repr, known))}."
+            f"Parameter {name!r} is {value!r}; use one of {', '.join(map(repr, allowed))}."
         )
     return value

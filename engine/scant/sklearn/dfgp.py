@@ -1,4 +1,4 @@
-"""The deep feed-forward GP as regressor and classifier (Kandemir and Hamprecht 2015)."""
+"""Deep feed-forward GP regressor and classifier (Kandemir and Hamprecht 2015)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Views = Sequence[Sequence[int | str]]
 
 
 class _DFGP(ScantEstimator):
-    """Parameters, views and training of both; see `DFGPRegressor`."""
+    """Base class of `DFGPRegressor` and `DFGPClassifier`."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class _DFGP(ScantEstimator):
         self.view_columns_ = self._columns(x.shape[1])
         generator = self._generator()
         model = DFGP.build(
-            self._seen(torch.tensor(x)),
+            self._split_views(torch.tensor(x)),
             y,
             likelihood,
             one_of(self.output, "output", ("rbf", "linear")),
@@ -79,62 +79,64 @@ class _DFGP(ScantEstimator):
         self.model_ = model
 
     def _columns(self, n_features: int) -> list[list[int]]:
-        """Columns of each view, as numbers."""
+        """Return the column indices of each view."""
         if self.views is None:
             return [list(range(n_features))]
         names = list(getattr(self, "feature_names_in_", ()))
-        known = {**dict(zip(names, range(n_features))), **{i: i for i in range(n_features)}}
-        unknown = [c for view in self.views for c in view if c not in known]
+        index = {**dict(zip(names, range(n_features))), **{i: i for i in range(n_features)}}
+        unknown = [c for view in self.views for c in view if c not in index]
         if unknown:
             raise BadInput(
                 f"Parameter 'views' names the column {unknown[0]!r}, which X does not have; name "
                 f"columns by numbers from 0 to {n_features - 1}, or as the DataFrame does."
             )
-        return [[known[c] for c in view] for view in self.views]
+        return [[index[c] for c in view] for view in self.views]
 
-    def _seen(self, rows: Float[Tensor, "n d"]) -> list[Tensor]:
+    def _split_views(self, rows: Float[Tensor, "n d"]) -> list[Tensor]:
         return [rows[:, columns] for columns in self.view_columns_]
 
 
 class DFGPRegressor(RegressorMixin, _DFGP):
-    """A network of sparse GPs, hidden neurons that see views of the columns, and an output.
+    """Regression with a two-layer network of sparse GPs on views of the features.
 
-    `scant.models.dfgp.model.DFGP` (Kandemir and Hamprecht 2015) with a Gaussian likelihood; it
-    standardizes X and y. Trained by Adam, whose rate falls along a cosine to a hundredth.
+    `scant.models.dfgp.model.DFGP` (Kandemir and Hamprecht 2015) with a Gaussian likelihood. X and y
+    are standardized by the model. Trained by Adam with cosine decay of the learning rate to a
+    hundredth.
 
     Args:
-        n_inducing: Inducing inputs of every neuron.
-        views: Columns of each view, by number or name; None: one view of all columns. With
-            several views each is a kernel of its own (multiple kernel learning).
-        n_neurons: Hidden neurons, which take the views in turn; 0: one a view, three of a single
-            one.
+        n_inducing: Number of inducing inputs of each neuron.
+        views: Feature indices or names of each view; None for one view of all features. Several
+            views have separate kernels (multiple kernel learning).
+        n_neurons: Number of hidden neurons, which use the views in turn; 0 for one per view, or
+            three for a single view.
         output: "rbf", or "linear" for DFGP-WP, a Wishart process (Theorem 1).
-        bound: "published", "closed" or "stochastic" (see the model's module).
-        ard: Learn a lengthscale a column, else one a view.
-        learn_inducing: Learn the hidden neurons' inducing inputs, which as published are a random
-            subset of the rows.
-        start_width: Lengthscales to start from, in typical distances between rows of a view.
-        learning_rate: Of Adam, at its start.
-        max_iter: Most steps.
-        tol: Gain of the bound, in nats a row, that counts as one.
-        n_iter_no_change: Steps without such a gain after which training ends.
-        random_state: Seed of inducing inputs and draws; the same one gives the same numbers bit
-            by bit.
+        bound: "published", "closed" or "stochastic" (see the module of the model).
+        ard: True to learn a lengthscale for each feature, False for one per view.
+        learn_inducing: True to learn the inducing inputs of hidden neurons; as published they are a
+            random subset of the training rows.
+        start_width: Initial lengthscale in units of the typical distance between rows of a view.
+        learning_rate: Initial learning rate of Adam.
+        max_iter: Maximum number of steps.
+        tol: Minimum gain of the bound in nats per row.
+        n_iter_no_change: Number of steps without such a gain after which training stops.
+        random_state: Seed of inducing inputs and random numbers; results are reproducible bit by
+            bit.
 
     Attributes:
-        model_: The fitted `DFGP`.
-        elbo_: Its bound at the end, in nats of y as given; the published one is none on the
-            evidence, since it leaves out an entropy.
-        n_iter_: Steps taken.
-        view_columns_: Columns of each view, by number.
-        n_features_in_, feature_names_in_: As everywhere in scikit-learn.
+        model_: Fitted `DFGP`.
+        elbo_: Bound after training in nats, for y in its original unit. The published bound is not
+            a bound on the evidence, since it omits an entropy.
+        n_iter_: Number of steps.
+        view_columns_: Feature indices of each view.
+        n_features_in_, feature_names_in_: Standard attributes of scikit-learn.
     """
 
     def fit(self, X: Any, y: Any) -> DFGPRegressor:
-        """Learn from rows (n_samples, n_features) and targets (n_samples,).
+        """Fit to inputs (n_samples, n_features) and targets (n_samples,).
 
         Raises:
-            ValueError: Values that are not finite, a target that does not vary, unknown columns.
+            ValueError: Values are not finite, the target is constant, or `views` has unknown
+                features.
         """
         x, y = self._learn(X, y, y_numeric=True)
         self._train(x, torch.tensor(y, dtype=torch.float64), "gaussian")
@@ -143,29 +145,29 @@ class DFGPRegressor(RegressorMixin, _DFGP):
     def predict(
         self, X: Any, return_std: bool = False
     ) -> Float[np.ndarray, " n"] | tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Predictive mean of each row.
+        """Predict the mean of each row.
 
         Args:
-            X: Rows (n_samples, n_features).
-            return_std: Give the standard deviation of a new target besides, noise included.
+            X: Inputs (n_samples, n_features).
+            return_std: True to return the predictive standard deviation with noise, too.
 
         Returns:
-            Means (n_samples,), in the unit of y; or they and the standard deviations.
+            Means (n_samples,) in the unit of y, or means and standard deviations.
         """
         rows = self._rows(X)
-        mean, variance = self.model_.predict(self._seen(rows))
+        mean, variance = self.model_.predict(self._split_views(rows))
         return (mean.numpy(), variance.sqrt().numpy()) if return_std else mean.numpy()
 
 
 class DFGPClassifier(GPClassifier, _DFGP):
-    """The same network as `DFGPRegressor` for two classes, with a probit link.
+    """Binary classification with the network of `DFGPRegressor` and a probit link.
 
-    Parameters and attributes are the same, but for the defaults of the multiview study's classes:
-    50 inducing inputs, which are learned, and wide lengthscales to start from. For more than two
-    classes put it into `sklearn.multiclass.OneVsRestClassifier`.
+    Parameters and attributes are those of `DFGPRegressor`, with the defaults of the multiview study
+    for classes: 50 inducing inputs, which are learned, and larger initial lengthscales. For more
+    classes use `sklearn.multiclass.OneVsRestClassifier`.
 
     Attributes:
-        classes_: The two classes, sorted.
+        classes_: Two classes, sorted.
     """
 
     _binary = True
@@ -204,23 +206,24 @@ class DFGPClassifier(GPClassifier, _DFGP):
         )
 
     def fit(self, X: Any, y: Any) -> DFGPClassifier:
-        """Learn from rows (n_samples, n_features) and their classes (n_samples,), two of them.
+        """Fit to inputs (n_samples, n_features) and two classes (n_samples,).
 
         Raises:
-            ValueError: Values that are not finite, not two classes, unknown columns.
+            ValueError: Values are not finite, there are not two classes, or `views` has unknown
+                features.
         """
         x, y = self._learn(X, y)
         self._train(x, self._learn_classes(y).double(), "bernoulli")
         return self
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "n 2"]:
-        """Probability of each class.
+        """Predict class probabilities.
 
         Args:
-            X: Rows (n_samples, n_features).
+            X: Inputs (n_samples, n_features).
 
         Returns:
             Probabilities (n_samples, 2), in the order of `classes_`.
         """
         rows = self._rows(X)
-        return both(self.model_.probability(self._seen(rows)))
+        return both(self.model_.probability(self._split_views(rows)))

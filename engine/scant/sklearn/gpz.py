@@ -1,4 +1,4 @@
-"""GPz as a regressor (Almosallam 2017, chapters 3-5)."""
+"""GPz regressor (Almosallam 2017, chapters 3-5)."""
 
 from __future__ import annotations
 
@@ -21,41 +21,43 @@ from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.training import GPzTrainer
 from scant.sklearn.base import ScantEstimator, one_of
 
-LEAST_HELD = 10  # rows: fewer tell nothing about a step
+MIN_VALIDATION_ROWS = 10
 
 
 class GPzRegressor(RegressorMixin, ScantEstimator):
-    """A sparse GP of basis functions, whose noise depends on the input, with missing values.
+    """Sparse GP regression with basis functions, input-dependent noise and missing values.
 
-    `scant.models.gpz.model.GPz` (Almosallam 2017, chapters 3-5) on standardized X and y; the
-    training maximizes its log evidence (3.36) by L-BFGS. A value of X that is NaN counts as
-    missing, in training (5.82) and at prediction (5.22-5.40).
+    `scant.models.gpz.model.GPz` (Almosallam 2017, chapters 3-5) on standardized X and y, trained by
+    maximization of the log evidence (3.36) with L-BFGS. NaN in X is a missing value, in training
+    (5.82) and prediction (5.22-5.40).
 
     Args:
-        n_basis: Basis functions, m; at most one a row. A step costs n m^2.
-        covariance: Shape of the basis functions. G: one for all, V: one each; L: one lengthscale,
-            D: one a feature, C: a full covariance (below 4.38). Few rows want GL or GD.
-        heteroscedastic: Let the noise depend on the input (3.3).
-        joint_mean: Learn a linear mean besides (3.27).
-        input_density: Mixture that predicts missing values (5.22-5.34). "data": EM moves it to the
-            rows; "basis": it lies where the basis functions do, as published; None: none, a shorter
-            fit, and rows with missing values cannot be predicted.
-        standardize: Scale the columns of X to mean 0 and variance 1; y always is.
-        validation_fraction: Share of the rows, drawn at random, whose log density chooses among
-            the steps; the weights are then those of all rows. The log evidence has no highest
-            point, and a full covariance of many features follows it far past what the rows tell.
-            0, or a share of fewer than ten rows: the log evidence alone decides.
-        max_iter: Most steps of L-BFGS.
-        tol: Gain of what decides, in nats a row, that counts as one.
-        n_iter_no_change: Steps without such a gain after which training ends.
-        random_state: Seed of the k-means start; the same one gives the same numbers bit by bit.
+        n_basis: Number of basis functions, m; at most the number of rows. A step costs O(n m^2).
+        covariance: Covariance of the basis functions (below 4.38). "G" for a global one, "V" for
+            one per basis function; "L" for one lengthscale, "D" for one per feature, "C" for a full
+            covariance. "GL" or "GD" are appropriate for few rows.
+        heteroscedastic: True for input-dependent noise (3.3).
+        joint_mean: True to include a linear mean function (3.27).
+        input_density: Mixture model of the inputs to predict with missing values (5.22-5.34):
+            "data" for a fit by EM, "basis" for the locations of the basis functions as published,
+            None for no prediction with missing values and a faster fit.
+        standardize: True to scale X to mean 0 and variance 1; y is always scaled.
+        validation_fraction: Fraction of random rows whose log density selects the parameters among
+            the steps; the posterior of the weights then uses all rows. The log evidence is
+            unbounded, and full covariances of many features overfit it. With 0, or fewer than ten
+            rows, the log evidence is used.
+        max_iter: Maximum number of L-BFGS steps.
+        tol: Minimum gain of the score in nats per row.
+        n_iter_no_change: Number of steps without such a gain after which training stops.
+        random_state: Seed of the k-means initialization; results are reproducible bit by bit.
 
     Attributes:
-        model_: The fitted `GPz`, of standardized values.
-        elbo_: Log evidence of the rows trained on, at the step kept, in nats of y as given.
-        n_iter_: Steps taken.
+        model_: Fitted `GPz` for standardized values.
+        elbo_: Log evidence of the training rows for the selected parameters, in nats, for y in its
+            original unit.
+        n_iter_: Number of steps.
         x_scaler_, y_scaler_: `StandardScaler` of X (or None) and y.
-        n_features_in_, feature_names_in_: As everywhere in scikit-learn.
+        n_features_in_, feature_names_in_: Standard attributes of scikit-learn.
     """
 
     _missing = True
@@ -88,10 +90,10 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> GPzRegressor:
-        """Learn from rows (n_samples, n_features), NaN where missing, and targets (n_samples,).
+        """Fit to inputs (n_samples, n_features), NaN for missing values, and targets (n_samples,).
 
         Raises:
-            ValueError: Values that are infinite, a column without a value, an unknown parameter.
+            ValueError: Values are infinite, a feature has no value, or a parameter is invalid.
         """
         x, y = self._learn(X, y, y_numeric=True)
         density = one_of(self.input_density, "input_density", ("data", "basis", None))
@@ -101,20 +103,20 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
         n, d = inputs.shape
         model = GPz(d, min(self.n_basis, n), self.covariance, self.heteroscedastic, self.joint_mean)
         generator = self._generator()
-        held, learnt = self._split(n, generator)
-        x_learnt, y_learnt = inputs[learnt], targets[learnt]
-        model.init_from_data(x_learnt, y_learnt, generator)
-        trainer = GPzTrainer(model, x_learnt, y_learnt)
-        judge = HeldOut(model, trainer, x_learnt, inputs[held], targets[held])
-        self.n_iter_, elbo = self._climb(trainer, len(learnt), judge if len(held) else None)
+        validation, train = self._split(n, generator)
+        x_train, y_train = inputs[train], targets[train]
+        model.init_from_data(x_train, y_train, generator)
+        trainer = GPzTrainer(model, x_train, y_train)
+        judge = HeldOut(model, trainer, x_train, inputs[validation], targets[validation])
+        self.n_iter_, elbo = self._climb(trainer, len(train), judge if len(validation) else None)
         judge.take_back()
         model.fit_posterior(inputs, targets, mixture=density)
         self.model_ = model
-        self.elbo_ = elbo - len(learnt) * float(np.log(self.y_scaler_.scale_[0]))
+        self.elbo_ = elbo - len(train) * float(np.log(self.y_scaler_.scale_[0]))
         return self
 
     def _split(self, n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Rows held out, and the others."""
+        """Return indices of validation and training rows."""
         check_scalar(
             self.validation_fraction,
             "validation_fraction",
@@ -124,7 +126,7 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
             include_boundaries="left",
         )
         count = int(self.validation_fraction * n)
-        if count < LEAST_HELD:
+        if count < MIN_VALIDATION_ROWS:
             return torch.arange(0), torch.arange(n)
         order = torch.randperm(n, generator=generator)
         return order[:count], order[count:]
@@ -138,41 +140,41 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
     def predict(
         self, X: Any, return_std: bool = False
     ) -> Float[np.ndarray, " n"] | tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Predictive mean of each row.
+        """Predict the mean of each row.
 
         Args:
-            X: Rows (n_samples, n_features), NaN where missing.
-            return_std: Give the standard deviation of a new target besides, noise included (5.19).
+            X: Inputs (n_samples, n_features), NaN for missing values.
+            return_std: True to return the predictive standard deviation with noise (5.19), too.
 
         Returns:
-            Means (n_samples,), in the unit of y; or they and the standard deviations.
+            Means (n_samples,) in the unit of y, or means and standard deviations.
         """
-        found = self.moments(X)
-        mean = found.mean.numpy()
-        return (mean, found.variance.sqrt().numpy()) if return_std else mean
+        prediction = self.moments(X)
+        mean = prediction.mean.numpy()
+        return (mean, prediction.variance.sqrt().numpy()) if return_std else mean
 
     def moments(self, X: Any) -> GPzPrediction:
-        """Mean and the three parts of the variance (model, noise, inputs) in the unit of y."""
+        """Predict the mean and the variances of model, noise and inputs in the unit of y."""
         rows = self._rows(X)
         if self.input_density is None and bool(rows.isnan().any()):
             raise BadInput(
                 "A row has a missing value, and parameter 'input_density' was None when the model "
                 "was fitted; set it to 'data' and fit again."
             )
-        found = self.model_.predict(rows)
+        prediction = self.model_.predict(rows)
         scale, centre = float(self.y_scaler_.scale_[0]), float(self.y_scaler_.mean_[0])
         return GPzPrediction(
-            found.mean * scale + centre,
-            found.model_variance * scale**2,
-            found.noise_variance * scale**2,
-            found.input_variance * scale**2,
+            prediction.mean * scale + centre,
+            prediction.model_variance * scale**2,
+            prediction.noise_variance * scale**2,
+            prediction.input_variance * scale**2,
         )
 
 
 class HeldOut:
-    """A `scant.sklearn.base.Judge`: the mean log density of rows that GPz was not trained on.
+    """Mean log density of validation rows, a `scant.sklearn.base.Judge`.
 
-    Their missing values are filled by expectation: a score each step, not a fit.
+    Missing values are replaced by expectations, which is fast enough for every step.
     """
 
     def __init__(
@@ -188,19 +190,21 @@ class HeldOut:
         self.best: dict[str, Tensor] = {}
 
     def score(self) -> float:
-        """Nats a row, of standardized y."""
+        """Return the mean log density of standardized y in nats per row."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # the last posterior says it again
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # the final posterior repeats the warnings
             self.model.take_posterior(self.trainer.log_evidence.posterior())
-        found = self.model.predict(self.x)
-        away = (self.y - found.mean).square() / found.variance
-        return float(-0.5 * (away + (2 * math.pi * found.variance).log()).mean())
+        prediction = self.model.predict(self.x)
+        squared = (self.y - prediction.mean).square() / prediction.variance
+        return float(-0.5 * (squared + (2 * math.pi * prediction.variance).log()).mean())
 
     def keep(self) -> None:
-        """Remember the parameters."""
+        """Store the current parameters."""
         self.best = {k: v.clone() for k, v in self.model.state_dict().items()}
 
     def take_back(self) -> None:
-        """Go back to what was kept, if anything was."""
+        """Restore the stored parameters, if any."""
         if self.best:
             self.model.load_state_dict(self.best)

@@ -1,4 +1,4 @@
-"""Laplace's approximation as a binary classifier (Yousefi 2021, section 2.2.4.1 and chapter 4)."""
+"""Binary GP classifier with the Laplace approximation (Yousefi 2021, 2.2.4.1 and chapter 4)."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from scant.sklearn.base import GPClassifier, both
 
 
 class LaplaceGPClassifier(GPClassifier):
-    """A GP classifier of two classes by Laplace's approximation, exact in the rows.
+    """Binary GP classification with the Laplace approximation, without inducing inputs.
 
     `scant.models.laplace.classifier.LaplaceGPC` (Yousefi 2021, section 2.2.4.1 and B.13-B.18;
     Rasmussen and Williams 2006, algorithms 3.1, 3.2 and 5.1) with a squared exponential kernel
-    whose hyperparameters maximize the approximate log evidence. A step costs n^3. For more than
-    two classes put it into `sklearn.multiclass.OneVsRestClassifier`.
+    whose hyperparameters maximize the approximate log evidence. A step costs O(n^3). For more
+    classes use `sklearn.multiclass.OneVsRestClassifier`.
 
     Args:
         link: "logistic" or "probit".
-        ard: Learn a lengthscale a feature, else one for all.
-        prior: Hold the hyperparameters by the weak prior that the clamp study has
-            (`scant.models.laplace.classifier.Prior`); else classes that can be told apart without
-            an error have an amplitude that grows without end.
-        standardize: Scale the columns of X to mean 0 and variance 1.
-        max_iter: Most steps of L-BFGS.
-        tol: Gain of the objective, in nats a row, that counts as one.
-        n_iter_no_change: Steps without such a gain after which training ends.
-        random_state: Nothing is drawn; here for the sake of one signature.
+        ard: True to learn a lengthscale for each feature, False for a common one.
+        prior: True for the weak hyperprior of the clamp study
+            (`scant.models.laplace.classifier.Prior`); without it the amplitude diverges for
+            separable classes.
+        standardize: True to scale X to mean 0 and variance 1.
+        max_iter: Maximum number of L-BFGS steps.
+        tol: Minimum gain of the objective in nats per row.
+        n_iter_no_change: Number of steps without such a gain after which training stops.
+        random_state: Not used, for a common signature.
 
     Attributes:
-        model_: The fitted `LaplaceGPC`.
-        classes_: The two classes, sorted.
-        elbo_: Approximate log evidence of the training rows, in nats.
-        n_iter_: Steps taken.
+        model_: Fitted `LaplaceGPC`.
+        classes_: Two classes, sorted.
+        elbo_: Approximate log evidence of the training rows in nats.
+        n_iter_: Number of steps.
         x_scaler_: `StandardScaler` of X, or None.
-        n_features_in_, feature_names_in_: As everywhere in scikit-learn.
+        n_features_in_, feature_names_in_: Standard attributes of scikit-learn.
     """
 
     _binary = True
@@ -65,10 +65,10 @@ class LaplaceGPClassifier(GPClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> LaplaceGPClassifier:
-        """Learn from rows (n_samples, n_features) and their classes (n_samples,), two of them.
+        """Fit to inputs (n_samples, n_features) and two classes (n_samples,).
 
         Raises:
-            ValueError: Values that are not finite, not two classes, an unknown link.
+            ValueError: Values are not finite, there are not two classes, or the link is unknown.
         """
         x, y = self._learn(X, y)
         label, inputs = self._learn_classes(y), self._scale_to(x)
@@ -76,15 +76,15 @@ class LaplaceGPClassifier(GPClassifier):
         model = LaplaceGPC.build(inputs, label, self.link, self.ard, prior)
         trainer = AdamLBFGS(model, model.elbo, 1, adam=0)
         self.n_iter_, elbo = self._climb(trainer, len(inputs))
-        self.elbo_ = elbo - float(model.log_prior())  # another evaluation costs a tenth of a fit
+        self.elbo_ = elbo - float(model.log_prior())  # avoids another evaluation, a tenth of a fit
         self.model_ = model
         return self
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "n 2"]:
-        """Probability of each class (GPML 3.25): averaged over the latent function.
+        """Predict class probabilities, averaged over the latent function (GPML 3.25).
 
         Args:
-            X: Rows (n_samples, n_features).
+            X: Inputs (n_samples, n_features).
 
         Returns:
             Probabilities (n_samples, 2), in the order of `classes_`.

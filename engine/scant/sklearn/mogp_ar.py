@@ -1,4 +1,4 @@
-"""MOGPs-AR as a classifier of one output or of many (Ma 2023, chapter 3)."""
+"""MOGPs-AR classifier of one or several outputs (Ma 2023, chapter 3)."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from scant.sklearn.base import GPClassifier
 
 
 class MOGPARClassifier(GPClassifier):
-    """A GP classifier whose classes, of one output or of many, share latent functions.
+    """GP classification of one or several outputs with shared latent functions.
 
-    `scant.models.mogp_ar.model.MOGPAR` (Ma 2023, chapter 3): multi-output GPs with the softmax of
-    augment and reduce, and an RBF kernel with a lengthscale a feature. Trained by Adam on batches,
-    whose rate falls along a cosine to a hundredth.
+    `scant.models.mogp_ar.model.MOGPAR` (Ma 2023, chapter 3): multi-output GPs with the
+    augment-and-reduce softmax and an RBF kernel with a lengthscale per feature. Trained by Adam on
+    minibatches with cosine decay of the learning rate to a hundredth.
 
-    Several outputs (alphabets, say, each with its own classes) are told apart by `output` in
-    `fit`, `predict`, `predict_proba` and `score`; a row competes among the classes of its output.
+    Outputs have their own classes, such as alphabets, and are given by `output` in `fit`,
+    `predict`, `predict_proba` and `score`. The softmax of a row is over the classes of its output.
 
     Args:
-        n_latent: Latent functions that the classes mix, Q.
-        n_inducing: Inducing points of each; at most one a row.
-        rank: Of each coregionalization matrix.
-        covariance: "kept", or "dropped" as published: that between classes in the bound.
-        standardize: Scale each column by its standard deviation, else all by a common one.
-        batch_size: Rows of each output a step; None: all.
-        sampled_classes: Wrong classes drawn a row and step; 0: all.
-        learning_rate: Of Adam, at its start.
-        max_iter: Most steps.
-        tol: Gain of the bound's estimate, in nats a row, that counts as one.
-        n_iter_no_change: Steps without such a gain after which training ends.
-        random_state: Seed of start and batches; the same one gives the same numbers bit by bit.
+        n_latent: Number of latent functions, Q.
+        n_inducing: Number of inducing points of each latent function; at most the number of rows.
+        rank: Rank of the coregionalization matrices.
+        covariance: "kept" to include covariances between classes in the bound, or "dropped" as
+            published.
+        standardize: True to scale each feature by its standard deviation, False for a common one.
+        batch_size: Number of rows of each output in a step; None for all.
+        sampled_classes: Number of negative classes sampled for a row and step; 0 for all.
+        learning_rate: Initial learning rate of Adam.
+        max_iter: Maximum number of steps.
+        tol: Minimum gain of the estimated bound in nats per row.
+        n_iter_no_change: Number of steps without such a gain after which training stops.
+        random_state: Seed of initialization and batches; results are reproducible bit by bit.
 
     Attributes:
-        model_: The fitted `MOGPAR`.
+        model_: Fitted `MOGPAR`.
         classes_: All classes, sorted.
-        outputs_: All outputs, sorted; [0] where `fit` was given none.
-        output_classes_: Places in `classes_` of each output's classes.
-        elbo_: The bound of all rows at the end (3.23), in nats.
-        n_iter_: Steps taken.
-        n_features_in_, feature_names_in_: As everywhere in scikit-learn.
+        outputs_: All outputs, sorted; [0] if `fit` is called without `output`.
+        output_classes_: Indices into `classes_` of the classes of each output.
+        elbo_: Bound for all rows after training (3.23), in nats.
+        n_iter_: Number of steps.
+        n_features_in_, feature_names_in_: Standard attributes of scikit-learn.
     """
 
     def __init__(
@@ -82,32 +83,34 @@ class MOGPARClassifier(GPClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, output: Any = None) -> MOGPARClassifier:
-        """Learn from rows (n_samples, n_features) and their classes (n_samples,).
+        """Fit to inputs (n_samples, n_features) and classes (n_samples,).
 
         Args:
-            X: Finite numbers.
+            X: Inputs, finite numbers.
             y: Classes.
-            output: Output of each row (n_samples,); None: there is one.
+            output: Output of each row (n_samples,); None for a single output.
 
         Raises:
-            ValueError: Values that are not finite; an output with rows of a single class.
+            ValueError: Values are not finite, or an output has rows of only one class.
         """
         x, y = self._learn(X, y)
-        place = self._learn_classes(y).numpy()
+        index = self._learn_classes(y).numpy()
         output = np.zeros(len(x), dtype=int) if output is None else column_or_1d(output)
         check_consistent_length(x, output)
-        self.outputs_, of = np.unique(output, return_inverse=True)
-        self.output_classes_ = [np.unique(place[of == d]) for d in range(len(self.outputs_))]
+        self.outputs_, output_index = np.unique(output, return_inverse=True)
+        self.output_classes_ = [
+            np.unique(index[output_index == d]) for d in range(len(self.outputs_))
+        ]
         single = [d for d, classes in enumerate(self.output_classes_) if len(classes) < 2]
         if single:
             raise BadInput(
                 f"Output {self.outputs_[single[0]]!r} has rows of one class only; an output needs "
                 "two classes at least."
             )
-        first = np.zeros_like(place)
+        label = np.zeros_like(index)
         for d, classes in enumerate(self.output_classes_):
-            first[of == d] = np.searchsorted(classes, place[of == d])
-        self._train(torch.tensor(x), torch.tensor(of), torch.tensor(first))
+            label[output_index == d] = np.searchsorted(classes, index[output_index == d])
+        self._train(torch.tensor(x), torch.tensor(output_index), torch.tensor(label))
         return self
 
     def _train(
@@ -137,39 +140,43 @@ class MOGPARClassifier(GPClassifier):
         self.model_ = model
 
     def predict_proba(self, X: Any, output: Any = None) -> Float[np.ndarray, "n c"]:
-        """Probability of each class (3.35); 0 of classes that the row's output does not have.
+        """Predict class probabilities (3.35); 0 for classes of other outputs.
 
         Args:
-            X: Rows (n_samples, n_features).
-            output: Output of each row (n_samples,); not needed where there is one.
+            X: Inputs (n_samples, n_features).
+            output: Output of each row (n_samples,); may be None for a single output.
 
         Returns:
             Probabilities (n_samples, n_classes), in the order of `classes_`.
 
         Raises:
-            ValueError: An output that was not learned from, or none where there are several.
+            ValueError: An output is unknown, or `output` is missing with several outputs.
         """
         rows = self._rows(X)
-        of = self._places(output, len(rows))
-        found = self.model_.probabilities(self.model_.kernel.prepare(rows), torch.tensor(of))
+        output_index = self._output_index(output, len(rows))
+        probabilities = self.model_.probabilities(
+            self.model_.kernel.prepare(rows), torch.tensor(output_index)
+        )
         p = np.zeros((len(rows), len(self.classes_)))
         for d, classes in enumerate(self.output_classes_):
-            own = of == d
-            p[np.ix_(own, classes)] = found[own, : len(classes)].numpy()
+            rows_of_output = output_index == d
+            p[np.ix_(rows_of_output, classes)] = probabilities[
+                rows_of_output, : len(classes)
+            ].numpy()
         return p
 
     def predict(self, X: Any, output: Any = None) -> np.ndarray:
-        """The most probable class of each row within its output; see `predict_proba`."""
+        """Predict the most probable class of the output of each row; see `predict_proba`."""
         p = self.predict_proba(X, output)
-        found: np.ndarray = self.classes_[p.argmax(1)]
-        return found
+        labels: np.ndarray = self.classes_[p.argmax(1)]
+        return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, output: Any = None) -> float:
-        """Accuracy of `predict`."""
+        """Return the accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, output), sample_weight=sample_weight))
 
-    def _places(self, output: Any, n: int) -> Int[np.ndarray, " n"]:
-        """Each row's output as its place in `outputs_`."""
+    def _output_index(self, output: Any, n: int) -> Int[np.ndarray, " n"]:
+        """Return the index into `outputs_` for each row."""
         if output is None:
             if len(self.outputs_) > 1:
                 raise BadInput(f"Several outputs were learned; name each row's in 'output' ({n}).")

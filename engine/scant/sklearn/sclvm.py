@@ -1,4 +1,4 @@
-"""SCLVM as a classifier and as a transformer to its latent space (Yousefi 2021, chapter 3)."""
+"""SCLVM classifier and transformer to its latent space (Yousefi 2021, chapter 3)."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ from scant.sklearn.base import GPClassifier
 
 
 class SCLVMClassifier(TransformerMixin, GPClassifier):
-    """Classes, rare ones too, in a latent space they share and one that each has to itself.
+    """Classification with a latent space of shared dimensions and private ones for each class.
 
-    `scant.models.gplvm.sclvm.SCLVM` (Yousefi 2021, section 3.2): a Bayesian GPLVM whose posterior
-    of a class follows from the bounds of a row under each (Bayes' rule). Features count as
-    independent given the position: give images as principal components, not whitened
-    (`make_pipeline(PCA(20), SCLVMClassifier(standardize=False))`), and mend probabilities that are
-    too sure by `sklearn.calibration.CalibratedClassifierCV`. NaN in X is a missing value.
+    `scant.models.gplvm.sclvm.SCLVM` (Yousefi 2021, section 3.2), also for rare classes: a Bayesian
+    GPLVM with class probabilities by Bayes' rule from the bounds of a row under each class.
+    Features are conditionally independent given the latent position; use principal components of
+    images without whitening (`make_pipeline(PCA(20), SCLVMClassifier(standardize=False))`), and
+    `sklearn.calibration.CalibratedClassifierCV` to correct overconfident probabilities. NaN in X is
+    a missing value.
 
-    `transform` gives the position of a row under its most probable class.
+    `transform` returns the latent position of a row under its most probable class.
 
     Args:
-        n_shared_dims: Latent dimensions of all classes.
-        n_private_dims: Latent dimensions of each class.
-        n_inducing: Inducing inputs of each class; at most as many as the largest has rows.
-        standardize: Scale the columns of X to mean 0 and variance 1.
-        adam_steps: Steps of Adam before L-BFGS, at most two thirds of all.
-        max_iter: Most steps of both.
-        tol: Gain of the bound, in nats a row, that counts as one.
-        n_iter_no_change: Steps without such a gain after which training ends.
-        random_state: Seed of the k-means start; the same one gives the same numbers bit by bit.
+        n_shared_dims: Number of shared latent dimensions.
+        n_private_dims: Number of private latent dimensions of each class.
+        n_inducing: Number of inducing inputs of each class; at most the size of the largest class.
+        standardize: True to scale X to mean 0 and variance 1.
+        adam_steps: Number of Adam steps before L-BFGS; at most two thirds of `max_iter`.
+        max_iter: Maximum total number of steps.
+        tol: Minimum gain of the bound in nats per row.
+        n_iter_no_change: Number of steps without such a gain after which training stops.
+        random_state: Seed of the k-means initialization; results are reproducible bit by bit.
 
     Attributes:
-        model_: The fitted `SCLVM`.
-        classes_: Sorted.
-        elbo_: Bound on the log density of the training rows, in nats of standardized X.
-        n_iter_: Steps taken.
+        model_: Fitted `SCLVM`.
+        classes_: Classes, sorted.
+        elbo_: Bound on the log density of the training rows in nats, for standardized X.
+        n_iter_: Number of steps.
         x_scaler_: `StandardScaler` of X, or None.
-        n_features_in_, feature_names_in_: As everywhere in scikit-learn.
+        n_features_in_, feature_names_in_: Standard attributes of scikit-learn.
     """
 
     _missing = True
@@ -72,10 +73,10 @@ class SCLVMClassifier(TransformerMixin, GPClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> SCLVMClassifier:
-        """Learn from rows (n_samples, n_features), NaN where missing, and classes (n_samples,).
+        """Fit to inputs (n_samples, n_features), NaN for missing values, and classes (n_samples,).
 
         Raises:
-            ValueError: Infinite values, a column without a value, a single class.
+            ValueError: Values are infinite, a feature has no value, or there is only one class.
         """
         x, y = self._learn(X, y)
         label, rows = self._learn_classes(y), self._scale_to(x)
@@ -96,10 +97,10 @@ class SCLVMClassifier(TransformerMixin, GPClassifier):
         return self
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """Probability of each class by Bayes' rule, a priori its share of the training rows.
+        """Predict class probabilities by Bayes' rule with class frequencies as the prior.
 
         Args:
-            X: Rows (n_samples, n_features), NaN where missing.
+            X: Inputs (n_samples, n_features), NaN for missing values.
 
         Returns:
             Probabilities (n_samples, n_classes), in the order of `classes_`.
@@ -109,28 +110,28 @@ class SCLVMClassifier(TransformerMixin, GPClassifier):
         return p
 
     def transform(self, X: Any) -> Float[np.ndarray, "n q"]:
-        """Means of the latent positions under the most probable class, shared dimensions first.
+        """Infer mean latent positions under the most probable class.
 
         Args:
-            X: Rows (n_samples, n_features), NaN where missing.
+            X: Inputs (n_samples, n_features), NaN for missing values.
 
         Returns:
-            Positions (n_samples, n_shared_dims + n_private_dims).
+            Positions (n_samples, n_shared_dims + n_private_dims), shared dimensions first.
         """
         rows = self._rows(X)
-        placed = [self.model_.infer(rows, label=c) for c in range(len(self.classes_))]
-        odds = self.model_.class_posterior(torch.stack([p.bound for p in placed], 1))
-        best = odds.argmax(1)
-        positions: np.ndarray = torch.stack([p.mean for p in placed])[
+        inferred = [self.model_.infer(rows, label=c) for c in range(len(self.classes_))]
+        posterior = self.model_.class_posterior(torch.stack([p.bound for p in inferred], 1))
+        best = posterior.argmax(1)
+        positions: np.ndarray = torch.stack([p.mean for p in inferred])[
             best, torch.arange(len(rows))
         ].numpy()
         return positions
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the latent dimensions: `shared0` ..., `private0` ...
+        """Return names of the latent dimensions: `shared0` ..., `private0` ...
 
         Args:
-            input_features: Not read.
+            input_features: Not used.
         """
         check_is_fitted(self)
         shared = [f"shared{i}" for i in range(self.n_shared_dims)]

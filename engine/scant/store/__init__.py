@@ -1,7 +1,7 @@
-"""What outlives a process: runs, events, checkpoints, results, uploads, labels.
+"""Database of runs, events, checkpoints, results, uploads and labels.
 
-SQLite (WAL) in the user's data directory, or what `DATABASE_URL` names. Everything that is read
-back is safetensors, JSON or Parquet; never pickle.
+SQLite (WAL) in the data directory of the user, or the database in `DATABASE_URL`. Stored objects
+are safetensors, JSON or Parquet, never pickle.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = [
 
 
 class Store:
-    """One database. Safe to share between threads; every method is one transaction.
+    """Thread-safe interface to a database; every method is one transaction.
 
-    Every method raises `StoreTrouble` while the database cannot be reached or written. Each is that
-    of the repository which has its tables; who uses the store need not know which.
+    Methods are those of the repositories, and raise `StoreTrouble` while the database cannot be
+    reached or written.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -84,7 +84,7 @@ class Store:
         self.origin = limits.origin
         self.used_seconds = limits.used_seconds
         self.last_step = limits.last_step
-        self.put_used = limits.put_used
+        self.set_used_seconds = limits.set_used_seconds
         self.remove_run = limits.remove_run
 
         self.check_disk = quota.check_disk
@@ -106,10 +106,10 @@ class Store:
         self.sign_out = claims.sign_out
         self.claim = claims.claim
         self.acquire_orphans = claims.acquire_orphans
-        self.attend = claims.attend
+        self.read_requests = claims.read_requests
         self.wish = claims.wish
         self.served = claims.served
-        self.in_care = claims.in_care
+        self.is_claimed = claims.is_claimed
 
         self.add_login = logins.add_login
         self.logins = logins.logins
@@ -118,23 +118,23 @@ class Store:
 
     @property
     def damaged(self) -> Mapping[str, str]:
-        """Sentences on the shipped recordings that are damaged, by the id of a demonstration."""
+        """Messages on damaged example recordings of the package, by run id."""
         return self._recordings.damaged
 
     @classmethod
     def open(cls, url: str | None = None) -> Store:
-        """Open a database by its SQLAlchemy address, made ready if it is new.
+        """Open a database and create missing tables.
 
         Args:
-            url: For instance "sqlite:///runs.db" or "postgres://…"; None: `DATABASE_URL`, else
-                `scant.db` in the data directory.
+            url: SQLAlchemy URL such as "sqlite:///runs.db" or "postgres://…"; None for
+                `DATABASE_URL`, else `scant.db` in the data directory.
         """
         return cls(connect(url))
 
     def give_back(self) -> bool:
-        """Return disk space to the system (see `scant.store.space`); whether there is more."""
+        """Return disk space to the system (see `scant.store.space`); True if there is more."""
         return give_back(self.engine)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self.engine.dispose()

@@ -1,4 +1,4 @@
-"""Checkpoints in the store: where a run goes on from when it is attempted once more."""
+"""Checkpoints in the store, from which further attempts of a run continue."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ log = logging.getLogger(__name__)
 
 
 class CheckpointRepository:
-    """The last two checkpoints of each run. Methods block; a server calls them off its loop."""
+    """Repository of the last two checkpoints of each run, with blocking methods."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     def begin_attempt(self, run_id: str, server: str = "") -> tuple[int, Checkpoint | None, str]:
-        """Count one more attempt of a run, now starting.
+        """Count a new attempt of a run.
 
         Returns:
-            Its number, where it goes on from, and what was damaged of that, in a sentence or "".
+            Number of the attempt, checkpoint to continue from, and a message on damaged checkpoints
+            or "".
 
         Raises:
-            TakenOver: The run is in the care of another than `server`.
+            TakenOver: The run belongs to another server than `server`.
         """
         with self.engine.begin() as db:
             db.execute(
@@ -44,21 +45,21 @@ class CheckpointRepository:
         return attempt, *self._whole_checkpoint(run_id)
 
     def checkpoint(self, run_id: str) -> Checkpoint | None:
-        """Where the run can go on from, None before the first checkpoint and after the end.
+        """Return the latest checkpoint of a run that is not damaged.
 
-        Where the latest is damaged it is the one before.
+        None before the first checkpoint and after the end of the run.
         """
         return self._whole_checkpoint(run_id)[0]
 
     def _whole_checkpoint(self, run_id: str) -> tuple[Checkpoint | None, str]:
-        """The latest checkpoint that is whole, and a sentence on those that are not."""
+        """Return the latest checkpoint that is not damaged, and a message on damaged ones."""
         rows: list[Any] = []
         with self.engine.connect() as db:
             for table in GENERATIONS:
                 query = select(table.c.step, table.c.blob).where(table.c.run == run_id)
                 rows += db.execute(query).all()
         damaged: list[int] = []
-        whole = None
+        intact = None
         for row in rows:
             try:
                 blob = unseal(row.blob, f"The checkpoint of step {row.step} of run {run_id}")
@@ -66,20 +67,20 @@ class CheckpointRepository:
                 log.warning("%s", error)
                 damaged.append(row.step)
             else:
-                whole = Checkpoint(row.step, blob)
+                intact = Checkpoint(row.step, blob)
                 break
         if not damaged:
-            return whole, ""
-        where = " and ".join(f"step {step}" for step in sorted(damaged))
+            return intact, ""
+        steps = " and ".join(f"step {step}" for step in sorted(damaged))
         which = "The checkpoint of" if len(damaged) == 1 else "The checkpoints of"
-        then = f"the run goes on from the one before, of step {whole.step}" if whole else (
+        consequence = f"the run goes on from the one before, of step {intact.step}" if intact else (
             "the run begins anew")  # fmt: skip
-        are = "is" if len(damaged) == 1 else "are"
-        return whole, f"{which} {where} {are} damaged in the database; {then}."
+        verb = "is" if len(damaged) == 1 else "are"
+        return intact, f"{which} {steps} {verb} damaged in the database; {consequence}."
 
 
 def keep_earlier(db: Connection, run: str, step: int) -> None:
-    """Let the present checkpoint be the one before, unless it is the one that is put down again."""
+    """Move the current checkpoint to the earlier ones, unless it is about to be stored again."""
     now = select(CHECKPOINTS.c.run, CHECKPOINTS.c.step, CHECKPOINTS.c.blob)
     now = now.where(CHECKPOINTS.c.run == run, CHECKPOINTS.c.step != step)
     if db.execute(now.with_only_columns(CHECKPOINTS.c.step)).first() is not None:

@@ -1,7 +1,7 @@
-"""Which server has which run in its care, where several share one database.
+"""Claims of runs by servers that share a database.
 
-Every server signs in under an id of its own and keeps saying that it lives. It claims the runs that
-it queues and trains. A run whose server is gone may be claimed by another, once.
+Every server registers with an id, sends heartbeats, and claims the runs that it queues and trains.
+The run of a server that is gone may be claimed by another server, exactly once.
 """
 
 from __future__ import annotations
@@ -19,62 +19,66 @@ from scant.store.clock import now
 from scant.store.records import RunRecord
 from scant.store.schema import CLAIMS, RUNS, SERVERS
 
-DEAD_SECONDS = 30.0  # a server on another machine that was silent this long is gone
-_BIRTH_SECONDS = 2.0  # to which the birth of a process is known, the clock being set meanwhile
+DEAD_SECONDS = 30.0  # without heartbeats, after which a server on another machine is gone
+_BIRTH_SECONDS = 2.0  # tolerance of the start time of a process after changes of the clock
 
-# By the database's clock alone: those of two machines may differ by minutes.
+# By the clock of the database, since those of machines may differ by minutes.
 _SILENCE = select(SERVERS, (now() - SERVERS.c.beat).label("silence"))
 
 
 class TakenOver(RuntimeError):
-    """A run that a server writes of is in another server's care by now; nothing was written."""
+    """Error for writing to a run of another server; nothing was written."""
 
 
 class ClaimRepository:
-    """The servers and their claims. Methods block."""
+    """Repository of servers and their claims, with blocking methods."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     def sign_in(self, server: str) -> None:
-        """Say that a server of this process lives; to be said again every few seconds."""
+        """Register a server of this process, or update its heartbeat."""
         with self.engine.begin() as db:
             statement = update(SERVERS).where(SERVERS.c.id == server).values(beat=now())
             if not db.execute(statement).rowcount:
-                me = {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
-                db.execute(insert(SERVERS).values(id=server, beat=now(), **me))
+                process = {
+                    "host": socket.gethostname(),
+                    "pid": os.getpid(),
+                    "born": _born(os.getpid()),
+                }
+                db.execute(insert(SERVERS).values(id=server, beat=now(), **process))
 
     def sign_out(self, server: str) -> None:
-        """A server closes; its runs may be claimed at once."""
+        """Remove a server, so that its runs can be claimed at once."""
         with self.engine.begin() as db:
             db.execute(delete(SERVERS).where(SERVERS.c.id == server))
 
     def claim(self, run: str, server: str) -> None:
-        """Take a run into a server's care, whoever had it."""
+        """Claim a run for a server, regardless of earlier claims."""
         with self.engine.begin() as db:
             db.execute(delete(CLAIMS).where(CLAIMS.c.run == run))
             db.execute(insert(CLAIMS).values(run=run, server=server, wish=""))
 
     def acquire_orphans(self, server: str, held: Collection[str] | None = None) -> list[RunRecord]:
-        """Claim the live runs that no living server has in its care; oldest first.
+        """Claim the live runs that no living server has claimed, oldest first.
 
         Args:
-            server: Who claims.
-            held: The runs that it knows to be in its care. Others that it has claimed are among
-                the result: whoever claimed them heard no answer. None: all that it has claimed.
+            server: Id of the claiming server.
+            held: Runs that the server knows as its own. Other runs with its claim are returned,
+                since the confirmation of the claim was lost. None for all runs with its claim.
         """
-        resting = [s.value for s in (*FINAL, State.PAUSED)]
-        taken = []
-        others = _SILENCE.where(SERVERS.c.id != server)
+        inactive = [s.value for s in (*FINAL, State.PAUSED)]
+        acquired = []
+        other_servers = _SILENCE.where(SERVERS.c.id != server)
         with self.engine.begin() as db:
-            rows = db.execute(others).all()
+            rows = db.execute(other_servers).all()
             living = [row.id for row in rows if _lives(row.host, row.pid, row.born, row.silence)]
-            cared_for = [*living, *([server] if held is None else [])]
+            claiming = [*living, *([server] if held is None else [])]
             query = (
                 select(RUNS, CLAIMS.c.server)
                 .outerjoin(CLAIMS, CLAIMS.c.run == RUNS.c.id)
-                .where(RUNS.c.state.not_in(resting))
-                .where(or_(CLAIMS.c.server.is_(None), CLAIMS.c.server.not_in(cared_for)))
+                .where(RUNS.c.state.not_in(inactive))
+                .where(or_(CLAIMS.c.server.is_(None), CLAIMS.c.server.not_in(claiming)))
                 .order_by(RUNS.c.created)
             )
             if held:
@@ -82,71 +86,72 @@ class ClaimRepository:
             for row in db.execute(query).all():
                 values = dict(row._mapping)
                 if _claimed(db, row.id, values.pop("server"), server):
-                    taken.append(RunRecord.of(values))
-            gone = [row.id for row in rows if row.id not in living]
-            db.execute(delete(SERVERS).where(SERVERS.c.id.in_(gone)))
-        return taken
+                    acquired.append(RunRecord.of(values))
+            dead = [row.id for row in rows if row.id not in living]
+            db.execute(delete(SERVERS).where(SERVERS.c.id.in_(dead)))
+        return acquired
 
-    def attend(self, server: str, held: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-        """What became of a server's runs in the hands of others.
+    def read_requests(self, server: str, held: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+        """Read requests of other servers for the runs of a server, and lost claims.
 
         Args:
-            server: Its id.
-            held: The runs that it believes to be in its care.
+            server: Id of the server.
+            held: Runs that the server knows as its own.
 
         Returns:
-            Wishes by run, each told once; and those of `held` that another server has claimed.
+            Requests by run, each returned once, and the runs in `held` with claims of other
+            servers.
         """
-        mine = select(CLAIMS.c.run, CLAIMS.c.wish).where(CLAIMS.c.server == server)
+        own = select(CLAIMS.c.run, CLAIMS.c.wish).where(CLAIMS.c.server == server)
         with self.engine.begin() as db:
-            wishes = {row.run: row.wish for row in db.execute(mine.where(CLAIMS.c.wish != ""))}
+            wishes = {row.run: row.wish for row in db.execute(own.where(CLAIMS.c.wish != ""))}
             for run, wish in wishes.items():
                 statement = update(CLAIMS).where(CLAIMS.c.run == run, CLAIMS.c.wish == wish)
                 db.execute(statement.values(wish=""))
-            theirs = select(CLAIMS.c.run).where(CLAIMS.c.server != server, CLAIMS.c.run.in_(held))
-            lost = list(db.execute(theirs).scalars()) if held else []
-        return wishes, lost
+            taken = select(CLAIMS.c.run).where(CLAIMS.c.server != server, CLAIMS.c.run.in_(held))
+            lost_claims = list(db.execute(taken).scalars()) if held else []
+        return wishes, lost_claims
 
     def wish(self, run: str, wish: str) -> None:
-        """Leave a wish ("pause", "resume" or "stop") for the server that has a run in its care."""
+        """Store a request ("pause", "resume" or "stop") for the server of a run."""
         with self.engine.begin() as db:
             db.execute(update(CLAIMS).where(CLAIMS.c.run == run).values(wish=wish))
 
     def served(self) -> bool:
-        """Whether a server lives that has this database."""
+        """Return True if there is a living server on this database."""
         with self.engine.connect() as db:
             return bool(_living(db))
 
-    def in_care(self, run: str) -> bool:
-        """Whether a living server has a run in its care."""
+    def is_claimed(self, run: str) -> bool:
+        """Return True if a living server has claimed a run."""
         with self.engine.connect() as db:
             query = select(CLAIMS.c.server).where(CLAIMS.c.run == run)
             return db.execute(query).scalar() in _living(db)
 
 
 def _living(db: Connection) -> list[str]:
-    """The ids of the servers that live."""
+    """Return the ids of the living servers."""
     rows = db.execute(_SILENCE).all()
     return [row.id for row in rows if _lives(row.host, row.pid, row.born, row.silence)]
 
 
 def check_claim(db: Connection, run: str, server: str, ending: tuple[str, str] | None) -> None:
-    """See that a run is in a server's care, within the transaction that writes of it.
+    """Check within a transaction that a run belongs to the server that writes to it.
 
     Args:
-        db: The transaction; on SQLite it must have written already, for only then it is alone.
-        run: The run.
-        server: Who writes; "" is nobody, and not checked.
-        ending: The state and the reason of an end that may have been written already, by the same
-            write whose answer was lost: an end takes the claim with it.
+        db: Transaction, which must have written before, since SQLite is locked only then.
+        run: Id of the run.
+        server: Id of the writing server; "" for no check.
+        ending: State and reason of an end that an earlier call may have stored without
+            confirmation; the end of a run removes its claim.
 
     Raises:
-        TakenOver: It is not, or not any more.
+        TakenOver: The run does not belong to the server.
     """
     if not server:
         return
-    mine = select(CLAIMS.c.server).where(CLAIMS.c.run == run).with_for_update()
-    if db.execute(mine).scalar() == server:
+    claim = select(CLAIMS.c.server).where(CLAIMS.c.run == run).with_for_update()
+    if db.execute(claim).scalar() == server:
         return
     state = select(RUNS.c.state, RUNS.c.reason).where(RUNS.c.id == run)
     row = db.execute(state).first()
@@ -155,7 +160,7 @@ def check_claim(db: Connection, run: str, server: str, ending: tuple[str, str] |
 
 
 def _claimed(db: Connection, run: str, before: str | None, server: str) -> bool:
-    """Claim a run that was in nobody's care, or in a dead server's; False: another was faster."""
+    """Claim a run without a claim or of a dead server; False if another server was faster."""
     if before is not None:
         same = update(CLAIMS).where(CLAIMS.c.run == run, CLAIMS.c.server == before)
         return db.execute(same.values(server=server, wish="")).rowcount == 1
@@ -168,14 +173,14 @@ def _claimed(db: Connection, run: str, before: str | None, server: str) -> bool:
 
 
 def _lives(host: str, pid: int, born: float, silence: float) -> bool:
-    """Whether a server lives: on this machine by its process, elsewhere by its last word."""
+    """Return True if a server lives: by process on this machine, else by heartbeat."""
     if host == socket.gethostname():
         return abs(_born(pid) - born) < _BIRTH_SECONDS
     return silence < DEAD_SECONDS
 
 
 def _born(pid: int) -> float:
-    """When a process began, in seconds since the epoch; 0 where there is none."""
+    """Return the start time of a process in seconds since the epoch; 0 if it does not exist."""
     try:
         return psutil.Process(pid).create_time()
     except psutil.Error:

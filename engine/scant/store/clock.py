@@ -1,4 +1,4 @@
-"""The database's own clock, the one clock that all servers on a database share."""
+"""Clock of the database, which is the same for all its servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 
 class now(FunctionElement[float]):  # noqa: N801 - used like SQLAlchemy's functions
-    """Seconds since the epoch by the clock of the database, in SQL."""
+    """SQL expression for the time of the database in seconds since the epoch."""
 
     type = Double()
     inherit_cache = True

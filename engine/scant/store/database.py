@@ -1,4 +1,4 @@
-"""How a database is opened and written: SQLite by default, Postgres by its address."""
+"""Opening of and transactions on the database: SQLite by default, Postgres by URL."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scant.store.schema import METADATA
 from scant.store.space import enable
 from scant.store.trouble import translate
 
-_LOCK = 0x5CA27  # any number that is nobody else's
-BUSY_SECONDS = 3.0  # that a statement waits for SQLite's lock; what must be written tries again
-# A Postgres that has vanished is noticed: seconds to connect, seconds without an answer to data
-# sent (in milliseconds) and to a sign of life.
-_LIVELY = {
+_LOCK = 0x5CA27  # arbitrary id of the advisory lock
+BUSY_SECONDS = 3.0  # timeout for the lock of SQLite; important writes are retried
+# Timeouts that detect an unreachable Postgres server: connection (seconds), unacknowledged data
+# (milliseconds), and TCP keepalive.
+_TIMEOUTS = {
     "connect_timeout": 3,
     "tcp_user_timeout": 8000,
     "keepalives_idle": 5,
@@ -31,14 +31,13 @@ _LIVELY = {
 
 
 def connect(url: str | None = None) -> Engine:
-    """Open the database and make what tables it lacks.
+    """Open the database and create missing tables.
 
     Args:
-        url: An address as in DATABASE_URL, or None: that variable, else SQLite in the data
-            directory.
+        url: SQLAlchemy URL; None for DATABASE_URL, else SQLite in the data directory.
 
     Raises:
-        BadInput: There is no database that can be written.
+        BadInput: The database cannot be opened or written.
     """
     url = url or os.environ.get("DATABASE_URL") or ""
     with opening(url):
@@ -51,12 +50,12 @@ def _connect(url: str) -> Engine:
             url = "postgresql+psycopg://" + url.removeprefix(old)
     address = make_url(url)
     if address.get_backend_name() == "sqlite":
-        _close_to_others(address.database)
+        _restrict_access(address.database)
         engine = create_engine(url)
         event.listen(engine, "connect", _prepare_sqlite)
     else:
-        lively = _LIVELY if address.get_backend_name() == "postgresql" else {}
-        engine = create_engine(url, pool_pre_ping=True, connect_args=lively)
+        timeouts = _TIMEOUTS if address.get_backend_name() == "postgresql" else {}
+        engine = create_engine(url, pool_pre_ping=True, connect_args=timeouts)
     with exclusive(engine):
         METADATA.create_all(engine)
     if engine.dialect.name == "sqlite":
@@ -67,7 +66,7 @@ def _connect(url: str) -> Engine:
 
 @contextmanager
 def exclusive(engine: Engine) -> Iterator[None]:
-    """Let no other server on the same Postgres do what must be done once, in the meantime."""
+    """Hold a lock against other servers on the same Postgres database."""
     if engine.dialect.name == "sqlite":
         yield
         return
@@ -81,10 +80,10 @@ def exclusive(engine: Engine) -> Iterator[None]:
 
 @contextmanager
 def durable_transaction(engine: Engine) -> Iterator[Connection]:
-    """A transaction that is on the disk itself when it is over, come a power cut or not.
+    """Open a transaction that survives a power failure after its commit.
 
-    Elsewhere SQLite leaves the moment of writing to the system, which loses the last seconds when
-    the power fails (not when a process is killed); Postgres waits for the disk anyway.
+    Other transactions on SQLite may lose the last seconds in a power failure, but not if the
+    process is killed. Postgres always waits for the disk.
     """
     sqlite = engine.dialect.name == "sqlite"
     with engine.connect() as db:
@@ -105,23 +104,23 @@ def _default_url() -> str:
     return f"sqlite:///{folder / 'scant.db'}"
 
 
-def _close_to_others(database: str | None) -> None:
-    """Make an SQLite file before SQLite does, closed to other users; its companions follow it."""
+def _restrict_access(database: str | None) -> None:
+    """Create an SQLite file with access for its owner only; related files inherit the mode."""
     if not database or database == ":memory:" or database.startswith("file:"):
         return
     file = Path(database)
-    if file.parent.is_dir():  # else SQLite says what is wrong
-        with suppress(OSError):  # likewise
+    if file.parent.is_dir():  # else SQLite reports the error
+        with suppress(OSError):  # reported by SQLite
             private_file(file)
             for companion in ("-wal", "-shm", "-journal"):
-                if (beside := file.with_name(file.name + companion)).exists():
-                    private_file(beside)
+                if (related := file.with_name(file.name + companion)).exists():
+                    private_file(related)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    if connection.execute("PRAGMA page_count").fetchone()[0] == 0:  # see `space` of an older file
+    if connection.execute("PRAGMA page_count").fetchone()[0] == 0:  # for older files see `space`
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-    # Readers never wait for the writer (WAL); what is deleted is overwritten, not only unlinked.
+    # Readers do not wait for the writer (WAL), and deleted content is overwritten.
     for pragma in (
         "journal_mode=WAL",
         "synchronous=NORMAL",

@@ -40,13 +40,13 @@ from scant.store.schema import (
 )
 from scant.store.sealed import Damaged, seal, unseal
 
-SNAPSHOTS_KEPT = 120  # of a run; enough for a scrubber, small enough for a recording
+SNAPSHOTS_KEPT = 120  # maximum number of snapshots of a run
 
 log = logging.getLogger(__name__)
 
 
 class EventRepository:
-    """What runs have said. Methods block; a server calls them off its loop."""
+    """Repository of the events of runs, with blocking methods."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -54,19 +54,19 @@ class EventRepository:
     def write(
         self, run_id: str, events: Sequence[Event], data_hash: str = "", server: str = ""
     ) -> list[Event]:
-        """Put down what a run said, all or nothing. To write it again does no harm.
+        """Store events of a run in one transaction; safe to repeat.
 
         Args:
-            run_id: The run.
-            events: In their order.
-            data_hash: SHA-256 of its table, once it is known.
-            server: Who has the run in its care; "" where nobody is asked.
+            run_id: Id of the run.
+            events: Events in order.
+            data_hash: SHA-256 of the table, or "" if unknown.
+            server: Id of the server of the run; "" for no check.
 
         Returns:
-            The events that watchers should see: no blobs, and no note they have seen already.
+            Events to publish, without checkpoints, models and repeated notes.
 
         Raises:
-            TakenOver: The run is in the care of another server.
+            TakenOver: The run belongs to another server.
         """
         columns: dict[str, Any] = {"heartbeat": time.time()}
         if data_hash:
@@ -81,7 +81,7 @@ class EventRepository:
         return written
 
     def trace(self, run_id: str, first: int = 0) -> Trace:
-        """A run's curve from step `first` on, empty where it has no such step yet."""
+        """Return the training curve of a run from step `first` on."""
         columns = [c for c in TRACE.c if c.name != "run"]
         query = select(*columns).where(TRACE.c.run == run_id, TRACE.c.step >= first)
         query = query.order_by(TRACE.c.step)
@@ -89,9 +89,9 @@ class EventRepository:
             return Trace.of([tuple(row) for row in db.execute(query)])
 
     def snapshots(self, run_id: str) -> list[Snapshot]:
-        """The snapshots kept of a run, evenly thinned, the first and the latest among them.
+        """Return the snapshots of a run, evenly thinned, with the first and the latest.
 
-        One that is damaged is left out.
+        Damaged snapshots are left out.
         """
         query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
         with self.engine.connect() as db:
@@ -100,7 +100,7 @@ class EventRepository:
         return [shot for shot in shots if shot is not None]
 
     def latest_snapshot(self, run_id: str) -> Snapshot | None:
-        """The latest snapshot that is not damaged, None before the first."""
+        """Return the latest snapshot that is not damaged; None before the first."""
         query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
         with self.engine.connect() as db:
             for blob in db.execute(query.order_by(SNAPSHOTS.c.step.desc())).scalars():
@@ -109,16 +109,16 @@ class EventRepository:
         return None
 
     def notes(self, run_id: str) -> list[str]:
-        """What the run noted, in order."""
+        """Return the notes of a run in order."""
         query = select(NOTES.c.text).where(NOTES.c.run == run_id).order_by(NOTES.c.id)
         with self.engine.connect() as db:
             return list(db.execute(query).scalars())
 
     def report(self, run_id: str) -> Report | None:
-        """What the run came to, None before its end.
+        """Return the report of a run; None before its end.
 
         Raises:
-            Damaged: The database has it no more as it was.
+            Damaged: The report is damaged in the database.
         """
         with self.engine.connect() as db:
             blob = db.execute(select(REPORTS.c.blob).where(REPORTS.c.run == run_id)).scalar()
@@ -128,10 +128,10 @@ class EventRepository:
         return report
 
     def model(self, run_id: str) -> bytes | None:
-        """The fitted model as safetensors, None where the run left none.
+        """Return the fitted model as safetensors; None if there is none.
 
         Raises:
-            Damaged: The database has it no more as it was.
+            Damaged: The model is damaged in the database.
         """
         with self.engine.connect() as db:
             blob = db.execute(select(MODELS.c.blob).where(MODELS.c.run == run_id)).scalar()
@@ -139,7 +139,7 @@ class EventRepository:
 
 
 def _one(blob: bytes, what: str) -> Any:
-    """The event in a stored blob. Raises Damaged where it is none any more."""
+    """Decode the event in a stored blob. Raises Damaged if it is damaged."""
     try:
         return decode(unseal(blob, what))[0]
     except (ValueError, IndexError, TypeError) as error:
@@ -158,7 +158,7 @@ def _snapshot(blob: bytes, run: str) -> Snapshot | None:
 
 
 def _grouped(events: Sequence[Event]) -> list[list[Event]]:
-    """Neighboring steps together, so that they are inserted at once; all else alone."""
+    """Group consecutive progress events, to insert them at once."""
     groups: list[list[Event]] = []
     for event in events:
         if isinstance(event, Progress) and groups and isinstance(groups[-1][0], Progress):
@@ -169,13 +169,13 @@ def _grouped(events: Sequence[Event]) -> list[list[Event]]:
 
 
 def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
-    """Put down one group; returns what of it watchers should see."""
+    """Store one group and return the events to publish."""
     event = group[0]
     match event:
         case Progress():
             names = ("step", "restart", "elbo", "seconds", "best", "score")
             rows = [{"run": run, **{n: getattr(e, n) for n in names}} for e in group]
-            _put_steps(db, rows)
+            _insert_steps(db, rows)
         case Snapshot():
             _replace(
                 db, SNAPSHOTS, run, SNAPSHOTS.c.step == event.step, step=event.step, blob=event
@@ -186,7 +186,7 @@ def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
         case Note():
             known = select(NOTES.c.id).where(NOTES.c.run == run, NOTES.c.text == event.text)
             if db.execute(known).first():
-                return []  # said again by a resumed attempt
+                return []  # repeated by a resumed attempt
             db.execute(insert(NOTES).values(run=run, text=event.text))
         case Checkpoint():
             keep_earlier(db, run, event.step)
@@ -203,7 +203,7 @@ def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
 
 
 def _start(db: Connection, run: str, event: Started) -> None:
-    """Void what was said of later steps: they will be said again."""
+    """Delete the events of later steps, which will be repeated."""
     for table in (TRACE, SNAPSHOTS, *GENERATIONS):
         db.execute(delete(table).where(table.c.run == run, table.c.step > event.step))
     values = {
@@ -229,14 +229,14 @@ def _finish(db: Connection, run: str, event: Finished) -> None:
 def _replace(
     db: Connection, table: Table, run: str, *where: Any, blob: Any, **columns: Any
 ) -> None:
-    """Put a blob (or an event, encoded) in the place of the one that stood there."""
+    """Replace the stored blob by another blob or encoded event."""
     db.execute(delete(table).where(table.c.run == run, *where))
     packed = blob if isinstance(blob, bytes) else encode([blob])
     db.execute(insert(table).values(run=run, blob=seal(packed), **columns))
 
 
-def _put_steps(db: Connection, rows: list[dict[str, Any]]) -> None:
-    """Put points of curves down; one that is there already, its write being repeated, is set."""
+def _insert_steps(db: Connection, rows: list[dict[str, Any]]) -> None:
+    """Insert points of the training curve, or update them in a repeated write."""
     dialect: Any = sqlite if db.dialect.name == "sqlite" else postgresql
     put = dialect.insert(TRACE)
     names = [c.name for c in TRACE.c if not c.primary_key]
@@ -249,7 +249,7 @@ def _put_steps(db: Connection, rows: list[dict[str, Any]]) -> None:
 
 
 def _thin(db: Connection, run: str) -> None:
-    """Once too many snapshots are kept, keep half as many, evenly spread over the steps."""
+    """Thin the snapshots to half the maximum, evenly over the steps, if there are too many."""
     query = select(SNAPSHOTS.c.step).where(SNAPSHOTS.c.run == run).order_by(SNAPSHOTS.c.step)
     steps = list(db.execute(query).scalars())
     if len(steps) > SNAPSHOTS_KEPT:
@@ -258,7 +258,7 @@ def _thin(db: Connection, run: str) -> None:
 
 
 def evenly(steps: Sequence[int], count: int) -> set[int]:
-    """At most `count` of the ascending steps, spread evenly; the first and the last among them."""
+    """Choose at most `count` of the sorted steps evenly, with the first and the last."""
     span = steps[-1] - steps[0]
     targets = [steps[0] + span * i / (count - 1) for i in range(count)]
     return {min(steps, key=lambda s: abs(s - t)) for t in targets}

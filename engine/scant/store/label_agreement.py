@@ -1,4 +1,4 @@
-"""Labels of several visitors: the current ones, their authors, and their agreement."""
+"""Current labels of several annotators, displayed names, and agreement."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import replace
 
 from scant.store.records import ADJUDICATOR, IMPORTED, Label
 
-LONGEST_NAME = 60  # characters of a name that is shown
-NAMELESS = "me"  # what the desk calls who gives no name
+MAX_CHARACTERS = 60  # of a displayed name
+NAMELESS = "me"  # displayed name of a visitor without a name
 
 
 def answers(labels: Iterable[Label]) -> dict[int, list[Label]]:
-    """What each labeler says of each item and has not taken back, in the order in which it counts.
+    """Return the current labels of each item in increasing order of precedence.
 
-    A decision between labelers counts most, then a class that a person gave, then "unsure", then a
-    label that came with a file; of the same rank the latest. A person who changes their mind has
-    one answer, and a decision leaves the answers that it decides between.
+    Decisions of an adjudicator take precedence over classes, then "unsure", then imported labels;
+    later labels take precedence over earlier ones. Each annotator has one current label per item
+    and role, without those taken back. A decision does not replace the labels it decides between.
 
     Args:
-        labels: In the order given, as `Store.labels` has them.
+        labels: Labels in order of time, as from `Store.labels`.
 
     Returns:
-        By item, what counts least first.
+        Labels by item.
     """
     given: dict[int, dict[tuple[str, str, str], tuple[int, int, Label]]] = {}
     for number, label in enumerate(labels):
@@ -47,43 +47,41 @@ def _rank(label: Label) -> int:
 
 
 def standing(labels: Sequence[Label]) -> dict[int, Label]:
-    """The label that counts of each item (see `answers`); it may be an unsure one.
+    """Return the label of each item with precedence (see `answers`), which may be uncertain.
 
     Args:
-        labels: In the order given, as `Store.labels` has them.
+        labels: Labels in order of time, as from `Store.labels`.
 
     Returns:
-        By item, in the order in which the labels that stand were given.
+        Label by item, in order of time.
     """
     return {v.item: v for v in _in_order(labels, [own[-1] for own in answers(labels).values()])}
 
 
 def disagreements(labels: Sequence[Label]) -> dict[int, list[Label]]:
-    """The items that labelers take for different classes, with the answer of each labeler.
+    """Return the items with conflicting labels, with the label of each annotator.
 
-    Who is unsure disagrees with nobody, nor does a label of a file that names no labeler. A
-    decision that was made is not among the answers.
+    Uncertain labels, imported labels without an annotator, and decisions are not considered.
 
     Args:
-        labels: In the order given, as `Store.labels` has them.
+        labels: Labels in order of time, as from `Store.labels`.
     """
     result = {}
     for item, own in answers(labels).items():
-        sure = [v for v in _own(own) if not v.unsure and v.labeler != IMPORTED]
-        if len({v.label for v in sure}) > 1:
-            result[item] = sure
+        certain = [v for v in _own(own) if not v.unsure and v.labeler != IMPORTED]
+        if len({v.label for v in certain}) > 1:
+            result[item] = certain
     return result
 
 
 def own_answers(labels: Sequence[Label]) -> dict[str, dict[int, Label]]:
-    """Each labeler's own answer that stands, by item, the latest last; decisions are not among
-    them.
+    """Return the current labels of each annotator by item in order of time, without decisions.
 
     Args:
-        labels: In the order given, each labeler under a name of their own (`shown_as`).
+        labels: Labels in order of time, with unique names of annotators (`shown_as`).
 
     Returns:
-        By labeler, in order of their first label.
+        Labels by annotator, in order of their first label.
     """
     result: dict[str, dict[int, Label]] = {label.labeler: {} for label in labels}
     every = [label for own in answers(labels).values() for label in _own(own)]
@@ -93,26 +91,26 @@ def own_answers(labels: Sequence[Label]) -> dict[str, dict[int, Label]]:
 
 
 def _own(counting: Sequence[Label]) -> list[Label]:
-    """One answer of each labeler: of a label from a file that they corrected, the correction."""
+    """Return one label per annotator; corrections replace imported labels."""
     each: dict[tuple[str, str], Label] = {}
-    for label in counting:  # what counts more comes later
+    for label in counting:  # in increasing precedence
         if label.role != ADJUDICATOR:
             each.pop((label.visitor, label.labeler), None)
             each[label.visitor, label.labeler] = label
     return list(each.values())
 
 
-def _in_order(labels: Sequence[Label], some: Sequence[Label]) -> list[Label]:
-    """Some of the labels in the order in which they were given."""
-    wanted = {id(label) for label in some}
-    return [label for label in labels if id(label) in wanted]
+def _in_order(labels: Sequence[Label], subset: Sequence[Label]) -> list[Label]:
+    """Sort a subset of the labels by time."""
+    selected = {id(label) for label in subset}
+    return [label for label in labels if id(label) in selected]
 
 
 def clean_name(typed: str) -> str:
-    """A typed name as it may be shown: one line, without signs that cannot be seen."""
+    """Normalize a name to one line without invisible characters."""
     plain = unicodedata.normalize("NFKC", typed)
     visible = "".join(" " if c.isspace() else c for c in plain if c.isspace() or _visible(c))
-    return " ".join(visible.split())[:LONGEST_NAME].strip() or NAMELESS
+    return " ".join(visible.split())[:MAX_CHARACTERS].strip() or NAMELESS
 
 
 def _visible(character: str) -> bool:
@@ -122,29 +120,29 @@ def _visible(character: str) -> bool:
 def shown_names(
     labels: Iterable[Label], visitor: str = "", name: str = ""
 ) -> dict[tuple[str, str], str]:
-    """How each labeler is shown, by visitor and typed name: no two alike, the first as typed.
+    """Return unique displayed names of annotators by visitor and typed name.
 
-    A name is what anybody may type; who gave a label is the visitor. So of two visitors that call
-    themselves Ada the second is shown as "Ada (2)", and of one visitor two names are two people at
-    one desk. Who has logged in is shown by the name of the login.
+    Annotators are identified by visitor and name. The second of two visitors with the name Ada is
+    displayed as "Ada (2)"; two names of a visitor are two people at one computer. Logged-in
+    visitors are displayed with their user name.
 
     Args:
-        labels: Of one subject, in the order given.
-        visitor: Who is about to give one, last of all; "" for nobody.
-        name: The name that they typed.
+        labels: Labels of one subject in order of time.
+        visitor: Visitor to add last; "" for none.
+        name: Typed name of this visitor.
     """
     names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     pairs = [(label.visitor, label.labeler) for label in labels]
     for pair in [*pairs, (visitor, name)] if name else pairs:
         if pair in names:
             continue
-        first = shown = _with_login(*pair)
+        first = display_name = _with_login(*pair)
         number = 2
-        while shown.casefold() in taken:
-            shown, number = f"{first} ({number})", number + 1
-        names[pair] = shown
-        taken.add(shown.casefold())
+        while display_name.casefold() in used:
+            display_name, number = f"{first} ({number})", number + 1
+        names[pair] = display_name
+        used.add(display_name.casefold())
     return names
 
 
@@ -157,12 +155,12 @@ def _with_login(visitor: str, typed: str) -> str:
 
 
 def shown_as(labels: Sequence[Label], names: Mapping[tuple[str, str], str]) -> list[Label]:
-    """The labels under the names of `shown_names`, by which labelers can be told apart."""
+    """Replace the names of annotators by those of `shown_names`, which are unique."""
     return [replace(v, labeler=names[v.visitor, v.labeler]) for v in labels]
 
 
 def by_labeler(labels: Sequence[Label]) -> dict[str, dict[int, str]]:
-    """Each labeler's own classes that stand, by item; labelers in order of their first label."""
+    """Return the current classes of each annotator by item, without uncertain labels."""
     result = {
         who: {item: label.label for item, label in own.items() if not label.unsure}
         for who, own in own_answers(labels).items()
@@ -171,26 +169,26 @@ def by_labeler(labels: Sequence[Label]) -> dict[str, dict[int, str]]:
 
 
 def kappa(first: Mapping[int, str], second: Mapping[int, str]) -> tuple[int, float, float]:
-    """Agreement of two labelers on the items that both labeled, beyond that of chance.
+    """Compute Cohen's kappa on the items that two annotators labeled.
 
-    Cohen (1960), A coefficient of agreement for nominal scales. It stands here, and not only in
-    scikit-learn, because the server answers it at every label and does not load scikit-learn.
+    Cohen (1960), A coefficient of agreement for nominal scales. Implemented here since the server
+    computes it after every label without loading scikit-learn.
 
     Args:
-        first: Labels by item.
-        second: Likewise, of the other labeler.
+        first: Labels of the first annotator by item.
+        second: Labels of the second annotator by item.
 
     Returns:
-        How many items both labeled, the share on which they agree, and kappa; NaN where nothing
-        was labeled by both, or where chance alone would have them agree on everything.
+        Number of common items, observed agreement, and kappa, which is NaN without common items or
+        if the expected agreement is 1.
     """
-    both = [item for item in first if item in second]
-    if not both:
+    common = [item for item in first if item in second]
+    if not common:
         return 0, math.nan, math.nan
-    n = len(both)
-    agreed = sum(first[i] == second[i] for i in both) / n
-    classes = {first[i] for i in both} | {second[i] for i in both}
-    chance = sum(
-        sum(first[i] == c for i in both) * sum(second[i] == c for i in both) for c in classes
+    n = len(common)
+    observed = sum(first[i] == second[i] for i in common) / n
+    classes = {first[i] for i in common} | {second[i] for i in common}
+    expected = sum(
+        sum(first[i] == c for i in common) * sum(second[i] == c for i in common) for c in classes
     ) / n**2  # fmt: skip
-    return n, agreed, (agreed - chance) / (1 - chance) if chance < 1 else math.nan
+    return n, observed, (observed - expected) / (1 - expected) if expected < 1 else math.nan

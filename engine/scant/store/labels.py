@@ -1,4 +1,4 @@
-"""Labels in the store, durable and complete."""
+"""Labels in the store, with durable writes and full history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scant.store.schema import LABEL_ROLES, LABEL_VISITORS, LABELS
 
 
 class LabelRepository:
-    """The labels given on runs and uploads. Methods block."""
+    """Repository of the labels of runs and uploads, with blocking methods."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -31,16 +31,16 @@ class LabelRepository:
         role: str = "",
         unsure: bool = False,
     ) -> None:
-        """Put down a label; it outlives a power cut when this returns, and no earlier one is lost.
+        """Store a label durably; earlier labels are kept.
 
         Args:
-            subject: The id of the run or upload that the item belongs to.
-            item: Its row.
-            label: The class given; "" takes the labeler's own label of this role back.
-            labeler: The name that is shown; of one visitor's names it tells who sat at the desk.
-            visitor: Who gave it, as the server knows them; "" outside of a server.
-            role: As `Label.role`.
-            unsure: Whether the labeler could not tell; the class is then not kept.
+            subject: Id of the run or upload.
+            item: Row of the item.
+            label: Class; "" to take back the label of this annotator and role.
+            labeler: Displayed name, which distinguishes people who share a computer.
+            visitor: Visitor id; "" without a server.
+            role: Role as in `Label`.
+            unsure: True if the annotator was uncertain; the class is then not stored.
 
         Raises:
             NotAllowed: There is no label of this visitor, name and role to take back.
@@ -48,24 +48,24 @@ class LabelRepository:
         now = time.time()
         self.add_labels(subject, [Label(item, label, labeler, now, visitor, role, unsure)])
 
-    def add_labels(self, subject: str, given: Sequence[Label]) -> None:
-        """Put down labels as `add_label` does, all or none of them.
+    def add_labels(self, subject: str, new_labels: Sequence[Label]) -> None:
+        """Store labels as in `add_label`, in one transaction.
 
         Raises:
             NotAllowed: There is no label of this visitor, name and role to take back.
         """
         with durable_transaction(self.engine) as db:
-            for label in given:
+            for label in new_labels:
                 if not label.label and not label.unsure and not _has_label(db, subject, label):
                     raise NotAllowed(
                         f"There is no label of yours on patch {label.item} to take back; "
                         "a label is taken back by whoever gave it."
                     )
-            if given:
-                _put_down(db, subject, given)
+            if new_labels:
+                _insert(db, subject, new_labels)
 
     def labels(self, subject: str) -> list[Label]:
-        """Every label given on a run or upload, in the order given."""
+        """Return all labels of a run or upload in order of time."""
         visitor = func.coalesce(LABEL_VISITORS.c.visitor, "").label("visitor")
         role = func.coalesce(LABEL_ROLES.c.role, "").label("role")
         unsure = func.coalesce(LABEL_ROLES.c.unsure, false()).label("unsure")
@@ -88,7 +88,7 @@ class LabelRepository:
             return [Label(**row._mapping) for row in db.execute(query)]
 
 
-def _put_down(db: Connection, subject: str, given: Sequence[Label]) -> None:
+def _insert(db: Connection, subject: str, new_labels: Sequence[Label]) -> None:
     rows = [
         {
             "subject": subject,
@@ -97,29 +97,29 @@ def _put_down(db: Connection, subject: str, given: Sequence[Label]) -> None:
             "labeller": label.labeler,
             "created": label.created,
         }
-        for label in given
+        for label in new_labels
     ]
-    made = insert(LABELS).returning(LABELS.c.id, sort_by_parameter_order=True)
-    pairs = list(zip(db.execute(made, rows).scalars(), given))
+    statement = insert(LABELS).returning(LABELS.c.id, sort_by_parameter_order=True)
+    pairs = list(zip(db.execute(statement, rows).scalars(), new_labels))
     visitors = [{"label": i, "visitor": v.visitor} for i, v in pairs if v.visitor]
     roles = [
         {"label": i, "role": v.role, "unsure": v.unsure} for i, v in pairs if v.role or v.unsure
     ]
-    for table, beside in ((LABEL_VISITORS, visitors), (LABEL_ROLES, roles)):
-        if beside:
-            db.execute(insert(table), beside)
+    for table, values in ((LABEL_VISITORS, visitors), (LABEL_ROLES, roles)):
+        if values:
+            db.execute(insert(table), values)
 
 
 def _joined(query: Select[Any]) -> Select[Any]:
-    """Labels with what stands of them in the tables beside."""
+    """Join labels with visitors and roles."""
     return query.outerjoin(LABEL_VISITORS, LABEL_VISITORS.c.label == LABELS.c.id).outerjoin(
         LABEL_ROLES, LABEL_ROLES.c.label == LABELS.c.id
     )
 
 
 def _has_label(db: Connection, subject: str, label: Label) -> bool:
-    """Whether a label of this visitor, name and role stands on an item."""
-    given = (
+    """Return True if an item has a label of this visitor, name and role."""
+    latest = (
         _joined(select(LABELS.c.label))
         .where(
             LABELS.c.subject == subject,
@@ -131,4 +131,4 @@ def _has_label(db: Connection, subject: str, label: Label) -> bool:
         .order_by(LABELS.c.id.desc())
         .limit(1)
     )
-    return bool(db.execute(given).scalar())
+    return bool(db.execute(latest).scalar())

@@ -1,4 +1,4 @@
-"""Login sessions, so that logging out ends one at once, on every server of the database."""
+"""Login sessions, which end at once on all servers after a logout."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from sqlalchemy import Engine, delete, insert, or_, select, update
 from scant.store.schema import LOGINS
 from scant.store.trouble import StoreTrouble
 
-IDLE_DAYS = 14.0  # after which a login session ends that nobody used
-MAX_DAYS = 30.0  # after which every login session ends
+IDLE_DAYS = 14.0  # without use, after which a session ends
+MAX_DAYS = 30.0  # maximum duration of a session
 _DAY = 86_400.0
-_USE_SECONDS = 600.0  # to which the last use is known; not every page view need write
+_USE_SECONDS = 600.0  # resolution of the time of last use, to limit writes
 
 
 @dataclass(frozen=True)
 class LoginRecord:
-    """One login session.
+    """Login session.
 
     Attributes:
-        id: A hash of the secret in the browser's cookie: who reads the database cannot log in.
-        user: The user's name.
-        credential: Of `scant_dashboard.auth.accounts.Accounts.credential` when the user logged in.
-        created: Seconds since the epoch, as is `used`, the last use to within ten minutes.
+        id: Hash of the secret in the cookie, which cannot be used to log in.
+        user: Name of the user.
+        credential: `scant_dashboard.auth.accounts.Accounts.credential` at the time of the login.
+        created: Unix time of the login in seconds.
+        used: Unix time of the last use in seconds, accurate to ten minutes.
     """
 
     id: str
@@ -37,13 +38,13 @@ class LoginRecord:
 
 
 class LoginRepository:
-    """The login sessions. Methods block."""
+    """Repository of login sessions, with blocking methods."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     def add_login(self, login: str, user: str, credential: str) -> None:
-        """Begin a login session, and clear away those that are over."""
+        """Store a new session and delete expired ones."""
         now = time.time()
         over = or_(LOGINS.c.created < now - MAX_DAYS * _DAY, LOGINS.c.used < now - IDLE_DAYS * _DAY)
         values = {"id": login, "user": user, "credential": credential, "created": now, "used": now}
@@ -52,7 +53,7 @@ class LoginRepository:
             db.execute(insert(LOGINS).values(values))
 
     def logins(self, ids: Collection[str]) -> dict[str, LoginRecord]:
-        """Those of some login sessions that are not over, by id."""
+        """Return the sessions that have not expired, by id."""
         now = time.time()
         query = select(LOGINS).where(
             LOGINS.c.id.in_(list(ids)),
@@ -63,16 +64,16 @@ class LoginRepository:
             return {row.id: LoginRecord(**row._mapping) for row in db.execute(query)}
 
     def use_login(self, login: str) -> LoginRecord | None:
-        """A login session, which somebody uses now; None when it is over or never was."""
+        """Return a session and update its last use; None if it does not exist or has expired."""
         record = self.logins([login]).get(login)
         now = time.time()
         if record is not None and now - record.used > _USE_SECONDS:
             used = update(LOGINS).where(LOGINS.c.id == login).values(used=now)
             with suppress(StoreTrouble), self.engine.begin() as db:
-                db.execute(used)  # a full disk or a locked database logs nobody out
+                db.execute(used)  # database errors do not end a session
         return record
 
     def end_login(self, login: str) -> None:
-        """End a login session, if it is there."""
+        """Delete a session if it exists."""
         with self.engine.begin() as db:
             db.execute(delete(LOGINS).where(LOGINS.c.id == login))

@@ -1,4 +1,4 @@
-"""Checks of a database before its first use, each with its sentence."""
+"""Conversion of errors on opening a database to messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scant.errors import BadInput
 
 @contextmanager
 def opening(url: str) -> Iterator[None]:
-    """Opening a database: what its library raises becomes a sentence. No password is repeated.
+    """Convert errors of the database library to messages without passwords.
 
     Raises:
-        BadInput: The address cannot be read, its library is not installed, nothing answers there,
-            or what is there is no database that can be written.
+        BadInput: The URL is invalid, the driver is not installed, or the database cannot be reached
+            or written.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Files and folders that other users of the machine cannot look into.
+"""Files and folders without access for other users of the machine.
 
-What we make is made so, whatever the umask; what an earlier version made is mended where it is
-ours. A folder that holds other things than ours is left as it is: only our files in it are closed.
+New files and folders get restrictive modes regardless of the umask, and those of earlier versions
+are corrected. The mode of a folder with foreign content is not changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import stat
 from pathlib import Path
 
-# What the data directory holds: a folder with nothing else in it is ours.
+# Content of the data directory; a folder with other content is not changed.
 OURS = {
     "cookie-secret", "datasets", "features", "generated",
     "scant.db", "scant.db-journal", "scant.db-shm", "scant.db-wal", "users.json",
@@ -21,38 +21,38 @@ log = logging.getLogger(__name__)
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that only its owner can enter (0700), with the folders above it.
+    """Create a folder with access for its owner only (0700), and its parents.
 
-    One that is there is closed likewise if it is empty or holds only what Scant puts there.
+    An existing folder gets this mode if it is empty or has only files of Scant.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The folder cannot be created.
     """
-    made = not folder.exists()
+    is_new = not folder.exists()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if made or {entry.name for entry in os.scandir(folder)} <= OURS:
+    if is_new or {entry.name for entry in os.scandir(folder)} <= OURS:
         _close(folder, 0o700)
     elif _open_to_others(folder):
         log.info("%s holds other things too: its files are closed, not the folder", folder)
 
 
 def private_file(file: Path) -> None:
-    """Make an empty file that only its owner can read and write (0600); close one that is there.
+    """Create an empty file with access for its owner only (0600), or change an existing file.
 
-    What is there and is no file (a folder that was named by mistake, a device) stays as it is.
+    Existing folders and devices are not changed.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The file cannot be created.
     """
     try:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        if file.is_file():  # a folder without its x bit is closed to everything in it
+        if file.is_file():  # this mode would make a folder unusable
             _close(file, 0o600)
 
 
 def _close(path: Path, mode: int) -> None:
-    """Take from others what they may do with a path that belongs to us."""
+    """Remove the access of other users to a path of this user."""
     if _open_to_others(path):
         try:
             path.chmod(mode)

@@ -13,13 +13,13 @@ from scant.errors import BadInput, Unavailable
 from scant.store.schema import UPLOAD_TABLES, UPLOADS
 
 GB = 10**9
-DISK_RESERVE = 1.0  # GB that stay free; SCANT_DISK_RESERVE overrides it
-TABLES = 20  # of one owner
-TABLE_BYTES = 1 * GB  # of one owner's tables, as they are stored
+DISK_RESERVE = 1.0  # GB of disk that stay free, unless SCANT_DISK_RESERVE is set
+TABLES = 20  # maximum number of tables of an owner
+TABLE_BYTES = 1 * GB  # maximum stored size of the tables of an owner
 
 
 def disk_reserve() -> int:
-    """Bytes of the disk that are not written to: SCANT_DISK_RESERVE (GB), else `DISK_RESERVE`.
+    """Return the bytes of the disk that stay free: SCANT_DISK_RESERVE (GB), else `DISK_RESERVE`.
 
     Raises:
         BadInput: SCANT_DISK_RESERVE is not a number of GB.
@@ -41,12 +41,12 @@ class Quota:
         self.engine = engine
 
     def check_disk(self, size: int = 0) -> None:
-        """Whether `size` bytes can be written and the reserve stays free.
+        """Check that `size` bytes can be written such that the reserve stays free.
 
-        Looks at the folder of an SQLite database, else at the data directory.
+        The disk is that of the SQLite database, else of the data directory.
 
         Raises:
-            Unavailable: They cannot.
+            Unavailable: There is not enough space.
         """
         reserve, free = disk_reserve(), shutil.disk_usage(self._folder()).free
         if free - size < reserve:
@@ -57,7 +57,7 @@ class Quota:
             )
 
     def check_uploads(self, owner: str, size: int) -> None:
-        """Whether an owner may store one more table of `size` bytes.
+        """Check that an owner may store another table of `size` bytes.
 
         Raises:
             BadInput: The owner has too many tables, or too large ones.

@@ -1,4 +1,4 @@
-"""Recorded runs: one small file that is a finished run, for the demonstrations that we ship."""
+"""Recordings of finished runs as small files, for the examples in the package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from scant.studies.aliases import STUDIES as FORMER
 from scant.studies.aliases import current_run
 
 SUFFIX = ".scant"
-# What a file may raise that is cut short, or has other bytes than it had.
+# Exceptions for truncated or damaged files.
 _UNREADABLE = (
     BadZipFile, EOFError, IndexError, KeyError, NotImplementedError, RuntimeError, SafetensorError,
     TypeError, ValueError, zlib.error,
@@ -39,18 +39,18 @@ _COLUMNS = ("step", "restart", "elbo", "seconds", "best", "score")
 
 
 class RecordingRepository:
-    """Reads and writes recordings, each a run with all that it said. Methods block."""
+    """Import and export of recordings of runs with their events, with blocking methods."""
 
     def __init__(self, engine: Engine, runs: RunRepository, events: EventRepository) -> None:
         self.engine = engine
         self._runs, self._events = runs, events
-        self.damaged: Mapping[str, str] = {}  # sentences by the id of a demonstration
+        self.damaged: Mapping[str, str] = {}  # messages by run id
 
     def run(self, run_id: str) -> RunRecord:
-        """A run's row.
+        """Return the record of a run.
 
         Raises:
-            NotFound: There is no such run, or it is a demonstration whose recording is damaged.
+            NotFound: There is no such run, or its recording in the package is damaged.
         """
         try:
             return self._runs.run(run_id)
@@ -60,44 +60,44 @@ class RecordingRepository:
             raise
 
     def export_recording(self, run_id: str, snapshots: int = 60) -> bytes:
-        """A finished run as one compressed file: row, curve, notes, snapshots, report, model.
+        """Export a finished run as a compressed file: record, events, report and model.
 
         Args:
-            run_id: The run.
-            snapshots: How many snapshots to keep, evenly spread. Their arrays are only shown, and
-                keep four significant digits; those of the report are kept in single precision.
+            run_id: Id of the run.
+            snapshots: Maximum number of snapshots, evenly spread. Their arrays are rounded to four
+                significant digits, and those of the report to single precision.
 
         Raises:
-            NotFound: There is no such run, or it is not over.
+            NotFound: There is no such run, or it has not finished.
         """
         record, events = self.run(run_id), self._events
         report, model = events.report(run_id), events.model(run_id)
         if report is None or model is None:
             raise NotFound(f"Run {run_id} is {record.state} and has left no result to record.")
-        shown = events.snapshots(run_id)
-        kept = evenly([s.step for s in shown], snapshots)
-        shown = [replace(s, arrays=_rounded(s.arrays)) for s in shown if s.step in kept]
+        selected = events.snapshots(run_id)
+        steps = evenly([s.step for s in selected], snapshots)
+        selected = [replace(s, arrays=_rounded(s.arrays)) for s in selected if s.step in steps]
         report = replace(report, arrays=_single(report.arrays))
-        end = Finished(record.state, record.reason, report)
+        finished = Finished(record.state, record.reason, report)
         trace = asdict(events.trace(run_id))
         buffer = BytesIO()
         with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as file:
             file.writestr("run.json", _header(record, events.notes(run_id)))
             file.writestr("trace.safetensors", save(trace))
-            file.writestr("snapshots.safetensors", encode(shown))
-            file.writestr("end.safetensors", encode([end]))
+            file.writestr("snapshots.safetensors", encode(selected))
+            file.writestr("end.safetensors", encode([finished]))
             file.writestr("model.safetensors", model)
         return buffer.getvalue()
 
     def import_recording(self, recording: bytes, run_id: str | None = None) -> str:
-        """Put a recording down as a demonstration run, in the place of an older one.
+        """Import a recording as an example run, replacing an older version.
 
         Args:
-            recording: What `export_recording` returned.
-            run_id: Its id here; None: "demo-<study>".
+            recording: Content of a file from `export_recording`.
+            run_id: Id of the run; None for "demo-<study>".
 
         Raises:
-            BadInput: It is no recording.
+            BadInput: The content is not a recording.
         """
         header, events = _read(recording)
         run_id = current_run(run_id or f"demo-{header['study']}")
@@ -115,9 +115,9 @@ class RecordingRepository:
         return run_id
 
     def import_shipped(self, studies: Sequence[str] = STUDIES) -> list[str]:
-        """Put down the recordings of studies that come with the package; returns their ids.
+        """Import the recordings in the package and return the run ids.
 
-        One that is damaged is passed over; `run` then says so of its id.
+        Damaged recordings are skipped and reported by `run`.
         """
         results, damaged = [], {}
         with exclusive(self.engine):
@@ -133,14 +133,14 @@ class RecordingRepository:
                         "The recorded demonstration that came with this installation of Scant is "
                         "damaged, so there is none to show; train one, or install Scant again."
                     )
-        for former in FORMER:  # of a database that 0.1.0 filled
+        for former in FORMER:  # from version 0.1.0
             self._runs.delete_run(f"demo-{former}")
         self.damaged = damaged
         return results
 
 
 def _header(record: RunRecord, notes: Sequence[str]) -> str:
-    """A run's row and notes as JSON; `metadata` keeps the key that recordings of 0.1.0 have."""
+    """Encode a record and notes as JSON; `metadata` has the key of version 0.1.0."""
     row = asdict(record)
     row["words"] = row.pop("metadata")
     return json.dumps({**row, "notes": notes})
@@ -154,7 +154,7 @@ def _single(arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def _rounded(arrays: Arrays) -> dict[str, np.ndarray]:
-    """In single precision with half of the mantissa zero, which compresses well."""
+    """Round to single precision with half of the mantissa zero, for better compression."""
     return {
         name: (np.ascontiguousarray(array).view(np.uint32) & 0xFFFFF800).view(np.float32)
         if array.dtype == np.float32
@@ -164,7 +164,7 @@ def _rounded(arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def _read(recording: bytes) -> tuple[Mapping[str, Any], Sequence[Event]]:
-    """A recording's row, and what its run said, in order."""
+    """Read the record and the events of a recording in order."""
     try:
         with ZipFile(BytesIO(recording)) as file:
             header = json.loads(file.read("run.json"))

@@ -1,4 +1,4 @@
-"""The store's records: plain frozen dataclasses."""
+"""Records of the store as frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -16,29 +16,36 @@ from scant.studies.aliases import current_study, recorded_settings
 
 
 def new_id() -> str:
-    """An id with 96 random bits that no command line takes for an option."""
-    while (made := secrets.token_urlsafe(12)).startswith("-"):
+    """Return a random id of 96 bits that does not start with a dash."""
+    while (token := secrets.token_urlsafe(12)).startswith("-"):
         pass
-    return made
+    return token
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run, as its row stands.
+    """Record of a run; times are Unix times in seconds.
 
     Attributes:
-        id: Unguessable; whoever has it may open the run.
-        data: "demo", the name of a fetched data set, or "upload:<id>".
-        data_hash: SHA-256 of the table, "" until a worker has seen it.
-        owner: The browser (or person) that submitted it.
-        reason: One sentence on why the state is what it is.
-        attempt: How often the run was sent to a worker.
-        losses: How many of these attempts were lost with their worker.
-        created: Seconds since the epoch, as are `started`, `finished` and `heartbeat`.
-        version: Of this package, when the run was submitted.
-        demonstration: Shown to everybody.
-        total_steps: The most steps there can be; 0 until training begins.
-        metadata: JSON-able names that label arrays (see `events.Started`).
+        id: Secret id, with which anyone may open the run.
+        study: Name of the study.
+        settings: Settings by name.
+        data: "demo", the name of a downloaded data set, or "upload:<id>".
+        data_hash: SHA-256 of the table, or "" before it is read by a worker.
+        owner: Visitor or user who submitted the run.
+        state: Current state.
+        reason: Sentence on the reason for the state.
+        attempt: Number of attempts so far.
+        losses: Number of attempts that lost their worker.
+        created: Time of submission.
+        started: Start of training.
+        finished: End of the run.
+        heartbeat: Time of the last write.
+        version: Version of this package at submission.
+        demonstration: True for an example that is visible to all visitors.
+        total_steps: Maximum number of training steps; 0 before the start.
+        device: Device of training.
+        metadata: Labels of arrays as JSON types (see `events.Started`).
     """
 
     id: str
@@ -63,7 +70,7 @@ class RunRecord:
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> RunRecord:
-        """From a row of the table; study and settings take today's names."""
+        """Create from a database row, with current names of study and settings."""
         named = {
             "study": current_study(row["study"]),
             "settings": recorded_settings(row["study"], row["settings"]),
@@ -75,7 +82,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Trace:
-    """A run's curve: one entry a step, in the order of steps (see `events.Progress`)."""
+    """Training curve of a run, with one entry per step (see `events.Progress`)."""
 
     step: Int[ndarray, " t"]
     restart: Int[ndarray, " t"]
@@ -86,7 +93,7 @@ class Trace:
 
     @classmethod
     def of(cls, rows: list[tuple[Any, ...]]) -> Trace:
-        """From rows (step, restart, elbo, seconds, best, score)."""
+        """Create from rows (step, restart, elbo, seconds, best, score)."""
         columns = list(zip(*rows)) if rows else [()] * 6
         whole = [np.array(c, dtype=np.int64) for c in columns[:2]]
         return cls(*whole, *(np.array(c, dtype=np.float64) for c in columns[2:]))
@@ -94,15 +101,19 @@ class Trace:
 
 @dataclass(frozen=True)
 class UploadRecord:
-    """A table that a person uploaded.
+    """Record of an uploaded table; times are Unix times in seconds.
 
     Attributes:
-        name: The file's name, as the person knows it.
-        study: The study whose schema it was read with.
-        columns: Its columns' names.
-        sha256: Of the file as uploaded.
-        created: Seconds since the epoch; `deleted` likewise, None while it is kept.
-        notes: What was inferred or dropped when it was read.
+        id: Secret id.
+        owner: Visitor who uploaded the table.
+        name: File name.
+        study: Study whose schema was used to read the table.
+        rows: Number of rows.
+        columns: Names of the columns.
+        sha256: SHA-256 of the uploaded file.
+        created: Time of the upload.
+        deleted: Time of deletion; None if the table exists.
+        notes: Notes on inferred and dropped data.
     """
 
     id: str
@@ -118,30 +129,30 @@ class UploadRecord:
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> UploadRecord:
-        """From a row of the table; the study takes today's name."""
+        """Create from a database row, with the current name of the study."""
         return cls(**{**row, "study": current_study(row["study"])})
 
 
-UNSURE = "unsure"  # what stands in the place of a class where a labeler could not tell
+UNSURE = "unsure"  # stored instead of a class for an uncertain label
 ADJUDICATOR, IMPORTED = "adjudicator", "imported"
 
 
 @dataclass(frozen=True)
 class Label:
-    """A label that `labeler` gave to `item` of a run or upload.
+    """Label of an item of a run or upload.
 
-    Which of several counts says `scant.store.label_agreement.standing`.
+    `scant.store.label_agreement.standing` selects among several labels of an item.
 
     Attributes:
-        item: Its row.
-        label: The class; "" takes the labeler's own label of this role back.
-        labeler: The name to show.
-        created: When, in seconds since 1970.
-        visitor: Who gave it, as the server knows them: "" of labels of an earlier version and
-            outside of a server. Of imported labels: who brought them.
-        role: "" of an answer; `ADJUDICATOR` of a decision between labelers who disagree;
-            `IMPORTED` of a label that came with a file.
-        unsure: Whether the labeler could not tell the class; `label` is `UNSURE` then.
+        item: Row of the item.
+        label: Class; "" to take back the label of this annotator and role.
+        labeler: Displayed name of the annotator.
+        created: Unix time in seconds.
+        visitor: Visitor who gave or imported the label; "" without a server and for labels of
+            earlier versions.
+        role: "" for an ordinary label, `ADJUDICATOR` for a decision between annotators who
+            disagree, `IMPORTED` for a label from a file.
+        unsure: True if the annotator was uncertain; `label` is then `UNSURE`.
     """
 
     item: int

@@ -1,4 +1,4 @@
-"""Runs in the store: their rows, and their removal with all that hangs on them."""
+"""Records of runs in the store, and their deletion with related rows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from scant.store.schema import (
     TRACE,
 )
 
-HANGS_ON_RUN = (
+RUN_TABLES = (
     TRACE, SNAPSHOTS, NOTES, *GENERATIONS, REPORTS, MODELS, CLAIMS, RUN_ORIGINS, RUN_TIMES
 )  # fmt: skip
 
 
 class RunRepository:
-    """The rows of runs. Methods block; a server calls them off its loop."""
+    """Repository of runs, with blocking methods."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -49,7 +49,7 @@ class RunRepository:
         demonstration: bool = False,
         server: str = "",
     ) -> str:
-        """Put down a new, queued run, in the care of a server if one is named; returns its id."""
+        """Store a new, queued run, with a claim of `server` unless "", and return its id."""
         run_id = run_id or new_id()
         row = {
             "id": run_id,
@@ -76,7 +76,7 @@ class RunRepository:
         return run_id
 
     def run(self, run_id: str) -> RunRecord:
-        """A run's row.
+        """Return the record of a run.
 
         Raises:
             NotFound: There is no such run.
@@ -88,7 +88,7 @@ class RunRepository:
         return RunRecord.of(row._mapping)
 
     def runs(self, owner: str | None = None) -> list[RunRecord]:
-        """The owner's runs and the demonstrations, newest first; None: every run."""
+        """Return the runs of an owner and examples, newest first; None for all runs."""
         query = select(RUNS).order_by(RUNS.c.created.desc())
         if owner is not None:
             query = query.where(or_(RUNS.c.owner == owner, RUNS.c.demonstration))
@@ -96,19 +96,19 @@ class RunRepository:
             return [RunRecord.of(row._mapping) for row in db.execute(query)]
 
     def delete_run(self, run_id: str) -> None:
-        """Remove a run and all that hangs on it."""
+        """Delete a run and related rows."""
         with self.engine.begin() as db:
             db.execute(delete(RUNS).where(RUNS.c.id == run_id))
-            for table in HANGS_ON_RUN:
+            for table in RUN_TABLES:
                 db.execute(delete(table).where(table.c.run == run_id))
 
     def update_run(self, run_id: str, **columns: Any) -> None:
-        """Set columns of a run's row."""
+        """Update columns of a run."""
         with self.engine.begin() as db:
             update_row(db, run_id, columns)
 
     def typical_seconds(self, study: str) -> float | None:
-        """How long runs of a study lately took on a worker (median of five), None if unknown."""
+        """Return the median seconds of the last five runs of a study; None if unknown."""
         query = (
             select(RUNS.c.started, RUNS.c.finished)
             .where(RUNS.c.study == study, RUNS.c.attempt == 1, RUNS.c.finished.is_not(None))
@@ -122,6 +122,6 @@ class RunRepository:
 
 
 def update_row(db: Connection, run_id: str, columns: Mapping[str, Any]) -> None:
-    """Set columns of a run's row, within a transaction."""
+    """Update columns of a run within a transaction."""
     values = {k: v.value if isinstance(v, State) else v for k, v in columns.items()}
     db.execute(update(RUNS).where(RUNS.c.id == run_id).values(values))

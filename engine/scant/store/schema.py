@@ -1,6 +1,6 @@
 """Tables of the store.
 
-A later version may add tables to a database of an earlier one, not columns: hence those at the end.
+Later versions may add tables to existing databases, but not columns; hence the tables at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ METADATA = MetaData()
 
 
 class Real(TypeDecorator[float]):
-    """A double whose NaN survives: SQLite makes it NULL, so NULL is what stands for it."""
+    """Double with NaN stored as NULL, as SQLite does."""
 
     impl = Double
     cache_ok = True
@@ -43,7 +43,7 @@ def _run_key() -> Column[str]:
     return Column("run", String(64), primary_key=True)
 
 
-# Columns keep the names that 0.1.0 gave them: `words` are `RunRecord.metadata`, `labeller` is
+# Columns have the names of version 0.1.0: `words` is `RunRecord.metadata`, `labeller` is
 # `Label.labeler`.
 RUNS = Table(
     "runs",
@@ -105,7 +105,7 @@ CHECKPOINTS = Table(
     Column("blob", LargeBinary, nullable=False),
 )
 
-# The checkpoint before the latest: a damaged one costs its steps, not the run.
+# The checkpoint before the latest, in case the latest is damaged.
 EARLIER_CHECKPOINTS = Table(
     "earlier_checkpoints",
     METADATA,
@@ -132,7 +132,7 @@ UPLOADS = Table(
     Column("notes", JSON, nullable=False),
 )
 
-# Apart from their records, so that a list of uploads does not drag the tables along.
+# Separate from their records, so that lists of uploads do not load the tables.
 UPLOAD_TABLES = Table(
     "upload_tables",
     METADATA,
@@ -152,7 +152,7 @@ LABELS = Table(
     Index("labels_by_subject", "subject", "id"),
 )
 
-# Login sessions, where users log in. The id is the hash of what the browser's cookie holds.
+# Login sessions of users; the id is the hash of the cookie.
 LOGINS = Table(
     "logins",
     METADATA,
@@ -163,7 +163,7 @@ LOGINS = Table(
     Column("used", Double, nullable=False),
 )
 
-# Where several servers share the database: which of them live, and which has which run.
+# Servers that share the database, with heartbeats, and their claims of runs.
 SERVERS = Table(
     "servers",
     METADATA,
@@ -182,7 +182,7 @@ CLAIMS = Table(
     Column("wish", String(16), nullable=False),
 )
 
-# Where a run was submitted from. Both are one-way codes (`scant.runs.access`), "" where unknown.
+# Origin of a run as one-way codes (`scant.runs.access`), "" if unknown.
 RUN_ORIGINS = Table(
     "run_origins",
     METADATA,
@@ -191,7 +191,7 @@ RUN_ORIGINS = Table(
     Column("presenter", String(64), nullable=False),
 )
 
-# Seconds that a run has held a worker, all its attempts together.
+# Total worker time of a run in seconds.
 RUN_TIMES = Table(
     "run_times",
     METADATA,
@@ -199,7 +199,7 @@ RUN_TIMES = Table(
     Column("seconds", Double, nullable=False),
 )
 
-# The visitor who gave a label, as the server knows them; the name in `labels` is only shown.
+# Visitor who gave a label; the name in `labels` is only displayed.
 LABEL_VISITORS = Table(
     "label_visitors",
     METADATA,
@@ -207,7 +207,7 @@ LABEL_VISITORS = Table(
     Column("visitor", String(128), nullable=False),
 )
 
-# What kind of label it is, where it is not plainly the answer of a person who was sure.
+# Role and uncertainty of labels, other than ordinary certain ones.
 LABEL_ROLES = Table(
     "label_roles",
     METADATA,

@@ -1,7 +1,7 @@
-"""Blobs with a checksum, so that damage is detected before use.
+"""Blobs with a checksum, to detect damage before use.
 
-A sealed blob is a mark, the SHA-256 of its content, and the content. Blobs of version 0.1 have no
-seal; of them only what is cut short is known to be damaged.
+A sealed blob consists of a signature, the SHA-256 of the content, and the content. Blobs of version
+0.1 have no checksum and are only checked for truncation.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class Damaged(BadInput):
-    """A blob in the database is not what was put there. The message names the thing."""
+    """Error for a damaged blob in the database, which is named in the message."""
 
 
 def seal(blob: bytes) -> bytes:
-    """The blob as it is stored."""
+    """Add signature and checksum to a blob."""
     return _MARK + hashlib.sha256(blob).digest() + blob
 
 
 def unseal(stored: bytes, what: str) -> bytes:
-    """The blob that was stored.
+    """Check and return the content of a sealed blob.
 
     Args:
-        stored: What stands in the database.
-        what: Its name in the sentence, for instance "The model of run abc".
+        stored: Sealed blob.
+        what: Description for the message, such as "The model of run abc".
 
     Raises:
-        Damaged: It is not what was stored.
+        Damaged: The blob is damaged.
     """
     stored = bytes(stored)
     if stored.startswith(_MARK):
         start = len(_MARK) + _DIGEST
         blob = stored[start:]
-        whole = hashlib.sha256(blob).digest() == stored[len(_MARK) : start]
+        is_intact = hashlib.sha256(blob).digest() == stored[len(_MARK) : start]
     else:
-        blob, whole = stored, _is_whole(stored)
-    if not whole:
+        blob, is_intact = stored, _is_whole(stored)
+    if not is_intact:
         raise Damaged(f"{what} is damaged in the database and cannot be used.")
     return blob
 
 
 def _is_whole(blob: bytes) -> bool:
-    """Whether a safetensors blob without a seal is as long as its header says."""
+    """Return True if an unsealed safetensors blob has the length in its header."""
     size = int.from_bytes(blob[:8], "little")
     try:
         header = json.loads(blob[8 : 8 + size])

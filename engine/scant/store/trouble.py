@@ -1,9 +1,7 @@
-"""When the database cannot be read or written at the moment: one error, one sentence, no SQL.
+"""Conversion of temporary database failures to one error with a message without SQL.
 
-A trouble passes: the disk has room again, the other program lets go of its lock, the database is
-started again. Whoever meets one may try again; nothing of the failed transaction was stored, unless
-the connection broke after the commit and before the answer, for which every write of a run may be
-repeated without harm.
+The operation can be retried. The failed transaction was not stored, unless the connection was lost
+between commit and confirmation; writes of runs are therefore safe to repeat.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ CLOSED = "its database cannot be opened"
 BROKEN = "its database is damaged"
 SILENT = "its database does not answer"
 
-# By SQLite's primary result codes (https://sqlite.org/rescode.html).
+# By primary result code of SQLite (https://sqlite.org/rescode.html).
 _SQLITE = {
     5: LOCKED,
     6: LOCKED,
@@ -48,10 +46,10 @@ log = logging.getLogger(__name__)
 
 
 class StoreTrouble(Unavailable):
-    """The server cannot reach or write its database at the moment.
+    """Error for a database that cannot be reached or written at the moment.
 
     Args:
-        why: One of this module's half sentences, such as `FULL`: no path, no address, no SQL.
+        why: Reason, one of the constants of this module such as `FULL`.
     """
 
     def __init__(self, why: str = SILENT) -> None:
@@ -63,11 +61,11 @@ class StoreTrouble(Unavailable):
 
 
 def trouble_of(error: BaseException | None, disconnected: bool = False) -> str:
-    """Why the database could not be used, in half a sentence; "" if the statement was at fault.
+    """Return the reason for a database failure; "" if the statement is invalid.
 
     Args:
-        error: What the driver or SQLAlchemy raised.
-        disconnected: The connection was lost with it.
+        error: Exception of the driver or SQLAlchemy.
+        disconnected: True if the connection was lost.
     """
     if isinstance(error, StoreTrouble):
         return error.why
@@ -83,7 +81,7 @@ def trouble_of(error: BaseException | None, disconnected: bool = False) -> str:
         return _POSTGRES[state]
     if isinstance(error, OperationalError | InterfaceError):
         return SILENT
-    # psycopg's own, which need not be installed.
+    # Errors of psycopg, which may not be installed.
     names = {kind.__name__ for kind in type(error).__mro__}
     psycopg = type(error).__module__.startswith("psycopg")
     return SILENT if disconnected or (psycopg and names & {"OperationalError", "InterfaceError"}) \
@@ -91,13 +89,13 @@ def trouble_of(error: BaseException | None, disconnected: bool = False) -> str:
 
 
 def translate(engine: Engine) -> None:
-    """Have every method of the store raise `StoreTrouble` where the database is the trouble."""
+    """Raise `StoreTrouble` instead of exceptions for temporary database failures."""
     event.listen(engine, "handle_error", _raise_trouble)
 
 
 def _raise_trouble(context: ExceptionContext) -> Any:
-    why = trouble_of(context.original_exception, bool(context.is_disconnect))
-    why = why or (trouble_of(context.sqlalchemy_exception) if context.is_disconnect else "")
-    if why and not context.is_pre_ping:
-        log.debug("%s: %s", why, context.original_exception)
-        raise StoreTrouble(why) from context.original_exception
+    reason = trouble_of(context.original_exception, bool(context.is_disconnect))
+    reason = reason or (trouble_of(context.sqlalchemy_exception) if context.is_disconnect else "")
+    if reason and not context.is_pre_ping:
+        log.debug("%s: %s", reason, context.original_exception)
+        raise StoreTrouble(reason) from context.original_exception

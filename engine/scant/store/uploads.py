@@ -1,4 +1,4 @@
-"""Uploads in the store: the tables that people gave us, and how they take them back."""
+"""Uploaded tables in the store, and their deletion."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from scant.store.schema import (
 )
 from scant.store.sealed import seal, unseal
 
-UPLOAD_DAYS = 30.0
+UPLOAD_DAYS = 30.0  # after which uploads are deleted by default
 
 
 class UploadRepository:
-    """The tables that visitors uploaded, as many as the quota has room for. Methods block."""
+    """Repository of uploaded tables within quotas, with blocking methods."""
 
     def __init__(self, engine: Engine, quota: Quota) -> None:
         self.engine = engine
@@ -50,11 +50,11 @@ class UploadRepository:
         sha256: str = "",
         notes: Sequence[str] = (),
     ) -> str:
-        """Keep a table that was read without problems; returns its unguessable id.
+        """Store a checked table and return its secret id.
 
         Raises:
-            BadInput: The owner has too many tables here already, or too large ones.
-            Unavailable: The disk has no room for it.
+            BadInput: The owner would exceed the quota.
+            Unavailable: There is not enough disk space.
         """
         upload_id = new_id()
         buffer = BytesIO()
@@ -78,7 +78,7 @@ class UploadRepository:
         return upload_id
 
     def upload(self, upload_id: str) -> UploadRecord:
-        """An upload's record, which outlives its table.
+        """Return the record of an upload, which exists even after its table is deleted.
 
         Raises:
             NotFound: There was no such upload.
@@ -90,14 +90,14 @@ class UploadRepository:
         return UploadRecord.of(row._mapping)
 
     def uploads(self, owner: str) -> list[UploadRecord]:
-        """The owner's uploads that are still kept, newest first."""
+        """Return the uploads of an owner that are not deleted, newest first."""
         query = select(UPLOADS).where(UPLOADS.c.owner == owner, UPLOADS.c.deleted.is_(None))
         with self.engine.connect() as db:
             rows = db.execute(query.order_by(UPLOADS.c.created.desc()))
             return [UploadRecord.of(row._mapping) for row in rows]
 
     def upload_parquet(self, upload_id: str) -> bytes:
-        """An upload's table as Parquet.
+        """Return the table of an upload as Parquet.
 
         Raises:
             NotFound: There was no such upload, or it was deleted.
@@ -111,28 +111,28 @@ class UploadRepository:
         return bytes(blob)
 
     def upload_table(self, upload_id: str) -> pd.DataFrame:
-        """An upload's table. Raises as `upload_parquet` does."""
+        """Return the table of an upload. Raises as `upload_parquet` does."""
         return pd.read_parquet(BytesIO(self.upload_parquet(upload_id)), use_threads=False)
 
     def delete_upload(self, upload_id: str, owner: str | None) -> None:
-        """Delete an upload's table and every row of it that hangs on its runs.
+        """Delete the table of an upload and everything derived from its rows.
 
-        The runs' records, curves and figures stay, with a note; their models, checkpoints,
-        snapshots and the arrays of their reports go, for these were made from the table's rows.
+        Models, checkpoints, snapshots and arrays of reports of its runs are deleted. Records,
+        training curves and figures of the runs remain, with a note.
 
         Args:
-            upload_id: The upload.
-            owner: Who asks, as `upload` knows its owner; None: the server itself, or its operator.
+            upload_id: Id of the upload.
+            owner: Visitor who requests the deletion; None for the server or its operator.
 
         Raises:
             NotFound: There was no such upload.
-            NotAllowed: It is somebody else's.
-            BadInput: A run is still using it.
+            NotAllowed: The upload belongs to another visitor.
+            BadInput: The table is in use by a run.
         """
         name = self.upload(upload_id).name
         with self.engine.begin() as db:
-            theirs = select(UPLOADS.c.owner).where(UPLOADS.c.id == upload_id)
-            if owner is not None and (not owner or db.execute(theirs).scalar() != owner):
+            owner_query = select(UPLOADS.c.owner).where(UPLOADS.c.id == upload_id)
+            if owner is not None and (not owner or db.execute(owner_query).scalar() != owner):
                 raise NotAllowed(
                     f"The table {name!r} can be deleted only by the visitor who uploaded it; "
                     "ask them, or this server's operator."
@@ -146,16 +146,16 @@ class UploadRepository:
                         "stop that run first, then delete the table."
                     )
             db.execute(delete(UPLOAD_TABLES).where(UPLOAD_TABLES.c.upload == upload_id))
-            given = select(LABELS.c.id).where(LABELS.c.subject == upload_id)
-            for beside in (LABEL_VISITORS, LABEL_ROLES):
-                db.execute(delete(beside).where(beside.c.label.in_(given)))
+            label_ids = select(LABELS.c.id).where(LABELS.c.subject == upload_id)
+            for related in (LABEL_VISITORS, LABEL_ROLES):
+                db.execute(delete(related).where(related.c.label.in_(label_ids)))
             db.execute(delete(LABELS).where(LABELS.c.subject == upload_id))
             db.execute(update(UPLOADS).where(UPLOADS.c.id == upload_id).values(deleted=time.time()))
             for run in runs:
                 _strip(db, run.id, name)
 
     def purge_uploads(self, days: float = UPLOAD_DAYS) -> int:
-        """Delete uploads older than `days` days; returns how many. One in use waits its turn."""
+        """Delete uploads older than `days` days unless they are in use, and return their number."""
         query = select(UPLOADS.c.id).where(
             UPLOADS.c.deleted.is_(None), UPLOADS.c.created < time.time() - days * 86400
         )
@@ -172,17 +172,17 @@ class UploadRepository:
 
 
 def _strip(db: Connection, run: str, name: str) -> None:
-    """Take from a finished run all that was made from the rows of its deleted table."""
+    """Delete everything of a finished run that was derived from the rows of its table."""
     blob = db.execute(select(REPORTS.c.blob).where(REPORTS.c.run == run)).scalar()
     if blob is not None:
         try:
             finished = decode(unseal(blob, f"The report of run {run}"))[0]
-        except ValueError:  # what is damaged goes altogether
+        except ValueError:  # damaged reports are deleted
             db.execute(delete(REPORTS).where(REPORTS.c.run == run))
         else:
             assert isinstance(finished, Finished)
-            bare = replace(finished, report=replace(finished.report, arrays={}))
-            sealed = seal(encode([bare]))
+            stripped = replace(finished, report=replace(finished.report, arrays={}))
+            sealed = seal(encode([stripped]))
             db.execute(update(REPORTS).where(REPORTS.c.run == run).values(blob=sealed))
     for table in (CHECKPOINTS, EARLIER_CHECKPOINTS, MODELS, SNAPSHOTS):
         db.execute(delete(table).where(table.c.run == run))

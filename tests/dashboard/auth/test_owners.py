@@ -73,7 +73,7 @@ def test_a_click_on_anothers_hidden_button_is_refused(site: Site, name: str, vis
         await settled(page)
         assert f"You cannot {name.lower()} this run" in page.layout._message.object
         assert store.run(run) == before
-        assert store.attend("other", [run]) == ({}, [])  # nor was it left to another server
+        assert store.read_requests("other", [run]) == ({}, [])  # nor was it left to another server
         assert name in buttons(opened(site, "ada", run=run))
 
     lived(story)

@@ -171,7 +171,7 @@ NUMBERS = [
     f"{ARCHIVE.files:,} files, {ARCHIVE.unpacked_bytes // MB} MB unpacked, "
     f"{ARCHIVE.ratio:.0f} times compression, {ARCHIVE.pixels // 10**6} million pixels",
     f"{quota.TABLES} tables, {quota.TABLE_BYTES // GB} GB, {UPLOAD_DAYS:.0f} days",
-    f"{backlog.ROOM // MIB} MiB",
+    f"{backlog.MAX_BYTES // MIB} MiB",
     f"{limits.ESTIMATE_FACTOR:.0f} times the hours",
     f"ignores this for {limited.HEED_SECONDS:.0f} s",
     f"waits {store_writer.ANSWER_SECONDS:.0f} s at most",

@@ -35,12 +35,12 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers that look after their runs, and try again, many times a second."""
-    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
+    for name in ("POLL_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
         monkeypatch.setattr(leases, name, 0.05)
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
     monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
     monkeypatch.setattr(pool, "COUNT_SECONDS", 0.05)
     monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
-    monkeypatch.setattr(limited, "PUT_SECONDS", 0.05)
+    monkeypatch.setattr(limited, "STORE_SECONDS", 0.05)
     monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)

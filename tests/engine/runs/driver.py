@@ -98,7 +98,7 @@ class Driver:
 
     def kill_worker(self, run: str, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the process that trains a run."""
-        self.kill(self.service.care.live[run].worker, how)
+        self.kill(self.service.lifecycle.live[run].worker, how)
 
     def kill(self, worker: str, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the process of a worker."""
@@ -110,7 +110,7 @@ class Driver:
         """What a function gives on these workers, or on all of them, by address."""
 
         async def ask() -> dict[str, T]:
-            client = self.service.care.client._client
+            client = self.service.lifecycle.client._client
             return dict(await client.run(function, *given, workers=workers))
 
         return self.call(ask())

@@ -25,8 +25,8 @@ async def test_a_run_that_is_paused_on_its_way_to_a_worker_rests(url: str) -> No
     server, client = service(url)
     await server.start()
     run = await server.submit("toy", {}, "demo", "ada")
-    async with server.care.turns.of(run):  # as a click has it that came before
-        await until(lambda: server.care.live[run].assigned)
+    async with server.lifecycle.turns.of(run):  # as a click has it that came before
+        await until(lambda: server.lifecycle.live[run].assigned)
         await server.steering.pause(run)
     await until(lambda: server.store.run(run).state is State.PAUSED)
     assert client.begun == []
@@ -114,8 +114,8 @@ def test_what_fails_aside_leaves_one_line(
 async def test_a_run_that_ended_in_its_last_second_is_not_given_up(url: str) -> None:
     """Its end waits for its turn while the meter, whose hours it used, has its own."""
     server, client, run = await running(url)
-    live = server.care.live[run]
-    async with server.care.turns.of(run):
+    live = server.lifecycle.live[run]
+    async with server.lifecycle.turns.of(run):
         giving_up = asyncio.create_task(server.policy._give_up(live, live.attempt, 1.0))
         await asyncio.sleep(0)  # it waits for its turn, before …
         client.say(Finished(State.CONVERGED, "At rest."))

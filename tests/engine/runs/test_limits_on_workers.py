@@ -54,7 +54,7 @@ def test_a_run_that_takes_all_memory_fails_with_a_sentence_and_its_worker_lives(
 
 
 def test_a_worker_says_how_much_it_may_hold(driver: Driver) -> None:
-    assert driver.call(driver.service.care.client.memory()) == LIMIT
+    assert driver.call(driver.service.lifecycle.client.memory()) == LIMIT
 
 
 def test_a_run_past_its_hours_leaves_a_model(

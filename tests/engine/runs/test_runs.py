@@ -158,7 +158,7 @@ def test_a_wish_before_the_worker_has_answered_is_not_lost(driver: Driver) -> No
 def test_a_wish_that_is_lost_on_its_way_is_told_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, lost = driver.service.care.client, []
+    desk, lost = driver.service.lifecycle.client, []
     tell = desk.tell
 
     async def second(*arguments: Any) -> None:
@@ -223,7 +223,9 @@ def test_a_run_that_kills_its_workers_is_given_up(driver: Driver) -> None:
     run = driver.submit(**SLOW)
     for attempt in range(1, 5):
         driver.until(lambda n=attempt: driver.store.run(run).attempt == n, "the next attempt")
-        driver.until(lambda: getattr(driver.service.care.live[run], "worker", None), "its worker")
+        driver.until(
+            lambda: getattr(driver.service.lifecycle.live[run], "worker", None), "its worker"
+        )
         driver.kill_worker(run)
     assert driver.end(run) is State.FAILED
     assert "lost 4 times" in driver.store.run(run).reason
@@ -259,7 +261,7 @@ def test_workers_that_are_all_gone_are_brought_up_again(
     monkeypatch.setattr(pool, "GONE_SECONDS", 3.0)
     run = driver.submit(max_steps=150, delay=0.01)
     driver.until_step(run, 5)
-    driver.loop.call_soon_threadsafe(driver.service.care.client._cluster.local.scale, 0)
+    driver.loop.call_soon_threadsafe(driver.service.lifecycle.client._cluster.local.scale, 0)
     assert driver.end(run) is State.HIT_LIMIT
     assert driver.curve(run) == in_process(max_steps=150)
     assert driver.service.healthy()
@@ -344,7 +346,7 @@ def test_large_tables_go_past_the_scheduler_to_a_worker_each(
     runs = [driver.submit(data=f"upload:{upload}", **SLOW) for _ in range(2)]
     for run in runs:
         driver.until_step(run, 1)
-    assert len({driver.service.care.live[run].worker for run in runs}) == 2
+    assert len({driver.service.lifecycle.live[run].worker for run in runs}) == 2
     driver.kill_worker(runs[0])
     driver.until(lambda: driver.store.run(runs[0]).attempt == 2, "another attempt")
     for run in runs:
@@ -353,7 +355,7 @@ def test_large_tables_go_past_the_scheduler_to_a_worker_each(
         driver.stop(run)
     assert [driver.end(run) for run in runs] == [State.STOPPED] * 2
     assert not [w for w in warned if "large graph" in str(w)]
-    assert driver.service.care.client._placed == {}
+    assert driver.service.lifecycle.client._placed == {}
 
 
 def test_bad_input_found_by_the_worker_is_the_reason_word_for_word(driver: Driver) -> None:

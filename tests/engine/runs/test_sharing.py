@@ -153,7 +153,7 @@ def test_a_server_that_was_thought_gone_hears_that_its_run_was_taken(
         db.execute(update(SERVERS).where(SERVERS.c.id == "ours").values(silent))
     assert {r.id for r in theirs.acquire_orphans("theirs")} == {run, other}
     ours.claim(other, "ours")
-    assert ours.attend("ours", [run, other]) == ({}, [run])
+    assert ours.read_requests("ours", [run, other]) == ({}, [run])
     ours.sign_in("ours")  # it lives after all
     assert theirs.acquire_orphans("theirs") == []
 
@@ -162,9 +162,9 @@ def test_a_wish_reaches_the_server_that_cares_once(stores: tuple[Store, Store]) 
     ours, theirs = stores
     run = add(ours, "ours")
     theirs.wish(run, "pause")
-    assert theirs.attend("theirs", []) == ({}, [])
-    assert ours.attend("ours", [run]) == ({run: "pause"}, [])
-    assert ours.attend("ours", [run]) == ({}, [])
+    assert theirs.read_requests("theirs", []) == ({}, [])
+    assert ours.read_requests("ours", [run]) == ({run: "pause"}, [])
+    assert ours.read_requests("ours", [run]) == ({}, [])
 
 
 def test_a_run_that_ends_or_rests_is_in_nobodys_care(stores: tuple[Store, Store]) -> None:
@@ -173,7 +173,7 @@ def test_a_run_that_ends_or_rests_is_in_nobodys_care(stores: tuple[Store, Store]
     ours.write(run, [Finished(State.PAUSED, "Paused.")])
     theirs.claim(run, "theirs")  # where it was resumed
     theirs.write(run, [Changed(State.QUEUED)])
-    assert ours.attend("ours", []) == ({}, [])
+    assert ours.read_requests("ours", []) == ({}, [])
     ours.sign_out("ours")
     theirs.sign_out("theirs")
     ours.sign_in("ours")

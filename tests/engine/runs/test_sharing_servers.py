@@ -40,7 +40,7 @@ async def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(u
     other.say(Finished(State.STOPPED, "Stopped."))
     await until(lambda: first.store.run(run).state is State.STOPPED)
     await first.stop(run, "ada")
-    assert first.store.attend(second.care.journal.server, []) == ({}, [])
+    assert first.store.read_requests(second.lifecycle.journal.server, []) == ({}, [])
     for each in (first, second):
         await each.close(0.1)
 

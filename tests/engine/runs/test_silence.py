@@ -42,7 +42,7 @@ async def _running(url: str) -> tuple[RunService, ComputingClient, str]:
     run = await server.submit("toy", {}, "demo", "ada")
     await until(lambda: client.begun)
     client.say(Progress(1, -1.0, 0.1, -1.0, -1.0))
-    await until(lambda: server.care.live[run].worker)
+    await until(lambda: server.lifecycle.live[run].worker)
     return server, client, run
 
 
@@ -55,7 +55,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_processor_time_is_a_sign_of_life_and_its_lack_is_none(tmp_path: Path) -> None:
     async def story() -> None:
         server, client, run = await _running(f"sqlite:///{tmp_path / 'scant.db'}")
-        heard = server.care.live[run].heard
+        heard = server.lifecycle.live[run].heard
         await until(lambda: time.monotonic() - heard > 5 * pool.SILENCE_SECONDS)
         assert client.looks > 3
         assert server.store.run(run).losses == client.renewed == 0

@@ -215,7 +215,7 @@ async def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind
 async def test_a_run_that_was_claimed_without_hearing_of_it_is_taken_up(url: str) -> None:
     server, client = service(url)
     await server.start()
-    run = server.store.add_run("toy", {}, "demo", "ada", server=server.care.journal.server)
+    run = server.store.add_run("toy", {}, "demo", "ada", server=server.lifecycle.journal.server)
     await until(lambda: server.owns(run))
     await until(lambda: client.begun)
     await server.close(0.1)
@@ -233,7 +233,9 @@ async def test_what_waited_is_not_written_over_what_another_server_did_meanwhile
     with locked(url):
         client.say(step(2), step(3), Finished(State.DIVERGED, "Ours."))
         await until(server.storing)
-        monkeypatch.setattr(server.care.journal.writer, "_call", never)  # cut off from the database
+        monkeypatch.setattr(
+            server.lifecycle.journal.writer, "_call", never
+        )  # cut off from the database
     other.claim(run, "other")
     other.write(run, [step(2)], server="other")
     monkeypatch.undo()
@@ -259,7 +261,7 @@ async def test_what_the_database_refuses_takes_nothing_with_it_and_is_a_note(url
 async def test_what_there_is_no_room_for_is_counted_on_the_run(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backlog, "ROOM", 20_000)
+    monkeypatch.setattr(backlog, "MAX_BYTES", 20_000)
     server, client, run = await running(url)
     with locked(url):
         client.say(step(2))
@@ -268,7 +270,7 @@ async def test_what_there_is_no_room_for_is_counted_on_the_run(
             client.say(step(number), Snapshot(number, {"a": np.zeros(100)}))
         client.say(Note("kept"), Checkpoint(302, b"c"))
         await until(client.inbox.empty)
-        await until(lambda: server.care.live[run].backlog.weight <= 20_000)
+        await until(lambda: server.lifecycle.live[run].backlog.weight <= 20_000)
     await until(lambda: "kept" in server.store.notes(run))
     (note,) = [text for text in server.store.notes(run) if "could not be kept" in text]
     missing = 302 - len(steps_of(server, run))
@@ -303,7 +305,7 @@ async def test_a_server_closes_though_its_database_does_not_answer(url: str) -> 
         await asyncio.wait_for(server.close(0.1), 20)
         assert time.monotonic() - began < 20
     again, client = service(url)
-    again.store.sign_out(server.care.journal.server)
+    again.store.sign_out(server.lifecycle.journal.server)
     await again.start()
     await until(lambda: client.begun)
     assert client.checkpoints == [b"one"]

@@ -19,7 +19,7 @@ async def test_a_wait_follows_the_pace_of_the_run_ahead_and_a_late_one_promises_
     server, client, first = await running(url)
     second = await server.submit("toy", {}, "demo", "bea")
     client.say(Progress(2, -1.0, 20.0, -1.0, -1.0))  # ten seconds a step, of 40
-    ahead, behind = server.care.live[first], server.care.live[second]
+    ahead, behind = server.lifecycle.live[first], server.lifecycle.live[second]
     await until(lambda: behind.announced and behind.announced.seconds)
     assert behind.announced.seconds == pytest.approx(380, abs=10)
     ahead.ends = time.monotonic() - 1  # the last step is over, and its report takes a while
@@ -36,5 +36,5 @@ async def test_a_run_that_was_paused_at_work_does_not_queue_again(url: str) -> N
         await server.submit("toy", {}, "demo", who)
     await until(lambda: len(client.begun) == 2)
     await server.resume(first, "ada")
-    assert server.care.queue.order()[0] == first
+    assert server.lifecycle.queue.order()[0] == first
     await server.close(0.1)

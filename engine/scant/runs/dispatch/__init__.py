@@ -1,1 +1,1 @@
-"""Runs on their way through workers: queued, assigned, listened to, and tried again when lost."""
+"""Dispatch of runs to workers: queue, assignment, messages, and retries after losses."""

@@ -1,4 +1,4 @@
-"""A live run, as the run service holds it in memory."""
+"""State of a live run in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scant.store import RunRecord
 
 @dataclass
 class ActiveRun:
-    """A run that waits for a worker or is on one."""
+    """Run that is queued or on a worker; times are by the monotonic clock in seconds."""
 
     id: str
     owner: str
@@ -24,29 +24,31 @@ class ActiveRun:
     attempt: int = 0
     losses: int = 0
     wish: str | None = None
-    assigned: bool = False  # between leaving the queue and the attempt's end
+    assigned: bool = False  # from leaving the queue to the end of the attempt
     started: bool = False  # training has begun in this attempt
-    worker: str | None = None  # known from the attempt's first message
-    wished: float = 0.0  # when the worker was last told the wish, by the monotonic clock
-    heard: float = 0.0  # when the worker was last heard, by the monotonic clock
-    cpu: float = 0.0  # seconds of processor time that its local worker had used at the last look
-    computed: float = 0.0  # when that last rose, by the monotonic clock
-    since: float = field(default_factory=time.monotonic)  # when the attempt began
-    steps: int = 0  # of its training at most; 0 before it has begun
-    ends: float | None = None  # by the monotonic clock, at the pace of its steps so far
-    announced: Queued | None = None  # place and wait as watchers know them
-    address: str = ""  # the code of where it was submitted from
-    resident: int = 0  # bytes that its worker held when it was last heard
-    memory: int = 0  # bytes that its worker may hold; 0 for no limit
-    heeded: bool = False  # the training loop has taken the wish
-    over: bool = False  # how the attempt ended is known, and waits to be put down
-    loss: str = ""  # why the attempt's worker is lost, where this is how it ended
-    backlog: Backlog = field(default_factory=Backlog)  # said in this attempt, not yet put down
-    draining: bool = False  # the backlog is being put down
+    worker: str | None = None  # address, from the first message of the attempt
+    wished: float = 0.0  # time of the last request to the worker
+    heard: float = 0.0  # time of the last message of the worker
+    cpu: float = 0.0  # CPU time of a local worker at the last check
+    computed: float = 0.0  # time of the last increase of `cpu`
+    since: float = field(default_factory=time.monotonic)  # start of the attempt
+    steps: int = 0  # maximum number of training steps; 0 before the start
+    ends: float | None = None  # expected end of training
+    announced: Queued | None = None  # last published queue position and wait
+    address: str = ""  # code of the network address
+    resident: int = 0  # memory use of the worker in bytes
+    memory: int = 0  # memory limit of the worker in bytes; 0 for no limit
+    heeded: bool = False  # the training loop has received the request
+    over: bool = False  # the attempt has ended, possibly not stored yet
+    loss: str = ""  # reason for the loss of the worker
+    backlog: Backlog = field(
+        default_factory=Backlog
+    )  # events of this attempt that are not stored yet
+    draining: bool = False  # the backlog is being stored
 
     @classmethod
     def of(cls, record: RunRecord) -> ActiveRun:
-        """A live run from its row in the store."""
+        """Create a live run from its record."""
         return cls(
             record.id,
             record.owner,

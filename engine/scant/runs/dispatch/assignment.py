@@ -1,4 +1,4 @@
-"""Queued runs sent to free workers, each with its data and its last checkpoint."""
+"""Assignment of queued runs to free workers, with data and last checkpoint."""
 
 from __future__ import annotations
 
@@ -20,68 +20,70 @@ log = logging.getLogger(__name__)
 
 
 class Assigner:
-    """Begins attempts.
+    """Starts attempts of runs.
 
     Args:
-        care: The runs, and the queue of those that wait.
-        pool: The workers.
-        device: "auto", "cpu" or "cuda": where workers train.
+        lifecycle: Runs and their queue.
+        pool: Workers.
+        device: Device for training: "auto", "cpu" or "cuda".
     """
 
-    def __init__(self, care: Lifecycle, pool: WorkerPool, device: str) -> None:
-        self._care = care
+    def __init__(self, lifecycle: Lifecycle, pool: WorkerPool, device: str) -> None:
+        self._lifecycle = lifecycle
         self._pool = pool
         self._device = device
 
     def assign(self) -> None:
-        """Take runs out of the queue for as long as a worker is free."""
-        care = self._care
-        while not care.background.closing and len(care.queue) and self._pool.free() > 0:
-            if care.journal.writer.trouble:
-                return  # a run that cannot be put down as starting waits in the queue
-            live = care.live[care.queue.take()]
+        """Assign queued runs while workers are free."""
+        lifecycle = self._lifecycle
+        while not lifecycle.background.closing and len(lifecycle.queue) and self._pool.free() > 0:
+            if lifecycle.journal.writer.trouble:
+                return  # the state could not be stored: stay queued
+            live = lifecycle.live[lifecycle.queue.take()]
             live.assigned, live.started, live.worker, live.announced = True, False, None, None
             live.over, live.loss, live.backlog = False, "", Backlog()
             live.steps, live.ends = 0, None
             live.since = time.monotonic()
-            care.background.spawn(self._start(live))
+            lifecycle.background.spawn(self._start(live))
 
     async def _start(self, live: ActiveRun) -> None:
-        care = self._care
-        async with care.turns.of(live.id):
-            if care.live.get(live.id) is not live or not live.assigned:
+        lifecycle = self._lifecycle
+        async with lifecycle.turns.of(live.id):
+            if lifecycle.live.get(live.id) is not live or not live.assigned:
                 return
             try:
-                if live.wish == "pause":  # since it left the queue
+                if live.wish == "pause":  # requested after it left the queue
                     await self._rest_unbegun(live)
                     return
                 if live.wish != "stop":
-                    await care.set_state(live, State.STARTING)
+                    await lifecycle.set_state(live, State.STARTING)
                 await self._begin(live)
             except TakenOver:
-                await care.release(live)
+                await lifecycle.release(live)
             except (BadInput, NotFound) as error:
-                await care.finish(live, State.FAILED, str(error))
+                await lifecycle.finish(live, State.FAILED, str(error))
             except StoreTrouble:
                 log.info("run %s is not started: the server is closing", live.id)
             except Exception:
                 log.exception("run %s could not be started", live.id)
-                await care.finish(live, State.FAILED, "The run could not be sent to a worker.")
+                await lifecycle.finish(live, State.FAILED, "The run could not be sent to a worker.")
 
     async def _rest_unbegun(self, live: ActiveRun) -> None:
         if live.state is State.PAUSING:
-            await self._care.finish(live, State.PAUSED, "Paused while it was queued.")
-        else:  # nobody but the server that closes wished it
-            await self._care.interrupt(live)
+            await self._lifecycle.finish(live, State.PAUSED, "Paused while it was queued.")
+        else:  # requested by the closing server
+            await self._lifecycle.interrupt(live)
 
     async def _begin(self, live: ActiveRun) -> None:
-        journal = self._care.journal
+        journal = self._lifecycle.journal
         live.attempt, checkpoint, damage = await journal.writer.do(
             journal.store.begin_attempt, live.id, journal.server
         )
         if checkpoint is not None and of_other_version(checkpoint.blob):
-            state = State.FAILED if live.wish == "stop" else State.PAUSED  # as it was: none is lost
-            await self._care.finish(live, state, OTHER_VERSION)
+            state = (
+                State.FAILED if live.wish == "stop" else State.PAUSED
+            )  # unchanged, nothing is lost
+            await self._lifecycle.finish(live, state, OTHER_VERSION)
             return
         if damage:
             await journal.say(live.id, [Note(damage)])
@@ -95,12 +97,12 @@ class Assigner:
             "device": self._device,
             "wish": live.wish,
         }
-        self._care.client.begin(job, table, checkpoint.blob if checkpoint else None)
-        live.resident, live.heeded = 0, False  # after the last word of the attempt before
+        self._lifecycle.client.begin(job, table, checkpoint.blob if checkpoint else None)
+        live.resident, live.heeded = 0, False  # after the last message of the previous attempt
 
 
 def _table(store: Store, live: ActiveRun) -> bytes | None:
-    """Data that the worker cannot make itself, as Parquet; it may be on another machine."""
+    """Return data that the worker cannot generate, as Parquet."""
     if live.data.startswith("upload:"):
         return store.upload_parquet(live.data.removeprefix("upload:"))
     source = next(s for s in entry(live.study).sources if s.name == live.data)

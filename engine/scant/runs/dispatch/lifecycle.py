@@ -1,4 +1,4 @@
-"""The runs in this server's care, and how each goes from one state to the next."""
+"""Runs of this server and the transitions between their states."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from scant.runs.memory import out_of_memory
 from scant.runs.workers.protocol import Workers
 from scant.store import RunRecord
 
-LOSSES = 3  # so many lost workers a run survives
-NEAR = 0.8  # of a worker's memory: one that held as much when it was lost had run out of it
+LOSSES = 3  # maximum number of lost workers of a run
+MEMORY_SHARE = 0.8  # memory use of a lost worker from which memory is the presumed cause
 
 log = logging.getLogger(__name__)
 
 
 class Lifecycle:
-    """Decides what becomes of a run. Callers hold its turn (`turns`).
+    """State machine of runs; callers hold the lock of the run (`turns`).
 
     Attributes:
-        journal: Where all that is decided is put down.
-        client: The workers.
-        background: Tasks of this server.
-        turns: Locks of the runs.
-        live: The runs in this server's care: queued, or on a worker.
-        queue: Those that wait.
-        wake: Set when a run may be sent out: one waits, or a worker is free.
+        journal: Journal of events.
+        client: Client of the workers.
+        background: Background tasks of this server.
+        turns: Locks of runs.
+        live: Runs of this server by id, queued or on a worker.
+        queue: Queued runs.
+        wake: Event that is set when a run may be assigned.
     """
 
     def __init__(self, journal: Journal, client: Workers, background: Background) -> None:
@@ -47,34 +47,34 @@ class Lifecycle:
         self._store, self._writer = journal.store, journal.writer
 
     def assigned(self) -> list[ActiveRun]:
-        """Runs that hold a worker, or are on their way to one."""
+        """Return the runs that are on a worker or being sent to one."""
         return [live for live in self.live.values() if live.assigned]
 
     def enter(self, live: ActiveRun) -> None:
-        """Queue a new run, which is in the store."""
+        """Queue a new run that is already stored."""
         self.live[live.id] = live
         self.queue.put(live.id, live.owner, live.address)
         self.journal.publish(live.id, [Changed(State.QUEUED)])
         self.wake.set()
 
     async def set_state(self, live: ActiveRun, state: State) -> None:
-        """Put a state down, then have it."""
+        """Store the state of a run, then set it."""
         await self.journal.say(live.id, [Changed(state)])
         live.state = state
 
     # On a worker
 
     async def wish(self, live: ActiveRun, wish: str | None, state: State) -> None:
-        """Have the worker pause or stop the run, or (None) go on with it."""
+        """Request that the worker pauses or stops the run, or (None) continues it."""
         live.wish = wish
         asking = asyncio.create_task(self.send_wish(live))
         await self.set_state(live, state)
         await asking
 
     async def send_wish(self, live: ActiveRun) -> None:
-        """Tell the worker what is wished of the run."""
+        """Send the current request to the worker of the run."""
         live.wished = time.monotonic()
-        if live.worker is not None:  # else it is sent when the worker has said where it is
+        if live.worker is not None:  # else it is sent after the first message of the worker
             await self.client.tell(live.worker, live.id, live.attempt, live.wish)
 
     def let_go(self, live: ActiveRun) -> None:
@@ -92,7 +92,7 @@ class Lifecycle:
         self.live.pop(live.id, None)
 
     async def release(self, live: ActiveRun) -> None:
-        """Let go of a run that another server has in its care by now."""
+        """Drop a run that another server has taken over."""
         log.warning("run %s was acquired by another server", live.id)
         self.queue.remove(live.id)
         worker, attempt = live.worker, live.attempt
@@ -104,17 +104,17 @@ class Lifecycle:
             del self.live[live.id]
 
     async def interrupt(self, live: ActiveRun) -> None:
-        """The server shuts down: the run waits in the store for the next start."""
+        """Queue a run for the next start, since the server shuts down."""
         step = await self._checkpointed(live)
         note = Note(f"The server was shut down; the run goes on from step {step} with the next.")
         await self.journal.say(live.id, [note, Changed(State.QUEUED)])
-        self.let_go(live)  # last, for a server that closes waits until no run is in hand
+        self.let_go(live)  # last, since a closing server waits for assigned runs
 
-    # Going on
+    # Continuation
 
     async def go_on(self, live: ActiveRun, why: str, *, first: bool = True) -> None:
-        """Queue a run (before all others), to go on from its checkpoint or to conclude from it."""
-        await self._take_in(live)
+        """Queue a run, by default first, to continue or conclude from its checkpoint."""
+        await self._claim(live)
         step = await self._checkpointed(live)
         if live.wish == "stop" and step == 0:
             reason = "Stopped before its first checkpoint, so there is no model."
@@ -126,11 +126,11 @@ class Lifecycle:
             await self.requeue(live, note, first=first)
 
     async def go_on_after_loss(self, live: ActiveRun) -> None:
-        """Go on from the last checkpoint, or give the run up.
+        """Continue from the last checkpoint after the loss of a worker, or fail the run.
 
-        A run whose worker was killed for its memory would kill the next one, too.
+        A run that exhausted the memory of its worker fails at once, since a retry would, too.
         """
-        if live.memory and live.resident >= NEAR * live.memory:
+        if live.memory and live.resident >= MEMORY_SHARE * live.memory:
             log.warning("run %s lost its worker for memory: %s", live.id, live.loss)
             await self.finish(live, State.FAILED, out_of_memory(live.memory))
             return
@@ -147,16 +147,16 @@ class Lifecycle:
             await self.go_on(live, f"The worker was lost (loss {losses} of {LOSSES} allowed)")
 
     async def resume(self, record: RunRecord) -> None:
-        """Queue a paused run before all others, unless it never had its turn."""
+        """Queue a paused run, in first position if it has been started before."""
         await self.requeue(ActiveRun.of(record), first=record.attempt > 0)
 
     async def requeue(self, live: ActiveRun, note: str = "", *, first: bool = False) -> None:
-        """Let a run wait for a worker."""
+        """Add a run to the queue."""
         if self.live.get(live.id, live) is not live:
-            return  # somebody else has it go on
+            return  # continued elsewhere
         if not live.address:
             live.address, _ = await self._writer.do(self._store.origin, live.id)
-        await self._take_in(live)
+        await self._claim(live)
         live.wish = "stop" if live.wish == "stop" else None
         state = State.STOPPING if live.wish == "stop" else State.QUEUED
         events: list[Event] = [Note(note)] if note else []
@@ -165,13 +165,13 @@ class Lifecycle:
         self.queue.put(live.id, live.owner, live.address, first=first)
         self.wake.set()
 
-    async def _take_in(self, live: ActiveRun) -> None:
-        """Take a run into our care that was at rest."""
+    async def _claim(self, live: ActiveRun) -> None:
+        """Make a paused run live and claim it for this server."""
         if live.id not in self.live:
-            self.live[live.id] = live  # first, or it would be taken for one that nobody has
+            self.live[live.id] = live  # first, so that it is not taken for an orphan
             await self._writer.do(self._store.claim, live.id, self.journal.server)
 
     async def _checkpointed(self, live: ActiveRun) -> int:
-        """The step of the last checkpoint; 0 where there is none."""
+        """Return the step of the last checkpoint; 0 without one."""
         checkpoint = await self._writer.do(self._store.checkpoint, live.id)
         return checkpoint.step if checkpoint else 0

@@ -1,4 +1,4 @@
-"""The fair queue: addresses and owners take turns, an owner's runs in the order they came."""
+"""Fair queue of runs: round-robin over addresses and owners, first in first out for an owner."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Addresses = OrderedDict[str, OrderedDict[str, deque[str]]]  # runs by owner, by 
 
 
 class FairQueue:
-    """Runs waiting for a worker. A run that goes on (after a loss, to conclude) goes first.
+    """Queue of runs, with continued runs first.
 
-    Network addresses take turns, and within an address its owners: who comes with many cookies
-    waits as long as who comes with one.
+    Network addresses take turns, and owners take turns within an address, so additional cookies
+    give no advantage.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class FairQueue:
         return len(self._first) + sum(map(len, waiting))
 
     def put(self, run: str, owner: str, address: str = "", *, first: bool = False) -> None:
-        """Let a run wait; `first`: before all others."""
+        """Add a run, before all others if `first`."""
         if first:
             self._first.append(run)
         else:
@@ -36,11 +36,11 @@ class FairQueue:
             owners.setdefault(owner, deque()).append(run)
 
     def take(self) -> str:
-        """The next run; others of its address and owner now wait behind everybody else's next."""
+        """Remove and return the next run; its address and owner move to the end."""
         return self._first.popleft() if self._first else _take(self._addresses)
 
     def remove(self, run: str) -> bool:
-        """Take a run out of turn; False if it was not waiting."""
+        """Remove a run; False if it is not in the queue."""
         if run in self._first:
             self._first.remove(run)
             return True
@@ -56,7 +56,7 @@ class FairQueue:
         return False
 
     def order(self) -> list[str]:
-        """The waiting runs in the order in which they would be taken now."""
+        """Return the runs in the order in which they would be taken."""
         rest: Addresses = OrderedDict(
             (address, OrderedDict((owner, deque(q)) for owner, q in owners.items()))
             for address, owners in self._addresses.items()
@@ -68,7 +68,7 @@ class FairQueue:
 
 
 def _take(addresses: Addresses) -> str:
-    """The next run of these; its address and its owner go behind the others."""
+    """Remove and return the next run; its address and owner move to the end."""
     address, owners = addresses.popitem(last=False)
     owner, waiting = owners.popitem(last=False)
     run = waiting.popleft()
@@ -85,25 +85,25 @@ def waits(
     slots: int,
     seconds: Callable[[str], float | None],
 ) -> list[float | None]:
-    """How long each waiting run will wait, as far as that is known.
+    """Estimate the waiting time of each queued run in seconds, None if unknown.
 
     Args:
-        order: The waiting runs, in the order in which they will be taken.
-        busy: The runs that hold a slot.
-        slots: How many runs can be in hand at once.
-        seconds: How much longer a run will take, None if unknown; then it is unknown, too, for
-            how long the runs behind it must wait.
+        order: Queued runs in order.
+        busy: Runs on workers.
+        slots: Number of runs that workers can take.
+        seconds: Function that returns the remaining time of a run, None if unknown; the waiting
+            times of later runs are then unknown, too.
     """
-    left = [seconds(run) for run in busy]
-    if slots < 1 or any(s is None for s in left):
+    remaining = [seconds(run) for run in busy]
+    if slots < 1 or any(s is None for s in remaining):
         return [None] * len(order)
-    free = sorted([s for s in left if s is not None] + [0.0] * (slots - len(busy)))
+    free = sorted([s for s in remaining if s is not None] + [0.0] * (slots - len(busy)))
     estimates: list[float | None] = []
     for run in order:
-        at = heapq.heappop(free)
-        estimates.append(at)
-        takes = seconds(run)
-        if takes is None:
+        start = heapq.heappop(free)
+        estimates.append(start)
+        duration = seconds(run)
+        if duration is None:
             break
-        heapq.heappush(free, at + takes)
+        heapq.heappush(free, start + duration)
     return estimates + [None] * (len(order) - len(estimates))

@@ -1,4 +1,4 @@
-"""One decision over a run at a time, and visitors answered in seconds whatever the store does."""
+"""Locks of runs, and actions of visitors with a limited waiting time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scant.runs.background import Background
 from scant.runs.store_writer import ANSWER_SECONDS, StoreWriter
 from scant.store import StoreTrouble, TakenOver
 
-ACT_SECONDS = ANSWER_SECONDS + 2.0  # longer than the question for the run with which it begins
+ACT_SECONDS = ANSWER_SECONDS + 2.0  # longer than the query with which an action begins
 LATER = (
     "The server is waiting for its database; what you asked for is done as soon as that answers, "
     "and this page then shows it."
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Turns:
-    """Locks of runs, held by whoever decides over one until what was decided is put down."""
+    """Locks of runs, held from a decision on a run until it is stored."""
 
     def __init__(self, writer: StoreWriter, background: Background) -> None:
         self._writer = writer
@@ -32,28 +32,28 @@ class Turns:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, run: str) -> asyncio.Lock:
-        """The lock of a run."""
+        """Return the lock of a run."""
         lock = self._locks.get(run)
         if lock is None:
             lock = self._locks[run] = asyncio.Lock()
         return lock
 
     async def act(self, run: str, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Have a visitor's act on a run done in its turn; they wait for seconds at most.
+        """Run an action of a visitor with the lock of the run, and wait for some seconds.
 
         Raises:
-            StoreTrouble: The database is known to be in trouble, and nothing is done.
-            Unavailable: The act was begun and is done, however long it takes (`LATER`); or another
-                server has taken the run over.
+            StoreTrouble: The database is not available, and nothing was done.
+            Unavailable: The action continues in the background (`LATER`), or another server has
+                taken over the run.
         """
         if self._writer.trouble:
             raise StoreTrouble(self._writer.trouble)
 
-        async def whole() -> None:
+        async def locked_act() -> None:
             async with self.of(run):
                 await act()
 
-        task = self._background.hold(whole())
+        task = self._background.hold(locked_act())
         done, _ = await asyncio.wait({task}, timeout=ACT_SECONDS)
         if not done:
             task.add_done_callback(functools.partial(_log_failure, run))

@@ -1,4 +1,4 @@
-"""Messages to waiting runs: their places in the queue, and estimated waiting times."""
+"""Publication of queue positions and estimated waiting times."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from scant.runs.dispatch.pool import WorkerPool
 from scant.runs.dispatch.queue import waits
 
 
-class Places:
-    """Tells each waiting run its place and wait, where they have changed."""
+class QueuePositions:
+    """Publisher of changed queue positions and waiting times."""
 
-    def __init__(self, care: Lifecycle, pool: WorkerPool) -> None:
-        self._care = care
+    def __init__(self, lifecycle: Lifecycle, pool: WorkerPool) -> None:
+        self._lifecycle = lifecycle
         self._pool = pool
-        self._typical: dict[str, float | None] = {}  # seconds of a run, by study
-        care.journal.subscribe(self._forget)
+        self._typical: dict[str, float | None] = {}  # typical seconds of a run by study
+        lifecycle.journal.subscribe(self._forget)
 
     async def announce(self) -> None:
-        """Tell them."""
-        care, journal = self._care, self._care.journal
-        order = care.queue.order()
-        for study in {care.live[run].study for run in order} - self._typical.keys():
+        """Publish the positions and waiting times that have changed."""
+        lifecycle, journal = self._lifecycle, self._lifecycle.journal
+        order = lifecycle.queue.order()
+        for study in {lifecycle.live[run].study for run in order} - self._typical.keys():
             typical = await journal.writer.do(journal.store.typical_seconds, study)
             self._typical[study] = typical
-        busy = [live.id for live in care.assigned()]
+        busy = [live.id for live in lifecycle.assigned()]
         estimates = waits(order, busy, sum(self._pool.slots.values()), self._seconds_left)
-        for place, (run, wait) in enumerate(zip(order, estimates), start=1):
-            queued = Queued(place, None if wait is None else float(round(wait)))
-            live = care.live.get(run)
+        for position, (run, wait) in enumerate(zip(order, estimates), start=1):
+            queued = Queued(position, None if wait is None else float(round(wait)))
+            live = lifecycle.live.get(run)
             if live is not None and live.announced != queued:
                 live.announced = queued
                 journal.publish(run, [queued])
 
     def _seconds_left(self, run: str) -> float | None:
-        """Of a run: until its last step at its pace, or else what runs of its study take.
+        """Estimate the remaining seconds of a run from its steps, else from runs of its study.
 
-        None where it has taken longer than that already: nobody knows how long it still takes.
+        None if the run has already exceeded the estimate.
         """
-        live = self._care.live.get(run)
+        live = self._lifecycle.live.get(run)
         if live is None:
             return None
         now, typical = time.monotonic(), self._typical.get(live.study)
@@ -50,7 +50,7 @@ class Places:
         return ends - now if ends > now else None
 
     def _forget(self, run: str, events: list[Event]) -> None:
-        """A run that has ended is counted when its study is next asked for."""
-        live = self._care.live.get(run)
+        """Discard the typical time of a study after one of its runs has ended."""
+        live = self._lifecycle.live.get(run)
         if live is not None and any(isinstance(e, Finished) for e in events):
             self._typical.pop(live.study, None)

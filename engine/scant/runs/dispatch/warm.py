@@ -1,24 +1,24 @@
-"""Where the models of runs are warm: which worker holds one fitted."""
+"""Record of the workers that have the models of runs in memory."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-REMEMBERED = 256  # runs of which we remember it
+REMEMBERED = 256  # maximum number of runs in the record
 
 
 class WarmModels:
-    """Workers by the runs whose models they hold; the runs least asked are forgotten first."""
+    """Least recently used cache of worker addresses by run."""
 
     def __init__(self) -> None:
         self._workers: OrderedDict[str, str] = OrderedDict()
 
     def worker(self, run: str) -> str | None:
-        """The address of the worker that has the model of a run; None where nobody knows."""
+        """Return the address of the worker with the model of a run; None if unknown."""
         return self._workers.get(run)
 
     def remember(self, run: str, address: str) -> None:
-        """A worker has the model of a run by now."""
+        """Record that a worker has the model of a run."""
         self._workers[run] = address
         self._workers.move_to_end(run)
         while len(self._workers) > REMEMBERED:

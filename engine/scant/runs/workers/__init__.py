@@ -1,1 +1,1 @@
-"""Worker processes: the cluster they run on, the client that sends them work, and that work."""
+"""Worker processes: cluster, client, and tasks."""

@@ -1,4 +1,4 @@
-"""What an attempt says, sent to the server in batches with signs of life between them."""
+"""Sending of the events of an attempt in batches, with heartbeats."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scant.runs.memory import resident
 
 BATCH_SECONDS = 0.1
 BEAT_SECONDS = 2.0
-LOOK_SECONDS = 0.25  # between looks at memory, which may fill between two beats
+MEMORY_SECONDS = 0.25  # between checks of the memory, which may fill between heartbeats
 
 
 class EventBatcher:
-    """Sends an attempt's events to the server: at most ten messages a second, the first at once.
+    """Sends the events of an attempt to the server, at most ten messages a second.
 
-    When there is nothing to say an empty message tells that the worker lives, or that it holds a
-    tenth more of its memory (`limit` bytes; 0 for no limit) than it last said.
+    Without events, an empty message is a heartbeat. It is also sent if the memory use has grown by
+    a tenth of `limit` (bytes; 0 for no limit).
     """
 
     def __init__(self, send: Callable[[bytes], None], limit: int = 0) -> None:
@@ -36,7 +36,7 @@ class EventBatcher:
             self._ready.notify()
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining events and end the thread."""
         with self._ready:
             self._closed = True
             self._ready.notify()
@@ -44,11 +44,11 @@ class EventBatcher:
 
     def _work(self) -> None:
         while True:
-            held, until = resident(), time.monotonic() + BEAT_SECONDS
+            memory_before, until = resident(), time.monotonic() + BEAT_SECONDS
             with self._ready:
                 while not self._events and not self._closed and time.monotonic() < until:
-                    self._ready.wait(LOOK_SECONDS)
-                    if self._limit and resident() > held + self._limit / 10:
+                    self._ready.wait(MEMORY_SECONDS)
+                    if self._limit and resident() > memory_before + self._limit / 10:
                         break
                 events, self._events = self._events, []
                 closed = self._closed

@@ -1,4 +1,4 @@
-"""The server's side of the workers: sends attempts out, passes on wishes, takes in messages."""
+"""Client of the workers: sends attempts and requests, and receives messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from scant.runs.workers import answers, task
 from scant.runs.workers.cluster import Cluster
 from scant.runs.workers.protocol import Ended, Message
 
-TELL_SECONDS = 2.0  # a worker that takes longer does not answer at all
-LARGE = 1_000_000  # bytes of a table or checkpoint that go to a worker past the scheduler
+TELL_SECONDS = 2.0  # timeout of a request to a worker
+LARGE = 1_000_000  # bytes of a table or checkpoint that is sent to a worker directly
 
 log = logging.getLogger(__name__)
 
 
 class WorkerClient:
-    """One connection to the workers. What they say comes into `inbox`, in their order."""
+    """Connection to the workers; their messages arrive in `inbox` in order."""
 
     def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
         self.inbox: asyncio.Queue[Message | Ended] = asyncio.Queue()
@@ -32,9 +32,11 @@ class WorkerClient:
         self._cluster: Cluster | None = None
         self._watches: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._futures: dict[tuple[str, int], Future] = {}
-        self._placed: dict[tuple[str, int], str] = {}  # workers that were sent large data
-        self._present: set[str] = set()  # workers, when they were last counted
-        self._leaving: set[str] = set()  # those that are being replaced: Dask counts on them still
+        self._placed: dict[
+            tuple[str, int], str
+        ] = {}  # workers that received large data, by attempt
+        self._present: set[str] = set()  # workers at the last check
+        self._leaving: set[str] = set()  # workers being replaced, to which Dask still assigns tasks
 
     @property
     def connected(self) -> bool:
@@ -45,13 +47,13 @@ class WorkerClient:
         return self._cluster is not None and self._cluster.local is not None
 
     async def connect(self) -> None:
-        """Connect anew, leaving behind what there was. Raises as `Cluster.connect` does."""
+        """Close the connection and open a new one. Raises as `Cluster.connect` does."""
         await self.close()
         self._cluster = await Cluster.connect(self._scheduler, self._workers)
         self._cluster.client.subscribe_topic(task.TOPIC, self._take)
 
     async def slots(self) -> dict[str, int]:
-        """How many runs each worker can take, by address; empty when there is no connection."""
+        """Return the capacity for runs of each worker by address; empty if not connected."""
         if self._cluster is None or not self._cluster.connected:
             return {}
         try:
@@ -62,18 +64,18 @@ class WorkerClient:
         return {address: count for address, count in slots.items() if address not in self._leaving}
 
     async def memory(self) -> int | None:
-        """Bytes that the smallest worker may hold; None where that is not known or not limited."""
+        """Return the smallest memory limit of workers in bytes; None if unknown or unlimited."""
         if self._cluster is None or not self._cluster.connected:
             return None
         try:
             limits = await asyncio.wait_for(self._cluster.memory(), 5.0)
-        except Exception as error:  # a scheduler of another version says it otherwise
+        except Exception as error:  # a scheduler of another version has other fields
             log.info("the workers' memory is not known: %s", error)
             return None
         return min(limits, default=None)
 
     async def cpu_seconds(self, address: str) -> float | None:
-        """Processor time that a worker of this machine has used; None of any other."""
+        """Return the CPU time of a worker on this machine in seconds; None for others."""
         process = self._cluster.process_of(address) if self._cluster else None
         if process is None:
             return None
@@ -84,13 +86,13 @@ class WorkerClient:
         return float(times.user + times.system)
 
     def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
-        """Send an attempt out; `job` as `scant.runs.workers.task.work` takes it."""
+        """Submit an attempt; `job` as in `scant.runs.workers.task.work`."""
         key = (job["run"], job["attempt"])
         watch = self._watch(self._client, key, job, [table, checkpoint])
         self._watches[key] = asyncio.create_task(watch)
 
     def forget(self, run: str, attempt: int) -> None:
-        """Expect nothing more of an attempt."""
+        """Drop an attempt and ignore its messages."""
         watch = self._watches.pop((run, attempt), None)
         if watch is not None:
             watch.cancel()
@@ -100,15 +102,15 @@ class WorkerClient:
             future.release()
 
     async def tell(self, address: str, run: str, attempt: int, wish: str | None) -> None:
-        """Pass a wish to an attempt; one that is gone, with its worker or not, hears nothing."""
+        """Send a request to an attempt; no effect if it has ended."""
         telling = self._client.run(task.tell, run, attempt, wish, workers=[address])
         try:
             await asyncio.wait_for(telling, TELL_SECONDS)
-        except Exception as error:  # whatever the connection died of, the watch tells of the loss
+        except Exception as error:  # the loss of the worker is reported by `_watch`
             log.info("worker %s could not be told to %s: %s", address, wish, error)
 
     async def renew(self, address: str, run: str, attempt: int) -> None:
-        """Have a worker that fell silent in the midst of an attempt replaced, if it is ours."""
+        """Replace a silent worker with an attempt, if it is local."""
         if self.local:
             self._leaving.add(address)
         await self.tell(address, run, attempt, "abandon")
@@ -121,23 +123,23 @@ class WorkerClient:
                 self._leaving.discard(address)
 
     async def abandon(self, runs: list[str]) -> None:
-        """End what an earlier server left running on a cluster that outlived it."""
+        """End runs of an earlier server on an external cluster."""
         if runs and not self.local and await self.slots():
             await self._client.run(task.abandon, runs, on_error="ignore")
 
     async def prefetch_demo(self, address: str, study: str) -> None:
-        """Have a worker make a study's demonstration; it does not wait for it. Raises as `ask`."""
+        """Start the generation of example data on a worker. Raises as `ask` does."""
         await self._on(address, answers.prefetch_demo, study)
 
     async def ask(self, address: str, request: dict[str, Any], model: bytes | None) -> Any:
-        """Ask a fitted study on a worker.
+        """Query a fitted study on a worker.
 
         Returns:
-            The answer, or `answers.NOT_CACHED` where the model must be sent along.
+            Answer, or `answers.NOT_CACHED` if the model is required.
 
         Raises:
-            BadInput: As the study raised it.
-            Unavailable: The worker is gone.
+            BadInput: The study rejected the request.
+            Unavailable: The worker is lost.
         """
         kind, result = await self._on(address, answers.answer, request, model)
         if kind == "bad input":
@@ -145,12 +147,12 @@ class WorkerClient:
         return answers.NOT_CACHED if kind == answers.NOT_CACHED else result
 
     async def _on(self, address: str, function: Callable[..., Any], *given: Any) -> Any:
-        """What a function gives on a worker. Raises Unavailable where the worker is gone."""
+        """Call a function on a worker. Raises Unavailable if the worker is lost."""
         try:
-            given_back = await self._client.run(function, *given, workers=[address])
+            results = await self._client.run(function, *given, workers=[address])
         except OSError as error:
             raise Unavailable("The worker was lost; try again in a few seconds.") from error
-        return given_back[address]
+        return results[address]
 
     async def close(self) -> None:
         for key in list(self._watches):
@@ -176,19 +178,19 @@ class WorkerClient:
     ) -> str:
         """Submit an attempt and wait for its end; return what it died of, or "".
 
-        A task carries its arguments through the scheduler, which keeps them for as long as it
-        lives. Large ones go to the worker ahead of the task; the task follows its data there.
+        The scheduler keeps the arguments of a task in memory. Large ones are therefore scattered to
+        a worker first, and the task follows its data there.
         """
         given: list[Any] = inputs
         if any(len(data) > LARGE for data in inputs if data is not None):
-            address = await self._place(client, key)
+            address = await self._choose_worker(client, key)
             sent = await client.scatter(
                 [data or b"" for data in inputs], workers=[address], hash=False
             )
             given = [None if data is None else held for data, held in zip(inputs, sent)]
         where: dict[str, Any] = {}
         if self._leaving and (staying := self._present - self._leaving):
-            # A worker that fell silent dies with whatever it is given until it is replaced.
+            # A silent worker must not get tasks before it is replaced.
             where = {"workers": sorted(staying), "allow_other_workers": True}
         future = client.submit(
             task.work, json.dumps(job), *given, pure=False, key=_name(key), **where
@@ -201,14 +203,14 @@ class WorkerClient:
             return "its task was cancelled"
         return "" if lost is None else f"{type(lost).__name__}: {lost}"
 
-    async def _place(self, client: Any, key: tuple[str, int]) -> str:
-        """The worker with the fewest tasks, counting those that are on their way.
+    async def _choose_worker(self, client: Any, key: tuple[str, int]) -> str:
+        """Choose the worker with the fewest tasks, including those being sent.
 
         Raises:
-            Unavailable: There is none.
+            Unavailable: There is no worker.
         """
-        every: dict[str, set[str]] = {a: set(t) for a, t in (await client.processing()).items()}
-        tasks = {a: t for a, t in every.items() if a not in self._leaving} or every
+        all_tasks: dict[str, set[str]] = {a: set(t) for a, t in (await client.processing()).items()}
+        tasks = {a: t for a, t in all_tasks.items() if a not in self._leaving} or all_tasks
         if not tasks:
             raise Unavailable("No worker is up at the moment; try again in a few seconds.")
         for other, address in self._placed.items():
@@ -228,5 +230,5 @@ class WorkerClient:
 
 
 def _name(key: tuple[str, int]) -> str:
-    """An attempt's name among Dask's tasks."""
+    """Return the Dask key of an attempt."""
     return f"{key[0]}-{key[1]}"

@@ -1,4 +1,4 @@
-"""Where runs execute: worker processes of our own, or somebody's existing Dask cluster."""
+"""Cluster of worker processes: local ones, or an existing Dask cluster."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from scant.hardware import default_workers
 from scant.runs.workers.nodes import QuietNanny, QuietScheduler
 from scant.runs.workers.plugin import PLUGIN, ScantWorkerPlugin
 
-# Dask keeps this many of its own messages and of each topic's; ours hold arrays.
+# Length of Dask's logs of messages, which contain arrays.
 _CONFIG: dict[str, Any] = {
     "distributed.admin.low-level-log-length": 10,
     "distributed.worker.profile.enabled": False,
-    "distributed.scheduler.allowed-failures": 0,  # the service itself tries again
-    "distributed.scheduler.worker-ttl": "15 minutes",  # the service itself judges silence
-    "distributed.worker.multiprocessing-method": "spawn",  # forking after torch was used hangs
-    # Threads share what they allocate from: what one has for itself is not kept when it is freed.
+    "distributed.scheduler.allowed-failures": 0,  # retries are up to the service
+    "distributed.scheduler.worker-ttl": "15 minutes",  # timeouts are up to the service
+    "distributed.worker.multiprocessing-method": "spawn",  # forking after the use of PyTorch hangs
+    # One arena for all threads, so that freed memory is reused.
     "distributed.nanny.pre-spawn-environ.MALLOC_ARENA_MAX": 1,
 }
 
-# Dask looks once more at a worker so long after it was lost, and if it is being replaced just then,
-# for the second time, closes its nanny: there is one worker less for good. Ours are replaced by
-# their nannies, and where all are gone the service brings new ones up.
+# After this timeout, Dask checks a lost worker again and closes its nanny if it is just being
+# replaced once more, so the cluster would shrink permanently. Local workers are replaced by their
+# nannies, and the service starts new ones if all are lost.
 _LOST = {"distributed.deploy.lost-worker-timeout": "1000 days"}
 
-CONNECT_SECONDS = 5.0  # that a scheduler may take to answer
+CONNECT_SECONDS = 5.0  # timeout of the connection to a scheduler
 CLOSE_SECONDS = 0.5
 
 
 class Cluster:
-    """A Dask client and, where there is no scheduler to go to, the local cluster behind it."""
+    """Dask client with the local cluster, if there is no external scheduler."""
 
     def __init__(self, client: Client, local: LocalCluster | None) -> None:
-        self.client: Any = client  # whose methods are awaited here, as its types do not know
+        self.client: Any = client  # untyped, since its methods are awaited
         self.local: Any = local
 
     @classmethod
@@ -48,11 +48,11 @@ class Cluster:
         """Connect to a scheduler, or start worker processes on this machine.
 
         Args:
-            scheduler: An address such as tcp://host:8786; None: SCANT_SCHEDULER, else local.
-            workers: How many local workers; None: one a GPU, else by cores.
+            scheduler: Address such as tcp://host:8786; None for SCANT_SCHEDULER, else local.
+            workers: Number of local workers; None for one per GPU, else by number of cores.
 
         Raises:
-            BadInput: Nothing answers at the scheduler's address, or its workers lack Scant.
+            BadInput: The scheduler does not answer, or its workers cannot import Scant.
         """
         scheduler = scheduler or os.environ.get("SCANT_SCHEDULER") or None
         if scheduler is None:
@@ -61,7 +61,7 @@ class Cluster:
             client = await Client(
                 scheduler, asynchronous=True, timeout=CONNECT_SECONDS, name="scant"
             )
-        except Exception as error:  # it also raises whatever a way to connect is wanting
+        except Exception as error:  # of many types
             raise BadInput(
                 f"No Dask scheduler answers at {scheduler}; check the address given by "
                 "--scheduler or SCANT_SCHEDULER, or leave it out to run on this machine."
@@ -114,24 +114,24 @@ class Cluster:
         return self.client.status == "running"
 
     async def slots(self) -> dict[str, int]:
-        """How many runs each worker can take, by its address."""
+        """Return the capacity for runs of each worker by address."""
         return dict(await self.client.ncores())
 
     async def memory(self) -> list[int]:
-        """Bytes that workers may hold, of those that have a limit."""
-        known = await self.client.scheduler.identity(n_workers=-1)
-        return [int(w["memory_limit"]) for w in known["workers"].values() if w["memory_limit"]]
+        """Return the memory limits of workers in bytes, of those with a limit."""
+        identity = await self.client.scheduler.identity(n_workers=-1)
+        return [int(w["memory_limit"]) for w in identity["workers"].values() if w["memory_limit"]]
 
     def process_of(self, address: str) -> int | None:
-        """Number of the process of one of our own workers."""
-        keepers = self.local.workers.values() if self.local is not None else ()
-        found = (keeper.pid for keeper in keepers if keeper.worker_address == address)
-        return next(found, None)
+        """Return the process id of a local worker; None for others."""
+        nannies = self.local.workers.values() if self.local is not None else ()
+        pids = (nanny.pid for nanny in nannies if nanny.worker_address == address)
+        return next(pids, None)
 
     async def close(self) -> None:
         await self.client.close()
         if self.local is not None:
-            # At once: what the workers had to say is in the store, and a step may be long.
+            # With a short timeout: all events are stored, and a training step may be long.
             nannies = self.local.workers.values()
             closes = (nanny.close(timeout=CLOSE_SECONDS) for nanny in nannies)
             await asyncio.gather(*closes, return_exceptions=True)
@@ -139,7 +139,7 @@ class Cluster:
 
 
 def gpus() -> tuple[str, ...]:
-    """Indices of the CUDA devices we may use, found without torch."""
+    """Return the indices of visible CUDA devices, without PyTorch."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return tuple(d.strip() for d in visible.split(",") if d.strip() not in ("", "-1"))

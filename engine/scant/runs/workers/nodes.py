@@ -1,7 +1,7 @@
-"""Dask's scheduler, nanny and worker without their web servers.
+"""Scheduler, nanny and worker of Dask without web servers.
 
-Each of them would listen for HTTP on a port of its own, and tell anybody on this machine who asks
-what runs there are; Dask has no setting for it. What they have to say to each other goes over TLS.
+Their HTTP servers would show runs to all users of this machine, and Dask has no setting to disable
+them. Communication between the nodes uses TLS.
 """
 
 from __future__ import annotations
@@ -25,34 +25,38 @@ for _name in ("distributed.scheduler", "distributed.worker.state_machine"):
 
 
 class QuietScheduler(Scheduler):
-    """A scheduler without pages."""
+    """Scheduler without web server."""
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """Do not listen."""
 
 
 class QuietWorker(Worker):
-    """A worker without pages."""
+    """Worker without web server."""
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """Do not listen."""
 
 
 class QuietNanny(Nanny):
-    """The keeper of a quiet worker's process."""
+    """Nanny of a `QuietWorker`."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **{**named, "worker_class": QuietWorker})
 
     async def kill(self, timeout: float = 5, reason: str = "nanny-kill") -> None:
-        """End the worker's process; without asking it first where the server closes.
+        """Kill the worker process, without a graceful shutdown if the server is closing.
 
-        By then all that it had to say is stored. A worker in the midst of a step would not end by
-        itself within any time, and Dask would warn of it, and of what it had begun.
+        All events are stored by then. A worker within a training step would not end in time, and
+        Dask would log warnings.
         """
-        keeper = self.process
-        running = keeper.process if keeper and keeper.status is Status.running else None
-        if self.status is Status.closing and keeper and running:
+        worker_process = self.process
+        running = (
+            worker_process.process
+            if worker_process and worker_process.status is Status.running
+            else None
+        )
+        if self.status is Status.closing and worker_process and running:
             await running.kill()
-            await keeper.stopped.wait()
+            await worker_process.stopped.wait()
         await super().kill(timeout, reason)

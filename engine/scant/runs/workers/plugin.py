@@ -1,4 +1,4 @@
-"""What a Dask worker holds between the attempts of runs: controls, and the last fitted studies."""
+"""State of a Dask worker between attempts: controls and recently fitted studies."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from scant.runs.memory import limit_data
 from scant.studies import STUDIES
 from scant.training.control import Control
 
-if TYPE_CHECKING:  # for it needs torch, which the server never imports
+if TYPE_CHECKING:  # requires PyTorch, which the server never imports
     from scant.studies.protocol import FittedStudy
 
 PLUGIN = "scant"
-WARM = 4  # fitted studies kept for predictions
+WARM = 4  # maximum number of fitted studies in memory
 
 log = logging.getLogger(__name__)
 
 
 class ScantWorkerPlugin(WorkerPlugin):
-    """A worker's state: controls of the attempts in hand, and the last fitted studies.
+    """State of a worker: controls of current attempts and recently fitted studies.
 
     Args:
-        local: The worker is our own: nice it below the server, and give it its own GPU.
-        gpus: Indices of the GPUs to be shared out among local workers, by the workers' names.
+        local: True for a local worker, which gets a lower priority than the server and its own GPU.
+        gpus: Indices of the GPUs to distribute among local workers.
     """
 
     idempotent = True  # servers that share a cluster share its plugin
@@ -43,10 +43,10 @@ class ScantWorkerPlugin(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         self.controls: dict[tuple[str, int], Control] = {}
         self.studies: OrderedDict[str, FittedStudy] = OrderedDict()
-        self._keeping = threading.Lock()
+        self._lock = threading.Lock()
         self.executor = ThreadPoolExecutor(1, "predictions")
         self.files = ThreadPoolExecutor(1, "files")
-        keep_freed_memory()  # Dask lets a worker hand back all that it frees, at once
+        keep_freed_memory()  # undo Dask's setting to return freed memory at once
         self.memory = int(worker.memory_manager.memory_limit or 0)
         if self.local:
             if hasattr(os, "nice"):
@@ -54,9 +54,8 @@ class ScantWorkerPlugin(WorkerPlugin):
             if self.gpus:
                 index = int(worker.name) % len(self.gpus)
                 os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[index]
-        # In the background, so that the first run finds torch loaded and the worker is up at once.
-        # Whoever needs it waits: two threads that import GPyTorch at once, whose modules import
-        # each other, may meet one that is half made.
+        # Imported in the background, so that the worker starts quickly. Tasks wait for the thread,
+        # since concurrent imports of GPyTorch, with circular imports, may see a partial module.
         self.science = threading.Thread(target=self._prepare, daemon=True)
         self.science.start()
 
@@ -70,8 +69,8 @@ class ScantWorkerPlugin(WorkerPlugin):
         self.files.shutdown(wait=False)
 
     def keep(self, run: str, study: FittedStudy) -> None:
-        """Keep a fitted study warm, the least used one going first."""
-        with self._keeping:
+        """Keep a fitted study in memory and drop the least recently used ones."""
+        with self._lock:
             self.studies[run] = study
             self.studies.move_to_end(run)
             while len(self.studies) > WARM:
@@ -79,18 +78,18 @@ class ScantWorkerPlugin(WorkerPlugin):
 
 
 def plugin_of(worker: Worker) -> ScantWorkerPlugin:
-    place = worker.plugins[PLUGIN]
-    assert isinstance(place, ScantWorkerPlugin)
-    return place
+    plugin = worker.plugins[PLUGIN]
+    assert isinstance(plugin, ScantWorkerPlugin)
+    return plugin
 
 
 def _import_science() -> None:
     for name in STUDIES:
         try:
             import_module(f"scant.studies.{name}.study")
-        except Exception:  # a run of that study will say what is wrong
+        except Exception:  # a run of that study reports the error
             log.exception("study %s cannot be imported", name)
     import torch
 
-    # The first optimizer brings in torch's compiler, which takes a second or two.
+    # The first optimizer imports the compiler of PyTorch, which takes a second or two.
     torch.optim.Adam([torch.zeros(1, requires_grad=True)])

@@ -1,4 +1,4 @@
-"""What the run service and the workers have to say to each other."""
+"""Messages between the run service and the workers, and the protocol of clients."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True)
 class Message:
-    """What a worker said of an attempt: encoded events, none for a mere sign of life.
+    """Message of a worker on an attempt, with encoded events or none for a heartbeat.
 
     Attributes:
-        resident: Bytes of memory that the worker holds.
-        memory: Bytes that it may hold; 0 for no limit.
-        heeded: Whether the training loop has taken the wish to pause or stop.
+        run: Id of the run.
+        attempt: Number of the attempt.
+        worker: Address of the worker.
+        events: Encoded events.
+        data_hash: Hash of the training data.
+        resident: Memory use of the worker in bytes.
+        memory: Memory limit in bytes; 0 for no limit.
+        heeded: True if the training loop has received the request to pause or stop.
     """
 
     run: str
@@ -29,7 +34,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Ended:
-    """An attempt's task is over; `error` where it ended otherwise than by returning."""
+    """End of the task of an attempt, with `error` if it did not return normally."""
 
     run: str
     attempt: int
@@ -38,50 +43,50 @@ class Ended:
 
 @runtime_checkable
 class Workers(Protocol):
-    """What the run service needs of the workers (see `scant.runs.workers.client.WorkerClient`)."""
+    """Protocol of clients for workers, such as `scant.runs.workers.client.WorkerClient`."""
 
     inbox: asyncio.Queue[Message | Ended]
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection to a cluster."""
+        """True if connected to a cluster."""
 
     @property
     def local(self) -> bool:
-        """Whether the workers are processes of this server."""
+        """True if the workers are processes of this server."""
 
     async def connect(self) -> None:
-        """Connect anew, leaving behind what there was."""
+        """Close the connection and open a new one."""
 
     async def close(self) -> None:
-        """Let the workers go."""
+        """Close the connection."""
 
     async def slots(self) -> dict[str, int]:
-        """How many runs each worker can take, by address; empty when there is no connection."""
+        """Return the capacity for runs of each worker by address; empty if not connected."""
 
     async def memory(self) -> int | None:
-        """Bytes that the smallest worker may hold; None where that is not known or not limited."""
+        """Return the smallest memory limit of workers in bytes; None if unknown or unlimited."""
 
     async def cpu_seconds(self, address: str) -> float | None:
-        """Processor time that a worker's process has used; None where that is not known."""
+        """Return the CPU time of a worker in seconds; None if unknown."""
 
     def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
-        """Send an attempt out."""
+        """Submit an attempt."""
 
     def forget(self, run: str, attempt: int) -> None:
-        """Expect nothing more of an attempt."""
+        """Drop an attempt and ignore its messages."""
 
     async def tell(self, address: str, run: str, attempt: int, wish: str | None) -> None:
-        """Pass a wish to an attempt."""
+        """Send a request to an attempt."""
 
     async def renew(self, address: str, run: str, attempt: int) -> None:
-        """Have a worker that fell silent in the midst of an attempt replaced, if it is ours."""
+        """Replace a silent worker with an attempt, if it is local."""
 
     async def abandon(self, runs: list[str]) -> None:
-        """End what an earlier server left running on a cluster that outlived it."""
+        """End runs of an earlier server on an external cluster."""
 
     async def prefetch_demo(self, address: str, study: str) -> None:
-        """Have a worker make a study's demonstration."""
+        """Start the generation of example data on a worker."""
 
     async def ask(self, address: str, request: dict[str, Any], model: bytes | None) -> Any:
-        """Ask a fitted study on a worker."""
+        """Query a fitted study on a worker."""

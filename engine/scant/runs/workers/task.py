@@ -1,6 +1,6 @@
-"""One attempt of a run, as a Dask task on a worker.
+"""Attempt of a run as a Dask task on a worker.
 
-The server imports this file to name its functions, so torch comes in only where they run.
+The server imports this module to submit its functions, so PyTorch is imported within them.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from scant.runs.workers.plugin import ScantWorkerPlugin, plugin_of
 from scant.tables.digest import table_hash
 from scant.training.control import Control
 
-TOPIC = "scant"  # one for all runs: Dask keeps the latest messages of every topic
+TOPIC = "scant"  # one topic for all runs, since Dask keeps the latest messages of every topic
 
 log = logging.getLogger(__name__)
 
 
 def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
-    """One attempt of a run, as a Dask task; all it has to say goes out as events.
+    """Run an attempt as a Dask task and send its events to the server.
 
     Args:
         job: JSON with "run", "attempt", "study", "settings", "data", "device" and "wish".
-        table: The data as Parquet, None where the worker opens `data` by its name.
-        checkpoint: Where to go on from, None to begin.
+        table: Data as Parquet; None to open `data` by name.
+        checkpoint: Checkpoint to continue from; None to start from the beginning.
     """
     order = json.loads(job)
     worker = get_worker()
-    place = plugin_of(worker)
+    plugin = plugin_of(worker)
     about = {"run": order["run"], "attempt": order["attempt"], "worker": worker.address}
     control = Control(order["wish"])
 
     def send(message: bytes) -> None:
-        stand = {"resident": resident(), "memory": place.memory, "heeded": control.heeded}
-        worker.log_event(TOPIC, {**about, **stand, "events": message})
+        status = {"resident": resident(), "memory": plugin.memory, "heeded": control.heeded}
+        worker.log_event(TOPIC, {**about, **status, "events": message})
 
     key = (order["run"], order["attempt"])
-    place.controls[key] = control
-    send(encode([]))  # the server now knows where to send a wish, and a wish finds the control
-    outbox = EventBatcher(send, place.memory)
+    plugin.controls[key] = control
+    send(encode([]))  # tells the server the worker's address, after the control is registered
+    outbox = EventBatcher(send, plugin.memory)
     try:
-        for event in _attempt(order, table, checkpoint, control, place, about):
+        for event in _attempt(order, table, checkpoint, control, plugin, about):
             if control.wish == "abandon":
                 break
             outbox.put(event)
@@ -60,12 +60,12 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
         log.exception("run %s failed", order["run"])
         reason = f"The run failed with an error: {type(error).__name__}: {error}"
         if ran_out(error):
-            reason = out_of_memory(place.memory)
-            place.studies.clear()  # room for the next
+            reason = out_of_memory(plugin.memory)
+            plugin.studies.clear()  # free memory for the next attempt
         outbox.put(Finished(State.FAILED, reason))
     finally:
         outbox.close()
-        del place.controls[key]
+        del plugin.controls[key]
 
 
 def _attempt(
@@ -73,10 +73,10 @@ def _attempt(
     table: bytes | None,
     checkpoint: bytes | None,
     control: Control,
-    place: ScantWorkerPlugin,
+    plugin: ScantWorkerPlugin,
     about: dict[str, Any],
 ) -> Iterable[Event]:
-    place.science.join()
+    plugin.science.join()
     from scant.training.api import fit
 
     run = fit(
@@ -90,12 +90,12 @@ def _attempt(
     about["data_hash"] = table_hash(run.table)
     for event in run:
         if isinstance(event, Fitted):
-            place.keep(order["run"], run.study)
+            plugin.keep(order["run"], run.study)
         yield event
 
 
 def tell(run: str, attempt: int, wish: str | None, dask_worker: Worker) -> bool:
-    """Set the wish of an attempt on this worker (through `Client.run`); False: not here."""
+    """Set the request of an attempt (through `Client.run`); False if it is not on this worker."""
     control = plugin_of(dask_worker).controls.get((run, attempt))
     if control is not None:
         control.wish = wish
@@ -103,7 +103,7 @@ def tell(run: str, attempt: int, wish: str | None, dask_worker: Worker) -> bool:
 
 
 def abandon(runs: list[str], dask_worker: Worker) -> None:
-    """End every attempt of these runs on this worker, without another word."""
+    """End all attempts of these runs on this worker without further events."""
     for (run, _), control in plugin_of(dask_worker).controls.items():
         if run in runs:
             control.wish = "abandon"
