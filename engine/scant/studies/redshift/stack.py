@@ -369,7 +369,7 @@ def _parts(error: Parts, deviation: Parts) -> tuple[float, ...]:
     """Weights of the parts of a density, from the errors of their means at left-out rows."""
     if error.shape[1] < PARTS:
         return EQUAL
-    found = stacking.weights(norm.logpdf(error, scale=deviation), prior=PART_ROWS, minimum=0.0)
+    found = stacking.weights(norm.logpdf(error, scale=deviation), prior=PART_ROWS, least=0.0)
     return tuple(found.tolist())
 
 
