@@ -8,6 +8,7 @@ found only while training, the study chooses itself and says in its metadata und
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -66,6 +67,11 @@ def training_seconds(settings: Any) -> float | None:
     if getattr(settings, "max_steps", None) != AUTO:
         return None
     return TRAINING_SHARE * float(settings.time_budget)
+
+
+def fit_seconds(settings: Any) -> float:
+    """Seconds that a fit may take; infinite where the number of steps is the user's."""
+    return math.inf if training_seconds(settings) is None else float(settings.time_budget)
 
 
 def _shown(value: Any) -> str:

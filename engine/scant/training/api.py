@@ -18,7 +18,7 @@ from scant.errors import BadInput, NotFound
 from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.studies import Settings, entry
-from scant.studies.auto import CHOSEN, listed, read, training_seconds, used
+from scant.studies.auto import CHOSEN, fit_seconds, listed, read, used
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
 from scant.tables.schema import READING, counts
@@ -154,7 +154,7 @@ def fit(
     begun = time.monotonic()
     notes, place = _notes(table), choose_device(device)
     make = partial(_made, study, table.attrs.pop(READING, {}))
-    limited = training_seconds(settings) is not None
+    seconds = fit_seconds(settings)
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
     seen = read(made.metadata)  # what the study has chosen by a look at the table
@@ -172,7 +172,7 @@ def fit(
         folds = partial(
             further_folds, made, once(settings), table, lambda s, frame: make(s, frame, place)
         )
-    budget = settings.time_budget - (time.monotonic() - begun) if limited else math.inf
+    budget = seconds - (time.monotonic() - begun)
     return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
 
 
