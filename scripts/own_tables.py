@@ -4,6 +4,7 @@
     python scripts/own_tables.py --study redshift --out /tmp/redshift.csv
     python scripts/own_tables.py --only iris diabetes --seeds 3 --out /tmp/three.csv
     SCANT_REAL_DATA=folder python scripts/own_tables.py   # and real tables that lie in the folder
+    SCANT_UNSEEN=folder python scripts/own_tables.py --out unseen.csv   # its CSV files alone
 
 The tables are those of `tests/engine/tables/public_tables.py`. Each goes the stranger's way, with
 defaults only: the study that `suits` names, the columns as the wizard guesses them, then
@@ -59,6 +60,8 @@ REAL = (  # uncut, below SCANT_REAL_DATA
 
 def files() -> dict[str, bytes]:
     """Every table's file by the name of its case."""
+    if folder := os.environ.get("SCANT_UNSEEN"):
+        return {path.stem: path.read_bytes() for path in sorted(Path(folder).glob("*.csv"))}
     real = os.environ.get("SCANT_REAL_DATA")
     found = [Path(real) / name for name in REAL] if real else []
     here = {f"real {p.parent.name}/{p.name}": p.read_bytes() for p in found if p.is_file()}
