@@ -1,7 +1,7 @@
-"""What a run says while it lives: the one thing that crosses from the engine to the dashboard.
+"""Events of a run, the interface between engine and dashboard.
 
-Events travel from worker to server, into the store, and to every watcher in the same form:
-`encode` packs a batch as one safetensors message (JSON in its header, arrays as bytes); no pickle.
+Events are sent from worker to server, stored, and published in the same form. `encode` packs a
+batch into one safetensors message with JSON in the header and arrays as bytes, without pickle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRAINING_ENDED = "Training has ended; the report is made, and general tools lear
 
 
 class State(StrEnum):
-    """The states of a run, as people read them."""
+    """State of a run."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -35,7 +35,7 @@ class State(StrEnum):
     STOPPING = "stopping"
     STOPPED = "stopped"
     CONVERGED = "converged"
-    FINISHED = "finished"  # all that it was to do is done; whether more steps help is not known
+    FINISHED = "finished"  # all steps are done; convergence is unknown
     LEARNED_NOTHING = "learned nothing"
     HIT_LIMIT = "hit limit"
     DIVERGED = "diverged"
@@ -43,17 +43,17 @@ class State(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Nothing more will come from this run."""
+        """True if the run has ended."""
         return self in FINAL
 
     @property
     def still(self) -> bool:
-        """Nothing comes from this run of itself: it has ended, or waits to be resumed."""
+        """True if the run has ended or is paused."""
         return self.final or self is State.PAUSED
 
     @property
     def usable(self) -> bool:
-        """A final state that leaves a fitted model behind."""
+        """True if the run has ended with a fitted model."""
         return self in USABLE
 
 
@@ -65,7 +65,7 @@ FINAL = USABLE | {State.DIVERGED, State.FAILED}
 
 @dataclass(frozen=True)
 class Queued:
-    """Waiting for a worker: `place` 1 is next; `seconds` estimates the wait (None: not known)."""
+    """Position `place` in the queue from 1, and estimated waiting time in seconds or None."""
 
     place: int
     seconds: float | None = None
@@ -73,7 +73,7 @@ class Queued:
 
 @dataclass(frozen=True)
 class Changed:
-    """The run's state changed otherwise than by `Finished`: queued, starting, pausing, …"""
+    """Change of the state, except by `Finished`: queued, starting, pausing, …"""
 
     state: State
     reason: str = ""
@@ -81,14 +81,14 @@ class Changed:
 
 @dataclass(frozen=True)
 class Started:
-    """Training begins on `device`.
+    """Start of training.
 
     Attributes:
         device: "cpu" or "cuda".
-        total_steps: The most steps there can be, over all restarts.
-        step: 0, or the step of the checkpoint from which the run goes on; what was said of later
-            steps is void and will be said again.
-        metadata: JSON-able names that label the arrays to come (names of bands, outputs, classes).
+        total_steps: Maximum number of steps over all restarts.
+        step: 0, or the step of the checkpoint from which the run continues; events of later steps
+            are void and will be repeated.
+        metadata: Labels of the following arrays as JSON types (names of bands, outputs, classes).
     """
 
     device: str
@@ -99,16 +99,16 @@ class Started:
 
 @dataclass(frozen=True)
 class Progress:
-    """One optimizer step.
+    """Optimizer step.
 
     Attributes:
-        step: Steps taken so far, over all restarts (1, 2, 3, …).
-        elbo: The objective being maximized, in nats a training row; non-finite where it diverged.
-        seconds: Training time so far, pauses left out.
+        step: Number of steps so far over all restarts (1, 2, 3, …).
+        elbo: Objective in nats per training row; non-finite after divergence.
+        seconds: Training time so far without pauses.
         best: Best `score` so far in this restart.
-        score: What chooses the parameters that are kept: the validation score where the study
-            has one, else the objective itself.
-        restart: Which restart the step belongs to (0, 1, …); a curve is broken between restarts.
+        score: Criterion for the selected parameters: validation score if the study has one, else
+            the objective.
+        restart: Index of the restart (0, 1, …).
     """
 
     step: int
@@ -121,7 +121,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The posterior as it stands: arrays (of one dimension or more) that the catalog documents."""
+    """Current posterior as arrays, which are described in the catalog."""
 
     step: int
     arrays: Arrays
@@ -129,14 +129,14 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Note:
-    """Something a person should know: jitter grew, a column was dropped, a worker was replaced."""
+    """Note for the user, such as on increased jitter, a dropped column or a replaced worker."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that is needed to go on from `step` bit by bit: a safetensors blob for `train`."""
+    """State to continue from `step` with identical results, as a safetensors blob for `train`."""
 
     step: int
     blob: bytes
@@ -144,17 +144,17 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The fitted model: a safetensors blob for the study's `restore`."""
+    """Fitted model as a safetensors blob for `restore` of the study."""
 
     blob: bytes
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure of a report: a method's value of a metric on a split, with its spread if known.
+    """Value of a metric for a method, with its standard deviation if known.
 
-    `source` is "run" (computed now), "baseline" (computed now, another method of the study),
-    "rival" (computed now, a general tool of `scant.rivals`) or "published".
+    `source` is "run" for this run, "baseline" for another method of the study, "rival" for a
+    general method of `scant.rivals`, or "published".
     """
 
     method: str
@@ -166,17 +166,17 @@ class Metric:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run came to: figures beside their baselines, arrays for the plots, notes, who wins."""
+    """Result of a run: metrics with baselines, arrays for plots, notes, and a verdict."""
 
     metrics: tuple[Metric, ...] = ()
     arrays: Arrays = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    verdict: Verdict | None = None  # None in reports made before there were any
+    verdict: Verdict | None = None  # None in reports of earlier versions
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The task has ended: a final state, or paused (its checkpoint was the event before)."""
+    """End of an attempt with a final state, or paused after a checkpoint event."""
 
     state: State
     reason: str
@@ -193,7 +193,7 @@ _KINDS: dict[str, type] = {
 def encode(events: Sequence[Event]) -> bytes:
     """Pack a batch of events into one message.
 
-    Numbers and words go into the JSON header; arrays and blobs follow as raw bytes.
+    Numbers and text are in the JSON header; arrays and blobs follow as raw bytes.
     """
     tensors: dict[str, np.ndarray] = {}
     rows = []
@@ -206,7 +206,7 @@ def encode(events: Sequence[Event]) -> bytes:
 
 
 def decode(message: bytes) -> list[Event]:
-    """The events of a message made by `encode`.
+    """Unpack the events of a message from `encode`.
 
     Raises:
         ValueError: The message was not made by `encode`.
@@ -221,7 +221,7 @@ def decode(message: bytes) -> list[Event]:
 
 
 def _lower(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
-    """Replace what JSON cannot hold by its place among the tensors."""
+    """Move values that JSON cannot represent to `tensors`."""
     if isinstance(value, bytes):
         tensors[name] = np.frombuffer(value, dtype=np.uint8)
         return None

@@ -1,4 +1,4 @@
-"""The machine: in words that stand beside a measurement, and how a process uses it."""
+"""Description of the machine, and its use by a process."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
-_KEPT, _LARGEST = 256 << 20, 32 << 20  # bytes; glibc takes no more for the second
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of glibc's mallopt
+_TRIM_BYTES, _MMAP_BYTES = 256 << 20, 32 << 20  # the latter is the maximum of glibc
 
 
 def keep_freed_memory() -> None:
-    """Have this process keep what a training step frees, up to 256 MB, for the next step.
+    """Keep up to 256 MB of freed memory in this process for the next training step.
 
-    By itself glibc hands it back to the system and asks for it anew, page by page: up to half of
-    the time of a step. Where another library allocates, nothing is done.
+    By default glibc returns it to the system and requests it again page by page, which takes up to
+    half of the time of a step. No effect with other C libraries.
     """
     with suppress(AttributeError, OSError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_TRIM_THRESHOLD, _KEPT)
-        mallopt(_MMAP_THRESHOLD, _LARGEST)
+        mallopt(_TRIM_THRESHOLD, _TRIM_BYTES)
+        mallopt(_MMAP_THRESHOLD, _MMAP_BYTES)
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def default_workers(cores: int) -> int:
-    """Two runs at a time even on small machines; further cores make the runs faster first."""
+    """Return the number of workers: two on small machines, then one per four cores, at most 8."""
     return max(min(cores, 2), min(cores // 4, 8))
 
 
 def default_threads() -> int:
-    """Threads of one fit, on a page as in the terminal: the last digits of sums depend on it."""
+    """Return the number of threads of a fit; a fixed choice, since rounding depends on it."""
     return max(cores() // default_workers(cores()), 1)
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """What a function gives for each item, on threads: for work that is mostly not Python's own."""
+    """Map a function over items with threads, for work that mostly releases the GIL."""
     with ThreadPoolExecutor(cores()) as threads:
         return list(threads.map(function, items))
 
 
 def machine() -> str:
-    """Cores and model of the processor, and the GPU where one is used."""
+    """Describe the number of cores, the processor, and the GPU if available."""
     import torch
 
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text().splitlines() if known.is_file() else []
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     model = models[0] if models else platform.processor() or platform.machine()
     gpu = f", {torch.cuda.get_device_name(0)}" if torch.cuda.is_available() else ""

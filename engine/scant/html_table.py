@@ -1,6 +1,6 @@
-"""Tables of figures as HTML. One with many columns turns each row into a block where it is narrow.
+"""Tables of numbers as HTML, with a responsive layout.
 
-`STYLE` does that by the width of the table's own frame, so that no column is ever cut.
+In narrow frames, `STYLE` displays each row of a table with many columns as a block.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-FEW, MANY = 3, 6  # columns: a table of few is never too wide; one of many needs a wide frame
+FEW, MANY = 3, 6  # maximum columns of tables without blocks, and with the narrow limit
 _BLOCKS = """
   .stacks{0}, .stacks{0} tbody {{ display: block; min-width: 0; }}
   .stacks{0} thead {{ display: none; }}
@@ -32,13 +32,12 @@ _ROLES = {"table": "table", "tbody": "rowgroup", "tr": "row", "td": "cell"}
 def html_table(
     heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]] | str], corner: str = ""
 ) -> str:
-    """Labeled rows of figures.
+    """Return a table with labeled rows as HTML.
 
     Args:
-        heads: The columns' names, as HTML.
-        rows: A label and a cell for each column, as HTML; a string alone is the heading of the rows
-            that follow.
-        corner: The name of the labels' column.
+        heads: Names of the columns as HTML.
+        rows: Pairs of a label and the cells as HTML; a string is a heading for the following rows.
+        corner: Name of the column of labels.
     """
     stacks = len(heads) > FEW
     kind = " ".join(["stacks"] * stacks + ["many"] * (len(heads) > MANY))
@@ -56,16 +55,16 @@ def html_table(
         body += f"<tr><th scope='row'>{label}</th>{figures}</tr>"
     head = "".join(f"<th scope='col' class='number'>{name}</th>" for name in heads)
     first = f"<th scope='col'>{corner}</th>" if corner else "<td></td>"
-    made = (
+    html = (
         f"<table class='{kind}'><thead><tr>{first}{head}</tr></thead><tbody>{body}</tbody></table>"
     )
-    if stacks:  # a row that is shown as a block is a row to a screen reader only by its role
+    if stacks:  # explicit roles for screen readers, since blocks lose them
         for tag, role in _ROLES.items():
-            made = re.sub(rf"<{tag}\b", f"<{tag} role='{role}'", made)
-        made = re.sub("<th scope='row", "<th role='rowheader' scope='row", made)
-    return f"<div class='scroll frame' tabindex='0' role='group' aria-label='Figures'>{made}</div>"
+            html = re.sub(rf"<{tag}\b", f"<{tag} role='{role}'", html)
+        html = re.sub("<th scope='row", "<th role='rowheader' scope='row", html)
+    return f"<div class='scroll frame' tabindex='0' role='group' aria-label='Figures'>{html}</div>"
 
 
 def _bound(cell: str) -> str:
-    """A cell that breaks before its spread, and not within it."""
+    """Allow a line break before a standard deviation, but not within it."""
     return re.sub(r"± \S+?(?=<|$)", r"<span class='spread'>\g<0></span>", cell)

@@ -1,6 +1,6 @@
-"""Who wins on the held-out rows, this run or the best of the other methods, and what to do then.
+"""Verdict of a report: comparison of a run with the best other method on held-out rows.
 
-Plain data: a report carries it from the engine to pages, terminal and model card.
+Plain data that pages, terminal and model card display.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 OURS, RIVAL, NOBODY = "this run", "rival", "nobody"
-# Of a report's scores, those that tell who predicts better and whose uncertainty is better, the
-# more telling first; False: less is better.
+# Scores of predictions and of uncertainty in order of preference; False if smaller is better.
 POINT = {
     "RMSE": False, "NMSE": False, "SMSE": False, "restricted NMSE (log time)": False,
     "NMSE by patient (log time)": False,
@@ -24,17 +23,17 @@ DENSITY = {
     "mean log probability (nats)": True, "ECE": False,
 }  # fmt: skip
 LARGER = POINT | DENSITY | {"CRPS": False}
-NORMAL_90 = 1.645  # deviations of a normal distribution on either side that hold 90%
-FEW = 30  # held-out rows, of which one split says little
-CLOSE = 0.02  # of a score: no difference where there is no interval
-# Compared in a report, but no other tool: a labeling session's own repeats, and what knows every
-# label that the session would have to ask for.
+NORMAL_90 = 1.645  # half-width of the central 90% interval in standard deviations
+FEW = 30  # held-out rows, below which the result depends on the split
+CLOSE = 0.02  # relative difference that is negligible without an interval
+# Methods in a report that are not alternatives: repeats of a labeling session, and a classifier
+# with all labels.
 NO_RIVALS = frozenset({"GP, active", "linear classifier, all labels"})
 
 
 @runtime_checkable
 class Scored(Protocol):
-    """A figure of a report (`scant.events.Metric`)."""
+    """Protocol of a metric in a report (`scant.events.Metric`)."""
 
     @property
     def method(self) -> str: ...
@@ -53,17 +52,16 @@ AnyScored = TypeVar("AnyScored", bound=Scored)
 
 @dataclass(frozen=True)
 class Contest:
-    """One score of this run and of its best rival on the same held-out rows.
+    """Score of this run and of the best other method on the same held-out rows.
 
     Attributes:
-        score: Its name, as in the report.
-        ours: This run's.
-        rival: Who is best of the others.
-        theirs: Its score.
-        low: Lower end of the 90% interval of what this run is better by, in the score's unit, by
-            bootstrap over the held-out rows or from the scores' deviations; None where neither is
-            known.
-        high: Its upper end.
+        score: Name of the score in the report.
+        ours: Score of this run.
+        rival: Name of the best other method.
+        theirs: Score of the best other method.
+        low: Lower bound of the 90% interval of the advantage of this run, in the unit of the score,
+            by bootstrap over the held-out rows or from standard deviations; None if unknown.
+        high: Upper bound of the interval.
     """
 
     score: str
@@ -75,12 +73,12 @@ class Contest:
 
     @property
     def gain(self) -> float:
-        """What this run is better by."""
+        """Advantage of this run, positive if it is better."""
         return (self.ours - self.theirs) * (1 if LARGER.get(self.score, True) else -1)
 
     @property
     def winner(self) -> str:
-        """`OURS`, `RIVAL`, or `NOBODY` where the interval holds zero; without one, within 2%."""
+        """`OURS`, `RIVAL`, or `NOBODY` if the interval contains zero or, without one, within 2%."""
         if self.low is None or self.high is None:
             low = high = self.gain if abs(self.gain) > CLOSE * abs(self.theirs) else 0.0
         else:
@@ -88,31 +86,31 @@ class Contest:
         return OURS if low > 0 else RIVAL if high < 0 else NOBODY
 
     def sentence(self) -> str:
-        """Both values, the difference's interval, and what follows."""
+        """Return a sentence with both scores and the interval of the difference."""
         text = f"{self.score}: this run {shown(self.ours)}, {self.rival} {shown(self.theirs)}"
         if self.low is not None and self.high is not None:
-            ends, better = (self.low, self.high), f"{OURS} better by"
+            interval, better = (self.low, self.high), f"{OURS} better by"
             if self.winner == NOBODY:
                 better = "no difference beyond chance:"
             elif self.winner == RIVAL:
-                ends, better = (-self.high, -self.low), f"{self.rival} better by"
-            return f"{text} ({better} {shown(ends[0])} to {shown(ends[1])}, 90% interval)."
+                interval, better = (-self.high, -self.low), f"{self.rival} better by"
+            return f"{text} ({better} {shown(interval[0])} to {shown(interval[1])}, 90% interval)."
         return f"{text} ({'within 2%, ' * (self.winner == NOBODY)}no interval)."
 
 
 @dataclass(frozen=True)
 class Part:
-    """One score on a part of the held-out rows.
+    """Score on a part of the held-out rows.
 
     Attributes:
-        kind: "all": every row; "truth": those with a truth in a bin; "missing": some rows from
-            which so many inputs were removed at random.
-        of: What the truth is called, where its bins are told.
-        start: Lower edge of the bin, or how many inputs are missing.
+        kind: "all" for all rows, "truth" for a bin of true values, "missing" for rows with inputs
+            removed at random.
+        of: Name of the binned values.
+        start: Lower edge of the bin, or number of missing inputs.
         stop: Upper edge of the bin.
-        rows: Scored.
-        contest: This run and the best rival there; the interval reaches two standard errors of the
-            paired difference to either side. None: a part without a score.
+        rows: Number of rows.
+        contest: Comparison with the best other method, with an interval of two standard errors of
+            the paired difference; None without a score.
     """
 
     kind: str
@@ -123,30 +121,29 @@ class Part:
     contest: Contest | None = None
 
     def told(self, contest: Contest) -> Part:
-        """The part with a score."""
+        """Return a copy with a comparison."""
         return replace(self, contest=contest)
 
     @property
     def winner(self) -> str:
-        """Who is ahead (`Contest.winner`)."""
+        """Winner of the comparison (`Contest.winner`)."""
         return NOBODY if self.contest is None else self.contest.winner
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the comparison comes to.
+    """Result of the comparison.
 
     Attributes:
-        point: On errors or classes; None where nothing else was scored.
-        density: On the predicted densities or probabilities.
-        seconds: Of training and predicting, by method; that of this run under `OURS`.
-        trained: Rows learned from; 0 where not known.
-        tested: Rows scored.
-        folds: Fits, each of which held out others of these rows.
-        nothing: Why nothing was learned; empty where something was.
-        code: Lines of Python that use the rival of `other` in place of this run.
-        parts: Scores part by part of the held-out rows (`scant.rivals.by_part`), where a study
-            tells them.
+        point: Comparison of errors or classes; None without another method.
+        density: Comparison of predictive densities or probabilities.
+        seconds: Time of training and prediction by method; `OURS` for this run.
+        trained: Number of training rows; 0 if unknown.
+        tested: Number of held-out rows.
+        folds: Number of cross-validation folds.
+        nothing: Reason why nothing was learned; "" otherwise.
+        code: Python code for the method in `other`.
+        parts: Comparisons on parts of the held-out rows (`scant.rivals.by_part`), if available.
     """
 
     point: Contest | None = None
@@ -161,27 +158,26 @@ class Verdict:
 
     @property
     def contests(self) -> tuple[Contest, ...]:
-        """Those that there are."""
+        """Available comparisons."""
         return tuple(c for c in (self.point, self.density) if c is not None)
 
     @property
     def take_another(self) -> bool:
-        """Whether the data say that another method is the better choice.
+        """True if another method is the better choice.
 
-        It predicts better beyond chance, and this run's density is not better in exchange; or it
-        is as good at predicting and better in its density.
+        Another method is significantly better in one comparison, and this run in none.
         """
         winners = [c.winner for c in self.contests]
         return RIVAL in winners and OURS not in winners
 
     @property
     def other(self) -> Contest:
-        """The contest that names the other tool: the first that this run loses, else the first."""
+        """Comparison with the recommended method: the first that this run loses, else the first."""
         return next((c for c in self.contests if c.winner == RIVAL), self.contests[0])
 
     @property
     def headline(self) -> str:
-        """One sentence of advice; empty where there was nothing to compare."""
+        """Sentence with advice; "" without a comparison."""
         if self.nothing:
             return f"Learned nothing: {self.nothing}"
         if not self.contests:
@@ -205,7 +201,7 @@ class Verdict:
         return "No method is better than this run beyond chance, nor this run than the best."
 
     def sentences(self) -> list[str]:
-        """Headline, scores and cost."""
+        """Return sentences on advice, scores and cost."""
         lines = [text for text in (self.headline,) if text]
         lines += [contest.sentence() for contest in self.contests]
         if self.contests and self.folds > 1:
@@ -224,7 +220,7 @@ class Verdict:
 
 
 def best(metrics: Iterable[AnyScored], name: str) -> AnyScored | None:
-    """The best other method's figure of that score, published ones left out."""
+    """Return the best metric of another method for a score, without published ones."""
     others = [
         m
         for m in metrics
@@ -236,31 +232,31 @@ def best(metrics: Iterable[AnyScored], name: str) -> AnyScored | None:
 
 
 def contest(metrics: Sequence[Scored], scores: Iterable[str]) -> Contest | None:
-    """The first of some scores that this run shares with another method.
+    """Compare by the first score that this run and another method have in common.
 
-    It has an interval where this run's score has a deviation; that of a rival without one is taken
-    to be the same, and the two to be independent.
+    The interval assumes independent scores and is available if the score of this run has a standard
+    deviation, which is also used for the other method if it has none.
     """
     for name in scores:
         own = next((m for m in metrics if m.source == "run" and m.name == name), None)
         other = best(metrics, name)
         if own is not None and other is not None and math.isfinite(own.value):
-            made = Contest(name, own.value, other.method, other.value)
+            result = Contest(name, own.value, other.method, other.value)
             if own.spread is None or not math.isfinite(own.spread):
-                return made
+                return result
             theirs = own.spread if other.spread is None else other.spread
             half = NORMAL_90 * math.hypot(own.spread, theirs)
-            return replace(made, low=made.gain - half, high=made.gain + half)
+            return replace(result, low=result.gain - half, high=result.gain + half)
     return None
 
 
 def of_metrics(metrics: Sequence[Scored]) -> Verdict:
-    """What a report's figures alone say, as in recordings made before there were verdicts."""
+    """Return a verdict from metrics only, as for recordings of earlier versions."""
     return Verdict(contest(metrics, POINT), contest(metrics, DENSITY))
 
 
 def read(values: Mapping[str, Any] | None) -> Verdict | None:
-    """The inverse of `dataclasses.asdict`."""
+    """Create a verdict from the result of `dataclasses.asdict`."""
     if values is None:
         return None
     pairs = {name: values[name] for name in ("point", "density")}
@@ -273,7 +269,7 @@ def read(values: Mapping[str, Any] | None) -> Verdict | None:
 
 
 def shown(value: float) -> str:
-    """A figure to three digits."""
+    """Format a number with three significant digits."""
     return f"{value:.3g}"
 
 

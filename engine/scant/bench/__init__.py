@@ -1,11 +1,11 @@
-"""What the engine costs on this machine: a step of every model, and of what others offer for it.
+"""Benchmarks of training steps of the models, compared with other packages.
 
-    bench("redshift")                       # a step of a study, against the sizes it grows with
-    table = measure(devices=["cpu"])        # every model, beside GPyTorch and scikit-learn
+    bench("redshift")                       # step time of a study by size
+    table = measure(devices=["cpu"])        # all models, with GPyTorch and scikit-learn
 
-`cases` declares what is measured, `builders` makes the models of the engine, `stock` those of
-GPyTorch and scikit-learn, `programs` those of the extra `peers`, `timing` has the one loop that
-times them, `peers` cites figures of programs that no package index has.
+`cases` declares the benchmarks, `builders` builds models of the engine, `stock` those of GPyTorch
+and scikit-learn, `programs` those of the extra `peers`, `timing` measures times, and `peers` has
+times of programs that are in no package index.
 """
 
 from scant.bench.cases import MODELS

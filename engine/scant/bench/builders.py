@@ -1,8 +1,8 @@
-"""The engine's models, built on the rows that their speed is measured on.
+"""Construction of the models of the engine for benchmarks.
 
-Each function gives a model's trainer, or the model where it has none. Rows are moved to their place
-(`On`) first, as the studies do, and the models that build themselves on a processor, or in double
-precision, after.
+Functions return the trainer of a model, or the model if it has none. Rows are moved to their device
+and dtype (`On`) first, as in the studies; models that are built on a CPU or in double precision are
+moved afterwards.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
 
 HERE = On()
-FOR_EVER = 10**6  # steps of Adam that no measurement reaches the end of
+UNLIMITED = 10**6  # Adam steps, more than in any measurement
 
 
 def gradient_of(model: Any, elbo: Callable[[], Tensor] | None = None) -> Gradient:
-    """A step that is the model's ELBO, or another function of it, and its gradient."""
+    """Return a step that computes the ELBO, or another objective, and its gradient."""
     return Gradient(model.parameters(), elbo or model.elbo)
 
 
 def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str = "VC") -> GPz:
-    """At its start values, where the rows are."""
+    """Build an initialized GPz on the device of the rows."""
     model = GPz(x.shape[1], m, covariance).to(x)
     model.init_from_data(x, y, seeded())
     return model
 
 
 def gpz_training(model: GPz, x: Float[Tensor, "n d"], y: Float[Tensor, " n"]) -> GPzTrainer:
-    """L-BFGS on all rows."""
+    """Build a trainer with L-BFGS on all rows."""
     return GPzTrainer(model, x, y)
 
 
@@ -70,7 +70,7 @@ def mtgpa(
     on: On = HERE,
     **of: Any,
 ) -> MTGPATrainer:
-    """A Gaussian task for each that the rows have; `of` the training."""
+    """Build an MTGPA trainer with Gaussian tasks; `of` are options of the trainer."""
     g, tasks = seeded(), int(data.task.max()) + 1
     data = Supported(*map(on, data[:3]))
     model = MTGPA.build(
@@ -93,7 +93,7 @@ def hmogp_lv(
     on: On = HERE,
     kind: type[HMOGPLV] = HMOGPLV,
 ) -> HMOGPLVTrainer:
-    """So many inducing outputs and inputs; `kind` may be `LVMOGP`."""
+    """Build a trainer of HMOGP-LV, or of LVMOGP with `kind`."""
     g, there = seeded(), _moved(data, On(on.device))
     sizes: Any = {"n_inducing_outputs": outputs, "n_inducing_inputs": inputs}
     model = on(kind.build(there, g, **sizes, dense=scheme == "lbfgs"))
@@ -103,12 +103,12 @@ def hmogp_lv(
 
 
 def lvmogp(data: Replicated, **of: Any) -> HMOGPLVTrainer:
-    """As `hmogp_lv`, blind to replicas."""
+    """Build a trainer of LVMOGP, without replicas."""
     return hmogp_lv(data, kind=LVMOGP, **of)
 
 
 def hierarchy(data: Replicated, kind: str = "DHGP", on: On = HERE, **of: Any) -> Any:
-    """HGP, HGPInd or DHGP, `of` its class."""
+    """Build an HGP, HGPInd or DHGP; `of` are options of its `build`."""
     data = _moved(data, on)
     return on(getattr(hgp, kind).build(data, **of)).on(data)
 
@@ -124,7 +124,7 @@ def mogp_ar(
     sampled: int = 0,
     on: On = HERE,
 ) -> MOGPARTrainer:
-    """Random rows of outputs with so many classes each, and an RBF kernel."""
+    """Build a MOGPs-AR trainer with random rows and an RBF kernel; `sizes` are class counts."""
     g = seeded()
     x = torch.randn(n, features, generator=g, dtype=torch.float64)
     output = torch.arange(n) % len(sizes)
@@ -148,7 +148,7 @@ def patches(
     on: On = HERE,
     each: int = 20,
 ) -> MOGPARTrainer:
-    """So many drawings of `each` class, and the patch kernel."""
+    """Build a MOGPs-AR trainer with `each` drawings per class and the patch kernel."""
     n = each * sum(sizes)
     number = torch.arange(n) // each
     output = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes) * each)
@@ -162,12 +162,12 @@ def patches(
 
 
 def bgplvm(n: int, d: int, m: int, on: On = HERE) -> Any:
-    """A BGPLVM of five latent dimensions."""
+    """Build a BGPLVM with five latent dimensions."""
     return on(BGPLVM.build(rows.outputs(n, d), 5, m, seeded()))
 
 
 def sclvm(n: int, d: int, q: int, m: int, classes: int = 2, on: On = HERE) -> Any:
-    """Half of q dimensions shared; all classes but the first are rare, an eleventh together."""
+    """Build an SCLVM with q / 2 shared dimensions; rare classes have an eleventh of the rows."""
     rare = max(n // 11 // (classes - 1), 1)
     label = (torch.arange(n) // rare + 1) * (torch.arange(n) < rare * (classes - 1))
     y = rows.outputs(n, d)
@@ -175,41 +175,41 @@ def sclvm(n: int, d: int, q: int, m: int, classes: int = 2, on: On = HERE) -> An
 
 
 def latent_training(model: BGPLVM | DGPLVM) -> GPLVMTrainer:
-    """Steps of Adam."""
-    return GPLVMTrainer(model, adam=FOR_EVER)
+    """Build a trainer with Adam."""
+    return GPLVMTrainer(model, adam=UNLIMITED)
 
 
 def dgplvm(n: int, classes: int, d: int = 100, on: On = HERE) -> Any:
-    """A DGPLVM of five latent dimensions, classes of one size."""
+    """Build a DGPLVM with five latent dimensions and classes of equal size."""
     return on(DGPLVM.build(rows.outputs(n, d), torch.arange(n) % classes, 5))
 
 
 def dfgp(views: list[Tensor], y: Tensor, on: On = HERE, **of: Any) -> DFGPTrainer:
-    """Steps of Adam of a model built with `of`."""
+    """Build a DFGP trainer with Adam; `of` are options of the model."""
     model = on(DFGP.build([v.to(on.device) for v in views], y.to(on.device), **of))
-    return DFGPTrainer(model, adam=FOR_EVER)
+    return DFGPTrainer(model, adam=UNLIMITED)
 
 
 def svgp(n: int, m: int, on: On = HERE) -> Any:
-    """An SVGP of twenty-seven inputs."""
+    """Build an SVGP with 27 inputs."""
     x, y = (v.to(on.device) for v in rows.features(n))
     return on(SVGP.build(x, y, inducing=m))
 
 
 def student_t(n: int, d: int = 27, on: On = HERE) -> Any:
-    """A StudentT of five degrees of freedom, a lengthscale an input."""
+    """Build a StudentT with five degrees of freedom and ARD."""
     x, y = (v.to(on.device) for v in rows.features(n, d))
     return on(StudentT.build(x, y, df=5))
 
 
 def laplace(n: int, ard: bool = False, on: On = HERE) -> Any:
-    """A LaplaceGPC of twenty inputs; the mode is near the last one, as it is while it learns."""
+    """Build a LaplaceGPC with 20 inputs; modes start from the last one, as in training."""
     x, y = (v.to(on.device) for v in rows.two_classes(n))
     return on(LaplaceGPC.build(x, y, ard=ard))
 
 
 def laplace_step(model: LaplaceGPC) -> Step:
-    """Evidence and gradient at hyperparameters that have moved a little."""
+    """Return a step that computes evidence and gradient after a small hyperparameter change."""
 
     def step() -> None:
         model.zero_grad()

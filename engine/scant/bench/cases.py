@@ -1,8 +1,8 @@
-"""Benchmark cases: each model over n, m and classes, and its counterparts elsewhere.
+"""Benchmark cases of the models over n, m and classes, with counterparts in other packages.
 
-A `Sweep` varies one size at a time from its base. n are the rows that a step sees, m inducing
-points or basis functions (of each class, latent function or neuron where these have their own),
-classes those that a label can take; a model leaves out what it does not have.
+A `Sweep` varies one size at a time from its base. n is the number of rows in a step, m the number
+of inducing points or basis functions (for each class, latent function or neuron, if separate), and
+classes the number of classes. Sizes that a model does not have are omitted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BASE = "base"
 
 @dataclass(frozen=True)
 class Case:
-    """One figure to be measured. `varies` names the size that is not the base's."""
+    """Single measurement; `varies` is the name of the size that differs from the base."""
 
     model: str
     method: str
@@ -39,31 +39,31 @@ class Case:
     workers: int = 1
 
     def refused(self, dtype: torch.dtype = DOUBLE) -> str:
-        """Why it cannot be measured here in this precision, a sentence; nothing where it can."""
+        """Return why the case cannot be measured in this precision; "" if it can."""
         if self.double and dtype != DOUBLE:
             return self.double
         return programs.missing(self.needs) if self.needs else ""
 
     def step(self, device: torch.device, dtype: torch.dtype = DOUBLE) -> Step:
-        """Build it on a device, in a precision."""
+        """Build the step on a device with a dtype."""
         return self.build(on=On(device, dtype), **self.sizes)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A method's cost against its sizes, one at a time.
+    """Cost of a method by size, one size at a time.
 
     Args:
-        model: Whose work it is.
-        method: Who does it.
-        work: What a step is.
-        build: From the sizes by name, and `on` (`scant.bench.rows.On`), to a step.
-        base: The sizes where the others vary.
-        over: What else each takes; empty: the base alone is measured.
-        cuda: Whether it can run there.
-        double: Why it is measured in double precision alone; empty: it is not.
-        needs: A package of the extra `peers`.
-        workers: Processes that share its work; of several the clock alone tells the time.
+        model: Name of the model.
+        method: Name of the method or package.
+        work: Description of a step.
+        build: Function of the sizes and `on` (`scant.bench.rows.On`) that returns a step.
+        base: Base sizes.
+        over: Further values of each size; empty to measure only the base.
+        cuda: True if the method supports CUDA.
+        double: Reason for a measurement only in double precision; "" for none.
+        needs: Required package of the extra `peers`.
+        workers: Number of processes; CPU time is not measured for several.
     """
 
     model: str
@@ -78,16 +78,16 @@ class Sweep:
     workers: int = 1
 
     def cases(self, quick: bool = False) -> list[Case]:
-        """The base, then each size's others; `quick`: the first of these alone."""
+        """Return the base and the other sizes; with `quick`, only the first value of each size."""
         points = [(BASE, self.base)]
         for name, values in self.over.items():
             points += [(name, {**self.base, name: v}) for v in values[: 1 if quick else None]]
-        others = ("build", "cuda", "double", "needs", "workers")
-        own = {name: getattr(self, name) for name in others}
-        return [Case(self.model, self.method, self.work, *point, **own) for point in points]
+        names = ("build", "cuda", "double", "needs", "workers")
+        options = {name: getattr(self, name) for name in names}
+        return [Case(self.model, self.method, self.work, *point, **options) for point in points]
 
 
-# 8 inputs where scikit-learn is among the methods: its gradient is a matrix a lengthscale.
+# 8 inputs in comparisons with scikit-learn, whose gradient has a matrix per lengthscale.
 NARROW = 8
 GALAXIES = {"n": 4000, "m": 25}
 CELLS = {"n": 740, "m": 100}
@@ -349,12 +349,12 @@ MODELS = tuple(dict.fromkeys(sweep.model for sweep in SWEEPS))
 
 
 def cases(model: str | None = None, quick: bool = False) -> list[Case]:
-    """The cases of a model, or of all.
+    """Return the cases of a model; None for all models.
 
     Raises:
         NotFound: There is no such model.
     """
     if model is not None and model not in MODELS:
         raise NotFound(f"There is no model {model!r} to measure; there are {', '.join(MODELS)}.")
-    chosen = [sweep for sweep in SWEEPS if model in (None, sweep.model)]
-    return [case for sweep in chosen for case in sweep.cases(quick)]
+    selected = [sweep for sweep in SWEEPS if model in (None, sweep.model)]
+    return [case for sweep in selected for case in sweep.cases(quick)]

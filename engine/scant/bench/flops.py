@@ -1,10 +1,10 @@
-"""The least arithmetic of a step, and how fast the machine does the plainest of its size.
+"""Minimum arithmetic of a step, and speed of matrix products of its size.
 
-`least` counts additions and multiplications of matrices alone, with symmetric and triangular
-halves used and a gradient at twice its function; exponentials, sums and kernels cost extra. A step
-of L-BFGS counts as one evaluation; work of a length of its own, as many as it was seen to take on
-the rows it is measured on. `gemm_rate` times a product of matrices of the case's sizes. The
-two make the share of the machine's rate that a step reaches: a bound from below on what is left.
+`min_flops` counts additions and multiplications in matrix operations, exploiting symmetric and
+triangular matrices, with a gradient at twice the cost of its function; elementwise operations are
+not counted. An L-BFGS step counts as one evaluation; other work has the observed number of
+evaluations. `gemm_rate` measures the product of matrices of the sizes of a case. The ratio is a
+lower bound of the efficiency of a step.
 """
 
 from __future__ import annotations
@@ -16,64 +16,64 @@ import torch
 from scant.bench.timing import timed
 
 Sizes = Mapping[str, int]
-LARGEST = 2000  # rows and columns that a product is timed on; its rate grows no more
-GRADIENT = 3  # a function and its gradient
+LARGEST = 2000  # maximum size of measured products; the rate of larger ones is the same
+GRADIENT = 3  # cost of a function with its gradient
 
 
 def _gpz(s: Sizes, per_input: int) -> float:
-    """Features; Gram matrix with the gradient's two products; factor and inverse."""
+    """Count features, Gram matrix with two products of the gradient, factor and inverse."""
     n, m = s["n"], s["m"]
     return GRADIENT * (2 * n * m * per_input + n * m * m) + m**3
 
 
 def _sparse(n: int, m: int, functions: int = 1, inputs: int = 0, outputs: int = 0) -> float:
-    """Two triangular products a function, distances, mixing; a factor of K."""
+    """Count two triangular products per function, distances, mixing, and a factor of K."""
     rows = 2 * m * m + 2 * m * inputs + 2 * outputs
     return functions * (GRADIENT * n * rows + m**3)
 
 
 def _latent(n: int, m: int, inputs: int, outputs: int) -> float:
-    """The half of Psi2 with a sum over inputs, Psi1'Y; factor and inverse."""
+    """Count half of Psi2 with a sum over inputs, Psi1' Y, factor and inverse."""
     return GRADIENT * (n * m * m * inputs + 2 * n * m * outputs) + m**3
 
 
 def _dense(n: int, columns: int = 0) -> float:
-    """Factor and inverse of K, and K times so many columns there and back."""
+    """Count factor and inverse of K, and products of K with `columns` columns in both passes."""
     return n**3 + 4 * n * n * columns
 
 
 def _hmogp(s: Sizes) -> float:
-    """As Kronecker products: inputs a row, and a dense q(U) of five inducing outputs."""
+    """Count Kronecker products over inputs, and a dense q(U) with five inducing outputs."""
     return GRADIENT * s["n"] * s["m"] ** 2 + (5 * s["m"]) ** 3
 
 
 def _kronecker(rows: int, m: int) -> float:
-    """The same with a q(U) whose covariance is a Kronecker product; five outputs cost nothing."""
+    """Count as `_hmogp` with a Kronecker covariance of q(U), where outputs are negligible."""
     return GRADIENT * rows * m**2 + m**3
 
 
 def _private(n: int, m: int, classes: int) -> float:
-    """Psi2 as in `_latent`: five shared inputs of all pairs, five private ones of own pairs."""
+    """Count Psi2 with five shared inputs for all pairs and five private ones within classes."""
     return n * 5 * ((classes * m) ** 2 + m**2)
 
 
 def _sclvm(s: Sizes) -> float:
-    """Outputs are rotated to as many as there are rows, and all inducing points have one factor."""
+    """Count with outputs rotated to the number of rows, and one factor for all inducing points."""
     n, m = s["n"], s["classes"] * s["m"]
     return GRADIENT * (_private(n, s["m"], s["classes"]) + 2 * n * m * min(n, 900)) + m**3
 
 
 def _eight_views(s: Sizes) -> float:
-    """A neuron each of views of 26, 58, 58 and 128 columns, twice, and the output of eight."""
+    """Count two neurons each for views of 26, 58, 58 and 128 columns, and an output neuron."""
     hidden = sum(_sparse(s["n"], s["m"], 1, d) for d in (26, 58, 58, 128))
     return 2 * hidden + _sparse(s["n"], s["m"], 1, 8)
 
 
-BANDS = 21 * (28 + 3)  # components of a row, products of six inputs and sums over pairs
-PLACED = 26  # evaluations of a row: two classes, two starts
-FIT, REFIT = 9, 5  # evaluations
+BANDS = 21 * (28 + 3)  # components per row, products of six inputs and sums over pairs
+INFERENCE = 26  # evaluations for a new row with two classes and two starts
+FIT, REFIT = 9, 5  # numbers of evaluations
 
-# By model, or by model and method where this differs.
+# By model, or by model and method if the count differs.
 FLOPS: dict[str | tuple[str, str], Callable[[Sizes], float]] = {
     "gpz": lambda s: _gpz(s, 10),
     ("gpz", "Scant VC"): lambda s: _gpz(s, 66),  # features of ten inputs, as pairs
@@ -103,7 +103,7 @@ FLOPS: dict[str | tuple[str, str], Callable[[Sizes], float]] = {
     "mogp_ar, patches": lambda s: _sparse(s["n"], s["m"], 10),
     "sclvm": _sclvm,
     ("sclvm", "Scant, new rows"): lambda s: (
-        PLACED * GRADIENT * _private(s["n"], s["m"], s["classes"])
+        INFERENCE * GRADIENT * _private(s["n"], s["m"], s["classes"])
     ),
     "bgplvm": lambda s: _latent(s["n"], s["m"], 5, 100),
     ("bgplvm", "GPyTorch Bayesian GPLVM"): lambda s: _sparse(s["n"], s["m"], 100),
@@ -119,17 +119,17 @@ FLOPS: dict[str | tuple[str, str], Callable[[Sizes], float]] = {
 }
 
 
-def least(model: str, method: str, sizes: Sizes) -> float:
-    """Floating-point operations that a step cannot do without."""
+def min_flops(model: str, method: str, sizes: Sizes) -> float:
+    """Return the minimum number of floating-point operations of a step."""
     formula = FLOPS[(model, method)] if (model, method) in FLOPS else FLOPS[model]
     return float(formula(sizes))
 
 
 def gemm_rate(sizes: Sizes, device: torch.device, dtype: torch.dtype) -> float:
-    """Operations a second of (m x n) times (n x m), or n x n without m, at this very moment."""
+    """Measure the operations per second of (m x n) times (n x m), or n x n without m."""
     n = min(sizes["n"], LARGEST)
     m = min(sizes.get("m", n), LARGEST)
     a = torch.ones(m, n, device=device, dtype=dtype)
-    took = timed(lambda: a @ a.T, device, rounds=5, seconds=0.1)
-    ms = took.cpu if device.type == "cpu" else took.ms
+    timing = timed(lambda: a @ a.T, device, rounds=5, seconds=0.1)
+    ms = timing.cpu if device.type == "cpu" else timing.ms
     return 2 * m * m * n / (max(ms, 1e-6) / 1000)

@@ -1,7 +1,7 @@
-"""An objective and its gradient as a step, and that step as a CUDA graph.
+"""Steps that compute an objective and its gradient, also as CUDA graphs.
 
-A graph holds one pass over the device, so it takes objectives of fixed shapes that ask the device
-for nothing on the way; those that do are refused by CUDA, and the table says so.
+CUDA graphs require objectives of fixed shapes without synchronization with the device; others are
+rejected by CUDA, which is noted in the table.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from scant.models.mtgpa.training import MTGPATrainer
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from scant.optim.adam_lbfgs import AdamLBFGS
 
-WARM_UP = 3  # passes before the capture, as PyTorch asks
+WARM_UP = 3  # passes before the capture, as required by PyTorch
 
 
 class Gradient:
-    """The value of an objective and its gradient, as a step.
+    """Step that computes an objective and its gradient.
 
     Args:
-        parameters: That the gradient is by.
-        objective: Gives the value, at fixed rows.
+        parameters: Parameters of the gradient.
+        objective: Function that computes the value for fixed rows.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], objective: Callable[[], Tensor]) -> None:
         self.parameters, self.objective = list(parameters), objective
 
     def __call__(self) -> Tensor:
-        """The value."""
+        """Compute the gradient and return the value."""
         for parameter in self.parameters:
             parameter.grad = None
         value = self.objective()
@@ -39,17 +39,17 @@ class Gradient:
         return value.detach()
 
     def graph(self) -> Step:
-        """Captured once; each call of the result computes all of it anew.
+        """Capture the step as a CUDA graph and return a function that replays it.
 
         Raises:
-            RuntimeError: The objective waits for the device, which a graph cannot.
+            RuntimeError: The objective synchronizes with the device.
         """
-        beside = cuda.Stream()
-        beside.wait_stream(cuda.current_stream())
-        with cuda.stream(beside):
+        side_stream = cuda.Stream()
+        side_stream.wait_stream(cuda.current_stream())
+        with cuda.stream(side_stream):
             for _ in range(WARM_UP):
                 self()
-        cuda.current_stream().wait_stream(beside)
+        cuda.current_stream().wait_stream(side_stream)
         graph = cuda.CUDAGraph()
         with cuda.graph(graph):
             self()
@@ -57,7 +57,7 @@ class Gradient:
 
 
 def gradient_in(step: Any) -> Gradient | None:
-    """The objective and gradient that a step is made of; None where its rows are drawn anew."""
+    """Return the objective and gradient of a step; None if its rows are resampled."""
     if isinstance(step, Gradient):
         return step
     trainer = getattr(step, "__self__", None)

@@ -1,8 +1,8 @@
-"""Figures of programs that no package index has, for the same work on the same kind of machine.
+"""Times of programs that are in no package index, for the same work on a similar machine.
 
-All were measured for this project, before it was begun, on two cores of a server's processor in
-double precision, once, good to a factor of 1.5. Where there are several, the fastest is first.
-Programs that can be installed are measured beside ours (`stock`, `programs`).
+Measured once before the start of this project on two cores of a server CPU in double precision,
+accurate to a factor of 1.5; fastest first. Programs that can be installed are measured by `stock`
+and `programs`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 
 class Peer(NamedTuple):
-    """Milliseconds for a case's work, and whose."""
+    """Milliseconds for the work of a case, and the program."""
 
     ms: float
     program: str
 
 
-# (model, method, n, m, classes): as the table has them.
+# By (model, method, n, m, classes) as in the table.
 PEERS: dict[tuple[str, str, int, int, int], tuple[Peer, ...]] = {
     ("gpz", "Scant VL", 4000, 25, 0): (Peer(26, "GPz, MATLAB under Octave"),),
     ("gpz", "Scant VD", 4000, 25, 0): (Peer(20, "GPz, MATLAB under Octave"),),
@@ -50,5 +50,5 @@ PEERS: dict[tuple[str, str, int, int, int], tuple[Peer, ...]] = {
 
 
 def peers_of(model: str, method: str, n: int, m: int, classes: int) -> tuple[Peer, ...]:
-    """Whoever did the same work; the fastest first."""
+    """Return times of other programs for the same work, fastest first."""
     return PEERS.get((model, method, n, m, classes), ())

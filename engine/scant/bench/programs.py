@@ -1,8 +1,7 @@
-"""The counterparts in GPflow, GPy and RAIL's GPz, which the extra `peers` installs, as documented.
+"""Counterparts in GPflow, GPy and GPz of RAIL, from the extra `peers`, used as documented.
 
-Each function gives a step: the objective and its gradient, on the rows that the engine's model
-gets. All compute in double precision, GPflow because that is its default and the others because
-NumPy's is; none is asked to use a GPU.
+Functions return a step that computes the objective and its gradient on the rows of the engine's
+model, in double precision and without GPU.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from scant.bench.rows import On
 from scant.bench.timing import Step
 
 GPFLOW, GPY, RAIL = "gpflow", "GPy", "pz-rail-gpz-v1"
-MOVE = 1e-3  # by which a hyperparameter of GPy differs from one step to the next
-DIMENSIONS = 5  # of a latent space
+MOVE = 1e-3  # change of a hyperparameter of GPy between steps
+DIMENSIONS = 5  # of the latent space
 
 
 def missing(package: str) -> str:
-    """What to do to have a package's cases measured; nothing where it is installed."""
+    """Return how to install a missing package; "" if it is installed."""
     try:
         version(package)
     except PackageNotFoundError:
@@ -36,7 +35,7 @@ def missing(package: str) -> str:
 
 @cache
 def load(package: str) -> Any:
-    """The package's module. TensorFlow is told to take one thread, and no GPU, before it begins."""
+    """Import a package; TensorFlow is restricted to one thread and no GPU before."""
     if package != GPFLOW:
         return import_module({GPY: "GPy", RAIL: "rail.estimation.algos.gpz"}[package])
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -52,7 +51,7 @@ def _column(values: Any) -> Any:
 
 
 def _compiled(model: Any) -> Step:
-    """A model of GPflow: its training loss and gradient as one compiled function."""
+    """Compile the training loss and gradient of a GPflow model."""
     tensorflow = import_module("tensorflow")
 
     def step() -> Any:
@@ -65,13 +64,13 @@ def _compiled(model: Any) -> Step:
 
 
 def _start(y: Any) -> Any:
-    """Positions to start from: principal components, with variance one."""
+    """Return initial latent positions, principal components with unit variance."""
     left: Any = np.linalg.svd(y - y.mean(0), full_matrices=False)[0]
     return left[:, :DIMENSIONS] * len(y) ** 0.5
 
 
 def gpflow_latent(n: int, m: int, on: On) -> Step:
-    """GPflow's Bayesian GPLVM."""
+    """Build the Bayesian GPLVM of GPflow."""
     gpflow, y = load(GPFLOW), rows.outputs(n, 100).numpy()
     kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(DIMENSIONS))
     width = np.full((n, DIMENSIONS), 0.1)
@@ -81,14 +80,14 @@ def gpflow_latent(n: int, m: int, on: On) -> Step:
 
 
 def gpflow_sparse(n: int, m: int, on: On) -> Step:
-    """GPflow's SGPR: the collapsed bound, a lengthscale an input."""
+    """Build SGPR of GPflow, with the collapsed bound and ARD."""
     gpflow, (x, y) = load(GPFLOW), (v.numpy() for v in rows.features(n))
     kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(x.shape[1], x.shape[1] ** 0.5))
     return _compiled(gpflow.models.SGPR((x, _column(y)), kernel, x[:m].copy()))
 
 
 def gpflow_classes(n: int, classes: int, on: On) -> Step:
-    """GPflow's VGP: a Gaussian q(f) of all rows, where others have Laplace's approximation."""
+    """Build VGP of GPflow, with a Gaussian q(f) instead of the Laplace approximation."""
     gpflow, (x, label) = load(GPFLOW), (v.numpy() for v in rows.two_classes(n))
     kernel = gpflow.kernels.SquaredExponential(4.0, x.shape[1] ** 0.5)
     likelihood = gpflow.likelihoods.Bernoulli()
@@ -96,7 +95,7 @@ def gpflow_classes(n: int, classes: int, on: On) -> Step:
 
 
 def _moving(model: Any) -> Step:
-    """A model of GPy, which infers anew whenever it is given other parameters."""
+    """Return a step of a GPy model, which recomputes inference after parameter changes."""
     theta = model.optimizer_array.copy()
 
     def step() -> Any:
@@ -108,14 +107,14 @@ def _moving(model: Any) -> Step:
 
 
 def gpy_latent(n: int, m: int, on: On) -> Step:
-    """GPy's Bayesian GPLVM."""
+    """Build the Bayesian GPLVM of GPy."""
     GPy, y = load(GPY), rows.outputs(n, 100).numpy()
     kernel = GPy.kern.RBF(DIMENSIONS, ARD=True)
     return _moving(GPy.models.BayesianGPLVM(y, DIMENSIONS, num_inducing=m, kernel=kernel))
 
 
 def gpy_laplace(n: int, classes: int, on: On) -> Step:
-    """GPy's Laplace approximation for two classes."""
+    """Build the binary Laplace approximation of GPy."""
     GPy, (x, label) = load(GPY), (v.numpy() for v in rows.two_classes(n))
     kernel = GPy.kern.RBF(x.shape[1], variance=4.0, lengthscale=x.shape[1] ** 0.5)
     laplace = GPy.inference.latent_function_inference.Laplace()
@@ -126,7 +125,7 @@ def gpy_laplace(n: int, classes: int, on: On) -> Step:
 
 
 def rail(covariance: str) -> Callable[..., Step]:
-    """RAIL's GPz, with the linear mean and the noise that ours has."""
+    """Build GPz of RAIL with linear mean and input-dependent noise."""
 
     def build(n: int, m: int, on: On) -> Step:
         x, y = (v.numpy() for v in rows.galaxies(n))

@@ -1,4 +1,4 @@
-"""Rows to measure speed on: drawn from fixed seeds, of the shapes that the publications have."""
+"""Simulated rows for benchmarks with fixed seeds and the shapes of the publications."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ CPU, DOUBLE = torch.device("cpu"), torch.float64
 
 @dataclass(frozen=True)
 class On:
-    """Where a case's rows and models go, and in which precision their numbers are."""
+    """Device and dtype of a case."""
 
     device: torch.device = CPU
     dtype: torch.dtype = DOUBLE
 
     def __call__(self, value: Any) -> Any:
-        """A module there; or a tensor, in that precision where it is not of whole numbers."""
+        """Move a module or tensor; integer tensors keep their dtype."""
         whole = isinstance(value, Tensor) and not value.is_floating_point()
         return value.to(self.device) if whole else value.to(self.device, self.dtype)
 
 
 def seeded(seed: int = 0) -> torch.Generator:
-    """A generator on the processor."""
+    """Return a seeded generator on the CPU."""
     return torch.Generator().manual_seed(seed)
 
 
@@ -39,21 +39,21 @@ def _normal(g: torch.Generator, *shape: int) -> Tensor:
 
 
 def galaxies(n: int, d: int = 10) -> tuple[Float[Tensor, "n d"], Float[Tensor, " n"]]:
-    """As many inputs as five bands and their errors."""
+    """Simulate galaxies with ten inputs, as for five bands and their errors."""
     g = seeded()
     x = _normal(g, n, d)
     return x, torch.sin(x[:, 0] * x[:, 1]) + 0.1 * _normal(g, n)
 
 
 def features(n: int, d: int = 27) -> tuple[Float[Tensor, "n d"], Float[Tensor, " n"]]:
-    """A target of two of many columns."""
+    """Simulate a target that depends on two of d columns."""
     g = seeded()
     x = _normal(g, n, d)
     return x, torch.sin(x[:, 0]) + x[:, 1] + 0.5 * _normal(g, n)
 
 
 def two_classes(n: int, d: int = 20) -> tuple[Float[Tensor, "n d"], Int[Tensor, " n"]]:
-    """Labels 0 and 1 that four columns decide, with doubt."""
+    """Simulate noisy binary labels that depend on four columns."""
     g = seeded()
     x = _normal(g, n, d)
     f = 2 * torch.sin(2 * x[:, 0]) + x[:, 1] + x[:, 2] * x[:, 3]
@@ -61,14 +61,14 @@ def two_classes(n: int, d: int = 20) -> tuple[Float[Tensor, "n d"], Int[Tensor, 
 
 
 def outputs(n: int, d: int) -> Float[Tensor, "n d"]:
-    """Smooth images of five latent dimensions, and noise."""
+    """Simulate smooth functions of five latent dimensions with noise."""
     g = seeded()
     x, w = (torch.randn(*shape, generator=g).double() for shape in ((n, 5), (5, d)))
     return torch.sin(x @ w) + 0.1 * torch.randn(n, d, generator=g).double()
 
 
 def grid(height: int, width: int, side: int) -> tuple[Float[Tensor, "n c"], Float[Tensor, " n"]]:
-    """Cells of side x side over a surface, and its averages at their centres."""
+    """Return cells of side x side on a surface, and its values at their centers."""
     axes = torch.arange(0, height, side).double(), torch.arange(0, width, side).double()
     lower = torch.cartesian_prod(*axes)
     centre = lower + side / 2
@@ -76,7 +76,7 @@ def grid(height: int, width: int, side: int) -> tuple[Float[Tensor, "n c"], Floa
 
 
 def fertility(n: int = 740) -> Supported:
-    """80 fine cells and n - 80 of 2 x 2; 740 are the Canadian births, of ages by years."""
+    """Simulate 80 fine cells and n - 80 of 2 x 2; n = 740 as for the Canadian births."""
     height = (n - 80) // 10
     fine, y = grid(height, 40, 1)
     pick = torch.randperm(len(fine), generator=seeded())[:80]
@@ -86,23 +86,26 @@ def fertility(n: int = 740) -> Supported:
 
 
 def curves(outputs: int, replicas: int, n: int, same: bool = False) -> Replicated:
-    """Smooth curves of outputs that change slowly from one to the next, n points a replica.
+    """Simulate smooth, similar curves of outputs with n points per replica.
 
     Args:
-        same: Whether all outputs are measured at the same inputs, as genes of one sample are.
+        outputs: Number of outputs.
+        replicas: Number of replicas of each output.
+        n: Number of points of each replica.
+        same: True for the same inputs for all outputs, as for genes of a sample.
     """
     g = seeded()
     d, r, _ = torch.meshgrid(*map(torch.arange, (outputs, replicas, n)), indexing="ij")
     x = torch.rand(d.shape, generator=g, dtype=torch.float64) * 4
     x = x[:1].expand(d.shape) if same else x
-    place = 3 * d / outputs
-    y = torch.sin(x + place) + 0.4 * torch.cos(2 * x + r + place) + 0.1 * _normal(g, *x.shape)
+    phase = 3 * d / outputs
+    y = torch.sin(x + phase) + 0.4 * torch.cos(2 * x + r + phase) + 0.1 * _normal(g, *x.shape)
     d, r, x, y = (v.reshape(-1) for v in (d, r, x, y))
     return Replicated.of(d, r, x, y)
 
 
 def drawings(n: int, grey: bool = False) -> Float[Tensor, "n 400"]:
-    """Random arcs of 20 x 20 pixels: as much ink as Omniglot has, in as many patches."""
+    """Simulate arcs of 20 x 20 pixels with about the ink and patches of Omniglot."""
     g = seeded()
     t = torch.linspace(0, 1, 30).double()
     centre, radius, phase, turn = (torch.rand(n, 1, generator=g).double() for _ in range(4))
@@ -111,7 +114,7 @@ def drawings(n: int, grey: bool = False) -> Float[Tensor, "n 400"]:
     pixels = torch.arange(20).double()
     images = torch.empty(n, 20, 20).double()
     for part in torch.arange(n).split(200):
-        across, down = ((p[part, :, None] - pixels).square() for p in (x, y))
-        images[part] = torch.exp(-(down[..., None] + across[:, :, None])).amax(1)
+        dx2, dy2 = ((p[part, :, None] - pixels).square() for p in (x, y))
+        images[part] = torch.exp(-(dy2[..., None] + dx2[:, :, None])).amax(1)
     images = torch.where(images > 0.05, images, 0.0).flatten(1)
     return images if grey else (images > 0.5).double()

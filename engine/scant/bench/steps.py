@@ -1,7 +1,7 @@
-"""From sizes to a step: how each case that is measured is built, ours and others'.
+"""Steps of all benchmark cases by size.
 
-A step is a function without arguments. Those of the engine are `builders` with the publication's
-other sizes filled in, those of others are `stock` on the same rows.
+A step is a function without arguments. Steps of the engine use `builders` with further sizes from
+the publications; steps of other packages use `stock` with the same rows.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def gpz(covariance: str) -> Callable[..., Step]:
 
 
 def many_rows(workers: int) -> Callable[..., Step]:
-    """The log evidence and its gradient, its rows in this process or shared by others."""
+    """Build the log evidence of GPz and its gradient, with rows in one or several processes."""
 
     def build(n: int, m: int, on: On) -> Step:
         x, y = map(on, rows.galaxies(n))
         model = ours.gpz(x, y, m)
-        place: Any = LocalRows
+        row_sums: Any = LocalRows
         if workers > 1:
-            place = partial(DistributedRows, processes=Processes(workers))
-        return ours.gradient_of(model, LogEvidence(model, x, y, place=place))
+            row_sums = partial(DistributedRows, processes=Processes(workers))
+        return ours.gradient_of(model, LogEvidence(model, x, y, place=row_sums))
 
     return build
 
@@ -50,7 +50,7 @@ def missing_bands(n: int, m: int, on: On) -> Step:
     model = ours.gpz(x, y, m)
     ours.gpz_training(model, x, y).step()
     model.fit_posterior(x, y)
-    x[:, [1, 3, 6, 8]] = torch.nan  # two of the bands, and their errors
+    x[:, [1, 3, 6, 8]] = torch.nan  # two bands and their errors
     return lambda: model.predict(x)
 
 
@@ -78,7 +78,7 @@ def mtgpa(scheme: str = "adam", batch: int | None = None) -> Callable[..., Step]
 def centres(n: int, m: int, on: On) -> Step:
     data = rows.fertility(n)
     middle = (data.supports[:, :2] + data.supports[:, 2:4]) / 2
-    shuffled = torch.randperm(n, generator=rows.seeded())  # the first m are the inducing points
+    shuffled = torch.randperm(n, generator=rows.seeded())  # the first m rows are inducing points
     parts = (middle[shuffled] / 10, data.y[shuffled], data.task[shuffled])
     x, y, task = map(on, parts)
     return stock.mixed_tasks(x, y, task, m)
@@ -196,7 +196,7 @@ def laplace_fit(n: int, classes: int, on: On) -> Step:
 def laplace_refit(n: int, classes: int, on: On) -> Step:
     model, more = ours.laplace(n, on=on), map(on, rows.two_classes(10))
     model.fit()
-    grown = on(model.observe(*more))  # it builds in double precision
+    grown = on(model.observe(*more))  # built in double precision
     return lambda: grown.fit(5)
 
 

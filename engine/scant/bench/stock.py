@@ -1,7 +1,7 @@
-"""The counterparts in GPyTorch and scikit-learn, used as documented.
+"""Counterparts in GPyTorch and scikit-learn, used as documented.
 
-Each function gives a step: a step of Adam where the model is variational, else the evidence and its
-gradient. All are in double precision, from the rows that the engine's model gets.
+Functions return a step: an Adam step for variational models, else the evidence and its gradient,
+with the rows of the engine's model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from torch import Tensor
 
 from scant.bench.timing import Step
 
-MOVE = 1e-3  # by which hyperparameters differ from one step to the next
+MOVE = 1e-3  # change of hyperparameters between steps
 
 
 class _Exact(gpytorch.models.ExactGP):
@@ -42,12 +42,12 @@ class _Exact(gpytorch.models.ExactGP):
 
 
 def exact(x: Float[Tensor, "n d"], y: Float[Tensor, " n"]) -> Step:
-    """`ExactGP` with a lengthscale an input: the evidence and its gradient."""
+    """Build the evidence of `ExactGP` with ARD, and its gradient."""
     return _exact(x, y, ScaleKernel(RBFKernel(ard_num_dims=x.shape[1])), ConstantMean())
 
 
 def exact_with(kernel: Any, x: Float[Tensor, "n d"], y: Float[Tensor, " n"], noise: float) -> Step:
-    """`ExactGP` with a kernel of ours, a variance of noise, and mean zero."""
+    """Build the evidence of `ExactGP` with a given kernel, noise variance, and zero mean."""
     return _exact(x, y, copy.deepcopy(kernel), ZeroMean(), noise)
 
 
@@ -67,27 +67,27 @@ def _exact(x: Tensor, y: Tensor, kernel: Any, mean: Any, noise: float = 0.1) -> 
 
 
 class _Sparse(gpytorch.models.ApproximateGP):
-    """One function, or several (`many`) that a strategy mixes into tasks."""
+    """Sparse GP of one function, or of a batch of functions mixed into tasks."""
 
     def __init__(self, z: Tensor, tasks: int = 0) -> None:
-        many = z.shape[:-2]
-        q = CholeskyVariationalDistribution(z.shape[-2], batch_shape=many)
+        batch_shape = z.shape[:-2]
+        q = CholeskyVariationalDistribution(z.shape[-2], batch_shape=batch_shape)
         strategy: Any = VariationalStrategy(self, z, q, learn_inducing_locations=True)
         if tasks:
             strategy = LMCVariationalStrategy(
-                strategy, num_tasks=tasks, num_latents=many[0], latent_dim=-1
+                strategy, num_tasks=tasks, num_latents=batch_shape[0], latent_dim=-1
             )
         super().__init__(strategy)
-        kernel = RBFKernel(ard_num_dims=z.shape[-1], batch_shape=many)
-        self.mean_module = ConstantMean(batch_shape=many)
-        self.covar_module = ScaleKernel(kernel, batch_shape=many)
+        kernel = RBFKernel(ard_num_dims=z.shape[-1], batch_shape=batch_shape)
+        self.mean_module = ConstantMean(batch_shape=batch_shape)
+        self.covar_module = ScaleKernel(kernel, batch_shape=batch_shape)
 
     def forward(self, x: Tensor) -> MultivariateNormal:
         return MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
-def _learning(model: Any, likelihood: Any, loss: Any) -> Step:
-    """A step of Adam on what `loss` gives."""
+def _adam_step(model: Any, likelihood: Any, loss: Any) -> Step:
+    """Return an Adam step on a loss."""
     optimizer = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=0.03)
     model.train()
 
@@ -100,20 +100,20 @@ def _learning(model: Any, likelihood: Any, loss: Any) -> Step:
 
 
 def sparse(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int) -> Step:
-    """A variational sparse GP (SVGP) on all rows."""
+    """Build a variational sparse GP (SVGP) on all rows."""
     model, likelihood = _Sparse(x[:m].clone()).to(x), GaussianLikelihood().to(x)
     bound = VariationalELBO(likelihood, model, len(y))
-    return _learning(model, likelihood, lambda: -bound(model(x), y))
+    return _adam_step(model, likelihood, lambda: -bound(model(x), y))
 
 
 def mixed_tasks(
     x: Float[Tensor, "n d"], y: Float[Tensor, " n"], task: Int[Tensor, " n"], m: int
 ) -> Step:
-    """A linear model of coregionalisation with one function, Gaussian tasks, a row of one each."""
+    """Build an LMC with one latent function and Gaussian tasks; each row has one task."""
     model = _Sparse(x[None, :m].clone(), int(task.max()) + 1).to(x)
     likelihood = GaussianLikelihood().to(x)
     bound = VariationalELBO(likelihood, model, len(y))
-    return _learning(model, likelihood, lambda: -bound(model(x, task_indices=task), y))
+    return _adam_step(model, likelihood, lambda: -bound(model(x, task_indices=task), y))
 
 
 def mixed_classes(
@@ -125,7 +125,7 @@ def mixed_classes(
     batch: int,
     generator: torch.Generator,
 ) -> Step:
-    """A linear model of coregionalisation under a softmax: a batch of rows, all classes."""
+    """Build an LMC with a softmax over all classes, trained on minibatches."""
     z = x[torch.arange(latent * m) % len(x)].view(latent, m, -1).clone()
     model = _Sparse(z, classes).to(x)
     likelihood = SoftmaxLikelihood(num_classes=classes, mixing_weights=False).to(x)
@@ -135,23 +135,23 @@ def mixed_classes(
         at = torch.randperm(len(x), generator=generator)[:batch].to(x.device)
         return -bound(model(x[at]), label[at])
 
-    return _learning(model, likelihood, loss)
+    return _adam_step(model, likelihood, loss)
 
 
 class _Latent(BayesianGPLVM):
     def __init__(self, y: Tensor, dims: int, m: int) -> None:
         n, d = y.shape
-        many = torch.Size([d])
+        batch_shape = torch.Size([d])
         z = torch.randn(d, m, dims, generator=torch.Generator().manual_seed(0)).to(y)
-        q = CholeskyVariationalDistribution(m, batch_shape=many)
+        q = CholeskyVariationalDistribution(m, batch_shape=batch_shape)
         strategy = VariationalStrategy(self, z, q, learn_inducing_locations=True)
         zero = torch.zeros(n, dims).to(y)
         start = torch.linalg.svd(y - y.mean(0), full_matrices=False)[0][:, :dims] * n**0.5
-        where = VariationalLatentVariable(
+        latent = VariationalLatentVariable(
             n, d, dims, torch.nn.Parameter(start), NormalPrior(zero, torch.ones_like(zero))
         )
-        super().__init__(where, strategy)
-        self.mean_module = ConstantMean(batch_shape=many)
+        super().__init__(latent, strategy)
+        self.mean_module = ConstantMean(batch_shape=batch_shape)
         self.covar_module = ScaleKernel(RBFKernel(ard_num_dims=dims))
 
     def forward(self, x: Tensor) -> MultivariateNormal:
@@ -159,7 +159,7 @@ class _Latent(BayesianGPLVM):
 
 
 def latent(y: Float[Tensor, "n d"], dims: int, m: int) -> Step:
-    """GPyTorch's Bayesian GPLVM, positions sampled, on all rows."""
+    """Build the Bayesian GPLVM of GPyTorch with sampled positions on all rows."""
     model = _Latent(y, dims, m).to(y)
     likelihood = GaussianLikelihood(batch_shape=torch.Size([y.shape[1]])).to(y)
     bound = VariationalELBO(likelihood, model, len(y))
@@ -167,11 +167,11 @@ def latent(y: Float[Tensor, "n d"], dims: int, m: int) -> Step:
     def loss() -> Tensor:
         return -bound(model(model.sample_latent_variable()), y.T).sum()
 
-    return _learning(model, likelihood, loss)
+    return _adam_step(model, likelihood, loss)
 
 
 def regressor(x: Float[Tensor, "n d"], y: Float[Tensor, " n"]) -> Step:
-    """scikit-learn's GP regressor with a lengthscale an input: the evidence and its gradient."""
+    """Build the evidence of scikit-learn's GP regressor with ARD, and its gradient."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -180,21 +180,23 @@ def regressor(x: Float[Tensor, "n d"], y: Float[Tensor, " n"]) -> Step:
 
 
 def classifier(x: Float[Tensor, "n d"], label: Int[Tensor, " n"], ard: bool = False) -> Step:
-    """scikit-learn's GP classifier (Laplace, two classes), each mode sought from the last one."""
+    """Build the evidence of scikit-learn's binary GP classifier, with warm-started modes."""
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-    wide = x.shape[1] ** 0.5
-    kernel = ConstantKernel(4.0) * RBF(length_scale=[wide] * x.shape[1] if ard else wide)
+    lengthscale = x.shape[1] ** 0.5
+    kernel = ConstantKernel(4.0) * RBF(
+        length_scale=[lengthscale] * x.shape[1] if ard else lengthscale
+    )
     return _evidence(GaussianProcessClassifier(kernel, optimizer=None, warm_start=True), x, label)
 
 
 def _evidence(estimator: Any, x: Tensor, y: Tensor) -> Step:
-    found = estimator.fit(x.cpu().numpy(), y.cpu().numpy())
-    theta = found.kernel_.theta.copy()
+    fitted = estimator.fit(x.cpu().numpy(), y.cpu().numpy())
+    theta = fitted.kernel_.theta.copy()
 
     def step() -> Any:
         theta[0] += MOVE
-        return found.log_marginal_likelihood(theta, eval_gradient=True, clone_kernel=False)
+        return fitted.log_marginal_likelihood(theta, eval_gradient=True, clone_kernel=False)
 
     return step

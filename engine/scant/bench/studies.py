@@ -1,4 +1,4 @@
-"""Speed of a study: the cost of a training step on this machine."""
+"""Measurement of the training steps of studies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from scant.bench.timing import timed
 from scant.studies import STUDIES, entry
 
-# Settings that a step's cost grows with, where a study has them, and the values to try.
+# Settings that determine the cost of a step, with the values to measure.
 SIZES: dict[str, tuple[int, ...]] = {
     "training_size": (1000, 4000),
     "n_basis": (25, 100),
@@ -23,21 +23,21 @@ STEPS = 8
 
 
 def bench(study: str | None = None) -> pd.DataFrame:
-    """Median milliseconds of a training step, against the sizes that it grows with.
+    """Measure the median time of a training step by size.
 
     Args:
-        study: Its name; None: every study.
+        study: Name of the study; None for all studies.
 
     Returns:
-        A row for each study and combination of sizes: `study`, the sizes, `ms` a step.
+        Table with a row for each study and combination of sizes: `study`, sizes, and `ms` per step.
     """
     rows = []
     for name in [study] if study else STUDIES:
-        known = entry(name).settings.names()
-        sizes = {k: v for k, v in SIZES.items() if k in known}
+        names = entry(name).settings.names()
+        sizes = {k: v for k, v in SIZES.items() if k in names}
         for values in itertools.product(*sizes.values()):
-            chosen = dict(zip(sizes, values))
-            rows.append({"study": name, **chosen, "ms": _step_ms(name, chosen)})
+            values_by_name = dict(zip(sizes, values))
+            rows.append({"study": name, **values_by_name, "ms": _step_ms(name, values_by_name)})
     return pd.DataFrame(rows)
 
 

@@ -1,4 +1,4 @@
-"""One loop that times any step: warm-up, then the median of several rounds, and the memory."""
+"""Measurement of time and memory of steps."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from threadpoolctl import threadpool_limits
 from scant.hardware import keep_freed_memory
 
 Step = Callable[[], object]
-WARM_UP = 2  # the first steps set things up
-LEAST_ROUNDS = 3
+WARM_UP = 2  # steps before the measurement
+MIN_ROUNDS = 3
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Timing(NamedTuple):
-    """Milliseconds of a step: the median, the fastest and the slowest of so many rounds.
+    """Milliseconds of a step: median, minimum and maximum over `rounds` rounds.
 
-    `cpu` is the median of the processor's time, which other work on the machine does not swell.
+    `cpu` is the median CPU time, which depends less on other load.
     """
 
     ms: float
@@ -36,27 +36,27 @@ class Timing(NamedTuple):
 
 
 def timed(step: Step, device: torch.device, rounds: int = 15, seconds: float = 1.0) -> Timing:
-    """Time a step.
+    """Measure the time of a step.
 
     Args:
-        step: What is timed; waited for where it runs on a GPU.
-        device: Where it runs.
-        rounds: At most, after the warm-up.
-        seconds: Once they are spent no round is begun, but for the first three.
+        step: Step to measure, with synchronization on a GPU.
+        device: Device of the step.
+        rounds: Maximum number of rounds after the warm-up.
+        seconds: Time limit for starting a round, except the first three.
     """
 
     def once() -> tuple[float, float]:
-        began, worked = time.perf_counter(), time.process_time()
+        wall_start, cpu_start = time.perf_counter(), time.process_time()
         step()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        return 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - worked)
+        return 1000 * (time.perf_counter() - wall_start), 1000 * (time.process_time() - cpu_start)
 
     began = time.perf_counter()
     for _ in range(WARM_UP):
         once()
     times: list[tuple[float, float]] = []
-    while len(times) < LEAST_ROUNDS or (
+    while len(times) < MIN_ROUNDS or (
         len(times) < rounds and time.perf_counter() - began < seconds
     ):
         times.append(once())
@@ -66,10 +66,9 @@ def timed(step: Step, device: torch.device, rounds: int = 15, seconds: float = 1
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """All arithmetic on a processor in one thread, so that methods and machines compare.
+    """Restrict CPU computations to one thread for comparable measurements.
 
-    Freed memory is kept, as it is where studies train; others' code, timed here too, has that also.
-    What was there before is no longer searched for garbage, which is looked for between cases.
+    Freed memory is kept as in training. Existing objects are excluded from garbage collection.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -85,9 +84,9 @@ def undisturbed() -> Iterator[None]:
 
 
 class Memory:
-    """How far the peak of memory rose since it was made, in MB.
+    """Increase of the peak memory since the construction in MB.
 
-    On a processor that is the resident memory of the process, on Linux alone.
+    On a CPU this is the resident memory of the process, only on Linux.
 
         memory = Memory(device)
         ...
@@ -104,12 +103,12 @@ class Memory:
             self.before = torch.cuda.memory_allocated(device) / 2**20
             return
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back to the system
-            RESET.write_text("5")  # the peak begins anew
+            ctypes.CDLL(None).malloc_trim(0)  # return freed memory to the system
+            RESET.write_text("5")  # reset the peak
             self.before = _status("VmRSS")
 
     def risen(self) -> float | None:
-        """MB; None where the system does not say."""
+        """Return the increase in MB; None if not available."""
         if self.before is None:
             return None
         if self.device.type == "cuda":
@@ -118,6 +117,6 @@ class Memory:
 
 
 def _status(field: str) -> float:
-    """MB of a line of the process's status."""
+    """Read a field of the process status in MB."""
     lines = STATUS.read_text().splitlines()
     return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(field + ":"))

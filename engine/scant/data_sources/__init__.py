@@ -1,1 +1,1 @@
-"""Where a study's table comes from: generators, downloads, files, public databases."""
+"""Sources of tables: generators, downloads, files, public databases."""

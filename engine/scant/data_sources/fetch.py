@@ -1,4 +1,4 @@
-"""Real data, downloaded once into the user's data directory: resumed, checked, then renamed."""
+"""Download of real data into the data directory, with resumption and checksums."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from scant.studies.genes import drosophila
 from scant.studies.omniglot import public_alphabets
 from scant.studies.redshift import sdss
 
-Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where known
+Progress = Callable[[int, int | None], None]  # bytes so far, total bytes or None
 
 _ATTEMPTS = 5
-_CHUNK = 1 << 10  # what a broken connection loses at most
+_CHUNK = 1 << 10  # bytes; maximum loss from a broken connection
 
 
 @dataclass(frozen=True)
 class File:
-    """One file of a data set: where it is, its SHA-256 and its bytes where known."""
+    """File of a data set: URL, SHA-256 ("" if unknown) and size in bytes (None if unknown)."""
 
     url: str
     sha256: str = ""
@@ -37,14 +37,14 @@ class File:
 
 @dataclass(frozen=True)
 class Download:
-    """A data set to fetch, of one file or several.
+    """Data set to download, with one or several files.
 
     Attributes:
-        url: Where the first file is.
-        read: Makes a table of the bytes of the files, in their order, and the set's name.
-        sha256: Of the first file, where known.
-        size: Its bytes, where known.
-        more: The files after the first.
+        url: URL of the first file.
+        read: Function of the contents of the files in order and the name that returns a table.
+        sha256: SHA-256 of the first file; "" if unknown.
+        size: Size of the first file in bytes; None if unknown.
+        more: Further files.
     """
 
     url: str
@@ -83,17 +83,17 @@ def fetch(
     downloads: Mapping[str, Download] = DOWNLOADS,
     pause: float = 1.0,
 ) -> Path:
-    """Download a data set; a file that is already there is kept.
+    """Download a data set unless it exists.
 
     Args:
-        name: A key of `downloads`.
-        data_dir: The user's data directory; the file is `datasets/<name>.parquet` in it.
-        progress: Called with the bytes so far and in all (None where the server does not say).
-        downloads: What can be fetched.
+        name: Key of `downloads`.
+        data_dir: Data directory of the user, with the file in `datasets/<name>.parquet`.
+        progress: Function called with the bytes so far and the total (None if unknown).
+        downloads: Available data sets by name.
         pause: Seconds before the second attempt, doubled for each further one.
 
     Raises:
-        BadInput: No such data set, no connection, or an answer that is not the data set.
+        BadInput: The data set is unknown, cannot be downloaded or is damaged.
     """
     if name not in downloads:
         raise BadInput(f"There is no data set {name!r} to fetch; there is {', '.join(downloads)}.")
@@ -104,41 +104,41 @@ def fetch(
     folder.mkdir(parents=True, exist_ok=True)
     download = downloads[name]
     parts = [folder / f"{name}{n or ''}.part" for n in range(len(download.files))]
-    heard = _over_all(download.files, progress or (lambda done, total: None))
+    report = _over_all(download.files, progress or (lambda done, total: None))
     for n, (file, part) in enumerate(zip(download.files, parts)):
-        _download(file, part, name, partial(heard, n), pause)
+        _download(file, part, name, partial(report, n), pause)
     try:
         frame = download.read(*(part.read_bytes() for part in parts), name)
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
-    made = folder / f"{name}.new"
-    frame.to_parquet(made, index=False)
-    made.replace(target)
+    temporary = folder / f"{name}.new"
+    frame.to_parquet(temporary, index=False)
+    temporary.replace(target)
     return target
 
 
 def _over_all(files: Sequence[File], progress: Progress) -> Callable[[int, int, int | None], None]:
-    """Told how far one of the files is, tells how far all of them are."""
-    sizes, held = [file.size for file in files], [0] * len(files)
+    """Return a callback for the progress of one file that reports the total progress."""
+    sizes, received = [file.size for file in files], [0] * len(files)
 
-    def heard(n: int, done: int, total: int | None) -> None:
-        held[n] = done
+    def report(n: int, done: int, total: int | None) -> None:
+        received[n] = done
         sizes[n] = total if total is not None else sizes[n]
-        known = [size for size in sizes if size is not None]
-        progress(sum(held), sum(known) if len(known) == len(sizes) else None)
+        known_sizes = [size for size in sizes if size is not None]
+        progress(sum(received), sum(known_sizes) if len(known_sizes) == len(sizes) else None)
 
-    return heard
+    return report
 
 
 def _download(file: File, part: Path, name: str, progress: Progress, pause: float) -> None:
-    """The bytes of a file in `part`, checked; goes on from what a broken connection left.
+    """Download a file to `part`, resuming a partial download, and check it.
 
     Raises:
-        BadInput: No connection, or other bytes than there should be; they are thrown away.
+        BadInput: The download failed or is damaged; damaged content is deleted.
     """
-    known, reason = file.sha256 or None, ""
-    if known and part.is_file() and hash_matches(part, known):
+    checksum, reason = file.sha256 or None, ""
+    if checksum and part.is_file() and hash_matches(part, checksum):
         progress(part.stat().st_size, part.stat().st_size)
         return
     for attempt in range(_ATTEMPTS):
@@ -146,19 +146,19 @@ def _download(file: File, part: Path, name: str, progress: Progress, pause: floa
             time.sleep(pause * 2 ** (attempt - 1))
         try:
             # Only a checksum can tell whether two halves are of one file.
-            _request(file.url, part, "ab" if known else "wb", progress)
-        except OSError as error:  # those of requests are, too
-            answer = getattr(error, "response", None)
-            if answer is None:
+            _request(file.url, part, "ab" if checksum else "wb", progress)
+        except OSError as error:  # includes exceptions of requests
+            response = getattr(error, "response", None)
+            if response is None:
                 reason = _innermost(error)
                 continue
-            reason = f"it answered {answer.status_code} {answer.reason}"
-            if answer.status_code == 416:  # what we hold is longer than the file: begin again
+            reason = f"it answered {response.status_code} {response.reason}"
+            if response.status_code == 416:  # the partial file is too long: restart
                 part.unlink()
-            elif answer.status_code < 500:
+            elif response.status_code < 500:
                 break
             continue
-        if hash_matches(part, known):
+        if hash_matches(part, checksum):
             return
         part.unlink()
         raise BadInput(f"The download of {name!r} is damaged (checksum); fetch it again.")
@@ -169,33 +169,33 @@ def _download(file: File, part: Path, name: str, progress: Progress, pause: floa
 
 
 def _innermost(error: BaseException) -> str:
-    """What the system said, without the words of the libraries that it came through."""
+    """Return the message of the original exception."""
     while error.__context__ is not None:
         error = error.__context__
     return str(error)[:120]
 
 
 def _request(url: str, part: Path, mode: str, progress: Progress) -> None:
-    """One request, from where `part` ends if `mode` appends and the server can."""
-    whole: int | None = None
+    """Download a file, continuing `part` if `mode` appends and the server supports it."""
+    total: int | None = None
     with part.open(mode) as out:
         headers = {"User-Agent": "scant", "Accept-Encoding": "identity"}
         if out.tell():
             headers["Range"] = f"bytes={out.tell()}-"
 
-        def begun(answer: Any, **_: object) -> None:
-            nonlocal whole
-            if answer.status_code == 200:  # the file from its beginning
+        def start_response(answer: Any, **_: object) -> None:
+            nonlocal total
+            if answer.status_code == 200:  # the whole file, not a range
                 out.seek(0)
                 out.truncate()
             length = answer.headers.get("Content-Length")
-            whole = out.tell() + int(length) if length else None
+            total = out.tell() + int(length) if length else None
 
         def write(chunk: bytes) -> None:
             out.write(chunk)
-            progress(out.tell(), whole)
+            progress(out.tell(), total)
 
         download = HTTPDownloader(
-            chunk_size=_CHUNK, headers=headers, hooks={"response": begun}, timeout=120
+            chunk_size=_CHUNK, headers=headers, hooks={"response": start_response}, timeout=120
         )
         download(url, SimpleNamespace(write=write, flush=out.flush), None)

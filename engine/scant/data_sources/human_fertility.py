@@ -1,9 +1,9 @@
-"""The Human Fertility Database's own text files: period rates by age and birth order.
+"""Text files of the Human Fertility Database: period rates by age and birth order.
 
-`asfrRRbo.txt` (Lexis squares) has a line of title, one with the date of its last change, sometimes
-a blank one, then a header (`Year Age ASFR ASFR1 … ASFR5p`, `Code` in front where it holds several
-countries) and rows of words separated by blanks; `.` is a missing rate, `12-` and `55+` are the
-open ends of the ages. An account at www.humanfertility.org is needed to get one.
+`asfrRRbo.txt` (Lexis squares) has a title, the date of the last change, an optional blank line, a
+header (`Year Age ASFR ASFR1 … ASFR5p`, with `Code` first for several countries) and rows separated
+by blanks. `.` is a missing rate; `12-` and `55+` are open age intervals. Downloads require an
+account at www.humanfertility.org.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
 
 STEP = 5  # years, the width of a box
-_PREAMBLE = 6  # lines before the header at most
+_PREAMBLE = 6  # maximum number of lines before the header
 _AGE = re.compile(r"\d{1,2}[-+]?")
 _ADVICE = "give the period file asfrRRbo.txt of the Human Fertility Database"
 
 
 def is_rates(content: bytes) -> bool:
-    """Whether a file begins as those of period rates by age and birth order do."""
+    """Return True if a file begins like a file of period rates by age and birth order."""
     head = content[:2000].decode("utf-8", errors="replace").splitlines()[:_PREAMBLE]
     return any({"Year", "Age", "ASFR1"} <= set(line.split()) for line in head)
 
@@ -39,16 +39,16 @@ def is_rates(content: bytes) -> bool:
 def read_births(
     source: Path | bytes, schema: TableSchema, *, name: str | None = None, purpose: str = "fit"
 ) -> Table:
-    """The published experiment on a file of rates: a few cells, and boxes of 5 x 5 years.
+    """Read a file of rates as the published experiment with single cells and 5 x 5 year boxes.
 
     Args:
-        source: A path or the file's bytes.
-        schema: What the study takes.
-        name: What messages call the file; a path's own name by default.
-        purpose: "fit" or "predict", as of `read_table`.
+        source: Path or content of the file.
+        schema: Columns that the study takes.
+        name: Name of the file for messages; by default the name of the path.
+        purpose: "fit" or "predict", as in `read_table`.
 
     Raises:
-        BadInput: As `read_rates`; too few cells.
+        BadInput: The file is invalid (see `read_rates`) or has too few cells.
     """
     file = name or (source.name if isinstance(source, Path) else "asfrRRbo.txt")
     cells = read_rates(source, name=file)
@@ -72,22 +72,23 @@ def read_rates(
     years: tuple[int, int] | None = None,
     name: str | None = None,
 ) -> pd.DataFrame:
-    """Cells of one country, as `scant.studies.aggregation.simulate.fertility` takes them.
+    """Read the cells of a country for `scant.studies.aggregation.simulate.fertility`.
 
     Args:
-        source: A path or the file's bytes.
-        country: Its code ("CAN"), needed where the file holds several.
-        ages: Half-open range, years; the open ends (`12-`, `55+`) are never among them.
-        years: Half-open range of calendar years; None keeps all.
-        name: What messages call the file; a path's own name by default.
+        source: Path or content of the file.
+        country: Code of the country ("CAN"), required if the file has several.
+        ages: Half-open range of ages in years, without the open intervals (`12-`, `55+`).
+        years: Half-open range of calendar years; None for all.
+        name: Name of the file for messages; by default the name of the path.
 
     Returns:
-        By year, then age: `age_lo`, `age_hi`, `year_lo`, `year_hi` (years), `order1` … for each
-        order of the file that is not open (births per woman and year), NaN where missing.
+        Table sorted by year and age with `age_lo`, `age_hi`, `year_lo`, `year_hi` (years), and
+        `order1` … for each birth order except the open one (births per woman and year), NaN for
+        missing rates.
 
     Raises:
-        BadInput: Another kind of file, a row or cell that cannot be read, an unknown country,
-            a cell that is there twice, nothing in the range.
+        BadInput: The file has another format, an invalid or duplicate cell, no such country, or no
+            cell in the range.
     """
     file = name or (source.name if isinstance(source, Path) else "asfrRRbo.txt")
     text, _ = decode(load(source, file), file)
@@ -95,11 +96,11 @@ def read_rates(
     at = _header(lines, file)
     names = lines[at].split()
     numbered = [(row, line.split()) for row, line in enumerate(lines[at + 1 :], at + 2)]
-    numbered = [(row, words) for row, words in numbered if words]
-    for row, words in numbered:
-        if len(words) != len(names):
+    numbered = [(row, values) for row, values in numbered if values]
+    for row, values in numbered:
+        if len(values) != len(names):
             raise BadInput(
-                f"{file}, row {row}: {len(words)} words where the header has {len(names)}; "
+                f"{file}, row {row}: {len(values)} words where the header has {len(names)}; "
                 "mend the row or download the file again."
             )
     if not numbered:
@@ -109,20 +110,20 @@ def read_rates(
 
 
 def _header(lines: list[str], file: str) -> int:
-    """The line of the header, of a file that has what is needed."""
+    """Return the index of the header line after a check of its columns."""
     for at, line in enumerate(lines[:_PREAMBLE]):
-        words = line.split()
-        if "Cohort" in words:
+        columns = line.split()
+        if "Cohort" in columns:
             raise BadInput(f"{file} has rates by cohort, not by year; {_ADVICE}.")
-        if "Year" in words and "Age" in words:
-            if "ASFR1" not in words:
+        if "Year" in columns and "Age" in columns:
+            if "ASFR1" not in columns:
                 raise BadInput(
                     f"{file}, row {at + 1}: there is no column 'ASFR1', the columns are "
-                    f"{listed(words)}; {_ADVICE}."
+                    f"{listed(columns)}; {_ADVICE}."
                 )
-            twice = [w for w in words if words.count(w) > 1]
-            if twice:
-                raise BadInput(f"{file}, row {at + 1}: column {twice[0]!r} is there twice.")
+            duplicates = [w for w in columns if columns.count(w) > 1]
+            if duplicates:
+                raise BadInput(f"{file}, row {at + 1}: column {duplicates[0]!r} is there twice.")
             return at
     raise BadInput(f"{file} has no header with Year and Age in its first lines; {_ADVICE}.")
 
@@ -157,14 +158,14 @@ def _cells(
     table = table[~age.str.endswith(("-", "+"))]
     lo, year = _numbers(table, "Age", file), _numbers(table, "Year", file)
     first, last = years or (-np.inf, np.inf)
-    kept = (lo >= ages[0]) & (lo < ages[1]) & (year >= first) & (year < last)
-    if not kept.any():
+    selected = (lo >= ages[0]) & (lo < ages[1]) & (year >= first) & (year < last)
+    if not selected.any():
         raise BadInput(
             f"{file} has no cell of ages {ages[0]} to {ages[1] - 1}"
             + (f" and years {first:g} to {last - 1:g}" if years else "")
             + "; choose another range."
         )
-    table, lo, year = table[kept], lo[kept], year[kept]
+    table, lo, year = table[selected], lo[selected], year[selected]
     cells = pd.DataFrame({"age_lo": lo, "age_hi": lo + 1, "year_lo": year, "year_hi": year + 1})
     for column in table:
         order = re.fullmatch(r"ASFR(\d)", str(column))
@@ -178,7 +179,7 @@ def _cells(
 
 
 def _numbers(table: pd.DataFrame, column: str, file: str) -> np.ndarray:
-    """A column as float64, NaN for `.`; a rate or a year is finite and not below zero."""
+    """Convert a column of nonnegative numbers to float64, with NaN for missing rates."""
     cells = table[column]
     values: np.ndarray = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64)
     missing = (cells == ".").to_numpy() & column.startswith("ASFR")

@@ -1,4 +1,4 @@
-"""Where a study's table comes from: a generator, a download, a file, a data frame."""
+"""Opening of tables of a study from generators, downloads, files and data frames."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ def open_table(
     settings: Any,
     **reading: Unpack[Answers],
 ) -> pd.DataFrame:
-    """The table that a study is fitted to, checked against its schema.
+    """Open the table for a fit of a study and check it against the schema.
 
     Args:
-        entry: The study.
-        data: A data frame, a file of any format (`book.xlsx#Sheet2` for one of its tables), a .zip
-            where the study takes images, the name of one of the study's sources, several files
-            where the study takes boxes (tasks, or values and a map) or photographs (and labels of
-            them), or None for its first source, the demonstration.
-        settings: Its settings; a generator takes sizes and seed from them, images their `size`.
-        **reading: What the page asks of a file (see `scant.tables.read.Reading`).
+        entry: Study.
+        data: Data frame; file of any format (`book.xlsx#Sheet2` for one of its tables); ZIP archive
+            if the study takes images; name of a source of the study; several files if the study
+            takes boxes (tasks, or values and a map) or photographs with labels; or None for the
+            first source, the example data.
+        settings: Settings of the study, with size and seed for generators and `size` for images.
+        **reading: Options for files (see `scant.tables.read.Reading`).
 
     Returns:
-        The table; `attrs["notes"]` says what was inferred, dropped or looks suspicious.
+        Table with sentences on inferred, dropped or suspicious data in `attrs["notes"]`.
 
     Raises:
-        BadInput: No such file or source, not yet fetched, or a table that cannot be used.
+        BadInput: The file or source does not exist, is not downloaded, or has an invalid table.
     """
     target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
     if isinstance(data, pd.DataFrame):
         return reopen_table(entry, data, settings, **reading).frame
     if isinstance(data, Sequence) and not isinstance(data, str):
-        paths = [path_and_part(str(word))[0] for word in data]
+        paths = [path_and_part(str(path))[0] for path in data]
         if entry.table.cut and is_of_images(paths):
             name = " and ".join(path.name for path in paths[:2])
             return read_image_table(joined(paths), entry.table, name=name).frame
@@ -78,7 +78,7 @@ def open_table(
 def reopen_table(
     entry: Entry, data: pd.DataFrame, settings: Any, **reading: Unpack[Answers]
 ) -> Table:
-    """A data frame as `open_table` reads it, with what is left out of it. Raises as that does."""
+    """Open a data frame as in `open_table`, and return it with the ignored columns."""
     setting = entry.table.target_setting
     target = getattr(settings, setting) if setting else None
     read = _read_again(data, read_frame(data, entry.table, target=target, **reading))
@@ -87,15 +87,15 @@ def reopen_table(
 
 
 def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
-    """The table of a file, or of a .zip of images, whose rows are to be predicted.
+    """Open a file or a ZIP archive of images to predict.
 
     Args:
-        entry: The study.
-        path: The file, perhaps with `#part`.
-        settings: With which the model was trained.
+        entry: Study.
+        path: Path of the file, optionally with `#part`.
+        settings: Settings of the trained model.
 
     Raises:
-        BadInput: No such file, or a table that cannot be used.
+        BadInput: The file does not exist or has an invalid table.
     """
     path, part = path_and_part(str(path))
     regular(path)
@@ -105,51 +105,51 @@ def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
 
 
 def sample(entry: Entry, name: str | None, n: int, seed: int = 0) -> pd.DataFrame:
-    """n generated rows of one of the study's data sets, as its demonstration draws them.
+    """Generate n rows of a simulated data set of a study.
 
     Raises:
-        BadInput: The study has no generated data set of that name.
+        BadInput: The study has no simulated data set with this name.
     """
     source = _source(entry, name)
     if source is None or not source.generator:
-        known = [s.name for s in entry.sources if s.generator]
+        generated = [s.name for s in entry.sources if s.generator]
         raise BadInput(
             f"The study {entry.name!r} generates no data set {name!r}; it generates "
-            f"{', '.join(known) or 'none'}."
+            f"{', '.join(generated) or 'none'}."
         )
     frame: pd.DataFrame = _generator(source)(entry.settings(data_seed=seed), n)
     return frame
 
 
 def prefetch_demo(entry: Entry) -> None:
-    """Have the demonstration made now where its generator keeps it, so that nobody waits for it."""
+    """Generate the example data in advance if the generator caches them."""
     source = entry.sources[0]
     if source.kept:
         _generator(source)(entry.settings())
 
 
 def _source(entry: Entry, data: str | Path | None) -> Source | None:
-    """The source of that name; None where `data` names a file."""
+    """Return the source with this name; None if `data` is a file."""
     if data is None:
         return entry.sources[0]
-    word = str(data)
-    result: Source | None = next((s for s in entry.sources if s.name == word), None)
-    path_and_part(word)
-    if result is None and not Path(word).suffix and not os.path.isfile(word):
+    text = str(data)
+    result: Source | None = next((s for s in entry.sources if s.name == text), None)
+    path_and_part(text)
+    if result is None and not Path(text).suffix and not os.path.isfile(text):
         names = ", ".join(s.name for s in entry.sources)
         images = ", or a ZIP of images" if entry.table.images else ""
         raise BadInput(
-            f"There is no data set {word!r} for the study {entry.name!r}; give one of "
+            f"There is no data set {text!r} for the study {entry.name!r}; give one of "
             f"{names}, or a file: {files.READABLE}{images}."
         )
     return result
 
 
 def path_and_part(word: str) -> tuple[Path, str]:
-    """A file, and which of its tables: `book.xlsx#Sheet2`.
+    """Split a path with an optional table, such as `book.xlsx#Sheet2`.
 
     Raises:
-        BadInput: It is an address.
+        BadInput: The path is a URL.
     """
     if files.is_url(word):
         raise BadInput(
@@ -163,17 +163,17 @@ def path_and_part(word: str) -> tuple[Path, str]:
 
 
 def _read_again(data: pd.DataFrame, table: Table) -> Table:
-    """The table of a data frame; one that came from a file brings the notes on that file along."""
+    """Keep the notes and reading options of a data frame that was read from a file."""
     earlier = list(data.attrs.get("notes", ()))
     same = data.attrs.get("sha256") == table.sha256
     notes = (*earlier, *(() if same else table.notes))
-    # What came from a file has its own names by now, by which it is read again.
+    # The frame has the names of the schema; the file is read again by its own names.
     reading = data.attrs.get(READING, table.reading)
     return noted(replace(table, notes=notes, reading=reading))
 
 
 def _generator(source: Source) -> Any:
-    """The function behind a generated source: `(settings, rows=None) -> DataFrame`."""
+    """Import the generator of a source: `(settings, rows=None) -> DataFrame`."""
     module, _, function = source.generator.partition(":")
     return getattr(import_module(module), function)
 
@@ -188,7 +188,7 @@ def _beginning(path: Path) -> bytes:
 
 
 def _side(settings: Any) -> int:
-    """The side of an image, where the study brings all to one."""
+    """Return the side of resized images in pixels."""
     return int(getattr(settings, "size", SIDE))
 
 
@@ -205,26 +205,28 @@ def _read_file(
 
 
 def with_covariates(table: Table, settings: Any) -> Table:
-    """The table, with the attributes of a map that the setting `covariates` names as numbers."""
-    named = {word.strip() for word in getattr(settings, "covariates", "").split(",")}
-    texts = [str(name) for name in table.ignored if name in named and name not in table.frame]
+    """Add the map attributes in the setting `covariates` as numeric columns."""
+    selected = {name.strip() for name in getattr(settings, "covariates", "").split(",")}
+    texts = [str(name) for name in table.ignored if name in selected and name not in table.frame]
     if not texts:
         return table
-    own = {n: pd.to_numeric(table.ignored[n], errors="coerce").astype(np.float64) for n in texts}
-    frame = table.frame.assign(**{n: v.to_numpy() for n, v in own.items()})
+    numbers = {
+        n: pd.to_numeric(table.ignored[n], errors="coerce").astype(np.float64) for n in texts
+    }
+    frame = table.frame.assign(**{n: v.to_numpy() for n, v in numbers.items()})
     frame.attrs = table.frame.attrs
     return replace(table, frame=frame)
 
 
 def _with_groups(table: Table, settings: Any) -> pd.DataFrame:
-    """The frame, with the texts by which `split_by` divides it and which are no features."""
-    named = {word.strip() for word in getattr(settings, "split_by", "").split(",")}
-    texts = {str(name): table.ignored[name] for name in table.ignored if name in named}
+    """Add the text columns in the setting `split_by`, which are not features."""
+    selected = {name.strip() for name in getattr(settings, "split_by", "").split(",")}
+    texts = {str(name): table.ignored[name] for name in table.ignored if name in selected}
     if not texts:
         return table.frame
-    known = table.reading.get(LEVELS, {})
-    made = [new for name in texts for new in names(name, known.get(name, ()))]
-    frame = table.frame.drop(columns=made).assign(**texts)
-    left = {name: levels for name, levels in known.items() if name not in texts}
-    frame.attrs[READING] = {**table.reading, LEVELS: left}
+    levels_by_name = table.reading.get(LEVELS, {})
+    encoded = [new for name in texts for new in names(name, levels_by_name.get(name, ()))]
+    frame = table.frame.drop(columns=encoded).assign(**texts)
+    remaining = {name: levels for name, levels in levels_by_name.items() if name not in texts}
+    frame.attrs[READING] = {**table.reading, LEVELS: remaining}
     return frame

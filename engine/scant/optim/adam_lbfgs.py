@@ -1,7 +1,7 @@
-"""Adam first, then L-BFGS to the end.
+"""Optimization by Adam followed by L-BFGS.
 
-Adam's steps know no scale: where a bound is thousands of times steeper along what all rows share
-than along what is a row's own, it finds the region, and L-BFGS then its highest point.
+Adam is invariant to the scale of gradients. If a bound is much steeper in global parameters than in
+those of single rows, it finds the region of a maximum, and L-BFGS then the maximum.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from scant.optim.lbfgs import LBFGS
 from scant.optim.state import from_tensors, to_tensors, with_prefix
 
 RATE = 0.03
-LAST = 0.01  # of the rate, to which a falling one comes
+LAST = 0.01  # final fraction of a decaying learning rate
 
 
 def cosine_decay(step: int, horizon: int | None) -> float:
-    """What is left of a rate at a step, along a cosine to a hundredth (Loshchilov and Hutter 2017).
+    """Return the factor of a learning rate with cosine decay (Loshchilov and Hutter 2017).
 
     Args:
-        step: From 0.
-        horizon: The step from which on it stays; None: the rate never falls.
+        step: Step from 0.
+        horizon: Step from which the factor is constant at `LAST`; None for no decay.
     """
     if horizon is None:
         return 1.0
-    done = min(step / max(horizon, 1), 1.0)
-    return LAST + (1 - LAST) * 0.5 * (1 + math.cos(math.pi * done))
+    fraction = min(step / max(horizon, 1), 1.0)
+    return LAST + (1 - LAST) * 0.5 * (1 + math.cos(math.pi * fraction))
 
 
 class AdamLBFGS:
-    """A `scant.optim.trainer.Trainer` of any model that needs nothing but its ELBO's gradient.
+    """A `scant.optim.trainer.Trainer` that uses only the gradient of the ELBO.
 
     Args:
-        model: Trained in place: its parameters that need a gradient, of one device and dtype.
-        elbo: Computes the ELBO in nats at the parameters' present values.
-        rows: Steps are taken on the ELBO of a row, that is, divided by this.
-        adam: Steps of Adam, an evaluation each, before those of L-BFGS; None has all be Adam's, as
-            an ELBO that is drawn anew at every step must.
-        rate: Adam's.
-        horizon: Steps in which Adam's rate falls to a hundredth; None keeps it.
+        model: Model to train in place; parameters must have the same device and dtype.
+        elbo: Function that computes the ELBO in nats.
+        rows: Number of rows, by which the ELBO is divided.
+        adam: Number of Adam steps before L-BFGS; None for only Adam, which stochastic ELBOs
+            require.
+        rate: Learning rate of Adam.
+        horizon: Number of steps of the cosine decay of the learning rate; None for no decay.
     """
 
     def __init__(
@@ -66,19 +66,19 @@ class AdamLBFGS:
 
     @property
     def notes(self) -> list[str]:
-        """Warnings of the model's numerics, each once."""
+        """Numerical warnings of the model, without duplicates."""
         return list(getattr(self.model, "notes", ()))
 
     @property
     def stalled(self) -> bool:
-        """Whether no step finds a higher point."""
+        """True if L-BFGS finds no higher value."""
         return self.steps >= self.adam and self._then.stalled
 
     def step(self) -> float:
-        """One more step, and the ELBO: where Adam set out from, or where L-BFGS arrived.
+        """Take a step and return the ELBO, before a step of Adam or after one of L-BFGS.
 
-        Adam takes no step where the ELBO is not finite, and gives NaN; L-BFGS, which turns back
-        from such places, goes on from there.
+        If the ELBO is not finite, Adam takes no step and returns NaN, and L-BFGS continues, since
+        its line search can return from such points.
         """
         self.steps += 1
         if self.steps > self.adam:
@@ -98,12 +98,12 @@ class AdamLBFGS:
         return value.item()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All that the next step depends on besides the model's state, as tensors."""
+        """Return the state except that of the model as tensors."""
         later = {f"lbfgs.{k}": v for k, v in self._then.state_dict().items()}
         return {"steps": torch.tensor(self.steps), **to_tensors([self._first]), **later}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take up another run; load the model's state besides."""
+        """Load the state; that of the model must be loaded separately."""
         self.steps = int(state["steps"])
         from_tensors([self._first], state)
         self._then.load_state_dict(with_prefix(state, "lbfgs."))

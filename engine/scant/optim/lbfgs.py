@@ -1,4 +1,4 @@
-"""L-BFGS one step at a time, with each evaluation used once and a serializable state."""
+"""L-BFGS with single steps, cached evaluations and a serializable state."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 LINE_SEARCH_EVALUATIONS = 25
-HISTORY = ("old_dirs", "old_stps", "ro")  # of a state, without which steps go on otherwise
+HISTORY = ("old_dirs", "old_stps", "ro")  # state of torch with the past steps
 SCALARS = ("t", "H_diag", "prev_loss", "n_iter", "func_evals")
 
 
 class LBFGS:
     """Steps of `torch.optim.LBFGS` with strong Wolfe line searches.
 
-    torch evaluates the objective again at the start of each step, where the last line search has
-    just been; the closure here remembers what it saw, so that a step costs its line search alone.
-    A value that is not finite, or a matrix without a factor on the way to it, counts as a high
-    wall, from which the line search turns back.
+    torch repeats the evaluation at the end of the last line search at the start of each step. The
+    closure caches evaluations, so that a step costs only its line search. A non-finite value or a
+    failed factorization counts as a large value, from which the line search returns.
 
         optimizer = LBFGS(model.parameters(), lambda: model.objective(X, y))
         while not optimizer.stalled:
             value = optimizer.step()
 
     Args:
-        parameters: All on one device and of one dtype.
-        objective: Computes the value to be minimized at the parameters' present values.
-        history: Number of past steps that shape the inverse Hessian.
-        scale: Gradients and line searches are of the objective divided by it, the number of rows
-            say; `step` returns the objective itself.
+        parameters: Parameters with the same device and dtype.
+        objective: Function that computes the value to minimize.
+        history: Number of past steps in the approximation of the inverse Hessian.
+        scale: Divisor of the objective for gradients and line searches, such as the number of rows;
+            `step` returns the objective without it.
     """
 
     def __init__(
@@ -48,8 +47,8 @@ class LBFGS:
         self.objective = objective
         self.history, self.scale = history, scale
         self.evaluations = 0
-        self.idle = 0  # steps in a row that went nowhere
-        self._seen: list[tuple[Tensor, float, Tensor]] = []
+        self.idle = 0  # consecutive steps without a change of the parameters
+        self._evaluations: list[tuple[Tensor, float, Tensor]] = []
         self._inner = self._fresh()
 
     def _fresh(self) -> torch.optim.LBFGS:
@@ -65,20 +64,21 @@ class LBFGS:
 
     @property
     def stalled(self) -> bool:
-        """Whether even steepest descent finds no lower point: a minimum, as far as can be told."""
+        """True if even steepest descent finds no lower value."""
         return self.idle >= 2
 
     def step(self) -> float:
-        """Move to a lower point and return the objective there; NaN where it is not finite.
+        """Take a step and return the objective after it; NaN if it is not finite.
 
-        A step that goes nowhere drops the history, so that the next one is steepest descent.
+        If the parameters do not change, the history is dropped, so that the next step is steepest
+        descent.
         """
         before, value, gradient = self._evaluate()
         if not math.isfinite(value):
             return math.nan
         self._inner.step(lambda: self._closure(value / self.scale))
         after, value, gradient = self._evaluate()
-        self._seen = [(after, value, gradient)]
+        self._evaluations = [(after, value, gradient)]
         if torch.equal(before, after):
             self.idle += 1
             self._inner = self._fresh()
@@ -90,11 +90,11 @@ class LBFGS:
         return parameters_to_vector([p.detach() for p in self.parameters])
 
     def _evaluate(self) -> tuple[Tensor, float, Tensor]:
-        """Parameters, value and gradient at this very point, computed once."""
-        here = self._vector()
-        for seen in reversed(self._seen):
-            if torch.equal(seen[0], here):
-                return seen
+        """Return parameters, value and gradient at the current point, cached if possible."""
+        point = self._vector()
+        for evaluation in reversed(self._evaluations):
+            if torch.equal(evaluation[0], point):
+                return evaluation
         for p in self.parameters:
             p.grad = None
         loss = math.nan
@@ -111,8 +111,8 @@ class LBFGS:
         self.evaluations += 1
         if not bool(torch.isfinite(gradient).all()):
             loss = math.nan
-        self._seen.append((here, loss, gradient))
-        return self._seen[-1]
+        self._evaluations.append((point, loss, gradient))
+        return self._evaluations[-1]
 
     def _closure(self, start: float) -> Tensor:
         _, value, gradient = self._evaluate()
@@ -125,16 +125,13 @@ class LBFGS:
         return torch.tensor(value, dtype=torch.float64)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All that the next step depends on besides the parameters, as tensors.
-
-        A run that loads it, and the parameters, goes on bit by bit where the first would have.
-        """
+        """Return the state except the parameters as tensors, to continue with identical results."""
         inner = self._inner.state[self.parameters[0]]
         state = {
             "counts": torch.tensor([self.evaluations, self.idle], dtype=torch.int64),
         }
-        if self._seen:
-            point, value, gradient = self._seen[-1]
+        if self._evaluations:
+            point, value, gradient = self._evaluations[-1]
             state |= {"point": point, "value": torch.tensor(value, dtype=torch.float64)}
             state["gradient"] = gradient
         if inner.get("d") is None:
@@ -148,13 +145,13 @@ class LBFGS:
         return {k: v.detach().clone() for k, v in state.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take up the state of another run; load the parameters besides."""
+        """Load the state; parameters must be loaded separately."""
         device = self.parameters[0].device
         state = {k: v.clone().to(device) for k, v in state.items()}
         self.evaluations, self.idle = (int(v) for v in state["counts"])
-        self._seen = []
+        self._evaluations = []
         if "point" in state:
-            self._seen = [(state["point"], state["value"].item(), state["gradient"])]
+            self._evaluations = [(state["point"], state["value"].item(), state["gradient"])]
         self._inner = self._fresh()
         if "d" not in state:
             return

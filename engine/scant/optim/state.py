@@ -1,4 +1,4 @@
-"""The state of torch's optimizers as named tensors, for bitwise resume."""
+"""Serialization of the state of PyTorch optimizers as named tensors, for identical resumption."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer, SparseAdam
 
-_PREFIX = "optimiser"  # as in the checkpoints of 0.1.0
+_PREFIX = "optimiser"  # name in checkpoints since 0.1.0
 
 
 def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Those whose names begin with the prefix, by what follows it."""
+    """Select tensors with the prefix, and remove it from their names."""
     return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def to_tensors(optimizers: Sequence[Optimizer]) -> dict[str, Tensor]:
-    """Copies of their state, by place of the optimizer and of the parameter in it."""
+    """Copy the state by index of the optimizer and of the parameter."""
     return {
         f"{slot}.{name}": torch.as_tensor(value).clone()
         for slot, optimizer, parameter in _slots(optimizers)
@@ -27,23 +27,25 @@ def to_tensors(optimizers: Sequence[Optimizer]) -> dict[str, Tensor]:
 
 
 def from_tensors(optimizers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
-    """Go on from what `to_tensors` gave of the same optimizers; other tensors are left alone."""
+    """Load the result of `to_tensors` for the same optimizers; other tensors are ignored."""
     for slot, optimizer, parameter in _slots(optimizers):
-        there = parameter.device
-        # As torch keeps it: a fused optimizer counts its steps where the parameter is.
-        counted = there if optimizer.defaults.get("fused") else torch.device("cpu")
-        kept: dict[str, Any] = {
-            key: value.clone().to(counted if key == "step" else there)
+        device = parameter.device
+        # Fused optimizers have their step counter on the device of the parameter.
+        step_device = device if optimizer.defaults.get("fused") else torch.device("cpu")
+        state: dict[str, Any] = {
+            key: value.clone().to(step_device if key == "step" else device)
             for key, value in with_prefix(tensors, f"{slot}.").items()
         }
-        if kept and isinstance(optimizer, SparseAdam):
-            kept["step"] = int(kept["step"])  # as it counts; a tensor would round its powers
-        if kept:
-            optimizer.state[parameter] = kept
+        if state and isinstance(optimizer, SparseAdam):
+            state["step"] = int(
+                state["step"]
+            )  # as in SparseAdam; powers of a tensor would be rounded
+        if state:
+            optimizer.state[parameter] = state
 
 
 class Resumable:
-    """A trainer that counts its steps, draws from one generator, and goes on bit by bit."""
+    """Base class of trainers with a step counter and a generator, for identical resumption."""
 
     steps: int
     generator: torch.Generator
@@ -51,11 +53,11 @@ class Resumable:
 
     @property
     def stalled(self) -> bool:
-        """Gradient steps do not tell."""
+        """False, since stochastic gradient steps cannot detect convergence."""
         return False
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All that a bitwise resume needs besides the model's `state_dict`."""
+        """Return the state except that of the model."""
         return {
             "steps": torch.tensor(self.steps),
             "generator": self.generator.get_state(),
@@ -63,7 +65,7 @@ class Resumable:
         }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave, the model's own state being loaded already."""
+        """Load the state; that of the model must be loaded before."""
         self.steps = int(state["steps"])
         self.generator.set_state(state["generator"].cpu())
         from_tensors(self.optimizers, state)

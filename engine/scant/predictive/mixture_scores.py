@@ -1,8 +1,8 @@
-"""Scores of densities that are mixtures of Gaussians, or of log-normals: exact, without a grid.
+"""Exact scores of densities that are Gaussian or log-normal mixtures.
 
-Both are sums over pairs of components. Gneiting & Raftery (2007), Strictly proper scoring rules,
-equation 21: CRPS = E|X - y| - E|X - X'| / 2. Izbicki & Lee (2017): CDE loss = the integral of the
-squared density less twice the density at the truth.
+Both scores are sums over pairs of components. CRPS = E|X - y| - E|X - X'| / 2 (Gneiting & Raftery
+2007, Strictly proper scoring rules, equation 21). CDE loss = integral of the squared density minus
+twice the density at the true value (Izbicki & Lee 2017).
 """
 
 from __future__ import annotations
@@ -14,29 +14,30 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-WIDEST = 5.0  # deviation of a logarithm: wider ones count as this, as their means overflow
-PAIRS = 4_000_000  # of components, whose numbers are held at a time
+WIDEST = 5.0  # of the logarithm of log-normal components, to avoid overflow of their means
+PAIRS = 4_000_000  # maximum number of pairs of components in memory
 
 Parts = Float[np.ndarray, "n k"]
 Rows = Float[np.ndarray, " n"]
 
 
 class Scores(NamedTuple):
-    """Of each row; less is better for both."""
+    """CRPS and CDE loss of each row; smaller is better."""
 
     crps: Rows
     cde: Rows
 
 
 def mixture_scores(weights: Parts, mean: Parts, std: Parts, y: Rows, positive: bool) -> Scores:
-    """CRPS, in the unit of y, and CDE loss, in its inverse.
+    """Compute CRPS in the unit of y and CDE loss in its inverse unit.
 
     Args:
-        weights: Of the components; a row sums to one. What has no weight is not looked at.
-        mean: Of each; with `positive` of the logarithm.
-        std: Likewise.
-        y: The truth.
-        positive: Whether the components are log-normal.
+        weights: Mixture weights, which sum to one in each row. Components without weight are
+            ignored.
+        mean: Means of the components, of the logarithm if `positive`.
+        std: Standard deviations of the components, of the logarithm if `positive`.
+        y: True values.
+        positive: True for log-normal components.
     """
     mean, std = np.where(weights > 0, mean, 0.0), np.where(weights > 0, std, 1.0)
     std = np.minimum(std, WIDEST) if positive else std
@@ -51,17 +52,17 @@ def mixture_scores(weights: Parts, mean: Parts, std: Parts, y: Rows, positive: b
 def _scores(w: Parts, mean: Parts, std: Parts, y: Rows, positive: bool) -> tuple[Rows, Rows]:
     a, b = mean[:, :, None], mean[:, None, :]
     s, t = std[:, :, None], std[:, None, :]
-    both = w[:, :, None] * w[:, None, :]
+    pair_weights = w[:, :, None] * w[:, None, :]
     point = (np.log(y) if positive else y)[:, None]
-    own = (w * _distance(mean, point, std, np.zeros_like(mean), positive)).sum(1)
-    among = (both * _distance(a, b, s, t, positive)).sum((1, 2))
-    at = (w * np.exp(-0.5 * ((point - mean) / std) ** 2) / std).sum(1) / math.sqrt(2 * math.pi)
-    square, variance = s**2 + t**2, s**2 * t**2 / (s**2 + t**2)
-    overlap = np.exp(-0.5 * (a - b) ** 2 / square) / np.sqrt(2 * math.pi * square)
-    if positive:  # densities of z are those of ln z over z
-        overlap = overlap * np.exp(0.5 * variance - (a * t**2 + b * s**2) / square)
-        at = at / y
-    return own - 0.5 * among, (both * overlap).sum((1, 2)) - 2 * at
+    to_truth = (w * _distance(mean, point, std, np.zeros_like(mean), positive)).sum(1)
+    between = (pair_weights * _distance(a, b, s, t, positive)).sum((1, 2))
+    density = (w * np.exp(-0.5 * ((point - mean) / std) ** 2) / std).sum(1) / math.sqrt(2 * math.pi)
+    pair_variance, variance = s**2 + t**2, s**2 * t**2 / (s**2 + t**2)
+    overlap = np.exp(-0.5 * (a - b) ** 2 / pair_variance) / np.sqrt(2 * math.pi * pair_variance)
+    if positive:  # p(z) = p(ln z) / z
+        overlap = overlap * np.exp(0.5 * variance - (a * t**2 + b * s**2) / pair_variance)
+        density = density / y
+    return to_truth - 0.5 * between, (pair_weights * overlap).sum((1, 2)) - 2 * density
 
 
 def _distance(
@@ -71,22 +72,24 @@ def _distance(
     t: Float[np.ndarray, "*#n"],
     positive: bool,
 ) -> Float[np.ndarray, "*n"]:
-    """E|X - X'| of independent Gaussians of these means and deviations, or of their exponentials.
+    """Compute E|X - X'| of independent Gaussian or log-normal variables.
 
-    Twice the expected maximum less both means.
+    E|X - X'| = 2 E max(X, X') - E X - E X'.
     """
     spread = np.sqrt(s**2 + t**2)
-    away = (a - b) / spread
+    z = (a - b) / spread
     if not positive:
-        density = np.exp(-0.5 * away**2) / math.sqrt(2 * math.pi)
-        return np.asarray((a - b) * (2 * ndtr(away) - 1) + 2 * spread * density)
-    one, other = np.exp(a + 0.5 * s**2), np.exp(b + 0.5 * t**2)
-    greater = one * ndtr((a - b + s**2) / spread) + other * ndtr((b - a + t**2) / spread)
-    return np.asarray(2 * greater - one - other)
+        density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+        return np.asarray((a - b) * (2 * ndtr(z) - 1) + 2 * spread * density)
+    mean_a, mean_b = np.exp(a + 0.5 * s**2), np.exp(b + 0.5 * t**2)
+    expected_maximum = mean_a * ndtr((a - b + s**2) / spread) + mean_b * ndtr(
+        (b - a + t**2) / spread
+    )
+    return np.asarray(2 * expected_maximum - mean_a - mean_b)
 
 
 def pit_ks(pit: Rows) -> float:
-    """Kolmogorov-Smirnov distance of the transforms from the uniform distribution."""
+    """Compute the Kolmogorov-Smirnov distance of PIT values from the uniform distribution."""
     ordered, n = np.sort(pit), len(pit)
     above = np.arange(1, n + 1) / n - ordered
     return float(max(above.max(), (1 / n - above).max()))

@@ -1,1 +1,1 @@
-"""`scant reproduce`: the publications' tables, our results beside theirs."""
+"""Reproduction of the tables of publications by `scant reproduce`."""

@@ -1,13 +1,12 @@
-"""`scant reproduce`: the publications' tables, ours beside theirs, in one form for all studies.
+"""Reproduction of the tables of publications by `scant reproduce`, with published scores.
 
-The tables of a study come from `scant.studies.<study>.reproduce` (`scant.studies.reproduction` says
-in which form): the scores of one run after another. What they come to so far is on disk before the
-next run begins.
+`scant.studies.<study>.reproduce` yields the scores of each run (see `scant.studies.reproduction`).
+Results so far are written before the next run starts.
 
-The folder of data, where one is named, holds a folder for each set: `poisson_toy`, `fertility` and
+The optional data folder has subfolders for data sets: `poisson_toy`, `fertility` and
 `pm25_kampala`; `photoz_sdss`; `gene_kalinka2010` and `mocap_cmu`; `cnae9`, `uji_indoor_loc` and
-`omniglot`; `mitosis_amibr`; `so2_beijing_standin`; `clamp_standin_screws`. The tables say which
-files are read. None is shipped with Scant.
+`omniglot`; `mitosis_amibr`; `so2_beijing_standin`; `clamp_standin_screws`. The tables list the
+files that are read. They are not part of Scant.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ COLUMNS = [*OWN, *MEASURED, *ORIGIN]
 
 
 class ScoreTable:
-    """What the runs of a study came to so far."""
+    """Table of the scores of the runs of a study."""
 
     def __init__(self, study: str) -> None:
         self.study = study
@@ -50,15 +49,15 @@ class ScoreTable:
         self._seconds: dict[tuple[str, str, str], list[float]] = {}
 
     def add(self, scores: Sequence[Score], seconds: float) -> None:
-        """Take in one run and the processor time that it took."""
-        known = {score[:1] + score[2:4] for score in scores}
+        """Add the scores of a run with its CPU time in seconds."""
+        keys = {score[:1] + score[2:4] for score in scores}
         for score in scores:
             self._scores.setdefault(score[:1] + score[2:4], []).append(score)
-        for key in known:
+        for key in keys:
             self._seconds.setdefault(key, []).append(seconds)
 
     def rows(self) -> pd.DataFrame:
-        """A row for each experiment, method and metric: mean and deviation over the repeats."""
+        """Return mean and standard deviation over repeats by experiment, method and metric."""
         results = []
         for key, scores in self._scores.items():
             values = np.array([score.value for score in scores])
@@ -73,20 +72,20 @@ class ScoreTable:
         return table.astype(kinds).round({"ours": 4, "spread": 4, "seconds": 1})
 
 
-def studies_named(word: str) -> list[str]:
-    """The studies that "all", or a name, means.
+def studies_named(name: str) -> list[str]:
+    """Return the names of all studies for "all", else a list with the study.
 
     Raises:
-        NotFound: There is no study of that name.
+        NotFound: There is no study with this name.
     """
-    return list(STUDIES) if word == "all" else [entry(word).name]
+    return list(STUDIES) if name == "all" else [entry(name).name]
 
 
 def checked(folder: Path | None) -> Path | None:
-    """The folder of the publications' data, if one is named.
+    """Check that the data folder exists, if given, and return it.
 
     Raises:
-        BadInput: It is not there.
+        BadInput: The folder does not exist.
     """
     if folder is not None and not folder.is_dir():
         raise BadInput(f"There is no folder {str(folder)!r} to read data from; name another.")
@@ -102,21 +101,21 @@ def reproduce(
     say: Callable[[str], None] = print,
     whisper: Callable[[str], None] = print,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Run the tables of studies, one after the other.
+    """Run the experiments of studies and collect their scores.
 
     Args:
-        studies: Their names.
-        quick: Less of everything.
-        folder: With the publications' data, a folder for each data set; None: generated stand-ins.
-        out: Folder for `results.csv` and `results.html`, written anew after every run.
-        say: Is told each study's table when it is done.
-        whisper: Is told of every run.
+        studies: Names of the studies.
+        quick: True for fewer repeats, rows and steps.
+        folder: Folder with the data of the publications; None for simulated data.
+        out: Folder for `results.csv` and `results.html`, which are updated after every run.
+        say: Function called with the table of each study.
+        whisper: Function called with a message on each run.
 
     Returns:
-        All rows (`COLUMNS`), and what stopped a study, in a sentence, by its name.
+        Table with `COLUMNS`, and messages on failures by study.
 
     Raises:
-        BadInput: `out` cannot be made.
+        BadInput: `out` cannot be created.
     """
     if out is not None:
         check_writable(out)
@@ -134,7 +133,7 @@ def reproduce(
                 _keep(out, [*done, gathered.rows().assign(**origin)], faults)
         except BadInput as error:
             faults[study] = str(error)
-        except Exception as error:  # of one study: the others are still to be run
+        except Exception as error:  # a failure must not stop other studies
             whisper(traceback.format_exc())
             faults[study] = f"{type(error).__name__}: {error}"
         done.append(gathered.rows().assign(**origin))
@@ -154,7 +153,7 @@ def _runs(study: str, quick: bool, folder: Path | None) -> Runs:
 
 
 def _timed(runs: Runs) -> Iterator[tuple[list[Score], float]]:
-    """Each run with its processor time, which other work on the machine hardly changes."""
+    """Iterate over runs with their CPU time, which depends little on other load."""
     began = time.process_time()
     for scores in runs:
         ended = time.process_time()
@@ -168,23 +167,27 @@ def _named(scores: Sequence[Score]) -> str:
 
 
 def _joined(done: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    kept = [rows for rows in done if len(rows)]
-    return pd.concat(kept, ignore_index=True)[COLUMNS] if kept else pd.DataFrame(columns=COLUMNS)
+    nonempty = [rows for rows in done if len(rows)]
+    return (
+        pd.concat(nonempty, ignore_index=True)[COLUMNS]
+        if nonempty
+        else pd.DataFrame(columns=COLUMNS)
+    )
 
 
 def _keep(out: Path | None, done: Sequence[pd.DataFrame], faults: dict[str, str]) -> None:
-    """Write what there is, all of it or nothing."""
+    """Write the results so far, with atomic replacement of files."""
     if out is None:
         return
     rows = _joined(done)
     for name, text in ((ROWS, rows.to_csv(index=False)), (PAGE, as_page(rows, faults))):
-        half = out / f".{name}"
-        half.write_text(text, encoding="utf-8")
-        half.replace(out / name)
+        temporary = out / f".{name}"
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(out / name)
 
 
 def origins() -> dict[str, str]:
-    """Day, versions and machine, for every row. No name of the machine, no path."""
+    """Return date, versions and hardware for every row, without host name and paths."""
     packages = {name: version(name) for name in ("torch", "gpytorch")}
     return {
         "date": date.today().isoformat(),

@@ -1,4 +1,4 @@
-"""Rows that `scant reproduce` wrote, read and shown: as text, as tables of HTML, as one page."""
+"""Reading and display of the results of `scant reproduce` as text and HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from scant.package_data import package_file
 from scant.studies import entry
 
 STAND_IN = "stand-in for"
-LOWER = ("SMSE", "SNLP", "NMSE", "NLPD", "RMSE", "seconds", "p ")  # of these, less is better
+LOWER = (
+    "SMSE",
+    "SNLP",
+    "NMSE",
+    "NLPD",
+    "RMSE",
+    "seconds",
+    "p ",
+)  # metrics for which smaller is better
 EXPLAINED = (
     "Each cell gives our mean and, after ±, the deviation over the repeats; under it what was "
     "published. Where the rows are the publication's own, ours is bold if it is at least as good; "
@@ -36,25 +44,25 @@ th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd;
 
 
 def read(study: str) -> pd.DataFrame | None:
-    """The rows that lie in the repository for a study; None where there are none."""
+    """Read the stored results of a study; None if there are none."""
     file = package_file("results", f"{study}.csv")
     return pd.read_csv(StringIO(file.read_text(encoding="utf-8"))) if file.is_file() else None
 
 
 def at_least_as_good(metric: str, ours: float, theirs: float) -> bool:
-    """Whether our figure is no worse than a published one."""
+    """Return True if a score is at least as good as the published one."""
     return ours <= theirs if metric.startswith(LOWER) else ours >= theirs
 
 
 def as_text(rows: pd.DataFrame, fault: str = "") -> str:
-    """A study's rows for the terminal, and what stopped it."""
+    """Format the results of a study for the terminal, with the reason of a failure."""
     columns = ["experiment", "data", "method", "metric", "ours", "spread", "published", "repeats"]
     message = rows[columns].to_string(index=False, na_rep="") if len(rows) else ""
     return "\n".join(filter(None, [message, f"Not finished: {fault}" if fault else ""])) + "\n"
 
 
 def origin(rows: pd.DataFrame) -> str:
-    """When, with what and where the rows were measured, in a sentence or two."""
+    """Describe date, versions and hardware of the results."""
     days = sorted({date.fromisoformat(day) for day in rows["date"]})
     when = " to ".join(f"{day.day} {day:%B %Y}" for day in dict.fromkeys((days[0], days[-1])))
     with_ = ", ".join(
@@ -67,11 +75,11 @@ def origin(rows: pd.DataFrame) -> str:
 
 
 def as_tables(rows: pd.DataFrame, level: int = 3) -> str:
-    """A study's rows as HTML: a heading and a table for each experiment.
+    """Format the results of a study as HTML, with a heading and a table for each experiment.
 
     Args:
-        rows: Of one study.
-        level: Of the headings.
+        rows: Results of one study.
+        level: Level of the headings.
     """
     return "".join(
         f"<h{level}>{escape(str(experiment))}</h{level}><p class='quiet'>Data: "
@@ -81,7 +89,7 @@ def as_tables(rows: pd.DataFrame, level: int = 3) -> str:
 
 
 def _table(part: pd.DataFrame) -> str:
-    """Methods down, metrics across; repeats and processor seconds at the end."""
+    """Return a table with rows of methods and columns of metrics, repeats and CPU seconds."""
     metrics = list(dict.fromkeys(part["metric"]))
     cells = {(row.method, row.metric): _cell(row) for row in part.itertuples()}
     rows = []
@@ -96,22 +104,24 @@ def _table(part: pd.DataFrame) -> str:
 def _cell(row: object) -> str:
     get = lambda name: float(getattr(row, name))  # noqa: E731
     ours, spread, theirs = get("ours"), get("spread"), get("published")
-    metric, known = str(getattr(row, "metric", "")), not math.isnan(theirs)
+    metric, is_published = str(getattr(row, "metric", "")), not math.isnan(theirs)
     message = "not here" if math.isnan(ours) else f"{ours:.4g}"
     if not math.isnan(spread):
         message += f" ± {spread:.2g}"
     same = STAND_IN not in str(getattr(row, "data", ""))
-    if known and same and not math.isnan(ours) and at_least_as_good(metric, ours, theirs):
+    if is_published and same and not math.isnan(ours) and at_least_as_good(metric, ours, theirs):
         message = f"<strong>{message}</strong>"
-    return message + (f"<br><span class='quiet'>published {theirs:.4g}</span>" if known else "")
+    return message + (
+        f"<br><span class='quiet'>published {theirs:.4g}</span>" if is_published else ""
+    )
 
 
 def as_page(rows: pd.DataFrame, faults: Mapping[str, str]) -> str:
-    """All rows as one page that asks no other server for anything.
+    """Format all results as a self-contained HTML page.
 
     Args:
-        rows: Of any studies.
-        faults: What stopped a study, by its name.
+        rows: Results of any studies.
+        faults: Messages on failures by study.
     """
     parts = []
     for study in dict.fromkeys([*rows["study"], *faults]):

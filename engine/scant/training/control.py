@@ -1,14 +1,14 @@
-"""A wish from outside, read by the training loop at every step.
+"""Requests to a training loop, which reads them at every step.
 
-It stands apart from the loop so that a worker can take a wish before it has imported torch.
+A separate module, so that a worker can receive requests before PyTorch is imported.
 """
 
 
 class Control:
-    """What is wished of a run: None (go on), "pause", "stop", or "abandon".
+    """Request to a run: None (continue), "pause", "stop", or "abandon".
 
-    An abandoned attempt ends without another word: its run goes on elsewhere. `heeded` is set by
-    the loop once it has taken a wish to pause or stop: a step that never ends leaves it unset.
+    An abandoned attempt ends without further events, since its run continues elsewhere. `heeded` is
+    set by the loop after it has received a request to pause or stop.
     """
 
     def __init__(self, wish: str | None = None) -> None:
@@ -16,9 +16,9 @@ class Control:
         self.heeded = False
 
     def pause(self) -> None:
-        """Ask for a checkpoint and an end that can be resumed."""
+        """Request a checkpoint and a pause."""
         self.wish = "pause"
 
     def stop(self) -> None:
-        """Ask for the end; the best parameters so far become the result."""
+        """Request the end, with the best parameters so far as the result."""
         self.wish = "stop"

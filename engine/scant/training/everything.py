@@ -1,4 +1,4 @@
-"""Fitting again on everything: after the report, a fit on all rows, from which predictions come."""
+"""Refit on all rows after the report, for the model that is used for predictions."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from scant.events import Event, Finished, Fitted, Note, Progress, Report, State
 from scant.studies import Settings
 from scant.studies.split import EVERYTHING
 
-QUIET = {"baselines": False, "repeats": 1}  # what only a report needs is left out
+QUIET = {"baselines": False, "repeats": 1}  # without work that only a report needs
 
 
 def once(settings: Settings) -> Settings:
-    """The settings of the fit that is scored."""
+    """Return the settings of the scored fit."""
     return changed(settings, refit="no")
 
 
 def on_everything(settings: Settings) -> Settings:
-    """The settings of the fit on all rows, which is not scored."""
+    """Return the settings of the fit on all rows, which is not scored."""
     return changed(settings, refit=EVERYTHING, **QUIET)
 
 
 def refitted(
     events: Iterator[Event], rows: int, step: int, restart: int, seconds: float, report: Report
 ) -> Iterator[Event]:
-    """What to say of a fit on everything that follows a fit that was scored.
+    """Convert the events of a fit on all rows that follows a scored fit.
 
-    Its steps go on counting as further restarts. Snapshots and scores stay those of the split, for
-    the rows held out there are learned from here. If it is paused, the last event is `Finished`
-    with that state, and the fit on everything begins anew when the run is resumed.
+    Its steps are counted as further restarts. Snapshots and scores are omitted, since held-out rows
+    are used for training. If the fit is paused, the last event is `Finished` with this state, and
+    the fit on all rows starts again after resumption.
 
     Args:
-        events: Of the training on everything.
-        rows: How many it learns from.
-        step: Steps of the fit before.
-        restart: Restarts of the fit before.
-        seconds: That it took.
-        report: What it came to.
+        events: Events of the fit on all rows.
+        rows: Number of training rows.
+        step: Steps of the scored fit.
+        restart: Restarts of the scored fit.
+        seconds: Training time of the scored fit.
+        report: Report of the scored fit.
     """
     model: Fitted | None = None
     for event in events:

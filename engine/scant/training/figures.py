@@ -1,4 +1,4 @@
-"""A run's figures: what all studies share, and each study's own `plots.py`."""
+"""Figures of a run: common ones and those of `plots.py` of the study."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def figures(
     metadata: Mapping[str, Any],
     steps: Sequence[Progress],
 ) -> dict[str, Any]:
-    """The figures of a run by title, as HoloViews elements.
+    """Return the figures of a run as HoloViews elements by title.
 
     Args:
-        study: A name from `scant.studies.STUDIES`.
-        report: What the run came to.
-        metadata: Names that label its arrays (`events.Started.metadata`).
-        steps: Its curve.
+        study: Name in `scant.studies.STUDIES`.
+        report: Report of the run.
+        metadata: Labels of the arrays (`events.Started.metadata`).
+        steps: Training curve.
     """
     from scant.plotting.elements import Elements
 
@@ -51,20 +51,20 @@ def figures(
 def layout(
     study: str, report: Report, metadata: Mapping[str, Any], steps: Sequence[Progress]
 ) -> Any:
-    """The same as one HoloViews layout, which a notebook shows."""
+    """Return the figures of a run as a HoloViews layout for notebooks."""
     from scant.plotting.elements import side_by_side
 
     return side_by_side(figures(study, report, metadata, steps).values())
 
 
 def plot(run: Any) -> Any:
-    """The figures of a run as one HoloViews layout.
+    """Return the figures of a run as a HoloViews layout.
 
     Args:
-        run: What `scant.fit` gave, once its events are over; or the id of a run in the store.
+        run: Finished run from `scant.fit`, or the id of a run in the store.
 
     Raises:
-        NotFound: There is no such run, or it has not ended with a report.
+        NotFound: There is no such run, or it has no report.
     """
     if not isinstance(run, str):
         return run.plot()

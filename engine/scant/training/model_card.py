@@ -1,7 +1,7 @@
-"""A model card: one page that says what a run was, how far to trust it and how to repeat it.
+"""Model cards with the data, scores, limits and reproduction of a run.
 
-Sections follow Mitchell et al. (2019), "Model cards for model reporting". Written as Markdown; the
-HTML page is made from it.
+Sections follow Mitchell et al. (2019), "Model cards for model reporting". Cards are written in
+Markdown and converted to HTML.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scant.studies import Entry, auto
 from scant.tables.levels import LEVELS, names
 from scant.tables.schema import READING
 
-COLUMNS = 60  # of the table that are listed one by one
+COLUMNS = 60  # maximum number of listed columns
 LIBRARIES = ("torch", "gpytorch", "scikit-learn", "numpy", "scipy", "pandas")
 CALIBRATED = ("coverage", "ECE", "p of D-calibration", "observed averages")
 STYLE = """
@@ -39,22 +39,22 @@ pre { overflow-x: auto; background: #f4f5f7; padding: .8rem }
 
 @dataclass(frozen=True)
 class Card:
-    """What a card is written from.
+    """Content of a model card.
 
     Attributes:
-        entry: The study.
-        settings: All of the run's.
-        data: What it was fitted to, as the command line names it.
-        report: What it came to.
-        state: In which it ended.
-        reason: Why.
-        metadata: Of its `Started` event.
-        table: What it was fitted to; None where it is not at hand.
-        table_hash: SHA-256 of it; empty where not known.
-        model_hash: SHA-256 of the fitted model's file.
-        scant_version: Of this package.
-        device: Where it was trained.
-        files: What it was fitted to, where these are several files.
+        entry: Study.
+        settings: All settings of the run.
+        data: Data set as on the command line.
+        report: Report of the run.
+        state: Final state.
+        reason: Reason for the final state.
+        metadata: Metadata of the `Started` event.
+        table: Training table; None if not available.
+        table_hash: SHA-256 of the table; "" if unknown.
+        model_hash: SHA-256 of the model file.
+        scant_version: Version of this package.
+        device: Device of training.
+        files: Names of several training files.
     """
 
     entry: Entry
@@ -73,7 +73,7 @@ class Card:
 
 
 def markdown(card: Card) -> str:
-    """The card as Markdown; words from outside are escaped."""
+    """Format the card as Markdown with escaped user text."""
     sections = {
         "Summary": _summary(card),
         "Data": _data(card),
@@ -95,7 +95,7 @@ def markdown(card: Card) -> str:
 
 
 def page(source: str) -> str:
-    """A card's Markdown as a page of HTML that needs nothing from anywhere."""
+    """Convert the Markdown of a card to a self-contained HTML page."""
     from markdown import markdown as as_html
 
     title = source.partition("\n")[0].removeprefix("# ")
@@ -174,7 +174,7 @@ def _of(metric: Metric) -> str:
 
 
 def _interval(metric: Metric) -> str:
-    """Of a score with a deviation, as of a normal distribution."""
+    """Return the normal 90% interval of a score; "" without a standard deviation."""
     if metric.spread is None or not math.isfinite(metric.spread):
         return ""
     low, high = (metric.value + sign * 1.645 * metric.spread for sign in (-1, 1))

@@ -1,4 +1,4 @@
-"""Where results are written to: tried before hours of work, and named where it fails."""
+"""Checks of output paths before a long computation, with messages on failures."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scant.errors import BadInput
 
 @contextmanager
 def output(out: Path) -> Iterator[None]:
-    """What goes wrong with writing to `--out` ends in a sentence.
+    """Convert errors of writing to `--out` to messages.
 
     Raises:
-        BadInput: The file or folder cannot be made or written.
+        BadInput: The file or folder cannot be created or written.
     """
     try:
         yield
@@ -30,12 +30,12 @@ def output(out: Path) -> Iterator[None]:
 
 
 def check_writable(folder: Path) -> None:
-    """Try to make a folder and a file in it, and take both away again.
+    """Check that a folder can be written by creating and removing it with a temporary file.
 
-    Permissions alone do not answer this: a disk may be mounted read-only, or be full.
+    A check of permissions is not sufficient, since a disk may be read-only or full.
 
     Raises:
-        BadInput: It fails, or there is a file of that name.
+        BadInput: The folder cannot be written, or a file has its name.
     """
     made: list[Path] = []
     try:

@@ -1,4 +1,4 @@
-"""Files and tables predicted by a fitted study: `scant predict`, and downloads of the pages."""
+"""Prediction of files and tables with a fitted study, for `scant predict` and pages."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from scant.tables.pieces import Piece, Style, ending, pieces, write
 from scant.tables.schema import READING
 from scant.training import density_file
 
-UPLOADED_ROWS = 1_000_000  # that a page has predicted at once; packed, they may take no room
+UPLOADED_ROWS = 1_000_000  # maximum rows of an upload to predict; compressed files may be small
 MAPS = (".geojson", ".gpkg")
 COLUMNS, HEADING = "columns.md", "# Columns of these predictions"
 
 
 @dataclass(frozen=True)
 class PredictedFile:
-    """What was written.
+    """Result of the prediction of a file.
 
     Attributes:
-        path: The file.
-        dictionary: The data dictionary beside it.
-        rows: Of the file.
-        outside: Those that lie outside the training data.
-        notes: What was inferred of the table, or looks suspicious.
-        totals: Predicted parts against observed totals, where the rows make up polygons of a map.
-        beside: Further files: densities, totals.
+        path: Path of the file with predictions.
+        dictionary: Path of the data dictionary.
+        rows: Number of rows.
+        outside: Number of rows outside the range of the training data.
+        notes: Sentences on inferred or suspicious data.
+        totals: Predicted and observed totals if the rows are parts of polygons of a map, else None.
+        beside: Paths of further files with densities and totals.
     """
 
     path: Path
@@ -74,22 +74,22 @@ def predict_file(
     progress: Callable[[float, int], None] = lambda share, rows: None,
     densities: str = "",
 ) -> PredictedFile:
-    """Predict the rows of a file, however many, piece by piece, into another file.
+    """Predict a file of any length in blocks of rows and write the result to another file.
 
-    Nothing is left where this fails, and an earlier file of that name stays as it was.
+    The output file is replaced only after success.
 
     Args:
-        study: Fitted or restored.
-        source: A table (`book.xlsx#Sheet2` for one of several), or a ZIP of images where the study
-            takes those.
-        out: Its ending names the format.
-        progress: Called with the share of the table that is done, and the number of rows.
-        densities: How predictive densities are written too: "qp", as an ensemble beside the file
-            (`density_file.beside`); "columns", as columns of the file; or "", not at all.
+        study: Fitted or restored study.
+        source: Table (`book.xlsx#Sheet2` for one of several), or a ZIP archive of images if the
+            study takes images.
+        out: Output file, whose extension is the format.
+        progress: Function called with the fraction that is done and the number of rows.
+        densities: Format of predictive densities: "qp" for an ensemble in a separate file
+            (`density_file.beside`), "columns" for columns of the output, "" for none.
 
     Raises:
-        BadInput: The table lacks what the model needs, a cell cannot be used (the sentence names
-            file, column and row), the file cannot be written, or the study has no densities.
+        BadInput: The table lacks columns, a cell is invalid (with file, column and row), the file
+            cannot be written, or the study has no densities.
     """
     spec = entry(study.settings.study)
     source, part = path_and_part(str(source))
@@ -139,14 +139,14 @@ def predict_file(
 
 
 def _further(study: FittedStudy) -> tuple[ArraySpec, ...]:
-    """Columns that a study may add beside those of its catalog."""
+    """Return columns that the study may add to those in its catalog."""
     return (*column_specs("target"), *getattr(study, "further", ()))
 
 
 def _totals(
     study: FittedStudy, rows: list[pd.DataFrame] | None, out: Path, notes: list[str]
 ) -> pd.DataFrame | None:
-    """Predicted parts against observed totals, written beside the predictions of a map."""
+    """Write predicted and observed totals of polygons of a map, if available."""
     told: Any = study
     if not rows or (made := told.totals(pd.concat(rows))) is None:
         return None
@@ -159,21 +159,21 @@ def _totals(
 
 
 def totals_beside(out: Path) -> Path:
-    """Where predicted parts are compared with observed totals."""
+    """Return the path of the file with totals."""
     return out.with_name(f"{out.name.split('.')[0]}.totals.csv")
 
 
 def predicted(study: FittedStudy, piece: Piece, query: pd.DataFrame, file: str) -> pd.DataFrame:
-    """The rows of a piece as they came, with the study's columns behind them.
+    """Predict a block of rows and append the predicted columns.
 
     Args:
-        study: Fitted.
+        study: Fitted study.
         piece: Rows of the file.
-        query: The same, as the study takes them.
-        file: What sentences call it.
+        query: Rows in the format of the study.
+        file: Name of the file for messages.
 
     Raises:
-        BadInput: As `predict_file`.
+        BadInput: An error of `predict_file`.
     """
     try:
         told = study.predict(query)
@@ -185,10 +185,10 @@ def predicted(study: FittedStudy, piece: Piece, query: pd.DataFrame, file: str) 
 
 
 def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:
-    """Whether a file can be predicted, as far as can be told before there is a model; the notes.
+    """Check before training that a file can be predicted, and return the notes.
 
     Raises:
-        BadInput: As `predict_file`.
+        BadInput: An error of `predict_file`.
     """
     spec = entry(settings.study)
     source, part = path_and_part(str(source))
@@ -199,11 +199,11 @@ def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:
 
 
 def result_name(source: Path | str, alone: bool = True) -> str:
-    """What the predictions of a file are called: in its format, of images as CSV.
+    """Return the file name of predictions, in the format of the source or CSV for images.
 
     Args:
-        source: The file.
-        alone: Whether they lie in a folder of their own; elsewhere the file's name stands in front.
+        source: File to predict.
+        alone: True for a separate folder, False to prefix the name of the source.
     """
     path, _ = path_and_part(str(source))
     own = "" if is_archive(path.name, path) else ending(path)
@@ -215,7 +215,7 @@ def result_name(source: Path | str, alone: bool = True) -> str:
 def _query(
     study: FittedStudy, spec: Entry, piece: Piece, file: str, notes: list[str]
 ) -> pd.DataFrame:
-    """A piece as a fitted study takes it; `notes` gets those on the first rows."""
+    """Convert a block of rows to the format of a fitted study, and add to `notes`."""
     known = study.metadata.get(READING, {})
     return _as_schema(study.settings, spec, piece, file, study.inputs, notes, known)
 
@@ -229,9 +229,9 @@ def _as_schema(
     notes: list[str],
     known: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """A piece under the names of the study's schema.
+    """Convert a block of rows to the schema of the study.
 
-    `known` says how the table of the fit was read (`Table.reading`).
+    `known` has the options with which the training table was read (`Table.reading`).
     """
     reads: list[str] | None = inputs or None
     findings = Diagnostics(file, piece.frame.index.to_numpy())
@@ -267,13 +267,13 @@ def _as_schema(
 
 
 def _target(spec: Entry, settings: Settings) -> str | None:
-    """The learned column, where a setting names it."""
+    """Return the name of the target column in the settings, if any."""
     setting = spec.table.target_setting
     return str(getattr(settings, setting)) if setting else None
 
 
 def _header(spec: Entry, study: FittedStudy) -> str:
-    """What the user calls the learned column; "" where that is the schema's own name."""
+    """Return the header of the target column; "" for the name in the schema."""
     mapping = study.metadata.get(READING, {}).get("mapping", {})
     own = next((header for header, to in mapping.items() if to in spec.table.targets), "")
     return _target(spec, study.settings) or own
@@ -282,7 +282,7 @@ def _header(spec: Entry, study: FittedStudy) -> str:
 def _opened(
     settings: Settings, spec: Entry, source: Path, part: str
 ) -> tuple[Style, Iterator[Piece]]:
-    """A file's rows; those of a ZIP of images at once."""
+    """Iterate over blocks of rows of a file; a ZIP archive of images is one block."""
     regular(source)
     if not spec.table.images or not is_archive(source.name, source):
         return pieces(source, spec.table.maximum_columns, part)
@@ -294,7 +294,7 @@ def _opened(
 
 
 def _whole(rows: Iterator[Piece]) -> Iterator[Piece]:
-    """All rows at once, for a study whose rows depend on each other."""
+    """Join all blocks, for a study with dependent rows."""
     every = list(rows)
     cells = {}
     for name in every[0].cells:
@@ -311,7 +311,7 @@ def _whole(rows: Iterator[Piece]) -> Iterator[Piece]:
 
 
 def _dictionary(out: Path, text: str) -> Path:
-    """Write the data dictionary; a `columns.md` of another's making stays."""
+    """Write the data dictionary without replacing another `columns.md`."""
     path = out.with_name(COLUMNS)
     if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(HEADING):
         path = out.with_name(f"{out.name}.{COLUMNS}")
@@ -323,15 +323,15 @@ def _dictionary(out: Path, text: str) -> Path:
 
 
 def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePrediction:
-    """A file that a visitor sent, predicted: a ZIP of the same format and its data dictionary.
+    """Predict an uploaded file; the result is a ZIP archive with a data dictionary.
 
     Args:
-        study: Fitted.
-        name: Of the file, as the browser says it.
-        content: Its bytes.
+        study: Fitted study.
+        name: File name from the browser.
+        content: Content of the file.
 
     Raises:
-        BadInput: As `predict_file`.
+        BadInput: An error of `predict_file`.
     """
 
     def bounded(share: float, rows: int) -> None:
@@ -355,18 +355,18 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
 
 
 def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
-    """The table that a run was trained on, predicted: a ZIP with what each row was for.
+    """Predict the training table of a run as a ZIP archive.
 
-    Columns are those of the table without pixels and pictures, its identifiers, `role`, and the
-    study's own. A study that draws a map adds the map of all of its tasks.
+    The table has its columns except pixels and images, identifiers, `role` (use of the row in
+    training) and predictions. Maps of all tasks are added if the study has them.
 
     Args:
-        study: Of the run, fitted.
-        data: The run's data set.
-        table: An upload as Parquet; None: the data set is opened by its name.
+        study: Fitted study of the run.
+        data: Data set of the run.
+        table: Upload as Parquet; None to open the data set by name.
 
     Raises:
-        BadInput: The table is gone, or cannot be used any more.
+        BadInput: The table does not exist any more, or is invalid.
     """
     spec = entry(study.settings.study)
     settings = study.settings
@@ -401,7 +401,7 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
 
 
 def _as_maps(whole: pd.DataFrame, frame: pd.DataFrame) -> dict[str, bytes]:
-    """Predictions of polygons as maps, in the formats that can be written here."""
+    """Encode predictions of polygons as maps in the supported formats."""
     if COLUMN not in frame:
         return {}
     drawn = whole.assign(**{COLUMN: frame[COLUMN].to_numpy()})

@@ -23,15 +23,15 @@ from scant.training.output_folder import check_writable, output
 from scant.verdict import Verdict
 
 SETTINGS, MODEL, CARD = "settings.json", "model.safetensors", "model_card"
-DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
+DIGEST = "model_sha256"  # key in settings.json, to detect a damaged model
 
 
 def settings_record(
     study: str, settings: Mapping[str, Any], data: str | Sequence[str]
 ) -> dict[str, Any]:
-    """The content of settings.json: all that is needed to run the same fit again.
+    """Return the content of settings.json, with which the fit can be reproduced.
 
-    `threads` is how many torch uses in this process: the last digits depend on it.
+    `threads` is the number of threads of PyTorch, which affects rounding.
     """
     import torch
 
@@ -40,7 +40,7 @@ def settings_record(
 
 
 def metrics_record(end: Finished) -> dict[str, Any]:
-    """The content of metrics.json. A figure that is not finite becomes null."""
+    """Return the content of metrics.json, with null for non-finite numbers."""
     return {
         "state": end.state.value,
         "reason": end.reason,
@@ -51,15 +51,15 @@ def metrics_record(end: Finished) -> dict[str, Any]:
 
 
 def verdict_record(made: Verdict | None) -> dict[str, Any] | None:
-    """The verdict with its sentences; None where there is none."""
+    """Return the verdict with its sentences; None without a verdict."""
     return None if made is None else {**asdict(made), "sentences": made.sentences()}
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a folder that holds anything but an earlier result, or cannot be written.
+    """Check that a folder is new or has an earlier result, and can be written.
 
     Raises:
-        BadInput: It does, it is a file, or a trial of making it fails.
+        BadInput: The folder has other files, is a file, or cannot be written.
     """
     with output(out):
         out = out.resolve()
@@ -68,7 +68,7 @@ def check_folder(out: Path) -> None:
         if os.path.ismount(out) or out == Path.cwd():
             raise BadInput(f"--out {out} cannot be replaced as a whole; name a folder in it.")
     check_writable(out)
-    check_writable(out.parent)  # where the result is made before it takes its name
+    check_writable(out.parent)  # location of the temporary folder
 
 
 def write(
@@ -80,16 +80,16 @@ def write(
     further: Iterable[Path] = (),
     card: str = "",
 ) -> None:
-    """Write a fit's folder, all of it or nothing; an earlier result there is replaced.
+    """Write the folder of a fit atomically, replacing an earlier result.
 
     Args:
-        out: The folder.
-        settings: As `settings_record` gives them.
-        end: The last event of the fit.
-        steps: Its curve.
-        model: The blob of its `Fitted` event, None where it left none.
-        further: Files that are moved into it, such as predictions.
-        card: The run's model card in Markdown (see `training.model_card`).
+        out: Path of the folder.
+        settings: Result of `settings_record`.
+        end: Last event of the fit.
+        steps: Training curve.
+        model: Blob of the `Fitted` event; None without a model.
+        further: Files to move into the folder, such as predictions.
+        card: Model card in Markdown (see `training.model_card`).
     """
     check_folder(out)
     out = out.resolve()
@@ -126,11 +126,11 @@ def _finite(metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(folder: Path) -> tuple[str, dict[str, Any], bytes]:
-    """Study, settings and model of a folder that `write` wrote.
+    """Read study, settings and model of a folder from `write`.
 
     Raises:
         NotFound: There is no result, or it has no model.
-        BadInput: A file of it is damaged.
+        BadInput: A file is damaged.
     """
     for name in (SETTINGS, MODEL):
         if not (folder / name).is_file():

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from scant.bench import builders, programs, rows, steps, table
 from scant.bench.cases import MODELS, SWEEPS, Sweep, cases
-from scant.bench.flops import FLOPS, gemm_rate, least
+from scant.bench.flops import FLOPS, gemm_rate, min_flops
 from scant.bench.graphs import Gradient, gradient_in
 from scant.bench.peers import PEERS
 from scant.bench.rows import On
@@ -323,13 +323,13 @@ def test_every_case_has_a_formula() -> None:
     assert set(MODELS) <= set(FLOPS)
     assert {k for k in FLOPS if isinstance(k, tuple)} <= known
     for case in cases():
-        assert least(case.model, case.method, case.sizes) > 0
+        assert min_flops(case.model, case.method, case.sizes) > 0
 
 
 def test_the_least_arithmetic_of_an_exact_gp_is_known() -> None:
     """A factor of K takes n^3 / 3, its inverse 2 n^3 / 3; K times 8 columns and back 4 n^2 each."""
-    assert least("student_t", "Scant", {"n": 500}) == 500**3 + 4 * 8 * 500**2
-    assert least("laplace", "Scant, whole fit", {"n": 500}) == 9 * (500**3 + 4 * 20 * 500**2)
+    assert min_flops("student_t", "Scant", {"n": 500}) == 500**3 + 4 * 8 * 500**2
+    assert min_flops("laplace", "Scant, whole fit", {"n": 500}) == 9 * (500**3 + 4 * 20 * 500**2)
 
 
 def test_the_rate_of_products_is_counted_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
