@@ -49,7 +49,7 @@ CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
 # Bytes of a checkpoint. A larger one lacks the optimizer's history, and one that is larger even so
 # is made as much more rarely, so that no run writes more than this in `CHECKPOINT_SECONDS`.
 MOST_CHECKPOINT = 64 << 20
-FOLD_SHARE = 0.8  # of the time of the fit, that a fold takes: its report compares nothing
+FOLD_SHARE = 0.5  # of the fit's time: expected of a fold, whose report has no other methods
 NOT_BITWISE = (
     "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes "
     "on from the same parameters, but not bit for bit as without the interruption."
