@@ -113,10 +113,15 @@ RNG = np.random.default_rng(11)
 Y = RNG.uniform(0, 1, 400)
 
 
-def off(y: np.ndarray, error: np.ndarray | float) -> RowScores:
+def predicted(y: np.ndarray, error: np.ndarray | float) -> MixturePredictive:
     """A prediction of these deviations, which it knows."""
     std = np.broadcast_to(np.asarray(error, float), y.shape)
-    return row_scores(y, MixturePredictive.gaussian(y + std * RNG.normal(size=len(y)), std**2))
+    return MixturePredictive.gaussian(y + std * RNG.normal(size=len(y)), std**2)
+
+
+def off(y: np.ndarray, error: np.ndarray | float) -> RowScores:
+    """Scores of such a prediction."""
+    return row_scores(y, predicted(y, error))
 
 
 def test_a_rival_that_is_better_at_low_values_is_ahead_there_only() -> None:
@@ -174,10 +179,11 @@ def test_a_comparison_tells_its_parts_and_keeps_what_the_report_knew_of_gaps() -
     x = RNG.uniform(-1, 1, size=(600, 2))
     y = x[:, 0]  # a line, which any rival knows
     error = np.where(y[300:] < 0, 0.2, 1e-6)
-    own = off(y[300:], error)
+    own = predicted(y[300:], error)
     c = Comparison(x[:300], y[:300], x[300:], y[300:], own, ("RMSE", "CRPS"), by="z")
-    gap = part(Part("missing", start=2, stop=2, rows=300), y[300:], own, {"r": off(Y[:300], 1.0)})
-    stale = part(Part("all", rows=300), y[300:], own, {"old": own})
+    scores, worse = c.own_scores, off(Y[:300], 1.0)
+    gap = part(Part("missing", start=2, stop=2, rows=300), y[300:], scores, {"r": worse})
+    stale = part(Part("all", rows=300), y[300:], scores, {"old": scores})
     report = Report((Metric("this run", "RMSE", 0.1),), verdict=Verdict(parts=(*stale, *gap)))
     made = compared(report, c, 1.0, own=True, rivals=True).verdict
     assert tuple(p for p in made.parts if p.kind == "missing") == tuple(gap)
@@ -196,7 +202,7 @@ def test_rows_with_gaps_are_asked_of_rivals_that_have_seen_gaps() -> None:
     x = truth[:, None] + 0.05 * RNG.normal(size=(500, 2))
     gaps = x[300:].copy()
     gaps[np.arange(200), RNG.integers(2, size=200)] = np.nan
-    own = off(truth[300:], 1.0)
+    own = predicted(truth[300:], 1.0)
     errors = []
     for blocks in (None, np.arange(2)):
         c = Comparison(x[:300], truth[:300], gaps, truth[300:], own, ("RMSE",), blocks=blocks)

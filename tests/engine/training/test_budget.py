@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from scant.events import Checkpoint, Finished, Metric, Progress, Report
+from scant.predictive import MixturePredictive
 from scant.rivals import compare
-from scant.rivals.comparison import Comparison, gaussian
+from scant.rivals.comparison import Comparison
 from scant.rivals.rival import Rival
 from scant.studies import STUDIES, entry
 from scant.studies.protocol import Study, study_class
@@ -55,8 +56,8 @@ def timed(toy: str, clock: Clock, step: float = 0.0, after: float = 0.0) -> Stud
         return Report((Metric("this run", "RMSE", 1.0),))
 
     x = np.random.default_rng(0).normal(size=(40, 2))
-    problem = Comparison(x[:30], x[:30, 0], x[30:], x[30:, 0], gaussian(x[30:, 0], x[30:, 1], None),
-                         ("RMSE",))  # fmt: skip
+    own = MixturePredictive.gaussian(x[30:, 1], None)
+    problem = Comparison(x[:30], x[:30, 0], x[30:], x[30:, 0], own, ("RMSE",))
     made.step, made.finalize = slow_step, finalize  # type: ignore[method-assign]
     made.comparison = lambda report: problem  # type: ignore[method-assign]
     return made
