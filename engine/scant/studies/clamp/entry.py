@@ -310,18 +310,20 @@ ENTRY = Entry(
         Source(
             "demo",
             "Pipe joints in trenches",
-            "36 simulated photographs with 21 patches each; one patch in five has a clamp",
+            "64 simulated photographs with 21 patches each; one patch in fourteen has a clamp",
             generator="scant.studies.clamp.simulate:demo",
-            size=(756, COLUMNS),
+            size=(1344, COLUMNS),
             kept=True,
         ),
         Source(
             "trenches",
-            "More pipe joints",
-            "80 simulated photographs, enough for one clamp in twenty patches",
+            "Frequent clamps of three kinds",
+            "80 simulated photographs; one patch in five has a clamp, and random sampling finds "
+            "enough",
             generator="scant.studies.clamp.simulate:large",
             size=(SHIPPED, COLUMNS),
             kept=True,
+            start=FIXED,
         ),
         Source(
             "many trenches",
@@ -331,6 +333,7 @@ ENTRY = Entry(
             generator="scant.studies.clamp.simulate:many",
             size=(3003, COLUMNS),
             kept=True,
+            start=FIXED,
         ),
     ),
     snapshot=_SESSION,
@@ -391,7 +394,7 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": FIXED,
+        "demo": FIXED | {"picture_width": 448},  # so that the recording stays small
         "quick": FIXED | {"budget": 130, "repeats": 2, "baselines": False},
         "as published": FIXED | PUBLISHED,
         "one in twenty": FIXED | {"imbalance": 20.0, "start": 60, "budget": 300},
