@@ -1,4 +1,4 @@
-"""What each page claims of its demonstration, and its spread over draws of the data.
+"""Claims of each page on its demonstration, and their spread over draws of the data.
 
     python scripts/demo_spread.py genes
 
@@ -31,14 +31,14 @@ RUN = "this run"
 
 
 class Claim(NamedTuple):
-    """A sentence of a page's story as a number, which is at least `least` where it is true."""
+    """A sentence of a page's story as a number, which is at least `minimum` where it is true."""
 
     text: str
     value: Callable[[Report], float]
-    least: float = 0.0
+    minimum: float = 0.0
 
     def holds(self, report: Report) -> bool:
-        return self.value(report) >= self.least
+        return self.value(report) >= self.minimum
 
 
 def score(report: Report, name: str, method: str = RUN) -> float:
@@ -47,7 +47,7 @@ def score(report: Report, name: str, method: str = RUN) -> float:
 
 
 def ahead(name: str, *others: str, method: str = RUN, sign: int = 1) -> Callable[[Report], float]:
-    """What one method's score is better by than the best of some others.
+    """Return the margin of one method's score over the best of some others.
 
     Args:
         name: The score.
@@ -57,8 +57,8 @@ def ahead(name: str, *others: str, method: str = RUN, sign: int = 1) -> Callable
     """
 
     def value(report: Report) -> float:
-        beside = others or {m.method for m in report.metrics if m.source == "baseline"}
-        best = max(sign * score(report, name, other) for other in beside)
+        rivals = others or {m.method for m in report.metrics if m.source == "baseline"}
+        best = max(sign * score(report, name, other) for other in rivals)
         return sign * score(report, name, method) - best
 
     return value
@@ -76,16 +76,16 @@ def share_of_rare_labels(report: Report) -> float:
     return float(a["asked_label"].mean() / a["truth"][a["role"] == 0].mean())
 
 
-def narrower_near_values(report: Report) -> float:
+def deviation_reduction(report: Report) -> float:
     """Share by which the field's deviation at observed single cells is below held-out ones'."""
     a = report.arrays
     noise = np.median(np.square(a["std_y"]) - np.square(a["std_f"]))
     at = [a["check"][3, a["check"][0] == 0], a["test_std"]]
-    near, away = (np.sqrt(np.maximum(np.square(d) - noise, 0)) for d in at)
-    return float(1 - np.median(near) / np.median(away))
+    observed, held_out = (np.sqrt(np.maximum(np.square(d) - noise, 0)) for d in at)
+    return float(1 - np.median(observed) / np.median(held_out))
 
 
-def alike_together(report: Report) -> float:
+def latent_group_contrast(report: Report) -> float:
     """Mean correlation of genes simulated alike (A, B, C and D, E) less that of the others."""
     group = np.array([0, 0, 0, 1, 1, 2])
     same, K = group[:, None] == group, report.arrays["K"]
@@ -103,8 +103,8 @@ def mixed_classes(report: Report) -> float:
     """Overlap of the classes in the shared dimensions: 1 where no neighbor tells them apart."""
     a = report.arrays
     x, rare = a["latent_mean"][:, :2], a["latent_class"] == 0
-    near = cross_val_predict(KNeighborsClassifier(15), x, rare, cv=5, method="predict_proba")
-    return 2 * (1 - max(0.5, float(roc_auc_score(rare, near[:, 1]))))
+    p = cross_val_predict(KNeighborsClassifier(15), x, rare, cv=5, method="predict_proba")
+    return 2 * (1 - max(0.5, float(roc_auc_score(rare, p[:, 1]))))
 
 
 def separating_neuron(report: Report) -> float:
@@ -134,7 +134,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
               / score(r, "RMSE", "exact GP on centroids, this task alone"), 0.1),
         Claim("boxes as boxes are better than as their centroids (RMSE)",
               ahead("RMSE", "ICM on centroids", sign=-1)),
-        Claim("the deviation shrinks near fine values (share)", narrower_near_values),
+        Claim("the deviation shrinks near fine values (share)", deviation_reduction),
     ),
     "redshift": (
         Claim("the error of the surest half is below that of all galaxies (RMSE, share)",
@@ -150,7 +150,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         Claim("models that know less are worse (NMSE)", ahead("NMSE", sign=-1)),
         Claim("missing replicas lie in their bands (95% interval, %)",
               lambda r: score(r, "coverage of the 95% interval"), 80.0),
-        Claim("similar outputs lie together (correlation)", alike_together, 0.1),
+        Claim("similar outputs lie together (correlation)", latent_group_contrast, 0.1),
     ),
     "mitosis": (
         Claim("the classes mix in the shared dimensions (overlap)", mixed_classes, 0.5),
@@ -202,7 +202,7 @@ def spread(values: list[float]) -> str:
 def main(studies: list[str]) -> None:
     """Print scores and claims of these studies' demonstrations, or of all."""
     for study in studies or STUDIES:
-        shown, reports = recorded(study), list(draws(study))
+        record, reports = recorded(study), list(draws(study))
         for metric in reports[0].metrics:
             if metric.source == "run":
                 values = [score(report, metric.name) for report in reports]
@@ -211,8 +211,8 @@ def main(studies: list[str]) -> None:
             values = [claim.value(report) for report in reports]
             held = sum(claim.holds(report) for report in reports)
             print(
-                f"{study}: {claim.text}: at least {claim.least:g}; recorded "
-                f"{claim.value(shown):.3g}; {held} of {DRAWS}; {spread(values)}",
+                f"{study}: {claim.text}: at least {claim.minimum:g}; recorded "
+                f"{claim.value(record):.3g}; {held} of {DRAWS}; {spread(values)}",
                 flush=True,
             )
 

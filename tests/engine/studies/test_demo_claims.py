@@ -1,4 +1,4 @@
-"""What a page's story says of its demonstration is so in the recorded run."""
+"""The recorded demonstrations fulfill the claims of their pages."""
 
 from __future__ import annotations
 

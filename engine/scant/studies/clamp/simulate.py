@@ -29,32 +29,15 @@ WIDTH, HEIGHT = 1280, 720
 SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would blur them
 KINDS = ("ring", "metal pinch", "plastic pinch")
 HELD = 0.3  # of a clamp's area: a patch that holds as much counts as showing it
-DEMO, LARGE, MANY = 64, 80, 143  # pictures
+WITHOUT = 0.15  # share of pictures that have no clamp
+DEMO, LARGE, MANY = 88, 80, 143  # pictures
+CLAMPED = 24  # pictures of the demonstration that have clamps, of one kind: few labels can tell it
 VERSION = 1  # of the pictures: raise it when they change, and those kept are forgotten
 _PIPES = ((0.92, 0.78, 0.18), (0.20, 0.38, 0.68), (0.16, 0.17, 0.19))
 _JAWS = ((0.95, 0.42, 0.08), (0.80, 0.12, 0.12), (0.08, 0.50, 0.35))
 
 Plane = Float[np.ndarray, "h w"]
 Color = Float[np.ndarray, "h w 3"]
-
-
-@dataclass(frozen=True)
-class Site:
-    """A series of pictures.
-
-    Attributes:
-        name: Begins the names of its files.
-        without: Share of its pictures that have no clamp.
-        kinds: Its clamps, as indices into `KINDS`.
-    """
-
-    name: str
-    without: float
-    kinds: tuple[int, ...]
-
-
-MIXED = Site("pipes", 0.15, (0, 1, 2))
-RARE = Site("plastic", 0.7, (2,))  # of one kind, so that a few labels can tell it
 
 
 @dataclass(frozen=True)
@@ -73,12 +56,12 @@ class Picture:
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """64 pictures in 21 patches each; three in ten have a clamp, which one patch in 14 holds.
+    """88 pictures in 21 patches each; about one patch in fifteen holds a clamp.
 
     Returns:
         `label` (clamp, no clamp), `picture`, `left`, `top`, `size` (pixels), `image`.
     """
-    return thinned(kept(settings.data_seed, DEMO, site=RARE), rows)
+    return thinned(kept(settings.data_seed, DEMO, clamped=CLAMPED), rows)
 
 
 def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
@@ -91,17 +74,26 @@ def many(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     return thinned(kept(settings.data_seed, MANY), rows)
 
 
-def kept(seed: int, count: int, folder: Path | None = None, site: Site = MIXED) -> pd.DataFrame:
+def kept(
+    seed: int, count: int, folder: Path | None = None, clamped: int | None = None
+) -> pd.DataFrame:
     """`patches`, read from the data directory where they were drawn before."""
-    path = generated_path(f"{site.name}-{VERSION}-{seed}-{count}", folder)
-    return cached_table(path, lambda: patches(seed, count, site))
+    few = "" if clamped is None else f"-{clamped}"
+    path = generated_path(f"pipes-{VERSION}-{seed}-{count}{few}", folder)
+    return cached_table(path, lambda: patches(seed, count, clamped))
 
 
-def patches(seed: int, count: int, site: Site = MIXED) -> pd.DataFrame:
-    """The patches of so many pictures, each labeled by the clamp it holds."""
+def patches(seed: int, count: int, clamped: int | None = None) -> pd.DataFrame:
+    """The patches of so many pictures, each labeled by the clamp it holds.
+
+    Args:
+        seed: Of the pictures.
+        count: How many.
+        clamped: How many have clamps, all of one kind; None: most, of any kind.
+    """
 
     def drawn(number: int) -> tuple[list[Cut], list[str | None]]:
-        made = picture(seed, number, site)
+        made = picture(seed, number, None if clamped is None else number < clamped)
         cuts = cut(made.image, f"trench {number + 1:02}")
         held = [holds(made, one.left, one.top, one.size) for one in cuts]
         return cuts, [CLAMP if clamp else NO_CLAMP for clamp in held]
@@ -116,8 +108,8 @@ def holds(made: Picture, left: int, top: int, size: int) -> bool:
     return bool((inside >= HELD * made.clamps.sum((1, 2))).any()) if len(inside) else False
 
 
-def picture(seed: int, number: int, site: Site = MIXED) -> Picture:
-    """One picture of an endless series."""
+def picture(seed: int, number: int, clamped: bool | None = None) -> Picture:
+    """One picture of an endless series: with plastic clamps, without, or (None) as it comes."""
     rng = np.random.default_rng([seed, 47, number])
     h, w = HEIGHT // SCALE, WIDTH // SCALE
     rgb = _soil(rng, h, w)
@@ -128,8 +120,8 @@ def picture(seed: int, number: int, site: Site = MIXED) -> Picture:
     at = rng.uniform(-0.25, 0.25) * w  # of the joint, along the pipe
     box = _box(along - at, across, 2.5 * radius)
     rgb[box], reach = _sleeve(rng, rgb[box], along[box] - at, across[box], radius)
-    sides = rng.permutation([-1.0, 1.0])[: _number(rng, site.without)]
-    kind = site.kinds[int(rng.integers(len(site.kinds)))]
+    sides = rng.permutation([-1.0, 1.0])[: _number(rng, clamped)]
+    kind = KINDS.index("plastic pinch") if clamped else int(rng.integers(len(KINDS)))
     for side in sides:
         place = at + side * (reach + rng.uniform(0.5, 1.3) * radius)
         box, where = _box(along - place, across, 2.7 * radius), np.zeros((h, w), dtype=bool)
@@ -146,8 +138,9 @@ def picture(seed: int, number: int, site: Site = MIXED) -> Picture:
     return Picture(image, planes, tuple(kinds))
 
 
-def _number(rng: np.random.Generator, without: float) -> int:
+def _number(rng: np.random.Generator, clamped: bool | None) -> int:
     """Clamps of a picture."""
+    without = WITHOUT if clamped is None else float(not clamped)
     return 0 if rng.uniform() < without else (2 if rng.uniform() < 0.2 else 1)
 
 
