@@ -22,6 +22,7 @@ from scant.events import Checkpoint, Finished
 from scant.store import Store
 from scant.store.recordings import SUFFIX
 from scant.studies import STUDIES, entry
+from scant.studies.clamp.entry import SHIPPED
 from scant.studies.clamp.table import PatchPool
 from scant.tables.images import features
 
@@ -44,10 +45,10 @@ def record(study: str, store: Store) -> tuple[bytes, Finished]:
 
 
 def ship_features(made: Path) -> None:
-    """Have data/features/ hold the features of what the clamp study draws, and no others."""
+    """Have data/features/ hold the features of the clamp study's smaller sets, and no others."""
     clamp, wanted = entry("clamp"), set()
     for source in clamp.sources:
-        if source.kept:
+        if source.size[0] <= SHIPPED:
             images = PatchPool.of(open_table(clamp, source.name, clamp.settings())).images
             features.features(images)
             wanted.add(f"{features.content_hash(images, features.KINDS[0])}.npy")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from scant.events import Report
 from scant.store.records import Label
 from scant.studies.clamp.entry import ClampSettings
@@ -33,6 +35,7 @@ COMPARED = "All methods on the same budget"
 TRUST = "Can its probabilities be trusted?"
 SHARES = "Features in few components"
 ELSE = "What if the acquisition were different?"
+RARE = 0.1  # share of the class of interest
 
 
 def views(page: PageContext) -> PageViews:
@@ -127,9 +130,7 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
         if name != method
     ]
     if not used["imbalance"]:
-        rarer = f"with one {sought} in twenty-one"
-        others.append(Variant(rarer, "does active sampling gain more for "
-            "a rarer class?", {"imbalance": 20.0, "start": 60, "budget": 300}))  # fmt: skip
+        others.append(other_imbalance(run, sought))
     if used["diverse"] != "none":
         others.append(Variant("with batches of the most uncertain patches", "as published: are the"
             " patches of a batch redundant?", {"diverse": "none"}))  # fmt: skip
@@ -138,6 +139,19 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
             Variant("at a pace that can be watched", "ten labels a second.", {"pace": 10.0})
         )
     return f"This run sampled by {method}.", others
+
+
+def other_imbalance(run: RunState, sought: str) -> Variant:
+    """A rarer class of interest, or a more frequent one where it is rare already."""
+    assert run.report is not None
+    truth = np.asarray(run.report.arrays["truth"], int)
+    own = truth == int(run.metadata.get("positive", 1))
+    if own.sum() > RARE * (truth >= 0).sum():
+        gain = "does active sampling gain more for a rarer class?"
+        rarer = {"imbalance": 20.0, "start": 60, "budget": 300}
+        return Variant(f"with one {sought} in twenty-one", gain, rarer)
+    gain = "does active sampling gain less for a more frequent class?"
+    return Variant(f"with one {sought} in five", gain, {"imbalance": 4.0})
 
 
 ASKS = {

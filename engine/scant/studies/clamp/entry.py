@@ -47,7 +47,7 @@ METHODS = ("GP, active", "GP, random")  # while it runs
 COMPARED = (*METHODS, "logistic regression, active", "linear classifier, all labels")
 CNN = "convolutional network, random"
 SECONDS = {NETWORK: 0.005, JOINED: 0.015, INCEPTION: 0.12}  # of an image
-SHIPPED = 1680  # images of a source at most whose features are shipped
+SHIPPED = 1848  # images of a source at most whose features are shipped
 NETWORK_SECONDS = 20.0  # of the convolutional network
 QUEUE = 8  # patches that wait to be shown
 ROLES = ("pool", "validation", "test")
@@ -310,18 +310,20 @@ ENTRY = Entry(
         Source(
             "demo",
             "Pipe joints in trenches",
-            "36 simulated photographs with 21 patches each; one patch in five has a clamp",
+            "88 simulated photographs with 21 patches each; one patch in fifteen has a clamp",
             generator="scant.studies.clamp.simulate:demo",
-            size=(756, COLUMNS),
+            size=(1848, COLUMNS),
             kept=True,
         ),
         Source(
             "trenches",
-            "More pipe joints",
-            "80 simulated photographs, enough for one clamp in twenty patches",
+            "Frequent clamps of three kinds",
+            "80 simulated photographs; one patch in five has a clamp, and random sampling finds "
+            "enough",
             generator="scant.studies.clamp.simulate:large",
-            size=(SHIPPED, COLUMNS),
+            size=(1680, COLUMNS),
             kept=True,
+            start=FIXED,
         ),
         Source(
             "many trenches",
@@ -331,6 +333,7 @@ ENTRY = Entry(
             generator="scant.studies.clamp.simulate:many",
             size=(3003, COLUMNS),
             kept=True,
+            start=FIXED,
         ),
     ),
     snapshot=_SESSION,
@@ -391,7 +394,7 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": FIXED,
+        "demo": FIXED | {"picture_width": 340},  # so that the recording stays small
         "quick": FIXED | {"budget": 130, "repeats": 2, "baselines": False},
         "as published": FIXED | PUBLISHED,
         "one in twenty": FIXED | {"imbalance": 20.0, "start": 60, "budget": 300},
@@ -430,9 +433,11 @@ ENTRY = Entry(
         "it, the amplitude diverges when a few labels are separable.",
         "Laplace's approximation is cubic in the number of labels: a thousand are fast, five "
         "thousand are not.",
-        "On ten draws of the demonstration (data seeds 0 to 9), sampled by band as the recorded "
-        "draw and not as today's default samples, F1 of the patches was 0.43 to 0.74, median 0.65, "
-        "with 80 to 200 labels; the recorded draw has 0.63 with 190.",
+        "Averaged over 30 to 230 labels, active sampling was ahead of random sampling by 0.13 to "
+        "0.20 of F1, median 0.17, on five draws of the demonstration (data seeds 0 to 4); the "
+        "recorded draw has 0.19. F1 at the end was 0.70 to 0.87, median 0.78. Frequent clamps need "
+        "no search: where one patch in five has a clamp, of three kinds, the gain was -0.03 to "
+        "0.07, median 0.02, on five draws of 36 pictures.",
     ),
     objective="log marginal likelihood (nats a label)",
     score="validation F1, or agreement in F1 (0 to 1)",

@@ -1,10 +1,11 @@
 """Invented photographs of pipe joints in trenches: with a clamp of one of three kinds, or none.
 
 A picture has 1280 x 720 pixels: soil, a pipe across it at any angle, a sleeve where two pipes join,
-and in most pictures clamps beside the sleeve: a ring about the pipe, a metal bar that pinches it
-with two bolts, or a plastic jaw. Nuisance: light and its color, shadow, dirt on the pipe, stones,
-cables, rods in the soil, tape and print on the pipe. After Yousefi (2021), Figs. 4.1, 4.2 and 4.6;
-nothing of them is copied. What is cut from pictures is labeled by how much of a clamp it holds.
+and in most pictures, or in few, clamps beside the sleeve: a ring about the pipe, a metal bar that
+pinches it with two bolts, or a plastic jaw. Nuisance: light and its color, shadow, dirt on the
+pipe, stones, cables, rods in the soil, tape and print on the pipe. After Yousefi (2021), Figs. 4.1,
+4.2 and 4.6; nothing of them is copied. What is cut from pictures is labeled by how much of a clamp
+it holds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would
 KINDS = ("ring", "metal pinch", "plastic pinch")
 HELD = 0.3  # of a clamp's area: a patch that holds as much counts as showing it
 WITHOUT = 0.15  # share of pictures that have no clamp
-DEMO, LARGE, MANY = 36, 80, 143  # pictures
+DEMO, LARGE, MANY = 88, 80, 143  # pictures
+CLAMPED = 24  # pictures of the demonstration that have clamps, of one kind: few labels can tell it
 VERSION = 1  # of the pictures: raise it when they change, and those kept are forgotten
 _PIPES = ((0.92, 0.78, 0.18), (0.20, 0.38, 0.68), (0.16, 0.17, 0.19))
 _JAWS = ((0.95, 0.42, 0.08), (0.80, 0.12, 0.12), (0.08, 0.50, 0.35))
@@ -54,16 +56,16 @@ class Picture:
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """36 pictures in 21 patches each; about one patch in five holds a clamp.
+    """88 pictures in 21 patches each; about one patch in fifteen holds a clamp.
 
     Returns:
         `label` (clamp, no clamp), `picture`, `left`, `top`, `size` (pixels), `image`.
     """
-    return thinned(kept(settings.data_seed, DEMO), rows)
+    return thinned(kept(settings.data_seed, DEMO, clamped=CLAMPED), rows)
 
 
 def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """80 pictures: enough for one patch with a clamp among twenty without."""
+    """80 pictures, most with a clamp; about one patch in five holds one."""
     return thinned(kept(settings.data_seed, LARGE), rows)
 
 
@@ -72,17 +74,26 @@ def many(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     return thinned(kept(settings.data_seed, MANY), rows)
 
 
-def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:
+def kept(
+    seed: int, count: int, folder: Path | None = None, clamped: int | None = None
+) -> pd.DataFrame:
     """`patches`, read from the data directory where they were drawn before."""
-    path = generated_path(f"pipes-{VERSION}-{seed}-{count}", folder)
-    return cached_table(path, lambda: patches(seed, count))
+    few = "" if clamped is None else f"-{clamped}"
+    path = generated_path(f"pipes-{VERSION}-{seed}-{count}{few}", folder)
+    return cached_table(path, lambda: patches(seed, count, clamped))
 
 
-def patches(seed: int, count: int) -> pd.DataFrame:
-    """The patches of so many pictures, each labeled by the clamp it holds."""
+def patches(seed: int, count: int, clamped: int | None = None) -> pd.DataFrame:
+    """The patches of so many pictures, each labeled by the clamp it holds.
+
+    Args:
+        seed: Of the pictures.
+        count: How many.
+        clamped: How many have clamps, all of one kind; None: most, of any kind.
+    """
 
     def drawn(number: int) -> tuple[list[Cut], list[str | None]]:
-        made = picture(seed, number)
+        made = picture(seed, number, None if clamped is None else number < clamped)
         cuts = cut(made.image, f"trench {number + 1:02}")
         held = [holds(made, one.left, one.top, one.size) for one in cuts]
         return cuts, [CLAMP if clamp else NO_CLAMP for clamp in held]
@@ -97,8 +108,8 @@ def holds(made: Picture, left: int, top: int, size: int) -> bool:
     return bool((inside >= HELD * made.clamps.sum((1, 2))).any()) if len(inside) else False
 
 
-def picture(seed: int, number: int) -> Picture:
-    """One picture of an endless series."""
+def picture(seed: int, number: int, clamped: bool | None = None) -> Picture:
+    """One picture of an endless series: with plastic clamps, without, or (None) as it comes."""
     rng = np.random.default_rng([seed, 47, number])
     h, w = HEIGHT // SCALE, WIDTH // SCALE
     rgb = _soil(rng, h, w)
@@ -109,8 +120,8 @@ def picture(seed: int, number: int) -> Picture:
     at = rng.uniform(-0.25, 0.25) * w  # of the joint, along the pipe
     box = _box(along - at, across, 2.5 * radius)
     rgb[box], reach = _sleeve(rng, rgb[box], along[box] - at, across[box], radius)
-    sides = rng.permutation([-1.0, 1.0])[: _number(rng)]
-    kind = int(rng.integers(len(KINDS)))
+    sides = rng.permutation([-1.0, 1.0])[: _number(rng, clamped)]
+    kind = KINDS.index("plastic pinch") if clamped else int(rng.integers(len(KINDS)))
     for side in sides:
         place = at + side * (reach + rng.uniform(0.5, 1.3) * radius)
         box, where = _box(along - place, across, 2.7 * radius), np.zeros((h, w), dtype=bool)
@@ -127,9 +138,10 @@ def picture(seed: int, number: int) -> Picture:
     return Picture(image, planes, tuple(kinds))
 
 
-def _number(rng: np.random.Generator) -> int:
+def _number(rng: np.random.Generator, clamped: bool | None) -> int:
     """Clamps of a picture."""
-    return 0 if rng.uniform() < WITHOUT else (2 if rng.uniform() < 0.2 else 1)
+    without = WITHOUT if clamped is None else float(not clamped)
+    return 0 if rng.uniform() < without else (2 if rng.uniform() < 0.2 else 1)
 
 
 # --- surroundings -------------------------------------------------------------------------------

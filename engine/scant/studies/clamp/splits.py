@@ -131,7 +131,8 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
     kept = thinned(settings, pool)
     own = taken(pool, kept)
     role = roles(settings, own, None if marked is None else marked[kept])
-    given, x = looked_at(settings, own)
+    given, x = looked_at(settings, pool)  # of all rows: made once, whatever is left out
+    x = x[kept]
     scaling = scaled(x, settings.n_components)
     rows = Rows(own, kept, role, given, scaling, scaling.of(x))
     known = np.bincount(own.label[rows.answerable], minlength=len(own.classes))

@@ -40,6 +40,7 @@ def arrays() -> dict[str, np.ndarray]:
         "pool_xy": np.arange(2.0 * N).reshape(N, 2),
         "pool_p": np.linspace(0, 1, N),
         "row": np.arange(N) + 100,
+        "truth": np.arange(N) % 2,
         "picture": np.array([0, 0, 0, 1, 1, 1]),
         "place": np.array([[30 * (i % 3), 0, 20, 20, 80, 20] for i in range(N)]),
         "asked": np.array([0, 5]),

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from scant.events import Snapshot
+from scant.events import Report, Snapshot
 from scant.store import Store
 from scant.store.records import Label
 from scant.studies.clamp.entry import ClampSettings
@@ -234,6 +235,15 @@ def test_otherwise_offers_what_this_run_did_not_do() -> None:
     assert {"acquisition": "band"} not in [o.settings for o in others]
     for other in others:  # every link leads to settings that there are
         ClampSettings.parse(run(expert="simulated").record.settings | other.settings)
+
+
+@pytest.mark.parametrize(("share", "imbalance"), [(0.5, 20.0), (0.04, 4.0)])
+def test_another_imbalance_is_offered(share: float, imbalance: float) -> None:
+    made = run(expert="simulated")
+    truth = (np.arange(100) < 100 * share).astype(int)
+    made.report = Report((), {**made.report.arrays, "truth": truth})
+    _, others = otherwise(made)
+    assert [o.settings["imbalance"] for o in others if "imbalance" in o.settings] == [imbalance]
 
 
 def test_every_view_has_a_heading_of_its_own(frame: Any) -> None:

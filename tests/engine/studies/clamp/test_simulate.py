@@ -49,6 +49,11 @@ def test_light_differs_and_clamps_do_not_look_like_what_is_around_them(some: lis
     assert np.mean(away) > 15
 
 
+def test_a_picture_has_plastic_clamps_or_none_where_that_is_said() -> None:
+    assert set(simulate.picture(0, 0, clamped=True).kinds) == {"plastic pinch"}
+    assert simulate.picture(0, 0, clamped=False).kinds == ()
+
+
 def test_a_patch_is_labeled_by_the_clamp_it_holds() -> None:
     clamp = np.zeros((1, 720, 1280), dtype=bool)
     clamp[0, 100:200, 300:400] = True

@@ -95,6 +95,18 @@ def test_imbalance_is_that_of_the_setting(table: pd.DataFrame, ratio: float) -> 
     )
 
 
+def test_features_are_made_once_whatever_is_left_out(
+    photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    every, few = (
+        Study(settings(imbalance=ratio, feature_extractor=HANDMADE), photographs, CPU).data.rows
+        for ratio in (0.0, 20.0)
+    )
+    assert len(few.row) < len(every.row)
+    assert len(list((tmp_path / "features").iterdir())) == 1
+
+
 def test_components_are_those_of_scikit_learn() -> None:
     from sklearn.decomposition import PCA
 
