@@ -242,7 +242,7 @@ def test_another_imbalance_is_offered(share: float, imbalance: float) -> None:
     made = run(expert="simulated")
     truth = (np.arange(100) < 100 * share).astype(int)
     made.report = Report((), {**made.report.arrays, "truth": truth})
-    _, others = otherwise(made)
+    _, others = alternatives(made)
     assert [o.settings["imbalance"] for o in others if "imbalance" in o.settings] == [imbalance]
 
 
