@@ -44,9 +44,19 @@ class PageProtocol(ProtocolHandler):
                 raise ProtocolError(f"a page sent {message.msgtype}")
             return await taken(message, connection)
         except Exception:
+            if _is_left(connection):
+                return connection.ok(message)  # which nobody reads
             sentence = closing("The server could not take a change of this page")
         # Outside the except block, otherwise the message would include the exception.
         return connection.error(message, sentence)
+
+
+def _is_left(connection: Any) -> bool:
+    """Return True if the page was left before its last message was handled."""
+    try:
+        return connection.session is None
+    except AssertionError:  # Bokeh has detached the session
+        return True
 
 
 def closing(sentence: str, why: str = "") -> str:
