@@ -130,7 +130,14 @@ class Comparison:
 
     def scored(self, predictive: Predictive) -> RowScores:
         """Compare predictions of the held-out rows with their truth."""
-        return row_scores(self.y_test, predictive, self.rare, self.late_test, self._horizon)
+        return row_scores(
+            self.y_test,
+            predictive,
+            self.rare,
+            self.late_test,
+            self._horizon,
+            crps="CRPS" in self.scores,
+        )
 
     @property
     def _horizon(self) -> float:
@@ -152,6 +159,7 @@ def row_scores(
     rare: int | None = None,
     late: Bool[ndarray, " t"] | None = None,
     horizon: float = float("inf"),
+    crps: bool = True,
 ) -> RowScores:
     """Compare predictions with the truth, row by row.
 
@@ -161,6 +169,7 @@ def row_scores(
         rare: The class whose probability is kept.
         late: Rows whose value is only known to be above y.
         horizon: Beyond which such values count as the horizon.
+        crps: Whether the CRPS is asked for; of counts it takes longer than all else.
     """
     if isinstance(predictive, CategoricalPredictive):
         if np.isnan(predictive.probabilities).any():
@@ -175,7 +184,8 @@ def row_scores(
     if np.isnan(predictive.variance).any():
         return RowScores(predictive.mean)
     if late is None:
-        return RowScores(predictive.mean, predictive.log_prob(y), crps=predictive.crps(y))
+        own = predictive.crps(y) if crps else None
+        return RowScores(predictive.mean, predictive.log_prob(y), crps=own)
     assert isinstance(predictive, MixturePredictive), "only mixtures have bounds for a truth"
     return RowScores(predictive.restricted_mean(horizon), predictive.log_prob(y, late))
 
