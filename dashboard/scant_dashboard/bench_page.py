@@ -49,7 +49,7 @@ def _panel(rows: pd.DataFrame, model: str) -> Figure:
     axes = {"x_axis_type": "log", "y_axis_type": "log"}
     plot = new_figure(f"cost of {model}", "n, m or classes", "ms a step", height=380, **axes)
     methods = list(dict.fromkeys(rows["method"]))
-    for keys, of in rows.groupby(["method", "device", "dtype", "mode"], sort=False):
+    for keys, of in rows.groupby(["method", "device", "dtype"], sort=False):
         method, *where = map(str, keys)
         color = GROUPS[methods.index(method) % len(GROUPS)]
         for size, marker in MARKERS.items():
@@ -106,14 +106,14 @@ def _rows(table: pd.DataFrame) -> list[Any]:
     return list(table.itertuples())
 
 
-def _name(method: str, device: str, dtype: str, mode: str) -> str:
-    """Return the method's name, followed by device, dtype and mode unless default."""
-    usual = {device: "cpu", dtype: "float64", mode: "eager"}
+def _name(method: str, device: str, dtype: str) -> str:
+    """Return the method's name, followed by device and dtype unless default."""
+    usual = {device: "cpu", dtype: "float64"}
     return ", ".join([method, *(how for how, other in usual.items() if how != other)])
 
 
 def _named(row: Any) -> str:
-    return _name(row.method, row.device, row.dtype, row.mode)
+    return _name(row.method, row.device, row.dtype)
 
 
 def _share(row: Any) -> str:

@@ -19,7 +19,6 @@ SEEN = pd.DataFrame(
         "varies": ["base", "n", "m", "base", "base"],
         "device": ["cpu", "cpu", "cpu", "cuda", "cpu"],
         "dtype": "float64",
-        "mode": "eager",
         "share": [0.25, None, None, None, None],
         "ms": [12.5, 3.25, 1234.5, 1.0, 40.0],
         "cpu_ms": [11.5, 3.0, 1234.0, None, 39.0],
@@ -30,7 +29,7 @@ SEEN = pd.DataFrame(
 ).astype(dict.fromkeys(SIZES, "Int64"))
 GROWTH = pd.DataFrame(
     [{"model": "gpz", "method": "Scant", "device": "cpu", "size": "n", "power": 0.97}]
-).assign(dtype="float64", mode="eager")
+).assign(dtype="float64")
 
 
 def test_every_method_and_size_is_drawn_and_cuda_is_dashed() -> None:

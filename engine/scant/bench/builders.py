@@ -8,14 +8,13 @@ moved afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from scant.bench import rows
-from scant.bench.graphs import Gradient
 from scant.bench.rows import On, seeded
 from scant.bench.timing import Step
 from scant.kernels.patch.kernel import PatchKernel
@@ -46,9 +45,17 @@ HERE = On()
 UNLIMITED = 10**6  # Adam steps, more than in any measurement
 
 
-def gradient_of(model: Any, elbo: Callable[[], Tensor] | None = None) -> Gradient:
+def gradient_of(model: nn.Module, objective: Callable[[], Tensor] | None = None) -> Step:
     """Return a step that computes the ELBO, or another objective, and its gradient."""
-    return Gradient(model.parameters(), elbo or model.elbo)
+    value = objective or cast(Callable[[], Tensor], model.elbo)
+
+    def step() -> Tensor:
+        model.zero_grad()
+        found = value()
+        found.backward()  # type: ignore[no-untyped-call]
+        return found.detach()
+
+    return step
 
 
 def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str = "VC") -> GPz:

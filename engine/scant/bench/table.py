@@ -16,9 +16,8 @@ import torch
 from torch import cuda
 
 from scant import __version__
-from scant.bench.cases import BASE, GRADIENT, Case, cases
+from scant.bench.cases import BASE, Case, cases
 from scant.bench.flops import gemm_rate, min_flops
-from scant.bench.graphs import gradient_in
 from scant.bench.peers import peers_of
 from scant.bench.programs import GPFLOW, GPY, RAIL, load, missing
 from scant.bench.timing import Memory, Step, timed, undisturbed
@@ -27,8 +26,8 @@ from scant.hardware import machine
 from scant.training.loop import choose_device
 
 SIZES = ("n", "m", "classes")
-NAMES = ("model", "method", "work", *SIZES, "varies", "device", "dtype", "mode")
-METHOD = ("model", "method", "device", "dtype", "mode")
+NAMES = ("model", "method", "work", *SIZES, "varies", "device", "dtype")
+METHOD = ("model", "method", "device", "dtype")
 FIGURES = (
     "ms",
     "cpu_ms",
@@ -50,7 +49,6 @@ SHOWN = (
     *SIZES,
     "device",
     "dtype",
-    "mode",
     "ms",
     "cpu_ms",
     "peak_mb",
@@ -62,8 +60,6 @@ SHOWN = (
     "note",
 )
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
-EAGER, GRAPH = "eager", "CUDA graph"
-NO_GRAPH = "no graph: "
 NO_CUDA = "There is no CUDA device here: the cases for one were skipped."
 ROUNDS, SECONDS = 21, 1.2  # maximum per case
 QUICK_ROUNDS, QUICK_SECONDS = 5, 0.2
@@ -103,7 +99,7 @@ def measure(
     said: Callable[[str, float], None] = lambda text, share: None,
     dtype: str = "auto",
 ) -> pd.DataFrame:
-    """Measure all cases, on a CPU with one thread and on CUDA also as graphs.
+    """Measure all cases, on a CPU with one thread.
 
     Args:
         model: One of `cases.MODELS`; None for all.
@@ -131,45 +127,35 @@ def measure(
     with undisturbed():
         for number, (case, device, name) in enumerate(todo):
             said(f"{case.model}, {case.method}, {device.type}, {name}", number / len(todo))
-            rows += _rows(case, device, name, quick)
+            rows.append(_row(case, device, name, quick))
     return pd.DataFrame(rows, columns=[*NAMES, *FIGURES]).astype(dict.fromkeys(SIZES, "Int64"))
 
 
-def _rows(case: Case, device: torch.device, dtype: str, quick: bool) -> list[dict[str, object]]:
-    """Measure the step of a case, and on CUDA also its objective and gradient as a graph."""
+def _row(case: Case, device: torch.device, dtype: str, quick: bool) -> dict[str, object]:
+    """Measure the step of a case."""
     row: dict[str, object] = {
         **{name: getattr(case, name) for name in ("model", "method", "work", "varies")},
         **case.sizes,
         "device": device.type,
         "dtype": dtype,
-        "mode": EAGER,
     }
     peers = peers_of(case.model, case.method, *(case.sizes.get(name, 0) for name in SIZES))
     if peers and (device.type, dtype) == ("cpu", "float64"):
         others = "".join(f"; {p.program}: {p.ms:g}" for p in peers[1:])
         row |= {"peer_ms": peers[0].ms, "peer": peers[0].program + others}
     if why := case.refused(DTYPES[dtype]):
-        return [row | {"note": f"skipped: {why}"}]
+        return row | {"note": f"skipped: {why}"}
     try:
         if case.needs:
             load(case.needs)
         memory = Memory(device)
         step = case.step(device, DTYPES[dtype])
-        rows = [row | _figures(case, step, device, dtype, quick, memory)]
+        figures = _figures(case, step, device, dtype, quick, memory)
         if _stuck(step):
-            return [row | {"note": f"skipped: no step goes on in {dtype}."}]
+            return row | {"note": f"skipped: no step goes on in {dtype}."}
     except Exception as error:  # a failure must not stop other cases
-        return [row | {"note": f"failed: {_message(error)}"}]
-    gradient = gradient_in(step) if device.type == "cuda" else None
-    if gradient is None:
-        return rows
-    row |= {"work": GRADIENT, "mode": GRAPH}
-    memory = Memory(device)
-    try:
-        graph = gradient.graph()
-    except Exception as error:  # CUDA raises several types
-        return [*rows, row | {"note": f"{NO_GRAPH}{_message(error)}"}]
-    return [*rows, row | _figures(case, graph, device, dtype, quick, memory)]
+        return row | {"note": f"failed: {_message(error)}"}
+    return row | figures
 
 
 def _stuck(step: Step) -> bool:
@@ -222,7 +208,7 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
         table: Result of `measure`.
 
     Returns:
-        Table with a row for each method, device, dtype, mode and size with at least three values,
+        Table with a row for each method, device, dtype and size with at least three values,
         with the columns `from`, `to` and `power`.
     """
     rows = []

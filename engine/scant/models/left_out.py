@@ -155,8 +155,8 @@ class ExactGP:
     def _factor(self) -> tuple[np.ndarray, bool]:
         K = Similarity.matrix(self.form, self.similarity.parts(self.views, self.views))
         np.fill_diagonal(K, K.diagonal() + self.form.noise)
-        factor: tuple[np.ndarray, bool] = cho_factor(K, lower=True, overwrite_a=True)
-        return factor
+        factor, lower = cho_factor(K, lower=True, overwrite_a=True)
+        return factor, bool(lower)  # some versions of SciPy give a NumPy bool
 
     @cached_property
     def weights(self) -> Float[np.ndarray, "n c"]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -18,9 +16,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from typer.testing import CliRunner, Result
 
 from scant.bench import builders, programs, rows, steps, table
+from scant.bench.builders import gradient_of
 from scant.bench.cases import MODELS, SWEEPS, Sweep, cases
 from scant.bench.flops import FLOPS, gemm_rate, min_flops
-from scant.bench.graphs import Gradient, gradient_in
 from scant.bench.peers import PEERS
 from scant.bench.rows import On
 from scant.bench.timing import Memory, Timing, timed, undisturbed
@@ -220,102 +218,11 @@ def test_what_cannot_be_measured_here_has_a_row_that_says_why(
     assert all("pip install 'scant-gp[peers]'" in why for why in double)
 
 
-class FakeCuda:
-    """As much of `torch.cuda` as a capture takes: what is run in it is run again at a replay."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-        self.work: list[str] = []
-
-    def __getattr__(self, name: str) -> object:
-        def called(*given: object) -> object:
-            self.told.append(name)
-            return self if name != "graph" else self.capture()
-
-        return called
-
-    @contextmanager
-    def capture(self) -> Iterator[None]:
-        self.told.append("capturing")
-        yield
-        self.told.append("captured")
-
-    def __enter__(self) -> None: ...
-    def __exit__(self, *of: object) -> None: ...
-
-
-def test_a_graph_is_captured_after_its_warm_up_from_gradients_of_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    fake = FakeCuda()
-    monkeypatch.setattr("scant.bench.graphs.cuda", fake)
-    weight = torch.nn.Parameter(torch.ones(2))
-
-    def objective() -> torch.Tensor:
-        fake.told.append(f"objective, {weight.grad}")
-        return weight.square().sum()
-
-    replay = Gradient([weight], objective).graph()
-    inside = fake.told.index("capturing"), fake.told.index("captured")
-    assert fake.told[inside[0] : inside[1]] == ["capturing", "objective, None"]
-    assert fake.told.count("objective, None") == 4
-    assert weight.grad is not None
-    replay()
-    assert fake.told[-1] == "replay"
-
-
-FIXED = {"gpz", "mtgpa", "hmogp_lv", "lvmogp", "hgp", "sclvm", "bgplvm", "dgplvm", "dfgp"}
-
-
-@pytest.mark.slow
-def test_every_model_of_fixed_shapes_has_an_objective_to_capture() -> None:
-    found = {
-        sweep.model
-        for sweep in SWEEPS
-        if sweep.method.startswith("Scant")
-        and gradient_in(sweep.build(on=On(CPU), **tiny(sweep))) is not None
-    }
-    assert found == FIXED | {"student_t", "svgp"}
-
-
-def test_the_gradient_of_a_trainer_is_that_of_its_objective() -> None:
-    sweep = next(s for s in SWEEPS if s.model == "mtgpa")
-    step = sweep.build(on=On(CPU), **tiny(sweep))
-    found = gradient_in(step)
-    there = found()
-    assert float(there) == pytest.approx(step(), rel=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("few")
-def test_a_graph_has_a_row_and_one_that_cannot_be_is_no_failure(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """On a device that claims to be CUDA, and computes on the processor."""
-    claimed = torch.device("cuda")
-    monkeypatch.setattr(table, "timed", lambda step, device, *of: timed(step, CPU, *of))
-    monkeypatch.setattr(table, "gemm_rate", lambda *of: 1e9)
-    monkeypatch.setattr(table, "Memory", lambda device: Memory(CPU))
-    monkeypatch.setattr(
-        "scant.bench.cases.Case.step", lambda c, d, t: c.build(on=On(CPU), **c.sizes)
-    )
-    captured: list[Gradient] = []
-
-    def graph(self: Gradient) -> object:
-        captured.append(self)
-        if len(captured) == 1:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        return self
-
-    monkeypatch.setattr(Gradient, "graph", graph)
-    read = table.measure("hgp", [claimed], True, dtype="float64")
-    assert list(read["mode"][:2]) == ["eager", "CUDA graph"]
-    assert read["note"][1].startswith("no graph: RuntimeError: operation not permitted")
-    graphs = read[(read["mode"] == "CUDA graph") & read["ms"].notna()]
-    assert len(graphs)
-    assert (graphs["work"] == "objective and gradient").all()
-    assert (graphs["share"].dropna() > 0).all()
-    assert read["cpu_ms"].isna().all()
+def test_a_gradient_step_is_that_of_the_objective() -> None:
+    layer = torch.nn.Linear(2, 1, bias=False)
+    step = gradient_of(layer, lambda: layer.weight.square().sum())
+    assert step() == step() == layer.weight.square().sum()
+    assert torch.equal(layer.weight.grad, 2 * layer.weight)  # not a sum over steps
 
 
 def test_every_case_has_a_formula() -> None:
@@ -345,7 +252,7 @@ def test_growth_is_the_power_of_the_size() -> None:
     sizes["ms"] = 1e-6 * sizes["n"] ** 2 * sizes["m"]
     sizes["varies"] = ["n", "base", "n", "m", "m"]
     sizes["cpu_ms"] = sizes["ms"].where(sizes["varies"] != "n")  # the clock, where it is not known
-    named = {"model": "gpz", "method": "Scant", "dtype": "float64", "mode": "eager"}
+    named = {"model": "gpz", "method": "Scant", "dtype": "float64"}
     made = sizes.assign(**named, device="cpu", classes=None)
     grown = table.growth(made.astype(dict.fromkeys(table.SIZES, "Int64")))
     assert list(grown["size"]) == ["n", "m"]
