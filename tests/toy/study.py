@@ -28,6 +28,7 @@ class Study:
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
+    earlier = None
     patience: int
     scheduled = False
     reason = ""

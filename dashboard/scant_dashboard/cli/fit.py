@@ -104,7 +104,10 @@ def fit(
         given = data or files or "demo"
         if not isinstance(given, str) and len(given) == 1:
             given = given[0]
-        parsed = entry(study).parse(given, _parse(settings or []))
+        values = _parse(settings or [])
+        if predict is not None:  # by a fit on everything, of whatever data
+            values = {**entry(study).settings.own_start, **values}
+        parsed = entry(study).parse(given, values)
         reading = _reading(missing or [], decimal) | _columns(column or [], closed or [], join)
         run = _begin(study, given, device, parsed, reading)
         if predict is not None:  # before the training, so that a bad file costs no waiting

@@ -124,12 +124,12 @@ def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost 
         labels = size.counts.get("label", {}) if "label" in study.table.targets else None
         classes = 0 if labels is None else len(labels) or 2
         others = rivals.seconds(size.rows, size.columns, classes, fit)
+    if getattr(settings, "refit", "") == EVERYTHING:
+        fit = 2 * fit
     if training_seconds(settings) is not None:  # other methods use the remaining time budget
         budget = settings.time_budget + getattr(settings, "gap_seconds", 0.0)
         fit = min(fit, budget)
         others = min(others, budget - fit)
-    if getattr(settings, "refit", "") == EVERYTHING:
-        fit = 2 * fit
     cost = cost._replace(seconds=fit + others)
     return cost if all(c >= 0 for c in cost) else Cost(math.inf, math.inf)  # NaN is not
 

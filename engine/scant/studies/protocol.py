@@ -84,6 +84,8 @@ class Study(FittedStudy, Protocol):
     deadline: Deadline  # when the fit is to end, set by the loop; `finalize` goes by it
     search_share: float  # of the deadline's time, that steps may take; the rest is for `finalize`
     scored: bool  # whether anybody reads the report's comparisons; not those of a further fold
+    # Of a fit on everything, the scored fit: what rows left out of that one have chosen holds.
+    earlier: Any
 
     restarts: int
     stages: int  # of one restart; 1 for most

@@ -9,7 +9,7 @@ side.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -59,12 +59,15 @@ Rows = Int[np.ndarray, " _"]
 class SplitSettings(Settings):
     """Settings of a study that holds rows out to score itself."""
 
+    # Predictions would lack the rows that are held out.
+    own_start: ClassVar[Mapping[str, Any]] = {"refit": EVERYTHING}
+
     time_budget = param.Number(
         60.0,
         bounds=(1.0, 1e6),
         label="Time budget (s)",
-        doc="Seconds that a fit may take, its report and the rivals included; settings on auto are "
-        "chosen for it. With a number in max_steps, a fit may take longer.",
+        doc="Seconds that a fit may take, its report, the rivals and a fit on everything included; "
+        "settings on auto are chosen for it. With a number in max_steps, a fit may take longer.",
     )
     split_by = param.String(
         "",
@@ -75,7 +78,7 @@ class SplitSettings(Settings):
         objects=["no", EVERYTHING],
         label="Fit on everything",
         doc="everything: after the report, fit again on all rows, the held-out ones among them; "
-        "predictions come from this fit, scores from the split.",
+        "predictions come from this fit, scores from the split. Tables of your own start with it.",
     )
 
 

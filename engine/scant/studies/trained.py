@@ -25,6 +25,7 @@ class TrainedStudy:
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
+    earlier: Any = None
     scheduled = False
     reason = ""
     tolerance = 1e-4

@@ -20,12 +20,12 @@ from scant.hardware import keep_freed_memory
 from scant.studies import Settings, entry
 from scant.studies.auto import CHOSEN, fit_seconds, listed, read, used
 from scant.studies.protocol import FittedStudy, Study, study_class
-from scant.studies.split import EVERYTHING, counts_of
+from scant.studies.split import counts_of
 from scant.tables.schema import READING, counts
 from scant.training import result_folder
 from scant.training.checkpoint_format import header
 from scant.training.control import Control
-from scant.training.everything import on_everything, once
+from scant.training.everything import changed, on_everything, once, refits
 from scant.training.figures import layout
 from scant.training.folds import Folds, further_folds
 from scant.training.loop import choose_device, train
@@ -155,8 +155,8 @@ def fit(
     notes, place = _notes(table), choose_device(device)
     make = partial(_made, study, table.attrs.pop(READING, {}))
     seconds = fit_seconds(settings)
-    settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
-    made = make(once(settings), table, place)
+    scored, chosen = spec.settled(once(settings), *table.shape, counts(table, spec.table))
+    made = make(scored, table, place)
     seen = read(made.metadata)  # what the study has chosen by a look at the table
     if chosen or seen:
         made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
@@ -165,12 +165,13 @@ def fit(
     if own is None:
         own = not spec.offers(data)
     again = None
-    if getattr(settings, "refit", "") == EVERYTHING:
-        again = partial(make, on_everything(settings), table, place)
+    if refits(settings):
+        settled = changed(on_everything(settings), **{n: c.value for n, c in chosen.items()})
+        again = partial(make, settled, table, place)
     folds = None
     if own:
         folds = partial(
-            further_folds, made, once(settings), table, lambda s, frame: make(s, frame, place)
+            further_folds, made, scored, table, lambda s, frame: make(s, frame, place)
         )
     budget = seconds - (time.monotonic() - begun)
     return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)

@@ -7,19 +7,35 @@ from dataclasses import replace
 
 from scant.events import Event, Finished, Fitted, Note, Progress, Report, State
 from scant.studies import Settings
+from scant.studies.auto import training_seconds
 from scant.studies.split import EVERYTHING
 
 QUIET = {"baselines": False, "repeats": 1}  # without work that only a report needs
+# Of the time budget, and of that what training may take. The training is as long as that of the
+# scored fit (70 % of the rest), whose weights and temperatures hold, and there is no report.
+REFIT_SHARE, REFIT_TRAINING_SHARE = 0.45, 0.8
+
+
+def refits(settings: Settings) -> bool:
+    """Whether a fit on all rows follows the scored one."""
+    return getattr(settings, "refit", "") == EVERYTHING
 
 
 def once(settings: Settings) -> Settings:
     """Return the settings of the scored fit."""
-    return changed(settings, refit="no")
+    part = 1 - REFIT_SHARE if refits(settings) else 1.0
+    return changed(settings, refit="no", **_budget(settings, part))
 
 
 def on_everything(settings: Settings) -> Settings:
     """Return the settings of the fit on all rows, which is not scored."""
-    return changed(settings, refit=EVERYTHING, **QUIET)
+    return changed(settings, refit=EVERYTHING, **QUIET, **_budget(settings, REFIT_SHARE))
+
+
+def _budget(settings: Settings, part: float) -> dict[str, float]:
+    if training_seconds(settings) is None:  # the number of steps is the user's
+        return {}
+    return {"time_budget": max(1.0, part * settings.values()["time_budget"])}
 
 
 def refitted(

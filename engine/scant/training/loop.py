@@ -41,7 +41,7 @@ from scant.studies.auto import CHOSEN, listed, read
 from scant.studies.protocol import Study, Tensors, blob, clone, part
 from scant.training.checkpoint_format import FORMAT, OTHER_VERSION, header, of_other_version
 from scant.training.control import Control
-from scant.training.everything import refitted
+from scant.training.everything import REFIT_SHARE, REFIT_TRAINING_SHARE, refitted
 from scant.training.folds import Folds, pooled
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
@@ -90,11 +90,12 @@ def train(
         clock: Seconds, by which snapshots and checkpoints are taken, and by which the budget is.
         own: Whether the table is the user's own: it then has rivals and no published figures.
         again: Makes the study of a second fit, on everything, once the first has its report.
-        budget: Seconds that all of it may take, from search to rivals; a second fit as many again.
+        budget: Seconds that all of it may take, from search to rivals and a second fit.
         folds: Makes the studies of further folds, where an own table is small (`folds`).
     """
     control = control or Control()
-    loop = _Loop(study, Deadline(budget, clock), own, again, folds=folds)
+    scored = Deadline(budget * (1 - REFIT_SHARE if again else 1), clock)
+    loop = _Loop(study, scored, own, again, folds=folds)
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
@@ -183,10 +184,13 @@ class _Loop:
         A checkpoint of it is one of the first fit's end, from where its report is made anew.
         """
         yield self.checkpoint()
-        loop = _Loop(study, Deadline(self.deadline.seconds, self.clock), scored=False)
+        budget = self.deadline.seconds / (1 - REFIT_SHARE)
+        seconds = max(REFIT_SHARE * budget, budget - self.deadline.used)
+        study.search_share, study.earlier = REFIT_TRAINING_SHARE, self.study
+        loop = _Loop(study, Deadline(seconds, self.clock), scored=False)
         events, at = loop.run(control), self.at
         rows = int(study.metadata["rows"]["training"])
-        for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
+        for event in refitted(events, rows, at.step, len(self.kept), at.seconds, end.report):
             match event:
                 case Finished(state=State.PAUSED):
                     yield self.checkpoint()

@@ -113,6 +113,15 @@ def test_the_seed_of_a_fit_draws_no_other_demonstration() -> None:
     assert result.parse("demo", {"seed": 3}).data_seed == result.presets["demo"]["data_seed"]
 
 
+@pytest.mark.parametrize("study", ["redshift", "aggregation", "genes", "multiview"])
+def test_a_fit_to_an_own_table_starts_on_everything(study: str) -> None:
+    spec = entry(study)
+    assert spec.parse("galaxies.csv", {}).refit == spec.parse(galaxies(), {}).refit == "everything"
+    assert spec.parse(None, {}).refit == spec.parse("galaxies.csv", {"refit": "no"}).refit == "no"
+    link = spec.link("galaxies.csv", spec.parse("galaxies.csv", {"refit": "no"}))
+    assert link["refit"] == "no"
+
+
 @pytest.mark.slow
 def test_fit_on_everything_predicts_from_all_rows_and_keeps_the_scores() -> None:
     once = list(fit("redshift", galaxies(), device="cpu", **FAST))

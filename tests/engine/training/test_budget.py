@@ -120,6 +120,16 @@ def test_a_resumed_fit_has_the_time_that_is_left(toy: str, slow_rivals: Clock) -
     assert len(end.report.verdict.seconds) - 1 == 3  # 60 s of steps have left 40
 
 
+def test_a_fit_on_everything_ends_with_the_same_budget(toy: str) -> None:
+    clock = Clock()
+    first, second = timed(toy, clock, 15.0, 10.0), timed(toy, clock, 15.0, 5.0)
+    second.metadata = {**second.metadata, "rows": {"training": 40}}
+    events = train(first, clock=clock, again=lambda: second, budget=100.0)
+    restarts = [event.restart for event in events if isinstance(event, Progress)]
+    assert restarts == [0, 0, 0, 1, 1, 1]  # 70 % of 55 s, and 80 % of the other 45
+    assert clock.now == 105.0  # a step that has begun ends, and what follows it is short
+
+
 @pytest.mark.parametrize("study", BUDGETED)
 def test_nothing_optional_is_begun_when_the_time_is_used(study: str) -> None:
     clock, asked = Clock(), []

@@ -43,6 +43,7 @@ class Study:
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
+    earlier = None
     restarts = 1
     stages = 1
     tolerance = TOLERANCE

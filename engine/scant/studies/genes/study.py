@@ -123,8 +123,11 @@ class Study(TrainedStudy):
         for restart, (_, best) in enumerate(restarts):  # fewer than planned, where time was short
             self.start_restart(restart, 0, best)
             trained.append(self.model)
-        deadline = self.deadline.share(AVERAGE_SHARE)
-        self.model = stack = stacking.stacked(self.posterior, trained, deadline)
+        if self.earlier is not None and len(self.earlier.model.members) == len(trained):
+            self.model = stack = Stack(trained, self.earlier.model.weights)
+        else:
+            deadline = self.deadline.share(AVERAGE_SHARE)
+            self.model = stack = stacking.stacked(self.posterior, trained, deadline)
         weights = stack.weights
         names = [stacking.called(s) for s in self.members]
         self.metadata["stack"] = weights.tolist()

@@ -122,7 +122,10 @@ class Study(TrainedStudy):
 
         score = self._start_from_best(restarts)
         note = ""
-        if self.settings.stack:
+        if self.earlier is not None and (stack := self.earlier.stack):
+            own = {"train": self.data.train, "transforms": self.data.transforms}
+            self.stack = replace(stack, data=self.data, **own)
+        elif self.settings.stack:
             deadline = self.deadline.share(AVERAGE_SHARE)
             self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms, deadline)
             note = self.stack.sentence()

@@ -188,7 +188,10 @@ class Study(TrainedStudy):
 
         score = self._start_from_best(restarts)
         message = ""
-        if self.settings.calibrate:
+        if self.earlier is not None:
+            self.temperature, stack = self.earlier.temperature, self.earlier.stack
+            self.stack = stack and replace(stack, data=self.data)
+        elif self.settings.calibrate:
             self.temperature, message, self.stack = temperature.find(
                 self.data, self.model, self.deadline.share(AVERAGE_SHARE)
             )
