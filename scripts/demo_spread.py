@@ -92,13 +92,6 @@ def latent_group_contrast(report: Report) -> float:
     return float(K[same & ~np.eye(6, dtype=bool)].mean() - K[~same].mean())
 
 
-def related_alphabets(report: Report) -> float:
-    """Normalized coregionalization of the related alphabets less the largest of another pair."""
-    matrix = report.arrays["global"]
-    scaled = matrix / np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
-    return float(scaled[0, 1] - max(scaled[0, 2], scaled[1, 2]))
-
-
 def mixed_classes(report: Report) -> float:
     """Overlap of the classes in the shared dimensions: 1 where no neighbor tells them apart."""
     a = report.arrays
@@ -169,7 +162,6 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "omniglot": (
         Claim("alphabets help one another: better than each by itself (recall)",
               ahead("recall", "G-M", "G-A")),
-        Claim("the matrices show which alphabets are related", related_alphabets),
     ),
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ HEADINGS = {
     "what-it-would-ask-next": "next-queries",
     "what-the-averages-give-away": "posterior-mean-and-deviation",
     "where-to-draw-the-line": "decision-threshold",
+    "which-alphabets-go-together": "coupling-of-the-alphabets",
     "which-characters-are-taken-for-which": "confused-characters",
 }
 

@@ -170,9 +170,7 @@ def fit(
         again = partial(make, settled, table, place)
     folds = None
     if own:
-        folds = partial(
-            further_folds, made, scored, table, lambda s, frame: make(s, frame, place)
-        )
+        folds = partial(further_folds, made, scored, table, lambda s, frame: make(s, frame, place))
     budget = seconds - (time.monotonic() - begun)
     return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
 

@@ -78,9 +78,9 @@ def refitted(
                 )
                 if model is None or event.state is State.DIVERGED:
                     text = f"Predictions come from the split. On everything: {event.reason}"
-                else:
-                    yield model
                 yield Note(text)
+                if model is not None and event.state is not State.DIVERGED:
+                    yield model
                 yield replace(event, report=replace(report, notes=(*report.notes, text)))
 
 

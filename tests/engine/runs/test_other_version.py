@@ -24,9 +24,9 @@ def test_it_is_not_lost_by_resuming(tmp_path: Path, act: str, state: State) -> N
         await server.start()
         await getattr(server, act)(run, "ada")
         await until(lambda: "another version" in server.store.run(run).reason)
+        await until(lambda: not server.owns(run))
         assert server.store.run(run).state is state
         assert client.begun == []
-        assert not server.owns(run)
         await server.close(0.1)
 
     asyncio.run(asyncio.wait_for(story(), 60))

@@ -34,7 +34,7 @@ from scant_dashboard.plots.table import MetricsTable
 STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"
 SIMILARITY = "Which characters the model finds alike"
-GLOBAL = "Which alphabets go together"
+GLOBAL = "Coupling of the alphabets"
 DIAGRAMS = "What each latent function ties together"
 ACROSS = "If all alphabets competed"
 REDUCIBLE = "What more data would remove"

@@ -173,7 +173,8 @@ ENTRY = Entry(
         " subsamples pixels where Scant averages over area.",
         "Predictions have one column per class up to 500 classes.",
         "On ten draws of the demonstration (data seeds 0 to 9), recall was 0.65 to 0.81, median"
-        " 0.71; the recorded draw has 0.66.",
+        " 0.71; the recorded draw has 0.66. Its two related alphabets had the largest entry of the "
+        "matrix of alphabets in four of the ten, no more often than by chance.",
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",

@@ -37,7 +37,7 @@ Fit = tuple[Any, Finished, bytes, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def fitted() -> Fit:
-    values = {"restarts": 2, "n_basis": 20, "gap_seconds": 0, "time_budget": 5}
+    values = {"restarts": 2, "n_basis": 20, "gap_seconds": 0, "time_budget": 5, "refit": "no"}
     run = scant.fit("redshift", _table(), own=False, **values)
     events = list(run)
     (model,) = [e.blob for e in events if isinstance(e, Fitted)]
