@@ -106,7 +106,7 @@ def fit(
             given = given[0]
         values = _parse(settings or [])
         if predict is not None:  # by a fit on everything, of whatever data
-            values = {**entry(study).settings.own_start, **values}
+            values = {**entry(study).settings.for_predictions, **values}
         parsed = entry(study).parse(given, values)
         reading = _reading(missing or [], decimal) | _columns(column or [], closed or [], join)
         run = _begin(study, given, device, parsed, reading)

@@ -43,7 +43,7 @@ class Estimate:
     def of(self, rows: int, columns: int, counted: Counts) -> str:
         """Return the estimate for a visitor's table of this size; "" if there is none."""
         page, form = self._page, self._page.form
-        own = form.rebased(page.entry.start(page.data.value), page.entry.settings.own_start)
+        own = form.rebased(page.entry.start(page.data.value), {})
         return self._format({**form.raw_values(), **own}, Size(rows, columns, counted), own=True)
 
     def _format(self, values: Mapping[str, Any], size: Size, own: bool) -> str:

@@ -30,8 +30,8 @@ class Settings(param.Parameterized):
 
     study: ClassVar[str] = ""  # whose former names of settings are understood too
     essential: ClassVar[tuple[str, ...]] = ()
-    # From which a fit to a table of one's own starts, where they are no defaults.
-    own_start: ClassVar[Mapping[str, Any]] = {}
+    # From which a fit that is to predict other tables starts, where they are no defaults.
+    for_predictions: ClassVar[Mapping[str, Any]] = {}
 
     data_seed = param.Integer(
         0, bounds=(0, 2**31 - 1), doc="Seed of the demonstration's data; own tables have none."
@@ -295,14 +295,14 @@ class Entry:
         """The settings from which a fit to this data starts, where they are no defaults.
 
         The study's own data sets start from the preset of the demonstration, whose sizes are fixed,
-        or from settings of their own; a table of one's own from the defaults and `own_start`, by
-        which all of its rows are used.
+        or from settings of their own; a table of one's own from the defaults, by which all of its
+        rows are used.
 
         Args:
             data: As `scant.fit` or a run takes it; None: the demonstration.
         """
         if not self.offers(data):
-            return self.settings.own_start
+            return {}
         own = next((s.start for s in self.sources if s.name == str(data)), None)
         return self.presets.get("demo", {}) if own is None else own
 

@@ -60,7 +60,7 @@ class SplitSettings(Settings):
     """Settings of a study that holds rows out to score itself."""
 
     # Predictions would lack the rows that are held out.
-    own_start: ClassVar[Mapping[str, Any]] = {"refit": EVERYTHING}
+    for_predictions: ClassVar[Mapping[str, Any]] = {"refit": EVERYTHING}
 
     time_budget = param.Number(
         60.0,
@@ -78,7 +78,7 @@ class SplitSettings(Settings):
         objects=["no", EVERYTHING],
         label="Fit on everything",
         doc="everything: after the report, fit again on all rows, the held-out ones among them; "
-        "predictions come from this fit, scores from the split. Tables of your own start with it.",
+        "predictions come from this fit, scores from the split. `scant fit --predict` does so.",
     )
 
 

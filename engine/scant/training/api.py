@@ -18,7 +18,7 @@ from scant.errors import BadInput, NotFound
 from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.studies import Settings, entry
-from scant.studies.auto import CHOSEN, fit_seconds, listed, read, used
+from scant.studies.auto import CHOSEN, Choices, fit_seconds, listed, read, used
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import counts_of
 from scant.tables.schema import READING, counts
@@ -156,10 +156,7 @@ def fit(
     make = partial(_made, study, table.attrs.pop(READING, {}))
     seconds = fit_seconds(settings)
     scored, chosen = spec.settled(once(settings), *table.shape, counts(table, spec.table))
-    made = make(scored, table, place)
-    seen = read(made.metadata)  # what the study has chosen by a look at the table
-    if chosen or seen:
-        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
+    made = _with_choices(make(scored, table, place), chosen)
     first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
     made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
@@ -167,12 +164,20 @@ def fit(
     again = None
     if refits(settings):
         settled = changed(on_everything(settings), **{n: c.value for n, c in chosen.items()})
-        again = partial(make, settled, table, place)
+        again = lambda: _with_choices(make(settled, table, place), chosen)  # noqa: E731
     folds = None
     if own:
         folds = partial(further_folds, made, scored, table, lambda s, frame: make(s, frame, place))
     budget = seconds - (time.monotonic() - begun)
     return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
+
+
+def _with_choices(made: Study, chosen: Choices) -> Study:
+    """The study, whose metadata has these choices and what it has seen in the table itself."""
+    seen = read(made.metadata)
+    if chosen or seen:
+        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
+    return made
 
 
 def _made(

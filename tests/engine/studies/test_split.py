@@ -113,15 +113,6 @@ def test_the_seed_of_a_fit_draws_no_other_demonstration() -> None:
     assert result.parse("demo", {"seed": 3}).data_seed == result.presets["demo"]["data_seed"]
 
 
-@pytest.mark.parametrize("study", ["redshift", "aggregation", "genes", "multiview"])
-def test_a_fit_to_an_own_table_starts_on_everything(study: str) -> None:
-    spec = entry(study)
-    assert spec.parse("galaxies.csv", {}).refit == spec.parse(galaxies(), {}).refit == "everything"
-    assert spec.parse(None, {}).refit == spec.parse("galaxies.csv", {"refit": "no"}).refit == "no"
-    link = spec.link("galaxies.csv", spec.parse("galaxies.csv", {"refit": "no"}))
-    assert link["refit"] == "no"
-
-
 @pytest.mark.slow
 def test_fit_on_everything_predicts_from_all_rows_and_keeps_the_scores() -> None:
     once = list(fit("redshift", galaxies(), device="cpu", **FAST))
@@ -193,5 +184,7 @@ def test_an_own_table_without_marks_is_scored_and_used_wholly(study: str) -> Non
     assert study_of.metadata["rows"]["test"] == sum(study_of.roles == "test") == len(table) // 4
     assert (study_of.roles[::4] == "test").all()
     everything = fit(study, table, device="cpu", refit="everything")
-    whole = everything._refit().metadata["rows"]
+    again = everything._refit()
+    assert again.metadata.get("chosen", {}).keys() == everything.study.metadata.get("chosen", {}).keys()
+    whole = again.metadata["rows"]
     assert whole["training"] + whole.get("validation", 0) == len(table)

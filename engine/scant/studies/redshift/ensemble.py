@@ -21,6 +21,7 @@ from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.studies.auto import AUTO
 from scant.studies.protocol import Tensors, part
+from scant.studies.redshift.components import MIN_COLUMNS
 from scant.studies.redshift.stack import Stack
 
 # Components of the inputs' density that missing values are filled with, unless `missing` is auto
@@ -108,11 +109,11 @@ class Members:
     def _asked(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Rows as the models beside GPz are asked.
 
-        A few missing columns of many hardly move the principal components: their expectation
-        stands for them there, and the variance that they cause is GPz's.
+        A few missing columns of many hardly move what they say: their expectation stands for them
+        there, as in training (`fold.completes`), and the variance that they cause is GPz's.
         """
         first = self.models[0]
-        if first.projection is None or len(first.projection) == x.shape[1]:
+        if first.projection is None or x.shape[1] <= MIN_COLUMNS:
             return x
         few = x.isnan().sum(1) <= FEW_MISSING * x.shape[1]
         whole = x.clone()

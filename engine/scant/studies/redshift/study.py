@@ -50,7 +50,7 @@ from scant.studies.redshift.capacity import (
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz, ScoredPredictive
-from scant.studies.redshift.fold import Fold, Rows
+from scant.studies.redshift.fold import Fold, Rows, completes
 from scant.studies.redshift.gaps import Gaps, fit_gaps
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
 from scant.studies.redshift.preprocessing import Features
@@ -89,7 +89,7 @@ class Study(TrainedStudy):
         self.features, seen = self._look(bands)
         self.target = Target.fit(self._z(self.learn), seen["log_target"].value == "yes")
         T = torch.eye(len(self.features.names), dtype=torch.float64)
-        if self.features.reduced or not self.learn[bands].isna().any(axis=None):
+        if completes(self.features, settings) or not self.learn[bands].isna().any(axis=None):
             T = torch.as_tensor(self.features.T)
         self.T = T.to(device)
         self.metadata = {

@@ -30,14 +30,7 @@ shapely = pytest.importorskip("shapely")
 pytest.importorskip("pyproj")
 
 CPU = torch.device("cpu")
-SETTINGS = {
-    "refit": "no",
-    **FIXED,
-    "max_steps": 30,
-    "n_inducing": 30,
-    "test_share": 0.2,
-    "fine_rows": 0,
-}
+SETTINGS = {**FIXED, "max_steps": 30, "n_inducing": 30, "test_share": 0.2, "fine_rows": 0}
 
 
 def cells(columns: int = 6, rows: int = 4) -> np.ndarray:

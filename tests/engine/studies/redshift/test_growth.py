@@ -50,7 +50,7 @@ def own_table(n: int = 90, seed: int = 0) -> pd.DataFrame:
 
 
 def begun(table: pd.DataFrame, **values: object) -> Fit:
-    return scant.fit("redshift", table, device="cpu", target="y", own=False, refit="no", **values)
+    return scant.fit("redshift", table, device="cpu", target="y", own=False, **values)
 
 
 @given(

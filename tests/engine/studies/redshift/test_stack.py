@@ -28,15 +28,7 @@ def table(n: int = 80, seed: int = 0, noise: float = 0.3) -> pd.DataFrame:
 
 def fitted(frame: pd.DataFrame, **values: object) -> tuple[Fit, list[object]]:
     run = scant.fit(
-        "redshift",
-        frame,
-        device="cpu",
-        target="y",
-        own=False,
-        refit="no",
-        restarts=2,
-        patience=4,
-        **values,
+        "redshift", frame, device="cpu", target="y", own=False, restarts=2, patience=4, **values
     )
     return run, list(run)
 

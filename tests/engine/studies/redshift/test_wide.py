@@ -37,7 +37,7 @@ Fit = tuple[Any, Finished, bytes, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def fitted() -> Fit:
-    values = {"restarts": 2, "n_basis": 20, "gap_seconds": 0, "time_budget": 5, "refit": "no"}
+    values = {"restarts": 2, "n_basis": 20, "gap_seconds": 0, "time_budget": 5}
     run = scant.fit("redshift", _table(), own=False, **values)
     events = list(run)
     (model,) = [e.blob for e in events if isinstance(e, Fitted)]
@@ -79,6 +79,22 @@ def test_rows_that_lack_something_are_predicted_better_than_by_nothing(fitted: F
     assert (away[lacking] ** 2).mean() < 0.3 * fresh["z"].var()
     assert (predicted["std_input"][lacking] > 0).all()
     assert (predicted["std_input"][~lacking] == 0).all()
+
+
+def test_rows_of_independent_columns_teach_all_that_they_have() -> None:
+    """Where no components are taken and nearly every row lacks something."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(240, COLUMNS))
+    z = x[:, 0] + 0.5 * x[:, 1] + 0.3 * generator.normal(size=240)
+    x[generator.random(x.shape) < 0.05] = np.nan
+    table = pd.DataFrame(x, columns=[f"c{k}" for k in range(COLUMNS)]).assign(z=z)
+    values = {"restarts": 1, "n_basis": 10, "gap_seconds": 0, "max_steps": 20}
+    run = scant.fit("redshift", table[:160], own=False, covariance="VD", **values)
+    *_, end = run
+    assert isinstance(end, Finished)
+    assert not run.study.features.reduced
+    error = run.study.predict(table[160:])["mean"] - z[160:]
+    assert (error**2).mean() < 0.5 * z[160:].var()
 
 
 def test_a_restored_model_says_the_same_and_is_small(fitted: Fit) -> None:
