@@ -125,9 +125,8 @@ def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost 
         classes = 0 if labels is None else len(labels) or 2
         others = rivals.seconds(size.rows, size.columns, classes, fit)
     if training_seconds(settings) is not None:  # other methods use the remaining time budget
-        budget = settings.time_budget + getattr(settings, "gap_seconds", 0.0)
-        fit = min(fit, budget)
-        others = min(others, budget - fit)
+        fit = min(fit, settings.time_budget)
+        others = min(others, settings.time_budget - fit)
     if getattr(settings, "refit", "") == EVERYTHING:
         fit = 2 * fit
     cost = cost._replace(seconds=fit + others)
