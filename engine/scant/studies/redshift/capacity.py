@@ -44,7 +44,8 @@ GAP_ROWS = 100  # learned from, at least
 # until it is cut to a few seconds: 1.961 of the third with 1/2.
 GAPS_SHARE = 0.4
 GAP_WEIGHT = 2.0  # of a row with a gap in the time for search and gaps, where a whole one has 1
-GAPS_LEFT = 0.7  # of the time left after search and average; the rest is for the report
+GAPS_LEFT = 0.7  # of the time left after search and average, for gaps that the table has
+OTHERS_LEFT = 0.4  # of the time left then, for gaps that other tables may have; then the report
 LEAST_GROWTH, MOST_GROWTH = 0.7, 3.0  # seconds, of each
 BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
 RIVAL_ROWS = 20_000  # that the report's rivals learn from: more only make them slow

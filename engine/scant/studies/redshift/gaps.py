@@ -26,7 +26,14 @@ from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift import components
-from scant.studies.redshift.capacity import GAP_ROWS, MOST_GAPS, Room, gap_time
+from scant.studies.redshift.capacity import (
+    GAP_ROWS,
+    GAPS_LEFT,
+    MOST_GAPS,
+    OTHERS_LEFT,
+    Room,
+    gap_time,
+)
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import Growth, finished
@@ -204,16 +211,31 @@ def fit_gaps(
         unseen: Those of them that are only scored.
         device: Where the models are.
         seconds: That all of them are expected to take at most.
-        deadline: Of all.
+        deadline: Of the fit.
     """
     count, each = gap_time(seconds, len(patterns.kept), len(table))
     there = (~features.inputs(table).isnan()).numpy()
     models = dict[Kept, Gap]()
-    for kept in deadline.units(patterns.kept[:count], "models of gaps"):
+    for kept in _in_time(patterns._replace(kept=patterns.kept[:count]), deadline, settings):
         rows = there[:, list(kept)].all(1)
         own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
         models[kept] = _fitted(own, features, target, settings, unseen[rows], each, device)
     return Gaps(features, models)
+
+
+def _in_time(
+    patterns: GapPatterns, deadline: Deadline, settings: RedshiftSettings
+) -> Iterator[Kept]:
+    """Patterns while their share of the time left lasts: the table's own, then others."""
+    name, longest = "models of gaps", deadline.within(settings.gap_seconds)
+    own, others = patterns.kept[: patterns.in_table], patterns.kept[patterns.in_table :]
+    done = 0
+    for kept in deadline.share(GAPS_LEFT).within(longest.left).units(own, name):
+        yield kept
+        done += 1
+    expected = longest.used / max(done, 1)
+    rest = deadline.share(OTHERS_LEFT).within(longest.left)
+    yield from rest.units(others, name, expected=expected)
 
 
 def _columns(

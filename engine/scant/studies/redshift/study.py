@@ -40,7 +40,6 @@ from scant.studies.redshift import components, undetected
 from scant.studies.redshift.bands import by_wavelength
 from scant.studies.redshift.capacity import (
     FREE,
-    GAPS_LEFT,
     SMALL,
     Room,
     gap_limit,
@@ -453,12 +452,11 @@ class Study(TrainedStudy):
         patterns, limit = self._gap_patterns, self.settings.gap_seconds
         if not self.scored and self.settings.refit != EVERYTHING:  # a fold predicts no other table
             patterns = patterns._replace(kept=patterns.kept[: patterns.in_table])
-        deadline = self.deadline.share(GAPS_LEFT).within(limit)
         if math.isfinite(self.deadline.seconds):
             limit = gap_limit(self.settings)
         return fit_gaps(
             self.features, self.target, self.settings, patterns, *self._gap_rows, self.device,
-            limit, deadline,
+            limit, self.deadline,
         )  # fmt: skip
 
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
