@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -52,17 +51,20 @@ class Deadline:
 
     def share(self, part: float) -> Deadline:
         """Deadline of a phase that may take this part of the time left."""
-        made = Deadline(part * self.left, self.clock)
+        return self.within(part * self.left)
+
+    def leaving(self, seconds: float) -> Deadline:
+        """Deadline of a phase that leaves these seconds to a later one."""
+        return self.within(self.left - seconds)
+
+    def within(self, seconds: float) -> Deadline:
+        """Deadline of a phase that may take so many of the seconds left; without an end it has
+        none either."""
+        made = Deadline(
+            min(seconds, self.left) if math.isfinite(self.left) else self.left, self.clock
+        )
         made.skipped = self.skipped
         return made
-
-    @contextmanager
-    def extension(self, seconds: float) -> Iterator[Deadline]:
-        """Deadline of a phase with a budget of its own; this one moves by what the phase takes."""
-        made = Deadline(seconds if math.isfinite(self.seconds) else math.inf, self.clock)
-        made.skipped = self.skipped
-        yield made
-        self.seconds += made.used
 
     def units(
         self, items: Iterable[T], name: str = "", minimum: int = 0, expected: float = 0.0

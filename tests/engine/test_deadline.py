@@ -33,17 +33,21 @@ def test_a_unit_is_begun_if_it_would_end_as_soon_as_the_one_before() -> None:
     assert deadline.skipped == ["letters", "late"]
 
 
-def test_shares_are_of_what_is_left_and_an_extension_moves_the_end() -> None:
+def test_phases_share_the_time_left_and_leave_some_to_later_ones() -> None:
     clock = Clock()
     deadline = Deadline(10.0, clock)
     clock.now = 2.0
     half = deadline.share(0.5)
     assert half.left == 4.0
-    with deadline.extension(20.0) as gaps:
-        clock.now += 15.0
-        assert gaps.left == 5.0
-    assert (deadline.left, deadline.used) == (8.0, 17.0)
+    assert deadline.leaving(3.0).left == 5.0
+    assert (deadline.within(3.0).left, deadline.within(30.0).left) == (3.0, 8.0)
+    clock.now += 5.0
+    assert (deadline.left, half.left) == (3.0, -1.0)
+    assert deadline.leaving(4.0).left == -1.0
     assert list(half.units("a", "one")) == []
-    assert deadline.skipped == ["one"]
-    with Deadline(clock=clock).extension(1.0) as endless:
-        assert endless.left == np.inf
+    assert list(deadline.leaving(4.0).units("a", "another")) == []
+    assert deadline.skipped == ["one", "another"]
+    endless = Deadline(clock=clock)
+    assert (
+        endless.leaving(1.0).left == endless.within(1.0).left == endless.share(0.5).left == np.inf
+    )

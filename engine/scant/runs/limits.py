@@ -127,9 +127,8 @@ def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost 
     if getattr(settings, "refit", "") == EVERYTHING:
         fit = 2 * fit
     if training_seconds(settings) is not None:  # other methods use the remaining time budget
-        budget = settings.time_budget + getattr(settings, "gap_seconds", 0.0)
-        fit = min(fit, budget)
-        others = min(others, budget - fit)
+        fit = min(fit, settings.time_budget)
+        others = min(others, settings.time_budget - fit)
     cost = cost._replace(seconds=fit + others)
     return cost if all(c >= 0 for c in cost) else Cost(math.inf, math.inf)  # NaN is not
 

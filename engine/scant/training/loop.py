@@ -118,9 +118,9 @@ class _Loop:
     ) -> None:
         self.folds = folds
         self.deadline, self.clock = deadline, deadline.clock
-        self.budget = study.search_share * deadline.left
         self.study, self.own, self.scored = study, own, scored
         study.deadline, study.scored = deadline, scored
+        self.budget = study.search_share * deadline.left
         self.control = Control()
         self.again = again
         self.at = Position()

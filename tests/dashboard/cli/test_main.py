@@ -96,7 +96,7 @@ def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Pa
     record = json.loads((out / "settings.json").read_text())
     assert record["study"] == "redshift"
     assert record["data"] == str(galaxies)
-    assert record["settings"] | TINY | {"seed": 5} == record["settings"]
+    assert record["settings"] | TINY | {"seed": 5, "refit": "everything"} == record["settings"]
     assert record["version"] == scant.__version__
     trace = pd.read_csv(out / "trace.csv")
     assert list(trace.columns) == ["step", "elbo", "seconds"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,14 @@ from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift import components
-from scant.studies.redshift.capacity import GAP_ROWS, MOST_GAPS, Room, gap_time
+from scant.studies.redshift.capacity import (
+    GAP_ROWS,
+    GAPS_LEFT,
+    MOST_GAPS,
+    OTHERS_LEFT,
+    Room,
+    gap_time,
+)
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import Growth, finished
@@ -35,6 +42,7 @@ from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.stack import Stack
 from scant.studies.redshift.target import Target
 
+LEAST_PART = 10  # rows that train a model, and rows that score it
 FEW = 100  # basis functions, where there are few rows
 PATIENCE = 8  # steps without a better score that end a stage
 
@@ -130,13 +138,65 @@ def gaps_of(features: Features, x: Float[Tensor, "n d"]) -> list[Kept]:
     return wanted[:MOST_GAPS]
 
 
+class GapPatterns(NamedTuple):
+    """Patterns of missing values that get models of their own while time lasts.
+
+    Attributes:
+        kept: What is left, in the table's own patterns first, the most frequent ones before others.
+        in_table: Number of patterns that the table has.
+        share: Share of the table's rows with one of these.
+        rows: Number of rows to learn from, complete or not.
+    """
+
+    kept: Sequence[Kept] = ()
+    in_table: int = 0
+    share: float = 0.0
+    rows: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        features: Features,
+        x: Float[Tensor, "n d"],
+        unseen: Bool[np.ndarray, " n"],
+        held: Float[Tensor, "m d"],
+    ) -> GapPatterns:
+        """Find the patterns for which there are rows enough.
+
+        Args:
+            features: Of complete rows.
+            x: Rows to learn from.
+            unseen: True for rows that are only scored.
+            held: Test rows, used for their missing values alone.
+        """
+        every = torch.cat([x, held])
+        kinds, kind, counts = np.unique(
+            (~every.isnan()).cpu().numpy(), axis=0, return_inverse=True, return_counts=True
+        )
+        learned = kind.reshape(-1)[: len(x)]
+        scored, trained = (
+            np.bincount(learned[rows], minlength=len(kinds)) for rows in (unseen, ~unseen)
+        )
+
+        def enough(left: Kept) -> bool:
+            usable = kinds[:, list(left)].all(1)
+            parts = scored[usable].sum(), trained[usable].sum()
+            return bool(sum(parts) >= GAP_ROWS and min(parts) >= LEAST_PART)
+
+        kept = [left for left in gaps_of(features, every) if enough(left)]
+        rows = [int(counts[(kinds == left).all(1)].sum()) for left in kept]
+        return cls(kept, sum(n > 0 for n in rows), sum(rows) / len(every), len(x))
+
+
 def fit_gaps(
     features: Features,
     target: Target,
     settings: RedshiftSettings,
+    patterns: GapPatterns,
     table: pd.DataFrame,
     unseen: Bool[np.ndarray, " n"],
     device: torch.device,
+    seconds: float,
     deadline: Deadline,
 ) -> Gaps:
     """A model for each gap that there is time for: as expected, so that a fit is the same on any
@@ -146,24 +206,36 @@ def fit_gaps(
         features: Of whole rows.
         target: As whole rows have it.
         settings: Of the run.
+        patterns: Of rows, in the order in which they get models.
         table: Rows to learn from, whole or not.
         unseen: Those of them that are only scored.
         device: Where the models are.
-        deadline: Of all.
+        seconds: That all of them are expected to take at most.
+        deadline: Of the fit.
     """
-    x = features.inputs(table)
-    wanted = gaps_of(features, x)
-    count, each = gap_time(settings.gap_seconds, len(wanted), len(x))
-    wanted = wanted[:count]
-    there = (~x.isnan()).numpy()
+    count, each = gap_time(seconds, len(patterns.kept), len(table))
+    there = (~features.inputs(table).isnan()).numpy()
     models = dict[Kept, Gap]()
-    for kept in deadline.units(wanted, "models of gaps"):
+    for kept in _in_time(patterns._replace(kept=patterns.kept[:count]), deadline, settings):
         rows = there[:, list(kept)].all(1)
-        if rows.sum() < GAP_ROWS or min(unseen[rows].sum(), (~unseen[rows]).sum()) < 10:
-            continue
         own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
         models[kept] = _fitted(own, features, target, settings, unseen[rows], each, device)
     return Gaps(features, models)
+
+
+def _in_time(
+    patterns: GapPatterns, deadline: Deadline, settings: RedshiftSettings
+) -> Iterator[Kept]:
+    """Patterns while their share of the time left lasts: the table's own, then others."""
+    name, longest = "models of gaps", deadline.within(settings.gap_seconds)
+    own, others = patterns.kept[: patterns.in_table], patterns.kept[patterns.in_table :]
+    done = 0
+    for kept in deadline.share(GAPS_LEFT).within(longest.left).units(own, name):
+        yield kept
+        done += 1
+    expected = longest.used / max(done, 1)
+    rest = deadline.share(OTHERS_LEFT).within(longest.left)
+    yield from rest.units(others, name, expected=expected)
 
 
 def _columns(

@@ -155,9 +155,10 @@ class RedshiftSettings(SplitSettings):
         180.0,
         bounds=(0.0, 1e6),
         label="Time for gaps (s)",
-        doc="Further seconds, beside the time budget, for models of rows with missing values; used "
-        "where 'missing' is auto. Magnitudes get a model for each choice of bands that may be "
-        "missing, other columns one for each gap that the table has. 0: no such models.",
+        doc="Seconds of the time budget, at most, for models of rows with missing values; used "
+        "where 'missing' is auto. The gaps that the table has get a model each, the most frequent "
+        "ones first; of magnitudes then other choices of bands that may be missing, while time is "
+        "left. 0: no such models.",
     )
     max_steps = AutoInteger(
         AUTO,

@@ -8,6 +8,7 @@ whose predictions are averaged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,7 +20,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from scant.deadline import Deadline
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
@@ -42,6 +42,8 @@ from scant.studies.redshift.capacity import (
     FREE,
     SMALL,
     Room,
+    gap_limit,
+    gap_reserve,
     grows,
     learned,
     stacks,
@@ -51,7 +53,7 @@ from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz, ScoredPredictive
 from scant.studies.redshift.fold import Fold, Rows, completes
-from scant.studies.redshift.gaps import Gaps, fit_gaps
+from scant.studies.redshift.gaps import GapPatterns, Gaps, fit_gaps
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
@@ -284,7 +286,7 @@ class Study(TrainedStudy):
     @property
     def room(self) -> Room:
         """What limits the growth of models."""
-        seconds = TRAINING_SHARE * self.settings.time_budget
+        seconds = self.search_share * self.settings.time_budget
         rows = len(self._division(0)[0])
         return Room.of(self.settings, rows, len(self.T), self.models, seconds)
 
@@ -371,7 +373,8 @@ class Study(TrainedStudy):
         x = self.features.inputs(self.learn).to(self.device)
         stack = None
         if stacks(self.settings) and len(folds[0].unseen.y):
-            stack = Stack.weighed(folds, models, unseen, self.T, self.deadline)
+            average = self.deadline.leaving(self.gap_reserve)
+            stack = Stack.weighed(folds, models, unseen, self.T, average)
         moved = [in_coordinates(m, self.T) for m in models]
         density_rows = x
         if x.shape[1] > MAX_DENSE_INPUTS and len(
@@ -381,8 +384,7 @@ class Study(TrainedStudy):
             density_rows = torch.cat([x, others])
         self.members = Members.of(moved, density_rows, stack, self.settings.missing)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
-        with self.deadline.extension(self.settings.gap_seconds) as deadline:
-            self.gaps = self._fill_gaps(deadline)
+        self.gaps = self._fill_gaps()
         self.held_scores = self.posterior.score(self.held)
         report = write_report(self.posterior, self.given, self.held_scores, self.report_deadline)
         if stack is not None:
@@ -411,16 +413,51 @@ class Study(TrainedStudy):
                 self.metadata.setdefault(CHOSEN, {})[name] = [value, why]
         return models, folds, unseen
 
-    def _fill_gaps(self, deadline: Deadline) -> Gaps:
-        """Models of rows that lack something, where the settings ask for them."""
-        if self.settings.missing != AUTO or self.members is None or self.members.stack is None:
-            return Gaps(self.features, {})
+    @property
+    def _gap_rows(self) -> tuple[pd.DataFrame, Bool[np.ndarray, " n"]]:
+        """Rows that models of gaps learn from, and which of them are only scored."""
         table = pd.concat([self.learn, self.partial], ignore_index=True)
         unseen = np.zeros(len(table), dtype=bool)
         unseen[(self._division if self.grows else self._rows)(0)[1].numpy()] = True
+        return table, unseen
+
+    @cached_property
+    def _gap_patterns(self) -> GapPatterns:
+        """Gaps that get models, where the settings ask for them."""
+        if self.settings.missing != AUTO or not stacks(self.settings):
+            return GapPatterns()
+        table, unseen = self._gap_rows
+        x, held = self.features.inputs(table), self.features.inputs(self.held)
+        limits = undetected.limits(self.features, self.held)[:, self.features.owners]
+        held[torch.from_numpy(np.isfinite(limits))] = 0.0  # what is drawn is not lacking
+        return GapPatterns.of(self.features, x, unseen, held)
+
+    @property
+    def gap_reserve(self) -> float:
+        """Seconds that search and average leave to models of the gaps that the table has."""
+        patterns = self._gap_patterns
+        return gap_reserve(self.settings, patterns.in_table, patterns.share, patterns.rows)
+
+    @property
+    def search_share(self) -> float:  # type: ignore[override]
+        """Part of the time budget for the search; a fit without an end leaves nothing to gaps."""
+        if not math.isfinite(self.deadline.seconds):
+            return TRAINING_SHARE
+        return TRAINING_SHARE - self.gap_reserve / self.settings.time_budget
+
+    def _fill_gaps(self) -> Gaps:
+        """Models of rows that lack something, while time lasts."""
+        if self.members is None or self.members.stack is None:
+            return Gaps(self.features, {})
+        patterns, limit = self._gap_patterns, self.settings.gap_seconds
+        if not self.scored and self.settings.refit != EVERYTHING:  # a fold predicts no other table
+            patterns = patterns._replace(kept=patterns.kept[: patterns.in_table])
+        if math.isfinite(self.deadline.seconds):
+            limit = gap_limit(self.settings)
         return fit_gaps(
-            self.features, self.target, self.settings, table, unseen, self.device, deadline
-        )
+            self.features, self.target, self.settings, patterns, *self._gap_rows, self.device,
+            limit, self.deadline,
+        )  # fmt: skip
 
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
         """The stages that growth has tried; without it, the restarts."""

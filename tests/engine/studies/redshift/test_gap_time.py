@@ -1,0 +1,125 @@
+"""Models of gaps are made within the time budget: the search leaves them what the table needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from scant.deadline import Deadline
+from scant.events import Report
+from scant.runs.limits import Size, cost_of
+from scant.studies import entry
+from scant.studies.auto import TRAINING_SHARE
+from scant.studies.redshift import gaps
+from scant.studies.redshift.capacity import GAP_WEIGHT, GAPS_SHARE
+from scant.studies.redshift.stack import QUICKEST, Partner
+from scant.studies.redshift.study import Study
+from scant.training.loop import train
+
+BANDS = ["u", "g", "r", "i"]
+BUDGET, UNIT = 60.0, 15.0  # seconds of a fit, and of a model of a gap
+
+
+class Clock:
+    """A clock that only models of gaps move."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def galaxies(n: int, *lacking: tuple[list[int], str]) -> pd.DataFrame:
+    """Magnitudes, of which some rows in ten lack some bands."""
+    generator = np.random.default_rng(3)
+    z, size = generator.uniform(0.1, 1.0, n), 18 + 0.7 * generator.normal(size=n)
+    table = pd.DataFrame({"z": z})
+    for k, band in enumerate(BANDS):
+        table[band] = size - (1.5 - 0.4 * k) * np.sin(4 * z + k) + 0.02 * generator.normal(size=n)
+    for places, bands in lacking:
+        table.loc[np.isin(np.arange(n) % 10, places), list(bands)] = np.nan
+    return table
+
+
+def study(table: pd.DataFrame, deadline: Deadline | None = None, **values: Any) -> Study:
+    values = {"log_target": "no", "robust": "no", "time_budget": BUDGET, "restarts": 1} | values
+    settings = entry("redshift").settings(**values, n_basis=5, covariance="GL", max_steps=3)
+    made = Study(settings, table, torch.device("cpu"))
+    made.deadline = deadline or Deadline(BUDGET, Clock())
+    return made
+
+
+@pytest.mark.parametrize(("gap_seconds", "count"), [(180.0, 2), (25.0, 1)])
+def test_gaps_take_no_more_than_the_budget(
+    gap_seconds: float, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, fitted = Clock(), gaps._fitted
+
+    def slow(*args: Any) -> gaps.Gap:
+        clock.now += UNIT
+        return fitted(*args)
+
+    monkeypatch.setattr(gaps, "_fitted", slow)
+    monkeypatch.setattr(Partner, "able", lambda partner, *_: partner.shape in QUICKEST)
+    monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
+    table = galaxies(240, ([0, 1], "u"), ([2], "ri"))
+    made = study(table, gap_seconds=gap_seconds, validation_share=0.2)
+    list(train(made, clock=clock, budget=BUDGET))
+    assert clock.now == count * UNIT < min(gap_seconds, BUDGET)
+    lacking = [[band for band, there in zip(BANDS, kept) if not there] for kept in made.gaps.models]
+    assert lacking == [["u"], ["r", "i"]][:count]  # those that the table has
+
+
+def test_gaps_of_the_table_come_first_as_its_test_rows_have_them() -> None:
+    table = galaxies(400, ([0, 1], "u"), ([2], "gr"))
+    table["split"] = np.where(table["g"].isna(), "test", "train")
+    patterns = study(table)._gap_patterns
+    lacking = [tuple(np.flatnonzero(~np.array(kept))) for kept in patterns.kept]
+    assert patterns.in_table == 2
+    assert lacking[:2] == [(0,), (1, 2)]  # the second of test rows alone
+    assert len(lacking) == 2 ** len(BANDS) - 2
+
+
+def test_the_search_leaves_time_to_gaps_with_rows_enough_and_only_to_these() -> None:
+    table = galaxies(400, ([0, 1], "u"))
+    one = study(table).search_share
+    both = study(galaxies(400, ([0, 1], "u"), ([2], "ri"))).search_share
+    assert TRAINING_SHARE - 0.3 < both < one < TRAINING_SHARE
+    assert one - both == pytest.approx(TRAINING_SHARE - one, rel=0.05)
+    few = study(galaxies(400, ([0], "u")), time_budget=4.0)  # a tenth of the rows
+    assert few.search_share == pytest.approx(TRAINING_SHARE - GAP_WEIGHT * 0.1)
+    most = study(galaxies(400, ([*range(5)], "u")), time_budget=4.0)
+    assert most.search_share == pytest.approx(TRAINING_SHARE - GAPS_SHARE)
+    for other in (
+        study(galaxies(400)),  # other tables may have gaps, this one has none
+        study(galaxies(90, ([0, 1], "u"))),  # too few rows
+        study(table, missing="integrate"),
+        study(table, gap_seconds=0.0),
+        study(table, Deadline()),  # no end of the fit
+    ):
+        assert other.search_share == TRAINING_SHARE
+
+
+def test_a_gap_that_too_few_rows_can_tell_gets_no_time() -> None:
+    table = galaxies(400)
+    for k, band in enumerate(BANDS[1:]):  # only u is there in most rows
+        table.loc[np.arange(400) % 4 != k, band] = np.nan
+    made = study(table, features="as given", incomplete="use")
+    own = gaps.gaps_of(made.features, made.features.inputs(made.learn))
+    assert len(own) == len(BANDS)
+    assert made._gap_patterns.in_table == len(made._gap_patterns.kept) == 1  # u alone
+    assert made._gap_patterns.kept[0] == (True, False, False, False)
+
+
+def test_the_cost_of_a_run_is_within_its_budget() -> None:
+    spec = entry("redshift")
+    names = {name: {} for name in ("z", *(f"mag_{band}" for band in "ugriz"))}
+    for budget in (5.0, 60.0):
+        cost = cost_of(spec, spec.settings(time_budget=budget), Size(2000, len(names), names), True)
+        assert cost is not None
+        assert 0 < cost.seconds <= budget
