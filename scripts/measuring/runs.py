@@ -19,9 +19,9 @@ from scant.store import Store
 from scant.store.schema import METADATA
 
 STUDIES = ("redshift", "genes", "multiview", "aggregation")  # trained with their quick presets
-WIDE = {"n_basis": 300, "covariance": "VC", "max_steps": 100, "restarts": 1, "stack": False}
+WIDE = {"n_basis": 300, "covariance": "VC", "max_steps": 60, "restarts": 1, "stack": False}
 WIDE_COLUMNS = 50  # of `WIDE`, whose checkpoints are then of tens of megabytes
-GONE = 75.0  # seconds after which nothing is kept of a visitor, and free pages are given back
+GONE = 60.0  # seconds after which nothing is kept of a visitor, and free pages are given back
 PATIENCE = 300.0  # seconds that a run may take
 
 
