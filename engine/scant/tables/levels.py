@@ -7,7 +7,7 @@ are flagged as outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -128,7 +128,7 @@ def encoded_frame(table: pd.DataFrame, levels: Levels) -> pd.DataFrame:
 def decoded(frame: pd.DataFrame, levels: Levels) -> pd.DataFrame:
     """Replace the encoded columns of a frame by the original text."""
     texts: dict[str, pd.Series] = {}
-    places: dict[str, str] = {}  # original column in place of its first encoded one
+    places: dict[Hashable, str] = {}  # original column in place of its first encoded one
     encoded_names: set[str] = set()
     for column, column_levels in levels.items():
         made = names(column, column_levels)
