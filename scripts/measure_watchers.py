@@ -9,7 +9,7 @@ A server of its own is started for it, by `--python`: that of an environment in 
 version of Scant is installed measures that one. Run it where nothing else runs: the load is
 said above the table. Parts: `gets` (many open a page at once), `paint` (first paint in Chromium),
 `click` (Train), `film` (what stands on the screen at set times, as pictures under `--film`),
-`follow` (many follow a run), `visits` (memory), `start` (to /healthz).
+`follow` (many follow a run), `visits` and `runs` (memory, disk), `start` (to /healthz).
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import urlencode
 
 from tornado.httpclient import AsyncHTTPClient
 
-from measuring import browser, film, followers, gets, visits
+from measuring import browser, film, followers, gets, runs, visits
 from measuring.server import Server, serving, starts
 from measuring.table import Row, show
 from scant.studies import STUDIES
 
-PARTS = ("start", "gets", "paint", "film", "click", "follow", "visits")
+PARTS = ("start", "gets", "paint", "film", "click", "follow", "visits", "runs")
 LONG = {"max_steps": 5000, "patience": 0, "restarts": 20}  # a run that outlasts the measurement
 
 
@@ -44,6 +45,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=20, help="of a span of training")
     options.add_argument("--times", type=int, default=5, help="that a figure is taken")
     options.add_argument("--visits", type=int, default=500)
+    options.add_argument("--runs", type=int, default=50)
     options.add_argument("--film", type=Path, default=Path("film"), help="a folder for pictures")
     options.add_argument("--python", default=sys.executable)
     options.add_argument("--port", type=int, default=7290)
@@ -77,8 +79,10 @@ def _measured(part: str, server: Server, given: argparse.Namespace) -> list[Row]
         return browser.clicks(server.url, studies, given.times)
     if part == "visits":
         return asyncio.run(visits.rows(server, studies, given.visits))
+    if part == "runs":
+        return runs.rows(server, given.runs)
     with browser.chromium() as chromium:
-        run = browser.train(chromium, server.url, LONG)
+        run = browser.train(chromium, f"{server.url}/redshift?{urlencode(LONG)}")
     made = []
     for count in given.followers:
         made += asyncio.run(followers.rows(server, run, count, given.times, given.seconds))

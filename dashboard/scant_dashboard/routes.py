@@ -34,6 +34,7 @@ from scant_dashboard.server.answers import Answer, Missing, answering, plain_pag
 from scant_dashboard.server.headers import Policy
 from scant_dashboard.server.page_session import PageHandler, PageSocket
 from scant_dashboard.server.prefix import GALLERY
+from scant_dashboard.server.publications import Publications
 from scant_dashboard.static_page.start import Start
 from scant_dashboard.template import assets
 from scant_dashboard.upstream.server_parts import application
@@ -204,6 +205,7 @@ def install_routes(
         *_pages(app.applications, site, policy),
         *_files(),
         (GALLERY, ToGallery, {}),
+        ("/publications", Publications, {}),
         ("/healthz", Health, {"site": site}),
         ("/readyz", Ready, {"site": site}),
         ("/follow", Stream, {"site": site, "followers": followers}),

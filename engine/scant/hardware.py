@@ -30,6 +30,15 @@ def keep_freed_memory() -> None:
         mallopt(_MMAP_THRESHOLD, _MMAP_BYTES)
 
 
+def return_freed_memory() -> None:
+    """Return all freed memory of this process to the system. No effect without glibc.
+
+    After blobs of tens of megabytes, glibc keeps their memory below later small allocations.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

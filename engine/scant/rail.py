@@ -205,9 +205,8 @@ def unpacked(content: bytes, device: str) -> Any:
         return restore(record["study"], record["settings"], model, device)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(
-            f"The model is no file of ScantInformer, or damaged ({type(error).__name__}); inform "
-            "again."
-        ) from None
+            "The model is no file of ScantInformer, or damaged; inform again."
+        ) from error
 
 
 def _is(values: Float[np.ndarray, " n"], code: float) -> Bool[np.ndarray, " n"]:

@@ -7,8 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
@@ -134,10 +133,10 @@ def _click(browser: Browser, address: str) -> tuple[float, float]:
     return first, now
 
 
-def train(browser: Browser, url: str, settings: dict[str, Any]) -> str:
-    """Have a run of redshift trained; its id."""
+def train(browser: Browser, address: str) -> str:
+    """Have a run trained at a page's address; its id."""
     page = browser.new_context().new_page()
-    page.goto(f"{url}/redshift?{urlencode(settings)}", timeout=PATIENCE)
+    page.goto(address, timeout=PATIENCE)
     page.get_by_role("button", name="Train", exact=True).click(timeout=PATIENCE)
     page.wait_for_url(re.compile("[?&]run="), timeout=PATIENCE)
     run = parse_qs(urlsplit(page.url).query)["run"][0]

@@ -45,6 +45,10 @@ class Server:
         """MB of the main process."""
         return float(self.process.memory_info().rss / 1e6)
 
+    def disk(self) -> float:
+        """MB of its database, with the write-ahead log."""
+        return sum(file.stat().st_size for file in self._folder.glob("scant.db*")) / 1e6
+
     def cpu(self) -> dict[int, float]:
         """Seconds that each of its processes has used, by its number."""
         used = {}

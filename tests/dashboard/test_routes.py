@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ ROUTES = sorted(
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
     + [f"/room/{CODE}{end}" for end in ("", "/news", "/votes", r"/pictures/(\d{1,6})")]
     + ["/events", "/events/", "/follow", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
+    + ["/publications"]
     + [r"/templates/([a-z]+)\.csv"]
 )
 PANEL = "/static/extensions/panel"
@@ -133,6 +135,17 @@ def test_every_study_has_a_template_that_its_own_upload_takes(served: Standing) 
         preview = inspect_table(reply.body, entry(study).table, name="template.csv")
         assert [p for p in preview.problems if "rows" not in p] == []
         assert preview.n_rows > 0
+
+
+def test_publications_of_every_study_are_listed(served: Standing) -> None:
+    reply = ask(f"{served.url}/publications")
+    assert reply.status == 200
+    page = html.unescape(reply.body.decode())
+    for study in map(entry, STUDIES):
+        assert f"<a href='/{study.name}'>{study.title}</a>" in page
+        for citation in study.citations:
+            assert citation.text in page
+            assert f"https://doi.org/{citation.doi}'" in page or not citation.doi
 
 
 def test_health_is_said_without_a_session(served: Standing) -> None:

@@ -27,3 +27,31 @@ def _pages(code: str) -> int:
 def test_freed_memory_is_kept_for_the_next_step() -> None:
     assert _pages(ASK) > memory.STEPS * memory.PAGES_OF_ONE * 0.9
     assert _pages(KEEP + ASK) < memory.PAGES_OF_ONE
+
+
+HELD = """
+import psutil
+from scant.hardware import return_freed_memory
+memory = lambda: psutil.Process().memory_info().rss
+start = memory()
+blocks = [bytes([1]) * 100_000 for _ in range(1000)]
+above = bytes(1000)
+del blocks
+held = memory() - start
+return_freed_memory()
+print(held // 1_000_000, (memory() - start) // 1_000_000)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_freed_memory_is_returned_also_from_below_what_is_in_use() -> None:
+    env = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "MALLOC_TRIM_THRESHOLD_": "1000000000",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", HELD], env=env, check=True, capture_output=True, text=True
+    )
+    held, left = map(int, done.stdout.split())
+    assert held > 90
+    assert left < 10

@@ -73,8 +73,13 @@ def answering(handler: type[RequestHandler]) -> type[RequestHandler]:
 
 def plain_page(title: str, sentence: str, under: str = "") -> str:
     """Return a page without scripts that shows one message, for a server under a prefix."""
-    fields = {"title": html.escape(title), "sentence": html.escape(sentence)}
-    return _template().substitute(fields, under=html.escape(under))
+    return html_page(title, f"<p>{html.escape(sentence)}</p>", under)
+
+
+def html_page(title: str, body: str, under: str = "") -> str:
+    """Return a page without scripts, with `body` as HTML, for a server under a prefix."""
+    fields = {"title": html.escape(title), "body": body, "under": html.escape(under)}
+    return _template().substitute(fields)
 
 
 @cache

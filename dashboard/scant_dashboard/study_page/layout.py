@@ -24,6 +24,7 @@ from scant_dashboard.page_parts.widgets import (
     markdown,
     section,
 )
+from scant_dashboard.server.publications import citations
 from scant_dashboard.study_page.figure import Figure
 from scant_dashboard.study_page.room_controller import RoomController
 from scant_dashboard.template import style, text
@@ -302,9 +303,4 @@ class Layout:
 
 def _sources(study: Entry) -> str:
     limits = "".join(f"<li>{html.escape(limit)}</li>" for limit in study.limits)
-    cited = ""
-    for citation in study.citations:
-        doi = html.escape(citation.doi)
-        link = f" <a href='https://doi.org/{doi}'>doi:{doi}</a>" if doi else ""
-        cited += f"<p>{html.escape(citation.text)}{link}</p>"
-    return (f"<ul>{limits}</ul>" if limits else "") + cited
+    return (f"<ul>{limits}</ul>" if limits else "") + citations(study)

@@ -159,7 +159,7 @@ def _with_rivals(
                 raise BadInput(USED)
             found[rival.name] = c.scored(_answer(rival, c, deadline if found else NEVER))
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            reason = next(iter(str(error).splitlines()), "it failed without a message.")
             notes.append(f"{rival.name} was not compared: {reason[:200]}")
         else:
             times[rival.name] = time.monotonic() - start

@@ -6,6 +6,7 @@ tens of megabytes every few seconds, these grow to gigabytes. Postgres returns s
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from typing import Any
 
@@ -16,18 +17,29 @@ PAGES = 4096  # returned at once (16 MiB), to limit the waiting time of other wr
 MIGRATED_BYTES = 100e6  # maximum size of a file to rewrite on opening, within seconds
 INCREMENTAL = 2
 
+log = logging.getLogger(__name__)
+
 
 def enable(engine: Engine) -> None:
     """Enable the return of pages for a database of an earlier version, if it is small and unused.
 
-    A larger database requires a manual `VACUUM`.
+    A larger database requires a manual `VACUUM`, which the log names: it locks the database for
+    minutes and needs as much disk again.
     """
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
         mode, pages, size = (
             int(db.exec_driver_sql(f"PRAGMA {name}").scalar_one())
             for name in ("auto_vacuum", "page_count", "page_size")
         )
-        if mode != INCREMENTAL and pages * size <= MIGRATED_BYTES:
+        if mode == INCREMENTAL:
+            return
+        if pages * size > MIGRATED_BYTES:
+            log.warning(
+                "The database of an earlier version keeps the disk space of what is deleted; to "
+                'free it, stop the server and run: sqlite3 %s "PRAGMA auto_vacuum=2; VACUUM"',
+                engine.url.database,
+            )
+        else:
             with suppress(OperationalError):  # locked, read-only or full: skip
                 db.exec_driver_sql(f"PRAGMA auto_vacuum={INCREMENTAL}")
                 db.exec_driver_sql("VACUUM")

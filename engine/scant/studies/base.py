@@ -141,7 +141,7 @@ def _explain(name: str, parameter: param.Parameter, value: Any) -> str:
         if isinstance(parameter, AutoInteger):
             allowed += f", or {AUTO}"
     else:
-        allowed = type(parameter).__name__.lower()
+        allowed = "text"
     return f"Setting {name!r} must be {allowed}; got {_cut(value)}."
 
 

@@ -7,7 +7,7 @@ are flagged as outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -127,15 +127,25 @@ def encoded_frame(table: pd.DataFrame, levels: Levels) -> pd.DataFrame:
 
 def decoded(frame: pd.DataFrame, levels: Levels) -> pd.DataFrame:
     """Replace the encoded columns of a frame by the original text."""
+    texts: dict[str, pd.Series] = {}
+    places: dict[Hashable, str] = {}  # original column in place of its first encoded one
+    encoded_names: set[str] = set()
     for column, column_levels in levels.items():
         made = names(column, column_levels)
         if not set(made) <= set(frame):
             continue
         values = frame[made].to_numpy(dtype=float)
-        texts = np.array([*column_levels], dtype=object)
+        words = np.array([*column_levels], dtype=object)
         index = values[:, 0].astype(bool) if len(column_levels) == 2 else values.argmax(1)
-        text = pd.Series(texts[index.astype(int)], frame.index).where(~np.isnan(values[:, 0]))
-        position = list(frame).index(made[0])
-        frame = frame.drop(columns=made)
-        frame.insert(position, column, text)
-    return frame
+        text = pd.Series(words[index.astype(int)], frame.index)
+        texts[column] = text.where(~np.isnan(values[:, 0]))
+        places[made[0]] = column
+        encoded_names.update(made)
+    if not texts:
+        return frame
+    order = [places.get(n, n) for n in frame if n in places or n not in encoded_names]
+    # All columns at once: pandas fragments a frame by single ones.
+    result = pd.concat([frame.drop(columns=list(encoded_names)), pd.DataFrame(texts)], axis=1)
+    result = result[order]
+    result.attrs = frame.attrs
+    return result

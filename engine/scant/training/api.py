@@ -260,6 +260,5 @@ def _restored(
         raise
     except Exception as error:  # each study reads it in its own way
         raise BadInput(
-            f"{what} is damaged or of another version of Scant ({type(error).__name__}); fit it "
-            "again."
+            f"{what} is damaged or of another version of Scant; fit it again."
         ) from error

@@ -55,7 +55,7 @@ def test_a_small_database_of_before_is_migrated_and_keeps_its_content(tmp_path: 
 
 
 def test_a_large_database_of_before_goes_on_working(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "runs.db"
     with sqlite3.connect(file) as db:
@@ -64,6 +64,7 @@ def test_a_large_database_of_before_goes_on_working(
     db.close()
     monkeypatch.setattr(space, "MIGRATED_BYTES", 1e6)
     store = Store.open(f"sqlite:///{file}")
+    assert f'sqlite3 {file} "PRAGMA auto_vacuum=2; VACUUM"' in caplog.text
     _leave_free_pages(store)
     assert not store.give_back()
     run = store.add_run("clamp", {}, "demo", "ada")

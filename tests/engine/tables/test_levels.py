@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -143,3 +144,18 @@ def test_levels_are_sorted_and_of_two_the_second_is_the_input(houses: pd.DataFra
 
 def test_what_text_was_made_into_is_not_measured() -> None:
     assert measured(["mag_u", "sample = boss", "mag_g", "sample = sdss"]) == ["mag_u", "mag_g"]
+
+
+def test_hundreds_of_text_columns_are_restored_at_once() -> None:
+    count = 150  # pandas warns of more than 100 columns that are inserted one by one
+    frame = pd.DataFrame({"x": [1.0, 2.0]}).join(
+        pd.DataFrame({f"t{i} = b": [0.0, 1.0] for i in range(count)})
+    )
+    frame["y"] = [3.0, np.nan]
+    frame.attrs["sha256"] = "abc"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = decoded(frame, {f"t{i}": ["a", "b"] for i in range(count)})
+    assert list(again) == ["x", *(f"t{i}" for i in range(count)), "y"]
+    assert again["t149"].tolist() == ["a", "b"]
+    assert again.attrs == {"sha256": "abc"}

@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 
 from scant.events import State
+from scant.hardware import return_freed_memory
 from scant.runs.dispatch.assignment import Assigner
 from scant.runs.dispatch.lifecycle import Lifecycle
 from scant.runs.dispatch.listener import Listener, Reword
@@ -18,7 +19,7 @@ from scant.store import StoreTrouble
 
 TICK_SECONDS = 1.0
 PURGE_SECONDS = 3600.0
-SPACE_SECONDS = 30.0  # between two checks for free space in the database
+SPACE_SECONDS = 30.0  # between two checks for free memory and free space in the database
 
 log = logging.getLogger(__name__)
 
@@ -111,9 +112,10 @@ class Dispatcher:
             await self._lifecycle.journal.writer.do(store.purge_uploads, self._upload_days)
 
     async def _give_back(self) -> None:
-        """Return unused disk space to the system in small steps until the server closes."""
+        """Return unused memory, and disk space in small steps, until the server closes."""
         more, journal = False, self._lifecycle.journal
         while not self._lifecycle.background.closing:
             await asyncio.sleep(TICK_SECONDS if more else SPACE_SECONDS)
+            await asyncio.to_thread(return_freed_memory)
             with suppress(StoreTrouble):
                 more = await journal.writer.promptly(journal.store.give_back)

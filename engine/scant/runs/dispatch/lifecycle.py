@@ -138,7 +138,10 @@ class Lifecycle:
         await self._writer.do(self._store.update_run, live.id, losses=losses)
         live.losses = losses
         if losses > LOSSES:
-            reason = f"The run was given up: its worker was lost {losses} times ({why})."
+            reason = (
+                f"The run was given up: its worker was lost {losses} times ({why}); train again, "
+                "with fewer rows or a smaller model if that happens again."
+            )
             await self.finish(live, State.FAILED, reason)
         elif live.wish == "pause":
             await self.finish(live, State.PAUSED, "Paused at its last checkpoint.")

@@ -201,7 +201,7 @@ class WorkerClient:
         lost = await future.exception()
         if future.cancelled():
             return "its task was cancelled"
-        return "" if lost is None else f"{type(lost).__name__}: {lost}"
+        return "" if lost is None else _reason(key, lost)
 
     async def _choose_worker(self, client: Any, key: tuple[str, int]) -> str:
         """Choose the worker with the fewest tasks, including those being sent.
@@ -224,9 +224,17 @@ class WorkerClient:
         try:
             error = await self._work(client, key, job, inputs)
         except Exception as lost:
-            error = f"{type(lost).__name__}: {lost}"
+            error = _reason(key, lost)
         self._placed.pop(key, None)
         self.inbox.put_nowait(Ended(*key, error))
+
+
+def _reason(key: tuple[str, int], error: BaseException) -> str:
+    """Log an error of Dask, and return why the attempt was lost, without names of classes."""
+    if isinstance(error, Unavailable):
+        return str(error).rstrip(".")
+    log.warning("the task of run %s was lost: %s: %s", key[0], type(error).__name__, error)
+    return "the process died or could not be reached"
 
 
 def _name(key: tuple[str, int]) -> str:

@@ -23,6 +23,10 @@ from scant.tables.digest import table_hash
 from scant.training.control import Control
 
 TOPIC = "scant"  # one topic for all runs, since Dask keeps the latest messages of every topic
+FAULT = (
+    "The run failed through a fault of the program, which the worker's log describes; train again "
+    "with other settings or another table."
+)
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +62,7 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
         outbox.put(Finished(State.FAILED, str(error)))
     except Exception as error:
         log.exception("run %s failed", order["run"])
-        reason = f"The run failed with an error: {type(error).__name__}: {error}"
+        reason = FAULT
         if ran_out(error):
             reason = out_of_memory(plugin.memory)
             plugin.studies.clear()  # free memory for the next attempt

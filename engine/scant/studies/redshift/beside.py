@@ -112,7 +112,7 @@ def rivals(
         try:
             told = ask(method, x, known, blocks, np.concatenate(queries), fitted.settings.seed)
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            reason = next(iter(str(error).splitlines()), "it failed without a message.")
             notes.append(f"{name} was not compared: {reason[:200]}")
             continue
         each = zip(*(np.split(column, ends) for column in told))
