@@ -185,6 +185,9 @@ def test_an_own_table_without_marks_is_scored_and_used_wholly(study: str) -> Non
     assert (study_of.roles[::4] == "test").all()
     everything = fit(study, table, device="cpu", refit="everything")
     again = everything._refit()
-    assert again.metadata.get("chosen", {}).keys() == everything.study.metadata.get("chosen", {}).keys()
+    assert (
+        again.metadata.get("chosen", {}).keys()
+        == everything.study.metadata.get("chosen", {}).keys()
+    )
     whole = again.metadata["rows"]
     assert whole["training"] + whole.get("validation", 0) == len(table)
