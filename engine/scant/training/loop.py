@@ -186,8 +186,9 @@ class _Loop:
         yield self.checkpoint()
         budget = self.deadline.seconds / (1 - REFIT_SHARE)
         seconds = max(REFIT_SHARE * budget, budget - self.deadline.used)
-        study.search_share, study.earlier = REFIT_TRAINING_SHARE, self.study
+        study.earlier = self.study
         loop = _Loop(study, Deadline(seconds, self.clock), scored=False)
+        loop.budget = REFIT_TRAINING_SHARE * seconds
         events, at = loop.run(control), self.at
         rows = int(study.metadata["rows"]["training"])
         for event in refitted(events, rows, at.step, len(self.kept), at.seconds, end.report):
