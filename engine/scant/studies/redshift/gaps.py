@@ -30,7 +30,7 @@ from scant.studies.redshift.capacity import (
     GAP_ROWS,
     GAPS_LEFT,
     MOST_GAPS,
-    OTHERS_LEFT,
+    OTHERS_BEYOND,
     Room,
     gap_time,
 )
@@ -226,7 +226,8 @@ def fit_gaps(
 def _in_time(
     patterns: GapPatterns, deadline: Deadline, settings: RedshiftSettings
 ) -> Iterator[Kept]:
-    """Patterns while their share of the time left lasts: the table's own, then others."""
+    """Patterns while their time lasts: a share of what is left for the table's own, and beyond the
+    budget, for others."""
     name, longest = "models of gaps", deadline.within(settings.gap_seconds)
     own, others = patterns.kept[: patterns.in_table], patterns.kept[patterns.in_table :]
     done = 0
@@ -234,8 +235,8 @@ def _in_time(
         yield kept
         done += 1
     expected = longest.used / max(done, 1)
-    rest = deadline.share(OTHERS_LEFT).within(longest.left)
-    yield from rest.units(others, name, expected=expected)
+    with deadline.extension(min(longest.left, OTHERS_BEYOND * settings.time_budget)) as rest:
+        yield from rest.units(others, name, expected=expected)
 
 
 def _columns(
