@@ -153,10 +153,11 @@ def fit(
     )  # fmt: skip
     begun = time.monotonic()
     notes, place = _notes(table), choose_device(device)
-    make = partial(_made, study, table.attrs.pop(READING, {}))
+    reading = table.attrs.pop(READING, {})
     seconds = fit_seconds(settings)
     scored, chosen = spec.settled(once(settings), *table.shape, counts(table, spec.table))
-    made = _with_choices(make(scored, table, place), chosen)
+    make = partial(_made, study, reading, chosen, place)
+    made = make(scored, table)
     first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
     made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
@@ -164,33 +165,30 @@ def fit(
     again = None
     if refits(settings):
         settled = changed(on_everything(settings), **{n: c.value for n, c in chosen.items()})
-        again = lambda: _with_choices(make(settled, table, place), chosen)  # noqa: E731
+        again = partial(make, settled, table)
     folds = None
     if own:
-        folds = partial(further_folds, made, scored, table, lambda s, frame: make(s, frame, place))
+        folds = partial(further_folds, made, scored, table, make)
     budget = seconds - (time.monotonic() - begun)
     return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
-
-
-def _with_choices(made: Study, chosen: Choices) -> Study:
-    """The study, whose metadata has these choices and what it has seen in the table itself."""
-    seen = read(made.metadata)
-    if chosen or seen:
-        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
-    return made
 
 
 def _made(
     study: str,
     reading: Mapping[str, Any],
+    chosen: Choices,
+    place: torch.device,
     settings: Settings,
     table: pd.DataFrame,
-    place: torch.device,
 ) -> Study:
-    """A study whose model will know the headers of the user's table."""
+    """A study; its metadata has the headers of the user's table, these choices, and what it has
+    seen in the table itself."""
     made = study_class(study)(settings, table, place)
     if reading:
         made.metadata[READING] = reading
+    seen = read(made.metadata)
+    if chosen or seen:
+        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
     return made
 
 

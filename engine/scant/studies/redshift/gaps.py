@@ -235,7 +235,8 @@ def _in_time(
         yield kept
         done += 1
     expected = longest.used / max(done, 1)
-    with deadline.extension(min(longest.left, OTHERS_BEYOND * settings.time_budget)) as rest:
+    beyond = min(settings.gap_seconds - longest.used, OTHERS_BEYOND * settings.time_budget)
+    with deadline.extension(beyond) as rest:
         yield from rest.units(others, name, expected=expected)
 
 

@@ -79,6 +79,23 @@ def test_gaps_take_no_more_than_their_time(
     assert lacking[:own] == [["u"], ["r", "i"]][:own]  # those that the table has
 
 
+@pytest.mark.parametrize(("gap_seconds", "count"), [(180.0, 2), (15.0, 1)])
+def test_gaps_of_other_tables_have_their_time_where_the_budget_is_used_up(
+    gap_seconds: float, count: int
+) -> None:
+    clock = Clock()
+    deadline = Deadline(BUDGET, clock)
+    clock.now = BUDGET + 5.0
+    patterns = gaps.GapPatterns([(True, False)] * 3, 0, 0.0, 200)
+    settings = entry("redshift").settings(time_budget=BUDGET, gap_seconds=gap_seconds)
+    made = 0
+    for _ in gaps._in_time(patterns, deadline, settings):
+        clock.now += 11.0
+        made += 1
+    assert made == count  # 0.4 of the budget is 24 s
+    assert deadline.left == pytest.approx(-5.0)
+
+
 def test_gaps_of_the_table_come_first_as_its_test_rows_have_them() -> None:
     table = galaxies(400, ([0, 1], "u"), ([2], "gr"))
     table["split"] = np.where(table["g"].isna(), "test", "train")
