@@ -13,6 +13,7 @@ from scant.runs.limits import Size, check_cost, cost_of, hours_text, size_of
 from scant.studies.auto import listed
 from scant.studies.base import Counts
 from scant.tables.schema import counts
+from scant.training.everything import once
 from scant_dashboard.controls.status import duration
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.template import text
@@ -43,7 +44,8 @@ class Estimate:
     def of(self, rows: int, columns: int, counted: Counts) -> str:
         """Return the estimate for a visitor's table of this size; "" if there is none."""
         page, form = self._page, self._page.form
-        own = form.rebased(page.entry.start(page.data.value), {})
+        start = page.start_of(page.data.value)
+        own = form.rebased(start, page.entry.settings.for_predictions)
         return self._format({**form.raw_values(), **own}, Size(rows, columns, counted), own=True)
 
     def _format(self, values: Mapping[str, Any], size: Size, own: bool) -> str:
@@ -56,7 +58,7 @@ class Estimate:
         except BadInput:
             return ""
         try:
-            _, chosen = entry.settled(settings, *size)
+            _, chosen = entry.settled(once(settings), *size)
             cost = cost_of(entry, settings, size, own)
             assert cost is not None, "this study has an estimate"
             check_cost(cost, limits.hours, None)

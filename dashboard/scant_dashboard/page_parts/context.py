@@ -183,3 +183,6 @@ class ControlsContext(PageContext, Protocol):
     @property
     def steps(self) -> list[tuple[str, str]]:
         """Steps of present mode: (title of a figure, text to show with it)."""
+
+    def start_of(self, data: str) -> Mapping[str, Any]:
+        """Return the settings from which the form starts for these data."""

@@ -367,9 +367,18 @@ class StudyPage:
         self.watcher.schedule_update()
         self.service.prefetch_demo(self.entry.name)
 
+    def start_of(self, data: str) -> Mapping[str, Any]:
+        """Return the settings from which the form starts for these data.
+
+        A model of a visitor's table predicts other tables, so it is also fitted to all rows.
+        """
+        if self.entry.offers(data):
+            return self.entry.start(data)
+        return self.entry.settings.for_predictions
+
     def _data_chosen(self) -> None:
         """Adapt settings that still have their defaults to the chosen data."""
-        start = self.entry.start(self.data.value)
+        start = self.start_of(self.data.value)
         self.form.start_from(self._start, start)
         self._start = start
         sources = self.entry.sources

@@ -17,6 +17,7 @@ from scant.data_dir import fetched_path
 from scant.data_sources.open import open_table
 from scant.store import Store
 from scant.studies import STUDIES, Source, entry
+from scant.studies.split import EVERYTHING
 from scant.tables.schema import counts
 from scant_dashboard.controls.estimate import memory
 from scant_dashboard.frame.session import SessionContext
@@ -94,7 +95,10 @@ def test_it_follows_the_settings_and_the_data(site: Site) -> None:
         few = page.service.store.add_upload(frame[:40], owner="anna", name="few", study="redshift")
         page.form.fill(entry("redshift").start())
         page.data._uploaded(few)
-        assert megabytes(page) < usual
+        assert page.form.widgets["refit"].value == EVERYTHING  # its model is for other tables
+        twice = megabytes(page)
+        page.form.widgets["refit"].value = "no"
+        assert megabytes(page) < min(usual, twice)
         assert "28 rows to train on, 4 to validate, 8 to test, of 40." in page.estimate.panel.object
         assert page.form.scarcity.label == "Scarcity: rows to learn from, of 40"
         page.data._choice.value = "demo"

@@ -270,6 +270,8 @@ def test_rivals_cost_time_where_the_table_is_the_user_s() -> None:
     assert 13.0 < seconds(True) < 23.0  # 6.4 s measured
     assert seconds(True, baselines=False) == 10.0
     assert seconds(True, refit="everything") == seconds(True) + 10.0
+    cost = cost_of(spec, spec.settings.parse({"refit": "everything"}), size)
+    assert cost.bytes > 1.0  # both fits are in memory
     assert 18 < seconds(True, size=Size(10**5, 20, {})) - 10.0 < 72  # 36 s
     classes = replace(entry("mitosis"), estimate=lambda *_: (10.0, 1.0))
     few, many = ({"label": {str(i): 100 for i in range(n)}} for n in (2, 10))

@@ -21,6 +21,7 @@ import pytest
 
 import scant
 from scant.events import USABLE, Finished
+from scant.runs.limits import Size, cost_of
 from scant.studies import STUDIES, entry
 from scant.studies.genes.settings import MODELS as GENES
 from scant.studies.mitosis.settings import MODELS as MITOSIS
@@ -110,9 +111,11 @@ def learners() -> Iterator[tuple[str, dict[str, Any], Maker]]:
     yield "redshift", {"covariance": "VC", "n_basis": 20}, values
     yield "redshift", {"missing": "basis functions", "n_basis": 20, "covariance": "GD"}, values
     yield "aggregation", {}, supports
+    yield "aggregation", {"refit": "everything"}, supports
     yield "clamp", {"repeats": 1, "budget": 60, "baselines": False}, patches
     for model in MULTIVIEW:
         yield "multiview", {"model": model, "repeats": 1, "baselines": False, **FEW_STEPS}, views
+    yield "multiview", {"model": "dfgp", "refit": "everything", **FEW_STEPS}, views
     for model in MITOSIS:
         yield "mitosis", {"model": model, "baselines": False, **FEW_STEPS}, classes
     for model in OMNIGLOT:
@@ -172,7 +175,7 @@ def test_a_learner_stays_within_memory_and_within_what_it_says(
     if "time_budget" in spec.settings.names():
         given["time_budget"] = BUDGET
     held = apart.submit(added, study, given, table).result()
-    assert spec.estimate is not None
     every = counts(table, spec.table)
-    settled, _ = spec.settled(spec.parse(table, given), *table.shape, every)
-    assert held <= spec.estimate(settled, *table.shape, every)[1]
+    cost = cost_of(spec, spec.parse(table, given), Size(*table.shape, every))
+    assert cost is not None
+    assert held <= cost.bytes
