@@ -67,6 +67,13 @@ def pit(y: Rows, mean: Rows, variance: Rows) -> Rows:
     return ndtr((y - mean) / np.sqrt(variance))
 
 
+def pit_ks(pit: Rows) -> float:
+    """Compute the Kolmogorov-Smirnov distance of PIT values from the uniform distribution."""
+    ordered, n = np.sort(pit), len(pit)
+    above = np.arange(1, n + 1) / n - ordered
+    return float(max(above.max(), (1 / n - above).max()))
+
+
 def coverage(
     y: Rows, mean: Rows, variance: Rows, levels: tuple[float, ...] = LEVELS
 ) -> Float[ndarray, "2 c"]:

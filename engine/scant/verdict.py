@@ -143,7 +143,7 @@ class Verdict:
         folds: Number of cross-validation folds.
         nothing: Reason why nothing was learned; "" otherwise.
         code: Python code for the method in `other`.
-        parts: Comparisons on parts of the held-out rows (`scant.rivals.by_part`), if available.
+        parts: Comparisons on parts of the held-out rows (`scant.evaluate.parts`), if available.
     """
 
     point: Contest | None = None

@@ -13,7 +13,8 @@ from scipy.special import ndtr
 
 from scant import metrics
 from scant.errors import BadInput
-from scant.predictive.mixture_scores import mixture_scores, pit_ks
+from scant.metrics import pit_ks
+from scant.predictive.mixture_scores import mixture_scores
 from tests.paths import REAL_DATA
 
 qp = pytest.importorskip("qp", reason="the extra 'astro' is not installed")

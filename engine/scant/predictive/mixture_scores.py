@@ -86,10 +86,3 @@ def _distance(
         (b - a + t**2) / spread
     )
     return np.asarray(2 * expected_maximum - mean_a - mean_b)
-
-
-def pit_ks(pit: Rows) -> float:
-    """Compute the Kolmogorov-Smirnov distance of PIT values from the uniform distribution."""
-    ordered, n = np.sort(pit), len(pit)
-    above = np.arange(1, n + 1) / n - ordered
-    return float(max(above.max(), (1 / n - above).max()))

@@ -15,8 +15,8 @@ import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from scant.errors import BadInput
+from scant.evaluate.problem import Comparison
 from scant.predictive import Predictive
-from scant.rivals.comparison import Comparison
 from scant.studies import Settings
 from scant.studies.protocol import Study
 from scant.studies.split import SPLIT, TEST, TRAIN, VALIDATION, groups
@@ -69,23 +69,28 @@ def pooled(folds: list[Comparison]) -> Comparison:
 
     Folds whose columns are others, such as components of fewer rows, are left out.
     """
-    first = folds[0]
-    alike = [c for c in folds if c.x.shape[1] == first.x.shape[1] and c.classes == first.classes]
-    everywhere = [n for n in first.others if all(n in c.others for c in alike)]
+    first = folds[0].problem
+    alike = [
+        c
+        for c in folds
+        if c.problem.x.shape[1] == first.x.shape[1] and c.problem.classes == first.classes
+    ]
+    everywhere = [n for n in folds[0].others if all(n in c.others for c in alike)]
     others = {n: _concat([c.others[n] for c in alike]) for n in everywhere}
+    asked = [c.problem for c in alike]
     part, part_test = (
-        np.repeat(np.arange(len(alike)), [len(getattr(c, name)) for c in alike])
+        np.repeat(np.arange(len(asked)), [len(getattr(p, name)) for p in asked])
         for name in ("y", "y_test")
     )
     x, y, x_test, y_test = (
-        np.concatenate([getattr(c, name) for c in alike]) for name in ("x", "y", "x_test", "y_test")
+        np.concatenate([getattr(p, name) for p in asked]) for name in ("x", "y", "x_test", "y_test")
     )
-    late, late_test = (_joined([getattr(c, n) for c in alike]) for n in ("late", "late_test"))
-    return replace(
+    late, late_test = (_joined([getattr(p, n) for p in asked]) for n in ("late", "late_test"))
+    problem = replace(
         first, x=x, y=y, x_test=x_test, y_test=y_test, part=part, part_test=part_test,
-        own=_concat([c.own for c in alike]), others=others,
         late=late, late_test=late_test, shown=len(first.y_test),
     )  # fmt: skip
+    return Comparison(problem, _concat([c.own for c in alike]), others)
 
 
 def _concat(folds: Sequence[Predictive]) -> Predictive:

@@ -20,6 +20,8 @@ from safetensors.torch import load, save
 
 from scant.deadline import Deadline
 from scant.errors import BadInput
+from scant.evaluate.compare import compared
+from scant.evaluate.problem import Comparison
 from scant.events import (
     TRAINING_ENDED,
     Checkpoint,
@@ -34,8 +36,6 @@ from scant.events import (
     State,
 )
 from scant.optim.lbfgs import HISTORY
-from scant.rivals.compare import compared
-from scant.rivals.comparison import Comparison
 from scant.rivals.cost import SECONDS
 from scant.studies.auto import CHOSEN, listed, read
 from scant.studies.protocol import Study, Tensors, blob, clone, part

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from scant.evaluate.problem import Comparison, Problem
+from scant.evaluate.scores import SCORES
 from scant.inference import censored
 from scant.predictive import MixturePredictive
-from scant.rivals.comparison import SCORES, Comparison
 from scant.training.folds import pooled
 
 N = 20_000
@@ -77,15 +78,14 @@ def test_censored_rows_are_compared_fairly(drawn: tuple[np.ndarray, ...]) -> Non
     for part in (slice(0, 1000), slice(1000, 2000)):
         rest = np.setdiff1d(np.arange(2000), np.arange(2000)[part])
         y = seen[part]
-        made = Comparison(
+        problem = Problem(
             x=np.zeros((1000, 1)), y=seen[rest], x_test=np.zeros((1000, 1)), y_test=y,
-            own=MixturePredictive.gaussian(y, np.ones(1000)),
             scores=("restricted NMSE (log time)",),
             late=late[rest], late_test=late[part],
         )  # fmt: skip
-        folds.append(made)
-    both, at = pooled(folds), np.arange(2000)
-    assert both.observation[0] == pytest.approx(folds[0].observation[0])
+        folds.append(Comparison(problem, MixturePredictive.gaussian(y, np.ones(1000))))
+    both, at = pooled(folds).problem, np.arange(2000)
+    assert both.observation[0] == pytest.approx(folds[0].problem.observation[0])
     right, short = (
         both.scored(MixturePredictive.gaussian(np.full(2000, mean), np.full(2000, 0.64)))
         for mean in (2.0, seen[~late].mean())

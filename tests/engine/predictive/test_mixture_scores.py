@@ -7,7 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
-from scant.predictive.mixture_scores import mixture_scores, pit_ks
+from scant.metrics import pit_ks
+from scant.predictive.mixture_scores import mixture_scores
 
 
 def integrals(

@@ -6,28 +6,29 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
+from scant.evaluate.compare import compared
+from scant.evaluate.parts import bins, everywhere, part
+from scant.evaluate.problem import Comparison, Problem
+from scant.evaluate.scored import Scored
 from scant.events import Finished, Metric, Report, State, decode, encode
 from scant.predictive import MixturePredictive
 from scant.rivals import areal
-from scant.rivals.areal import LogRates, Problem
-from scant.rivals.by_part import bins, everywhere, part
-from scant.rivals.compare import compared
-from scant.rivals.comparison import Comparison, RowScores, row_scores
+from scant.rivals.areal import LogRates
 from scant.verdict import NOBODY, OURS, RIVAL, Part, Verdict
 
 LINE = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1  # six units in a row
 
 
-def problem(groups: int = 3, seed: int = 0) -> Problem:
+def problem(groups: int = 3, seed: int = 0) -> areal.Problem:
     rng = np.random.default_rng(seed)
     people = np.zeros((groups, 6))
     people[np.arange(6) * groups // 6, np.arange(6)] = rng.uniform(500, 2000, 6)
-    return Problem(rng.poisson(people.sum(1) * 0.01).astype(float), people, np.ones((6, 1)))
+    return areal.Problem(rng.poisson(people.sum(1) * 0.01).astype(float), people, np.ones((6, 1)))
 
 
 def test_laplace_against_a_grid_of_two_units() -> None:
     people = np.array([[900.0, 400.0]])
-    own = Problem(np.array([25.0]), people, np.ones((2, 1)))
+    own = areal.Problem(np.array([25.0]), people, np.ones((2, 1)))
     K = np.array([[0.3, 0.1], [0.1, 0.2]])
     offset = float(np.log(25 / 1300))
     evidence, mean, variance, _ = areal._laplace(own, offset, K, np.zeros(2))
@@ -66,11 +67,11 @@ def test_the_scaled_autoregression_and_the_prior_of_its_share() -> None:
 def test_many_counts_leave_no_doubt_and_few_borrow_from_neighbors() -> None:
     people = np.eye(6) * 1e6
     rates = np.array([0.01, 0.02, 0.03, 0.04, 0.05, 0.06])
-    sure = areal.bym2(Problem(rates * 1e6, people, np.ones((6, 1))), LINE)
+    sure = areal.bym2(areal.Problem(rates * 1e6, people, np.ones((6, 1))), LINE)
     np.testing.assert_allclose(sure.rate(), rates, rtol=0.01)
     one = people.copy()
     one[2, 2] = 1.0  # nearly nobody lives there
-    shy = areal.bym2(Problem(np.round(rates * one.sum(1)), one, np.ones((6, 1))), LINE)
+    shy = areal.bym2(areal.Problem(np.round(rates * one.sum(1)), one, np.ones((6, 1))), LINE)
     assert 0.015 < shy.rate()[2] < 0.045
 
 
@@ -78,8 +79,8 @@ def test_many_counts_leave_no_doubt_and_few_borrow_from_neighbors() -> None:
 def test_a_related_task_tells_the_parts_of_a_group() -> None:
     rng = np.random.default_rng(1)
     rates = 0.02 * np.exp(rng.normal(0, 0.8, 6))
-    known = Problem(np.round(1e5 * rates), np.eye(6) * 1e5, np.ones((6, 1)))
-    coarse = Problem(np.array([1e5 * rates.sum()]), np.full((1, 6), 1e5), np.ones((6, 1)))
+    known = areal.Problem(np.round(1e5 * rates), np.eye(6) * 1e5, np.ones((6, 1)))
+    coarse = areal.Problem(np.array([1e5 * rates.sum()]), np.full((1, 6), 1e5), np.ones((6, 1)))
     places = np.column_stack([np.arange(6.0), np.zeros(6)])
     for fit in (
         lambda p, tasks: areal.bym2(p, LINE, tasks),
@@ -119,14 +120,14 @@ def predicted(y: np.ndarray, error: np.ndarray | float) -> MixturePredictive:
     return MixturePredictive.gaussian(y + std * RNG.normal(size=len(y)), std**2)
 
 
-def off(y: np.ndarray, error: np.ndarray | float) -> RowScores:
-    """Scores of such a prediction."""
-    return row_scores(y, predicted(y, error))
+def off(y: np.ndarray, error: np.ndarray | float) -> Scored:
+    """Such a prediction beside the truth."""
+    return Scored(y, predicted(y, error))
 
 
 def test_a_rival_that_is_better_at_low_values_is_ahead_there_only() -> None:
     own = off(Y, 0.1)
-    parts = everywhere(Y, own, {"ridge": off(Y, np.where(Y < 0.25, 0.03, 0.3))}, "z")
+    parts = everywhere(own, {"ridge": off(Y, np.where(Y < 0.25, 0.03, 0.3))}, "z")
     assert {p.kind for p in parts} == {"all", "truth"}
     assert len(parts) == 3 * 5
     for p in parts:
@@ -138,15 +139,16 @@ def test_a_rival_that_is_better_at_low_values_is_ahead_there_only() -> None:
 
 def test_of_several_rivals_the_best_is_met_and_chance_counts_for_nobody() -> None:
     own = off(Y, 0.1)
-    twin = own._replace(value=own.value + 1e-4 * RNG.normal(size=len(Y)))
-    found = part(Part("all", rows=400), Y, own, {"twin": twin, "bad": off(Y, 0.5)})
+    near = own.predictive.mean + 1e-4 * RNG.normal(size=len(Y))
+    twin = Scored(Y, MixturePredictive.gaussian(near, own.predictive.variance))
+    found = part(Part("all", rows=400), own, {"twin": twin, "bad": off(Y, 0.5)})
     assert [p.contest.rival for p in found if p.contest] == ["twin"] * 3
     assert {p.winner for p in found} == {NOBODY}
 
 
 def test_the_error_of_a_difference_is_that_of_the_bootstrap() -> None:
     own, other = off(Y, 0.1), off(Y, 0.12)
-    told = part(Part("all", rows=400), Y, own, {"other": other})[0].contest
+    told = part(Part("all", rows=400), own, {"other": other})[0].contest
     assert told.high is not None
     draws = RNG.integers(400, size=(3000, 400))
     roots = [np.sqrt(((Y - p.value)[draws] ** 2).mean(1)) for p in (other, own)]
@@ -155,8 +157,9 @@ def test_the_error_of_a_difference_is_that_of_the_bootstrap() -> None:
 
 def test_few_rows_and_rivals_without_a_density_are_told_as_far_as_they_go() -> None:
     some = slice(0, 29)
-    assert part(Part("all"), Y[some], off(Y[some], 0.1), {"r": off(Y[some], 0.1)}) == []
-    found = part(Part("all"), Y, off(Y, 0.1), {"line": RowScores(Y + 0.2)})
+    assert part(Part("all"), off(Y[some], 0.1), {"r": off(Y[some], 0.1)}) == []
+    line = Scored(Y, MixturePredictive.gaussian(Y + 0.2, None))
+    found = part(Part("all"), off(Y, 0.1), {"line": line})
     assert [p.contest.score for p in found if p.contest] == ["RMSE"]
 
 
@@ -168,7 +171,7 @@ def test_bins_hold_every_row_once(y: np.ndarray) -> None:
         return
     assert edges[0] == y.min()
     assert edges[-1] == y.max()
-    parts = everywhere(y, off(y, 0.1), {"r": off(y, 0.1)}, "z")
+    parts = everywhere(off(y, 0.1), {"r": off(y, 0.1)}, "z")
     told = {(p.start, p.stop): p.rows for p in parts if p.kind == "truth"}
     assert sum(told.values()) <= len(y)
     if np.ptp(np.diff(edges)) < 0.5 and len(y) == 400:
@@ -180,10 +183,11 @@ def test_a_comparison_tells_its_parts_and_keeps_what_the_report_knew_of_gaps() -
     y = x[:, 0]  # a line, which any rival knows
     error = np.where(y[300:] < 0, 0.2, 1e-6)
     own = predicted(y[300:], error)
-    c = Comparison(x[:300], y[:300], x[300:], y[300:], own, ("RMSE", "CRPS"), by="z")
-    scores, worse = c.own_scores, off(Y[:300], 1.0)
-    gap = part(Part("missing", start=2, stop=2, rows=300), y[300:], scores, {"r": worse})
-    stale = part(Part("all", rows=300), y[300:], scores, {"old": scores})
+    problem = Problem(x[:300], y[:300], x[300:], y[300:], ("RMSE", "CRPS"), by="z")
+    c = Comparison(problem, own)
+    scores, worse = c.scored, off(Y[:300], 1.0)
+    gap = part(Part("missing", start=2, stop=2, rows=300), scores, {"r": worse})
+    stale = part(Part("all", rows=300), scores, {"old": scores})
     report = Report((Metric("this run", "RMSE", 0.1),), verdict=Verdict(parts=(*stale, *gap)))
     made = compared(report, c, 1.0, own=True, rivals=True).verdict
     assert tuple(p for p in made.parts if p.kind == "missing") == tuple(gap)
@@ -205,8 +209,8 @@ def test_rows_with_gaps_are_asked_of_rivals_that_have_seen_gaps() -> None:
     own = predicted(truth[300:], 1.0)
     errors = []
     for blocks in (None, np.arange(2)):
-        c = Comparison(x[:300], truth[:300], gaps, truth[300:], own, ("RMSE",), blocks=blocks)
-        report = compared(Report(), c, 1.0, own=True, rivals=True)
+        problem = Problem(x[:300], truth[:300], gaps, truth[300:], ("RMSE",), blocks=blocks)
+        report = compared(Report(), Comparison(problem, own), 1.0, own=True, rivals=True)
         errors.append({m.method: m.value for m in report.metrics if m.source == "rival"})
     for name in ("random forest", "gradient boosting"):
         assert errors[1][name] < 0.6 * errors[0][name]

@@ -14,11 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 from scant.errors import BadInput
+from scant.evaluate import compare
+from scant.evaluate.compare import compared
+from scant.evaluate.problem import Comparison, Problem
 from scant.events import Report
 from scant.predictive import MixturePredictive
-from scant.rivals import compare, extras
-from scant.rivals.compare import compared
-from scant.rivals.comparison import Comparison
+from scant.rivals import extras
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(160, 3))
@@ -114,7 +115,7 @@ def test_without_weights_or_package_there_is_no_tabpfn(monkeypatch: pytest.Monke
     with pytest.raises(BadInput, match="the package is not installed; `pip install tabpfn`"):
         extras.tabpfn_weights("regressor")
     own = MixturePredictive.gaussian(Y[100:], np.ones(60))
-    c = Comparison(X[:100], Y[:100], X[100:], Y[100:], own, ("RMSE",))
+    c = Comparison(Problem(X[:100], Y[:100], X[100:], Y[100:], ("RMSE",)), own)
     monkeypatch.setattr(compare, "rivals", extras.extras)
     told = compared(Report(), c, 1.0, own=True, rivals=True).notes
     assert len(told) == 1
@@ -138,8 +139,9 @@ def test_what_another_package_raises_is_a_note(monkeypatch: pytest.MonkeyPatch) 
         raise CatBoostError("All features are constant.")
 
     own = MixturePredictive.gaussian(Y, None)
-    rival = replace(compare._all(Comparison(X, Y, X, Y, own, ()))[0], ask=ask)
+    rival = replace(compare._all(Problem(X, Y, X, Y, ()))[0], ask=ask)
     monkeypatch.setattr(compare, "rivals", lambda classes: [rival])
-    c = Comparison(X[:100], Y[:100], X[100:], Y[100:], own.rows(slice(100, None)), ("RMSE",))
+    problem = Problem(X[:100], Y[:100], X[100:], Y[100:], ("RMSE",))
+    c = Comparison(problem, own.rows(slice(100, None)))
     notes = compared(Report(), c, 1.0, own=True, rivals=True).notes
     assert notes == (f"{rival.name} was not compared: All features are constant.",)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import scant
+from scant.evaluate import compare
+from scant.evaluate.problem import Comparison, Problem
 from scant.events import Checkpoint, Event, Finished, Progress, Report, State
 from scant.predictive import MixturePredictive
-from scant.rivals import compare
-from scant.rivals.comparison import Comparison
 from scant.rivals.rival import Rival
 from scant.training.control import Control
 
@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, toy: None) -> list[str]:
 
     def comparison(study: Study, report: Report) -> Comparison:
         own = MixturePredictive.gaussian(Y[30:] + 0.1, np.ones(10))
-        return Comparison(X[:30], Y[:30], X[30:], Y[30:], own, ("RMSE",))
+        return Comparison(Problem(X[:30], Y[:30], X[30:], Y[30:], ("RMSE",)), own)
 
     monkeypatch.setattr(Study, "comparison", comparison)
     monkeypatch.setattr(compare, "rivals", lambda classes: [rival("first"), rival("second")])

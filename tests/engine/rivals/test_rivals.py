@@ -13,11 +13,12 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import f1_score, recall_score
 
 from scant import verdict
+from scant.evaluate import compare
+from scant.evaluate.compare import compared, nothing_learned
+from scant.evaluate.problem import Comparison, Problem
+from scant.evaluate.scores import metrics_of, scores_of
 from scant.events import Finished, Metric, Report, State, decode, encode
 from scant.predictive import CategoricalPredictive, MixturePredictive
-from scant.rivals import compare
-from scant.rivals.compare import compared, nothing_learned
-from scant.rivals.comparison import SCORES, Comparison
 from scant.rivals.deformable import DeformableNeighbor, distances, slopes
 from scant.rivals.methods import forest, rivals
 from scant.rivals.rival import Rival, filled
@@ -34,7 +35,7 @@ def regression(noise: float = 1.0, names: tuple[str, ...] = ("RMSE", "NLPD")) ->
     y = Y[100:]
     variance = np.full(60, max(noise, 0.01) ** 2)
     own = MixturePredictive.gaussian(y + noise * RNG.normal(size=60), variance)
-    return Comparison(X[:100], Y[:100], X[100:], y, own, names)
+    return Comparison(Problem(X[:100], Y[:100], X[100:], y, names), own)
 
 
 def classification(p: np.ndarray) -> Comparison:
@@ -42,12 +43,11 @@ def classification(p: np.ndarray) -> Comparison:
     label = (X[:, 0] < 0.8).astype(int)
     own = CategoricalPredictive(np.stack([p, 1 - p], 1))
     names = ("average precision", "F1", "recall", "mean log probability (nats)", "ECE")
-    return Comparison(X[:100], label[:100], X[100:], label[100:], own, names, 2, 0)
+    return Comparison(Problem(X[:100], label[:100], X[100:], label[100:], names, 2, 0), own)
 
 
 def own_metrics(c: Comparison) -> Report:
-    every = np.arange(len(c.y_test))
-    return Report(tuple(Metric("this run", n, SCORES[n](c, c.own_scores, every)) for n in c.scores))
+    return Report(tuple(metrics_of(c.problem, c.scored, "this run", c.problem.scores, "run")))
 
 
 def test_the_best_rival_is_quoted_and_its_lines_of_code_run() -> None:
@@ -97,7 +97,7 @@ def test_a_baseline_of_the_same_name_is_not_fitted_again_unless_it_gives_way() -
         return [m.source for m in kept if m.method == "random forest"]
 
     assert forests(c) == ["baseline"]
-    assert set(forests(replace(c, replaces=True))) == {"rival"}
+    assert set(forests(replace(c, problem=replace(c.problem, replaces=True)))) == {"rival"}
 
 
 def test_rivals_stop_when_the_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,21 +110,26 @@ def test_rivals_stop_when_the_time_is_used(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_nothing_is_learned_where_the_mean_does_as_well() -> None:
     c = regression()
-    trivial = replace(c, own=c.trivial())
-    assert "the same for every row" in nothing_learned(trivial)
+    trivial = replace(c, own=c.problem.trivial())
+
+    def said(own: Comparison) -> str:
+        return nothing_learned(own.problem, own.scored)
+
+    assert "the same for every row" in said(trivial)
     shuffled = Y[:100].mean() + 0.02 * RNG.normal(size=60)
-    assert "as well" in nothing_learned(
+    assert "as well" in said(
         replace(c, own=MixturePredictive.gaussian(shuffled, np.full(60, Y[:100].var())))
     )
-    assert nothing_learned(c) == ""
+    assert said(c) == ""
     report = compared(own_metrics(trivial), trivial, 1.0, own=False, rivals=False)
     assert report.notes[0].startswith("Learned nothing: ")
 
 
 def test_nothing_is_learned_where_one_class_is_named_always() -> None:
     label = (X[100:, 0] < 0.8).astype(int)
-    assert "most frequent class" in nothing_learned(classification(np.full(60, 0.2)))
-    assert nothing_learned(classification(np.where(label == 0, 0.4, 0.1))) == ""  # ranks well
+    same, ranked = (classification(p) for p in (np.full(60, 0.2), np.where(label == 0, 0.4, 0.1)))
+    assert "most frequent class" in nothing_learned(same.problem, same.scored)
+    assert nothing_learned(ranked.problem, ranked.scored) == ""
 
 
 @pytest.mark.parametrize("rival", rivals(0), ids=lambda r: r.name)
@@ -157,21 +162,19 @@ def test_the_forest_s_variance_is_within_leaves_and_between_trees() -> None:
 
 def test_scores_are_scikit_learn_s() -> None:
     c = classification(RNG.random(60))
-    every = np.arange(60)
-    rare, named = c.y_test == 0, c.own.point == 0
-    assert SCORES["F1"](c, c.own_scores, every) == pytest.approx(f1_score(rare, named))
-    assert SCORES["recall"](c, c.own_scores, every) == pytest.approx(recall_score(rare, named))
-    weighted = replace(c, rare=None)
-    expected = f1_score(c.y_test, c.own.point, average="weighted")
-    assert SCORES["F1"](weighted, weighted.own_scores, every) == pytest.approx(expected)
+    y, named = c.problem.y_test, c.own.point
+    f1, recall = scores_of(c.problem, c.scored, ("F1", "recall"))
+    assert f1 == pytest.approx(f1_score(y == 0, named == 0))
+    assert recall == pytest.approx(recall_score(y == 0, named == 0))
+    [weighted] = scores_of(replace(c.problem, rare=None), c.scored, ("F1",))
+    assert weighted == pytest.approx(f1_score(y, named, average="weighted"))
 
 
 def test_classes_that_compete_in_parts_are_learned_part_by_part() -> None:
     part = (X[:, 2] > 0).astype(int)
     label = 2 * part + (X[:, 0] > 0)
-    own = CategoricalPredictive.named(label[100:], 4)
-    c = Comparison(
-        X[:100], label[:100], X[100:], label[100:], own, ("F1",), 4,
+    c = Problem(
+        X[:100], label[:100], X[100:], label[100:], ("F1",), 4,
         part=part[:100], part_test=part[100:],
     )  # fmt: skip
     share = c.trivial()
@@ -183,14 +186,15 @@ def test_classes_that_compete_in_parts_are_learned_part_by_part() -> None:
 def test_where_all_outlive_the_horizon_there_is_no_restricted_error() -> None:
     time = np.linspace(1, 4, len(X))
     late = np.ones(len(X), dtype=bool)  # all are lost from sight before they die
-    c = Comparison(
-        X, time, X[-5:], time[-5:] + 1, MixturePredictive.gaussian(time[-5:], np.ones(5)), ("F1",),
+    own = MixturePredictive.gaussian(time[-5:], np.ones(5))
+    c = Problem(
+        X, time, X[-5:], time[-5:] + 1, ("F1",),
         late=late, late_test=np.zeros(5, dtype=bool),
     )  # fmt: skip
     horizon, weight = c.observation
     assert horizon <= c.y_test.min()
     assert weight.all()
-    assert np.isnan(SCORES["restricted NMSE (log time)"](c, c.own_scores, np.arange(5)))
+    assert np.isnan(scores_of(c, c.scored(own), ("restricted NMSE (log time)",))).all()
 
 
 def test_a_verdict_travels_and_old_reports_have_none() -> None:

@@ -12,8 +12,8 @@ import torch
 
 import scant
 from scant.errors import BadInput
+from scant.evaluate.scores import scores_of
 from scant.events import Finished, Progress
-from scant.rivals.comparison import SCORES
 from scant.studies import STUDIES, entry
 from scant.studies.protocol import study_class
 from tests.engine.studies import cases, studying
@@ -389,20 +389,21 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow("engine/scant/studies", "engine/scant/rivals")
+@pytest.mark.slow("engine/scant/studies", "engine/scant/evaluate", "engine/scant/rivals")
 @pytest.mark.parametrize("study", SMALL)
 def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
     values = entry(study).presets["quick"] | SMALL[study]
     run = scant.fit(study, device="cpu", **values | ({} if study == "clamp" else {"max_steps": 4}))
     end = [event for event in run if isinstance(event, Finished)][-1]
-    c = run.study.comparison(end.report)
+    comparison = run.study.comparison(end.report)
+    c = comparison.problem
     assert len(c.x) == len(c.y)
-    assert len(c.x_test) == len(c.y_test) == len(c.own)
+    assert len(c.x_test) == len(c.y_test) == len(comparison.own)
     assert c.x.shape[1] == c.x_test.shape[1]
-    every = np.arange(len(c.y_test))
     told = {m.name: m.value for m in end.report.metrics if m.source == "run"}
     shared = [name for name in c.scores if name in told]
     assert len(shared) >= 2, c.scores
     for name in shared:
-        assert SCORES[name](c, c.own_scores, every) == pytest.approx(told[name], rel=1e-6), name
+        [value] = scores_of(c, comparison.scored, [name])
+        assert value == pytest.approx(told[name], rel=1e-6), name
     assert end.report.verdict.tested == len(c.y_test)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from scant.evaluate import compare
+from scant.evaluate.problem import Comparison, Problem
 from scant.events import Checkpoint, Finished, Metric, Progress, Report
 from scant.predictive import MixturePredictive
-from scant.rivals import compare
-from scant.rivals.comparison import Comparison
 from scant.rivals.rival import Rival
 from scant.studies import STUDIES, entry
 from scant.studies.protocol import Study, study_class
@@ -57,9 +57,9 @@ def timed(toy: str, clock: Clock, step: float = 0.0, after: float = 0.0) -> Stud
 
     x = np.random.default_rng(0).normal(size=(40, 2))
     own = MixturePredictive.gaussian(x[30:, 1], None)
-    problem = Comparison(x[:30], x[:30, 0], x[30:], x[30:, 0], own, ("RMSE",))
+    problem = Problem(x[:30], x[:30, 0], x[30:], x[30:, 0], ("RMSE",))
     made.step, made.finalize = slow_step, finalize  # type: ignore[method-assign]
-    made.comparison = lambda report: problem  # type: ignore[method-assign]
+    made.comparison = lambda report: Comparison(problem, own)  # type: ignore[method-assign]
     return made
 
 

@@ -11,10 +11,10 @@ import torch
 
 import scant
 from scant import verdict
+from scant.evaluate import compare
+from scant.evaluate.problem import Comparison, Problem
 from scant.events import Note, State
 from scant.predictive import MixturePredictive
-from scant.rivals import compare
-from scant.rivals.comparison import Comparison
 from scant.rivals.methods import rivals
 from scant.studies import Settings, entry
 from scant.studies.protocol import Study, study_class
@@ -89,15 +89,16 @@ def test_many_held_out_rows_need_no_folds() -> None:
 
 def test_folds_are_pooled_and_each_learns_from_its_own_rows() -> None:
     first, second = (
-        Comparison(X[:n], X[:n, 0], X[n:], X[n:, 0], own, ("RMSE",))
+        Comparison(Problem(X[:n], X[:n, 0], X[n:], X[n:, 0], ("RMSE",)), own)
         for n in (80, 90)
         for own in [MixturePredictive.gaussian(X[n:, 1], None)]
     )
-    c = pooled([first, second, Comparison(X[:, :2], X[:, 0], X[:, :2], X[:, 0], first.own, ())])
-    assert [(len(mine), len(asked)) for _, mine, asked in c.parts()] == [(80, 20), (90, 10)]
+    narrow = Comparison(Problem(X[:, :2], X[:, 0], X[:, :2], X[:, 0], ()), first.own)
+    c = pooled([first, second, narrow])
+    assert [(len(mine), len(asked)) for _, mine, asked in c.problem.parts()] == [(80, 20), (90, 10)]
     np.testing.assert_array_equal(c.own.point, np.concatenate([X[80:, 1], X[90:, 1]]))
-    assert c.own_scores.log_density is None
-    assert c.table_rows.tolist() == list(range(20))
+    assert not c.scored.dense
+    assert c.problem.table_rows.tolist() == list(range(20))
 
 
 @pytest.fixture

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.problem import Problem
+from scant.evaluate.scores import COVERAGE, coverage, metrics_of
 from scant.events import Metric, Report
 from scant.models.mtgpa.baselines import alone, baseline
 from scant.models.mtgpa.prior import Data
+from scant.predictive import ValuePredictive
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
+from scant.studies.aggregation.predictive import predictive
+from scant.studies.aggregation.problem import held_out, problem_of
 from scant.studies.aggregation.settings import MOST_PIECES
 
 BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
@@ -23,7 +28,8 @@ LEAST_SCORED = 2 * space.LEAST_TEST  # rows of a task, of which some are held ou
 SHOWN = 2000  # test rows that travel to the page
 CHECKED = 2000  # training rows of the aggregate check
 LEAST_COUNTS, MOST_COUNTS = 20, 500  # rows of a task that tell whether counts are Poisson
-NAMES = {
+NAMES = ("SMSE", "SNLP", "RMSE")
+BASELINES = {
     "kriging": "area-to-point kriging, this task alone",
     "single": "exact GP on centroids, this task alone",
     "icm": "ICM on centroids",
@@ -35,11 +41,10 @@ def write_report(fitted: FittedMTGPA, train: TrainingData, deadline: Deadline = 
     """Metrics of the held-out rows of the scarce task, the aggregate check, baselines by their
     deadline."""
     number = fitted.task(fitted.scarce)
-    test, y, reference = held_out(train, number)
-    rows, notes, arrays = [], list[str](), dict[str, np.ndarray]()
-    if test.sum() >= 2:
-        result, arrays = on_test_rows(fitted, train, number, test, y, reference, deadline)
-        rows += result
+    rows, notes, arrays = list[Metric](), list[str](), dict[str, np.ndarray]()
+    problem = problem_of(train, number)
+    if len(problem.y_test) >= 2:
+        rows, arrays = on_test_rows(fitted, train, problem, deadline)
     else:
         notes.append(nothing_held_out(fitted.scarce, int((train.observed.task == number).sum())))
     check = agreement(fitted, train.data)
@@ -97,46 +102,33 @@ def overdispersed(fitted: FittedMTGPA, data: Data) -> list[str]:
 
 
 def on_test_rows(
-    fitted: FittedMTGPA,
-    train: TrainingData,
-    number: int,
-    test: Bool[np.ndarray, " n"],
-    y: Float[np.ndarray, " t"],
-    reference: Float[np.ndarray, " r"],
-    deadline: Deadline,
+    fitted: FittedMTGPA, train: TrainingData, problem: Problem, deadline: Deadline
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
     """Scores of this run and of the baselines, and the predictions themselves."""
-    observed = train.observed
+    own = answer_of(fitted, train)
+    scored, s = problem.scored(own), slice(0, SHOWN)
+    names = [n for n in NAMES if n != "SNLP" or len(problem.y) > 1]  # measured by their variance
+    rows = metrics_of(problem, scored, "this run", (*names, *COVERAGE), "run")
+    rows += baselines(fitted, train, problem, deadline)
+    arrays = {"test_y": problem.y_test[s], "test_mean": own.mean[s], "test_std": own.std[s]}
+    return rows, {**arrays, "coverage": coverage(scored)}
+
+
+def answer_of(fitted: FittedMTGPA, train: TrainingData) -> ValuePredictive:
+    """What the run says of the held-out rows of the scarce task."""
+    number, observed = fitted.task(fitted.scarce), train.observed
+    test = held_out(train, number)
     supports = space.supports_of(observed, test, fitted.device)
     exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
-    mean, _, std = fitted.ask(supports, number, exposure, fitted.known(observed, test, number))
-    own = fitted.data_of(observed, test)
-    log_density = fitted.log_predictive(own, number)
-    rows = [
-        Metric("this run", "SMSE", metrics.smse(y, mean)),
-        Metric("this run", "SNLP", metrics.snlp(y, log_density, reference)),
-        Metric("this run", "RMSE", metrics.rmse(y, mean)),
-    ]
-    covered = metrics.coverage(y, mean, std**2)
-    rows += [
-        Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
-        for level, share in covered.T
-    ]
-    rows += baselines(fitted, train, own, number, y, reference, deadline)
-    s = slice(0, SHOWN)
-    arrays = {"test_y": y[s], "test_mean": mean[s], "test_std": std[s], "coverage": covered}
-    return rows, arrays
+    return predictive(fitted, supports, number, exposure, fitted.known(observed, test, number))
 
 
 def baselines(
     fitted: FittedMTGPA,
     train: TrainingData,
-    own: Data,
-    number: int,
-    y: Float[np.ndarray, " n"],
-    reference: Float[np.ndarray, " r"],
+    problem: Problem,
     deadline: Deadline = NEVER,
-    names: Mapping[str, str] = NAMES,
+    names: Mapping[str, str] = BASELINES,
 ) -> list[Metric]:
     """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
     if any(kind != "gaussian" for kind in fitted.kinds) or len(train.data.y) > BASELINE_ROWS:
@@ -144,7 +136,9 @@ def baselines(
     pieces = 1 if train.observed.inside is None else train.observed.inside.shape[1]
     if pieces > 1 and pieces * len(train.data.y) > MOST_PIECES:
         return []
+    number = fitted.task(fitted.scarce)
     scale, rows = fitted.scale[number], []
+    own = fitted.data_of(train.observed, held_out(train, number))
     d, split = len(fitted.dims), fitted.model.prior.split
     data, own = (part._replace(supports=split(part.supports)[0]) for part in (train.data, own))
     for name in deadline.units(names, "baselines"):
@@ -164,33 +158,21 @@ def baselines(
         density = model.log_predictive(own._replace(task=torch.full_like(own.task, task)))
         density = density.detach().cpu().numpy() - np.log(scale.factor)
         values = (
-            metrics.smse(y, mean),
-            metrics.snlp(y, density, reference),
-            metrics.rmse(y, mean),
+            metrics.smse(problem.y_test, mean),
+            metrics.snlp(problem.y_test, density, problem.y),
+            metrics.rmse(problem.y_test, mean),
         )
         rows += [
             Metric(names[name], metric, value, source="baseline")
-            for metric, value in zip(("SMSE", "SNLP", "RMSE"), values)
+            for metric, value in zip(NAMES, values)
         ]
     return rows
 
 
 def dependent(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
     """The same of dependent GPs, which a page's run has no time for."""
-    number = fitted.task(fitted.scarce)
-    test, y, reference = held_out(train, number)
-    own = fitted.data_of(train.observed, test)
-    return baselines(fitted, train, own, number, y, reference, names=DEPENDENT)
-
-
-def held_out(
-    train: TrainingData, number: int
-) -> tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " t"], Float[np.ndarray, " r"]]:
-    """The rows of a task that are scored, their values, and the values behind SNLP's baseline."""
-    observed = train.observed
-    test = observed.test & np.isfinite(observed.y) & (observed.task == number)
-    reference = observed.y[train.rows & (observed.task == number)]
-    return test, observed.y[test], reference if len(reference) > 1 else observed.y[train.rows]
+    problem = problem_of(train, fitted.task(fitted.scarce))
+    return baselines(fitted, train, problem, names=DEPENDENT)
 
 
 def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:

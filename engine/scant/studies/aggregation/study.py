@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 
 from scant.errors import BadInput
+from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.mtgpa.area_nodes import AreaNodes
 from scant.models.mtgpa.areas import AreaGP
@@ -27,7 +28,6 @@ from scant.models.mtgpa.hyperpriors import favor_flat_maps
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.random import restart_generator
-from scant.rivals.comparison import Comparison
 from scant.studies.aggregation import beside, maps, polygons, totals
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.candidates import (
@@ -44,7 +44,8 @@ from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.map_shapes import MAP
 from scant.studies.aggregation.population import People
 from scant.studies.aggregation.preprocessing import Scale
-from scant.studies.aggregation.report import write_report
+from scant.studies.aggregation.problem import problem_of
+from scant.studies.aggregation.report import answer_of, write_report
 from scant.studies.aggregation.settings import (
     COUNTED,
     EXACT,
@@ -65,6 +66,7 @@ from scant.studies.split import EVERYTHING
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 from scant.tables.schema import COVARIATE
 
+LEAST_LEARNED = 5  # rows of the scarce task, from which tools for one table learn
 EXACT_PATIENCE = 4  # steps of L-BFGS; the setting's are of Adam and natural gradients
 LIKELIHOODS_NOTE = "Likelihoods: "
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
@@ -421,10 +423,10 @@ class Study(TrainedStudy):
         return TrainingData(self.observed, self.rows, self.data)
 
     def comparison(self, report: Report) -> Comparison | None:
-        """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.aggregation.comparison import comparison
-
-        return comparison(self.posterior, self.train)
+        problem = problem_of(self.train, self.posterior.task(self.posterior.scarce))
+        if len(problem.y) < LEAST_LEARNED or not len(problem.y_test):
+            return None
+        return Comparison(problem, answer_of(self.posterior, self.train))
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

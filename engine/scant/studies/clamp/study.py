@@ -15,10 +15,10 @@ import pandas as pd
 import torch
 
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.laplace import stopping
 from scant.models.laplace.acquisition import STRICT
-from scant.rivals.comparison import Comparison
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
@@ -256,8 +256,7 @@ class Study:
         return write_report(self.present, self.snapshot(), self.measured, text)
 
     def comparison(self, report: Report) -> Comparison | None:
-        """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.clamp.comparison import comparison
+        from scant.studies.clamp.problem import comparison
 
         return comparison(self.present, report)
 

@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from scant import metrics
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.scored import Scored
+from scant.evaluate.scores import COVERAGE, WIDEST, coverage, metrics_of
 from scant.events import Metric, Report
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.problem import answer_of, problem_of
 from scant.studies.genes.settings import MODELS
 from scant.studies.genes.table import Replicas
 from scant.tables.column_matching import listed
@@ -39,9 +41,10 @@ def write_report(
     snapshot, first = fitted.snapshot(), fitted.shown[:1]
     observed, test = fitted.observed, fitted.test
     most = snapshot["mean"].shape[1]
-    result = fitted.on_test_rows()
+    result, problem = fitted.on_test_rows(), problem_of(fitted)
+    own = problem.scored(answer_of(fitted, result))
     metrics = [
-        *scores(fitted, result, "this run", "run"),
+        *metrics_of(problem, own, "this run", (*problem.scores, *COVERAGE), "run"),
         Metric("this run", EVIDENCE, score),
     ]
     notes = []
@@ -67,16 +70,17 @@ def write_report(
         else:
             model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
         other = replace(fitted, model=model)
-        metrics += scores(other, other.on_test_rows(), label, "baseline")
+        told = problem.scored(answer_of(other, other.on_test_rows()))
+        metrics += metrics_of(problem, told, label, (*problem.scores, WIDEST))
         metrics.append(Metric(label, EVIDENCE, bound, source="baseline"))
-        own = other.curves(first)
-        curves.append(np.stack([_padded(own[which][0], most) for which in ("mean", "std_y")]))
+        drawn = other.curves(first)
+        curves.append(np.stack([_padded(drawn[which][0], most) for which in ("mean", "std_y")]))
     compared = np.stack(curves, 1) if curves else np.empty((2, 0, most, rows.GRID))
     return Report(
         tuple(metrics),
         {
             **snapshot,
-            **arrays_of(observed, test, result),
+            **arrays_of(observed, test, result, own),
             "compare_mean": compared[0],
             "compare_std": compared[1],
         },
@@ -104,40 +108,21 @@ def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
     ]
 
 
-def scores(
-    fitted: FittedReplicas, result: Float[np.ndarray, "3 t"], method: str, source: str
-) -> list[Metric]:
-    """NMSE, NLPD and coverage, of values in units of their output's mean and deviation."""
-    observed, test = fitted.observed, fitted.test
-    if test.sum() < 2:
-        return []
-    centre, width = (values[observed.output[test]] for values in fitted.units)
-    y, mean = (observed.y[test] - centre) / width, (result[0] - centre) / width
-    variance = (result[2] / width) ** 2
-    levels = metrics.LEVELS if source == "run" else metrics.LEVELS[-1:]
-    covered = metrics.coverage(y, mean, variance, levels)
-    values = {
-        "NMSE": metrics.nmse(y, mean),
-        "NLPD": metrics.nlpd(y, mean, variance),
-        **{f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in covered.T},
-    }
-    return [Metric(method, name, float(value), source=source) for name, value in values.items()]
-
-
 def arrays_of(
-    observed: Replicas, test: Bool[np.ndarray, " n"], result: Float[np.ndarray, "3 t"]
+    observed: Replicas,
+    test: Bool[np.ndarray, " n"],
+    result: Float[np.ndarray, "3 t"],
+    own: Scored,
 ) -> dict[str, np.ndarray]:
     """The held-out rows, in the table's units."""
-    y = observed.y[test]
-    covered = metrics.coverage(y, result[0], result[2] ** 2) if len(y) else np.empty((2, 0))
     return {
-        "test_y": y,
+        "test_y": observed.y[test],
         "test_mean": result[0],
         "test_std_f": result[1],
         "test_std_y": result[2],
         "test_output": observed.output[test],
         "test_replica": observed.replica[test],
         "test_std_noise": np.sqrt(np.maximum(result[2] ** 2 - result[1] ** 2, 0)),
-        "pit": metrics.pit(y, result[0], result[2] ** 2),
-        "coverage": covered,
+        "pit": own.pit,
+        "coverage": coverage(own) if len(own) else np.empty((2, 0)),
     }

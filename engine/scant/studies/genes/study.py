@@ -14,19 +14,19 @@ import numpy as np
 import pandas as pd
 import torch
 
+from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.replicated.data import Data, Scale
 from scant.models.replicated.moderation import moderated
 from scant.models.replicated.stack import Stack
 from scant.predictive import MixturePredictive
 from scant.random import restart_generator
-from scant.rivals.comparison import Comparison
 from scant.studies.auto import AVERAGE_SHARE
-from scant.studies.genes import models, stacking
+from scant.studies.genes import explore, models, stacking
 from scant.studies.genes import preprocessing as rows
-from scant.studies.genes.explore import answer
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.models import Model
+from scant.studies.genes.problem import answer_of, problem_of
 from scant.studies.genes.report import write_report
 from scant.studies.genes.settings import MODELS, GenesSettings
 from scant.studies.genes.table import Replicas, of
@@ -139,13 +139,15 @@ class Study(TrainedStudy):
         return replace(report, notes=(note, *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
-        """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.genes.comparison import comparison
-
         members = getattr(self.model, "members", ())
         known = {MODELS.get(s.model, ""): model for s, model in zip(self.members, members)}
         known.pop("", None)
-        return comparison(self.posterior, report, known)
+        fitted = self.posterior
+        every = {n: replace(fitted, model=model).on_test_rows() for n, model in known.items()}
+        a = report.arrays
+        own = np.stack([a["test_mean"], a["test_std_f"], a["test_std_y"]])
+        others = {name: answer_of(fitted, told) for name, told in every.items()}
+        return Comparison(problem_of(fitted), answer_of(fitted, own), others)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -226,4 +228,4 @@ class Study(TrainedStudy):
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "curves", "hide" and "new" (see the catalog)."""
-        return answer(self.posterior, question, query)
+        return explore.answer(self.posterior, question, query)

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from scant.deadline import NEVER, Deadline
 from scant.inference.stacking import best_expected_threshold
+from scant.predictive import CategoricalPredictive
 from scant.random import restart_generator
 from scant.studies.mitosis import models
 from scant.studies.mitosis.classifier import Classifier, doubted
@@ -34,6 +35,11 @@ class MethodResult(NamedTuple):
     decided: Int[np.ndarray, " n"] | None
     threshold: float
     note: str = ""
+
+    @property
+    def predictive(self) -> CategoricalPredictive | None:
+        """Both; None of a method that was left out."""
+        return None if self.p is None else CategoricalPredictive(self.p, self.decided)
 
 
 def compared(

@@ -10,11 +10,12 @@ import torch
 from jaxtyping import Float
 
 from scant.errors import BadInput
+from scant.evaluate.scores import scores_of
 from scant.studies.mitosis import baselines, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.entry import RATIOS, SHOWN, STRIP
 from scant.studies.mitosis.fitted import FittedMitosis, Prepared
-from scant.studies.mitosis.report import of_rare
+from scant.studies.mitosis.problem import OF_RARE, problem_of
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import UNKNOWN, columns_of
 from scant.studies.predicted_table import checked, images, with_classes, words
@@ -169,13 +170,15 @@ def imbalanced(fitted: FittedMitosis, query: dict[str, Any]) -> dict[str, np.nda
     rng = np.random.default_rng([data.settings.seed, 43])
     test = rows.some(rng, cells, data.test, AT_ONCE)
     names = data.metadata["methods"]
-    scores = np.full((len(names), 4), np.nan)
+    scores = np.full((len(names), len(OF_RARE)), np.nan)
     every = list(baselines.compared(data, train, test, only=names, hurry=HURRY))
     if chances is not None and chances.gp is not None:
         latent = next((one.p for one in every if one.method == names[1]), None)
         every.append(baselines.mixed(data, chances, train, test, latent))
+    problem = problem_of(data, test)
     for one in every:
-        scores[names.index(one.method)] = of_rare(one, data.label[test])
+        told = None if one.predictive is None else problem.scored(one.predictive)
+        scores[names.index(one.method)] = scores_of(problem, told, OF_RARE)
     count = np.bincount(data.label[train], minlength=data.n_classes)
     return {
         "ratio": np.array([count[1:].sum() / count[0]]),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Int
-from sklearn.metrics import average_precision_score, balanced_accuracy_score
+from jaxtyping import Int
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.scores import metrics_of
 from scant.events import Metric, Report
 from scant.studies.mitosis import baselines
 from scant.studies.mitosis.entry import PRECISIONS
 from scant.studies.mitosis.fitted import FittedMitosis
+from scant.studies.mitosis.problem import OF_RARE, problem_of
 from scant.studies.mitosis.settings import OURS
 
 BOUND = "bound (nats a row)"
+NAMES = (*OF_RARE, "balanced accuracy", "mean log probability (nats)", "ECE")
 THRESHOLDS = np.linspace(0.0, 1.0, PRECISIONS)
 
 
@@ -46,10 +48,12 @@ def write_report(
         every.append(baselines.result_of(others.pop(0), chances.latent, evidence))
     if data.settings.baselines and len(test):
         every += baselines.compared(data, data.train, test, others, deadline=deadline)
-    scored = [Metric("this run", BOUND, score)]
+    problem, scored = problem_of(data, test), [Metric("this run", BOUND, score)]
     for one in every:
-        source = "run" if one is own else "baseline"
-        scored += [Metric(one.method, k, v, source=source) for k, v in scores(one, label).items()]
+        if one.predictive is not None:
+            source = "run" if one is own else "baseline"
+            told = problem.scored(one.predictive)
+            scored += metrics_of(problem, told, one.method, NAMES, source)
     arrays = {
         **snapshot,
         "test_p": p,
@@ -70,33 +74,6 @@ def write_report(
             "('prior'). No label of a row held out was used for it."
         )
     return Report(tuple(scored), arrays, tuple(notes))
-
-
-def scores(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> dict[str, float]:
-    """Precision, recall and F1 of the rare class, and scores of all probabilities."""
-    if one.p is None or one.decided is None or not len(label):
-        return {}
-    p, rare = one.p, label == 0
-    true = p[np.arange(len(p)), label]
-    right = (p.argmax(1) == label) * 1.0
-    result = dict(zip(("precision", "recall", "F1", "average precision"), of_rare(one, label)))
-    if rare.any() and not rare.all():
-        result["balanced accuracy"] = float(balanced_accuracy_score(label, one.decided))
-    result["mean log probability (nats)"] = float(np.log(np.maximum(true, 1e-300)).mean())
-    result["ECE"] = metrics.expected_calibration_error(p.max(1), right)
-    return result
-
-
-def of_rare(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> Float[np.ndarray, "4"]:
-    """Precision, recall, F1 and average precision of class 0 against the rest."""
-    if one.p is None or one.decided is None:
-        return np.full(4, np.nan)
-    rare, taken = label == 0, one.decided == 0
-    hit = float((rare & taken).sum())
-    precision, recall = hit / max(taken.sum(), 1), hit / max(rare.sum(), 1)
-    f1 = 2 * hit / max(taken.sum() + rare.sum(), 1)
-    average = average_precision_score(rare, one.p[:, 0]) if rare.any() else np.nan
-    return np.array([precision, recall, f1, average])
 
 
 def curves(

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import torch
 
+from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
+from scant.predictive import CategoricalPredictive
 from scant.random import restart_generator
-from scant.rivals.comparison import Comparison
 from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.mitosis import covariances, models, sight
 from scant.studies.mitosis import splits as rows
@@ -35,6 +36,7 @@ from scant.studies.mitosis.fitted import (
     shifted,
 )
 from scant.studies.mitosis.preprocessing import Columns
+from scant.studies.mitosis.problem import problem_of
 from scant.studies.mitosis.settings import EARLY, LATENT, MODELS, OURS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
@@ -190,10 +192,10 @@ class Study(TrainedStudy):
         return write_report(self.present, self.snapshot(), score, self.report_deadline)
 
     def comparison(self, report: Report) -> Comparison | None:
-        """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.mitosis.comparison import comparison
-
-        return comparison(self.present, report)
+        assert self.chances is not None, "finalize comes first"
+        p = report.arrays["test_p"]
+        own = CategoricalPredictive(p, self.chances.decide(p))
+        return Comparison(problem_of(self.data, self.data.test), own)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         chances = self.chances

@@ -76,8 +76,8 @@ def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     on = np.array([name in names for name in data.observed.names])
     return {
         "on": on.astype(np.int64),
-        "score": np.array([main(data, test, *own)]),
-        "averaged": np.array([main(data, test, *other)]),
+        "score": np.array([main(data, test, own)]),
+        "averaged": np.array([main(data, test, other)]),
         "influence": _by_view(data, names, learner.influence().cpu().numpy()),
     }
 

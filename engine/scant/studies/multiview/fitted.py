@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import entr, stdtrit
 
-from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
+from scant.predictive import MixturePredictive, Predictive
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.models import Learner
@@ -32,13 +32,7 @@ class FittedMultiview:
 
     def predictive(self, x: Float[np.ndarray, "n f"]) -> Predictive:
         """Distributions of the target in the table's unit; of survival, of the log time."""
-        mean, variance = self.ask(x)
-        task = self.data.observed.task
-        if task == "classification":
-            decision = (mean >= self.threshold).astype(int)
-            return CategoricalPredictive(np.stack([1 - mean, mean], 1), decision)
-        log = rows.logs(self.data.settings, task)
-        return MixturePredictive.gaussian(mean, variance, log=log, shift=float(log))
+        return self.data.predictive(self.ask(x), self.threshold)
 
     @property
     def threshold(self) -> float:

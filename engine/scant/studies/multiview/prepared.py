@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.models import Learner
@@ -107,3 +108,17 @@ class Prepared:
             return np.empty(0), np.empty(0)
         mean, variance = (v.cpu().numpy() for v in learner.ask(transforms.of(x, self.device)))
         return mean, np.maximum(variance, 1e-300)
+
+    def predictive(self, told: MeanVariance, threshold: float = 0.5) -> Predictive:
+        """Distributions of the target in the table's unit; of survival, of the log time.
+
+        Args:
+            told: What a model says of rows (see `ask`).
+            threshold: On the probability of class 1, from which a row is of it.
+        """
+        mean, variance = told
+        if self.observed.task == "classification":
+            decision = (mean >= threshold).astype(int)
+            return CategoricalPredictive(np.stack([1 - mean, mean], 1), decision)
+        log = rows.logs(self.settings, self.observed.task)
+        return MixturePredictive.gaussian(mean, variance, log=log, shift=float(log))

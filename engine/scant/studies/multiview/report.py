@@ -8,26 +8,28 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scipy.stats import ttest_rel
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    f1_score,
-    precision_score,
-    recall_score,
-)
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.scores import COVERAGE, scores_of
 from scant.events import Metric, Report
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.problem import problem_of
 from scant.studies.multiview.settings import MODELS
 from scant.studies.multiview.stack import Stack
 
 BOUND = "bound (nats a row)"
+NAMES = {
+    "classification": (
+        "F1", "precision", "recall", "average precision", "accuracy",
+        "mean log probability (nats)", "ECE",
+    ),
+    "regression": ("NMSE", "NLPD", *COVERAGE),
+}  # fmt: skip
 THRESHOLDS = np.linspace(0, 1, 101)
 LEAST_SPLITS = 3  # for a test of the difference
 FIGURES = {  # of the publication, on its own data; the word says which
@@ -76,7 +78,7 @@ def write_report(
     for name in deadline.share(0.5).units(methods[1:], "other methods"):
         everyone[name] = predicted(data, name, data.train, test, data.transforms)
     cuts = dict.fromkeys(methods, 0.5) | {"this run": fitted.threshold}
-    scores = {name: figures(data, test, *told, cuts[name]) for name, told in everyone.items()}
+    scores = {name: figures(data, test, told, cuts[name]) for name, told in everyone.items()}
     metrics = [
         Metric(name, kind, value, source="run" if name == "this run" else "baseline")
         for name, found in scores.items()
@@ -149,7 +151,7 @@ def repeated(
         transforms = ViewTransforms.at(data.observed, data.transforms.names, train, s.n_components)
         for i, name in enumerate(methods):
             result = predicted(data, name, train, test, transforms)
-            table[i, r] = main(data, test, *result, methods[name])
+            table[i, r] = main(data, test, result, methods[name])
         done = r + 1
     return table[:, :done]
 
@@ -195,71 +197,28 @@ def spreads(
 
 
 def main(
-    data: Prepared,
-    test: Int[np.ndarray, " t"],
-    mean: np.ndarray,
-    variance: np.ndarray,
-    threshold: float = 0.5,
+    data: Prepared, test: Int[np.ndarray, " t"], told: MeanVariance, threshold: float = 0.5
 ) -> float:
     """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
-    return figures(data, test, mean, variance, threshold).get(data.metadata["score"], float("nan"))
+    return figures(data, test, told, threshold).get(data.metadata["score"], float("nan"))
 
 
 def figures(
-    data: Prepared,
-    test: Int[np.ndarray, " t"],
-    mean: np.ndarray,
-    variance: np.ndarray,
-    threshold: float = 0.5,
+    data: Prepared, test: Int[np.ndarray, " t"], told: MeanVariance, threshold: float = 0.5
 ) -> dict[str, float]:
     """All scores of the task.
 
     Args:
         data: The run's rows.
         test: The rows that are predicted.
-        mean: Of the target as learned; of classes, the probability.
-        variance: Likewise, noise included.
+        told: Mean and variance of the target as learned; of classes, of the probability.
         threshold: Of the probability, from which a row is of class 1.
     """
-    if data.observed.task == "classification":
-        return of_classes(data.observed.target[test], mean, threshold)
     if data.observed.task == "survival":
-        return of_patients(survival.patients(data.observed, test, mean, variance))
-    y, train = data.observed.target[test], data.y[test]
-    slope = np.log1p(y) if rows.logs(data.settings, "regression") else np.zeros(len(y))
-    result = {
-        "NMSE": metrics.nmse(
-            y, rows.in_table_units(data.settings, "regression", mean, variance)[0]
-        ),
-        # A density of the logarithm becomes one of y by its slope, 1 / (1 + y).
-        "NLPD": metrics.nlpd(train, mean, variance) + float(slope.mean()),
-    }
-    return result | covered(train, mean, variance)
-
-
-def covered(y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, float]:
-    """Coverage of central intervals, in per cent."""
-    held = metrics.coverage(y, mean, variance)
-    return {f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in held.T}
-
-
-def of_classes(
-    y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"], threshold: float = 0.5
-) -> dict[str, float]:
-    """Scores of probabilities of class 1; the class is predicted from the threshold on."""
-    best = (p >= threshold).astype(float)
-    sure = np.clip(np.where(y == 1, p, 1 - p), 1e-300, 1)
-    return {
-        "F1": float(f1_score(y, best, zero_division=0.0)),
-        "precision": float(precision_score(y, best, zero_division=0.0)),
-        "recall": float(recall_score(y, best, zero_division=0.0)),
-        "average precision": float(average_precision_score(y, p)),
-        "accuracy": float(accuracy_score(y, best)),
-        "mean log probability (nats)": float(np.log(sure).mean()),
-        "ECE": metrics.expected_calibration_error(
-            np.maximum(p, 1 - p), ((p >= 0.5) == y).astype(float)
-        ),
-    }
+        return of_patients(survival.patients(data.observed, test, *told))
+    problem, names = problem_of(data, data.train, test), NAMES[data.observed.task]
+    scored = problem.scored(data.predictive(told, threshold))
+    return dict(zip(names, scores_of(problem, scored, names)))
 
 
 def of_patients(cohort: survival.Patients) -> dict[str, float]:
@@ -273,12 +232,13 @@ def of_patients(cohort: survival.Patients) -> dict[str, float]:
     if died.sum() < 2 or np.ptp(cohort.time[died]) == 0:
         return measured
     y, mean = np.log(cohort.time[died]), cohort.mean[died]
+    shares = metrics.coverage(y, mean, cohort.std[died] ** 2)[1]
     return {
         rows.SCORE["survival"]: metrics.nmse(y, mean),
         "NMSE by patient": metrics.nmse(cohort.time[died], np.exp(mean)),
         "NLPD (log time)": metrics.nlpd(y, mean, cohort.std[died] ** 2),
         **measured,
-        **covered(y, mean, cohort.std[died] ** 2),
+        **{name: 100 * share for name, share in zip(COVERAGE, shares)},
     }
 
 

@@ -38,7 +38,7 @@ def curve(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
         data.observed, data.transforms.names, train, data.settings.n_components
     )
     scores = [
-        main(data, data.test, *predicted(data, method, train, data.test, transforms))
+        main(data, data.test, predicted(data, method, train, data.test, transforms))
         for method in data.metadata["scarce"]
     ]
     return {"n": np.array([n]), "rows": np.array([len(train)]), "scores": np.array(scores)}

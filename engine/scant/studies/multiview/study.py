@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.random import restart_generator
-from scant.rivals.comparison import Comparison
 from scant.studies.auto import AUTO, AVERAGE_SHARE
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
@@ -133,8 +133,7 @@ class Study(TrainedStudy):
         return replace(report, notes=(note, *report.notes)) if note else report
 
     def comparison(self, report: Report) -> Comparison | None:
-        """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.multiview.comparison import comparison
+        from scant.studies.multiview.problem import comparison
 
         return comparison(self.present)
 

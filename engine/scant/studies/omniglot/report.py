@@ -5,20 +5,23 @@ from __future__ import annotations
 import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.metrics import precision_recall_fscore_support
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.scores import metrics_of
 from scant.events import Metric, Report
 from scant.predictive import CategoricalPredictive
 from scant.studies.omniglot import baselines
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.problem import problem_of
 from scant.studies.omniglot.public_alphabets import PUBLISHED
 
 Chances = Float[np.ndarray, "n most"]
 BOUND = "bound (nats a row)"
+# Recall, precision and F1 are those of each class, weighted by its rows (3.36-3.41).
+NAMES = ("recall", "precision", "F1", "mean log probability (nats)", "ECE")
 RIVALS = 20_000_000  # of rows times classes that compete at once
 # Recall of one alphabet by 5-fold cross-validation, at 20 x 20 pixels (Ma 2023, section 4.3).
 THEIRS = {
@@ -48,14 +51,16 @@ def write_report(
     test = data.test
     p, information = predictive.probabilities, predictive.information
     assert information is not None, "the model gives it"
-    metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
+    problem = problem_of(data)
+    own = metrics_of(problem, problem.scored(answer_of(data, p)), "this run", NAMES, "run")
+    metrics = [*own, Metric("this run", BOUND, score)]
     others, compared, message = [], [], []
     if data.settings.baselines and len(test):
         for name, chances, note in baselines.compared(fitted, deadline):
             message += [note] if note else []
             if chances is None:
                 continue
-            others += scores(data, chances, name, "baseline")
+            others += metrics_of(problem, problem.scored(answer_of(data, chances)), name, NAMES)
             compared.append(rows.accuracy(data.observed, test, chances))
     arrays = {
         **snapshot,
@@ -70,25 +75,13 @@ def write_report(
     return Report((*metrics, *others, *published(data, p)), arrays, tuple(message))
 
 
-def scores(data: Prepared, p: Chances, method: str, source: str) -> list[Metric]:
-    """Weighted recall, precision and F1 (3.36-3.41), mean log probability, calibration.
-
-    A classifier that is only ever certain (nearest neighbor) has no score of its probabilities.
-    """
-    observed, test = data.observed, data.test
-    if not len(test):
-        return []
-    best = observed.offset[observed.output[test]] + p.argmax(1)
-    precision, recall, f1, _ = precision_recall_fscore_support(
-        observed.number[test], best, average="weighted", zero_division=0.0
-    )
-    values = {"recall": recall, "precision": precision, "F1": f1}
-    sure, true = p.max(1), p[np.arange(len(p)), observed.label[test]]
-    if (sure < 1.0).any():
-        right = (best == observed.number[test]).astype(float)
-        values["mean log probability (nats)"] = np.log(np.maximum(true, 1e-300)).mean()
-        values["ECE"] = metrics.expected_calibration_error(sure, right)
-    return [Metric(method, name, float(value), source=source) for name, value in values.items()]
+def answer_of(data: Prepared, p: Chances) -> CategoricalPredictive:
+    """Predictions of the held-out rows by their classes' numbers among those of all outputs."""
+    first = data.observed.offset[data.observed.output[data.test]]
+    if len(p) and (p.max(1) < 1.0).any():
+        return CategoricalPredictive(p, first=first)
+    # A classifier that is only ever certain (nearest neighbor) has no score of its probabilities.
+    return CategoricalPredictive.named(first + p.argmax(1), p.shape[1])
 
 
 def rows_of(data: Prepared, p: Chances) -> dict[str, np.ndarray]:

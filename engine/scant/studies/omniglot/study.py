@@ -14,17 +14,17 @@ import pandas as pd
 import torch
 from jaxtyping import Int
 
+from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.random import restart_generator
-from scant.rivals.comparison import Comparison
 from scant.studies.auto import AVERAGE_SHARE, CHOSEN
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
-from scant.studies.omniglot.comparison import comparison, too_many
 from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.problem import problem_of, too_many
 from scant.studies.omniglot.settings import OmniglotSettings
 from scant.studies.omniglot.stack import Stack
 from scant.studies.omniglot.table import Characters, of
@@ -203,8 +203,7 @@ class Study(TrainedStudy):
         return replace(report, notes=(*filter(None, notes), *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
-        """The problem as a matrix (see `comparison.py` beside this file)."""
-        return comparison(self.data, self.predictive)
+        return None if too_many(self.data) else Comparison(problem_of(self.data), self.predictive)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

@@ -6,27 +6,26 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from scant import metrics
 from scant.deadline import Deadline
+from scant.evaluate.parts import everywhere, part
+from scant.evaluate.problem import Problem
+from scant.evaluate.scored import Scored
+from scant.evaluate.scores import scores_of
 from scant.predictive import MixturePredictive
-from scant.predictive.mixture_scores import pit_ks
-from scant.rivals.by_part import everywhere, part
-from scant.rivals.comparison import RowScores, row_scores
-from scant.rivals.knocked_out import NAMES, Blocks, ask, methods, without
+from scant.rivals.knocked_out import NAMES, ask, methods, without
 from scant.studies.redshift.capacity import RIVAL_ROWS
-from scant.studies.redshift.fitted import FittedGPz, ScoredPredictive
-from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.fitted import FittedGPz
 from scant.verdict import Part
 
 MISSING_ROWS = 500  # test rows from which bands are removed
+ALSO = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")  # of this model alone
 PAIRS = 20_000  # of basis functions, in all models: a pattern of missing bands takes so long
 PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
 Rows = Float[ndarray, " n"]
-Answers = Mapping[str, RowScores]  # by method
+Answers = Mapping[str, Scored]  # by method
 
 
 class Beside(NamedTuple):
@@ -47,9 +46,7 @@ class Beside(NamedTuple):
     notes: tuple[str, ...]
 
 
-def beside(
-    fitted: FittedGPz, learn: pd.DataFrame, scored: ScoredPredictive, deadline: Deadline
-) -> Beside:
+def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadline) -> Beside:
     """Fit the rivals and score all methods (Figs. 6.17-6.18 of Almosallam 2017).
 
     Bands that a row may lack are removed at random from each, with their errors. Rivals have
@@ -57,7 +54,7 @@ def beside(
 
     Args:
         fitted: This run's model.
-        learn: Training and validation rows, of which rivals learn from the first `RIVAL_ROWS`.
+        problem: Of the run, of whose rows rivals learn from the first `RIVAL_ROWS`.
         scored: The model's predictions of the held-out rows.
         deadline: Of rivals, then of scores with bands missing.
     """
@@ -67,11 +64,12 @@ def beside(
     patterns = patterns_of(fitted)
     counts = range(min(5, max(len(bands), 1)))
     hidden = [hide(generator, len(table), len(bands), count, patterns) for count in counts]
-    blocks, measured = blocks_of(fitted.features), table_of(fitted.features, table)
-    queries = [table_of(fitted.features, held), *(without(measured, blocks, h) for h in hidden[1:])]
-    answers, notes = rivals(fitted, learn, blocks, queries, scored.y, deadline)
+    assert problem.blocks is not None
+    measured = problem.x_test[:MISSING_ROWS]
+    queries = [problem.x_test, *(without(measured, problem.blocks, h) for h in hidden[1:])]
+    answers, notes = rivals(problem, queries, fitted.settings.seed, deadline)
     whole = {name: each[0] for name, each in answers.items()}
-    parts = everywhere(scored.y, own_scores(scored), whole, fitted.settings.target)
+    parts = everywhere(scored, whole, problem.by)
     results, others = [], []
     missing = deadline.units(zip(counts, hidden), "scores with bands missing", minimum=1)
     for count, off in missing:
@@ -82,78 +80,41 @@ def beside(
                 less[f"{band}_lim"] = less[f"{band}_lim"].mask(gone)
         mine = scored if not count and len(table) == len(held) else fitted.score(less)
         theirs = {n: each[count].rows(slice(len(table))) for n, each in answers.items()}
-        results.append([count, *row_of(mine, theirs)])
-        error = metrics.normalized_error(mine.y, mine.mean)
-        point = metrics.sigma_mad(error), metrics.far_share(error, 0.15)
-        others.append([count, *point, *summary(mine)])
+        every = [mine, *(theirs.get(name) for name in NAMES)]
+        kinds = zip(*(scores_of(problem, one, problem.scores) for one in every))
+        results.append([count, *(value for kind in kinds for value in kind)])
+        own = ("sigma_MAD", "outliers beyond 0.15", *ALSO)
+        others.append([count, *scores_of(problem, mine, own)])
         if count:
             at = Part("missing", start=count, stop=count, rows=len(table))
-            parts += part(at, mine.y, own_scores(mine), theirs)
+            parts += part(at, mine, theirs)
     return Beside(whole, np.array(results).T, np.array(others).T, tuple(parts), notes)
 
 
 def rivals(
-    fitted: FittedGPz,
-    learn: pd.DataFrame,
-    blocks: Blocks,
-    queries: list[Float[ndarray, "_ d"]],
-    y: Rows,
-    deadline: Deadline,
-) -> tuple[dict[str, list[RowScores]], tuple[str, ...]]:
+    problem: Problem, queries: list[Float[ndarray, "_ d"]], seed: int, deadline: Deadline
+) -> tuple[dict[str, list[Scored]], tuple[str, ...]]:
     """What each rival says of each table asked, and which could not say anything.
 
     The truth of a table is that of the first held-out rows.
     """
-    learn = learn.iloc[:RIVAL_ROWS]
-    x, known = table_of(fitted.features, learn), learn[fitted.settings.target].to_numpy(float)
+    x, y, blocks = problem.x[:RIVAL_ROWS], problem.y[:RIVAL_ROWS], problem.blocks
+    assert blocks is not None
     ends = np.cumsum([len(q) for q in queries])[:-1]
-    answers, notes = dict[str, list[RowScores]](), list[str]()
+    answers, notes = dict[str, list[Scored]](), list[str]()
     for name, method in deadline.units(methods(), "baselines of rows with gaps"):
         try:
-            told = ask(method, x, known, blocks, np.concatenate(queries), fitted.settings.seed)
+            told = ask(method, x, y, blocks, np.concatenate(queries), seed)
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
             reason = next(iter(str(error).splitlines()), "it failed without a message.")
             notes.append(f"{name} was not compared: {reason[:200]}")
             continue
         each = zip(*(np.split(column, ends) for column in told))
         answers[name] = [
-            row_scores(y[: len(mean)], MixturePredictive.gaussian(mean, variance))
+            Scored(problem.y_test[: len(mean)], MixturePredictive.gaussian(mean, variance))
             for mean, variance in each
         ]
     return answers, tuple(notes)
-
-
-def own_scores(scored: ScoredPredictive) -> RowScores:
-    """This run's predictions, as rivals are scored."""
-    return RowScores(scored.mean, scored.log_density, crps=scored.scores.crps)
-
-
-def row_of(scored: ScoredPredictive, theirs: Answers) -> list[float]:
-    """RMSE, mean log-likelihood and CRPS: each of this run, then of `NAMES`; NaN of those that are
-    not here."""
-    answers = [own_scores(scored), *(theirs.get(name) for name in NAMES)]
-    nan = float("nan")
-    return [
-        *(nan if p is None else metrics.rmse(scored.y, p.value) for p in answers),
-        *(nan if p is None or p.log_density is None else p.log_density.mean() for p in answers),
-        *(nan if p is None or p.crps is None else p.crps.mean() for p in answers),
-    ]
-
-
-def blocks_of(features: Features) -> Blocks:
-    """Of each column of `table_of`, the number of its band; -1: no row lacks it."""
-    number = {band: k for k, band in enumerate(features.optional)}
-    return np.array([number.get(features.bands[k], -1) for k in features.owners])
-
-
-def table_of(features: Features, table: pd.DataFrame) -> Float[ndarray, "n d"]:
-    """What rivals see: bands and log errors as they are, NaN where missing."""
-    table = table.copy()
-    for band in features.bands:  # a rival knows no limits: fainter than one counts as just as faint
-        if f"{band}_lim" in table and band in table:
-            table[band] = table[band].fillna(table[f"{band}_lim"])
-    measured = features.measured(table)
-    return np.where(np.isfinite(measured), measured, np.nan)
 
 
 def patterns_of(fitted: FittedGPz) -> int:
@@ -170,15 +131,3 @@ def hide(
     for pattern in chosen:
         pattern[generator.permutation(bands)[:count]] = True
     return chosen[np.arange(n) % patterns]
-
-
-def summary(
-    scored: ScoredPredictive, rows: ndarray | slice = slice(None)
-) -> tuple[float, float, float, float]:
-    """Mean log-likelihood, CRPS and CDE loss of some rows, and the PIT's distance from uniform."""
-    return (
-        float(scored.log_density[rows].mean()),
-        float(scored.scores.crps[rows].mean()),
-        float(scored.scores.cde[rows].mean()),
-        pit_ks(scored.pit[rows]),
-    )

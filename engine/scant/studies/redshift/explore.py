@@ -8,6 +8,7 @@ import numpy as np
 
 from scant import metrics
 from scant.errors import BadInput
+from scant.predictive import MixturePredictive
 from scant.studies.redshift.fitted import FittedGPz
 
 GRID = 240
@@ -36,7 +37,8 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
 def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
     """Every test row as if the bands in `off` had not been measured (5.22-5.40)."""
     scored = fitted.score(fitted.shown, off)
-    y, mean, predictive = scored.y, scored.mean, scored.predictive
+    y, mean, predictive = scored.y, scored.value, scored.predictive
+    assert isinstance(predictive, MixturePredictive)
     return {
         "z_mean": mean,
         "std_model": np.sqrt(predictive.model_variance),

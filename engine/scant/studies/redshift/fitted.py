@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from scant.evaluate.scored import Scored
 from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.predictive import MixturePredictive
-from scant.predictive.mixture_scores import Scores
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.gaps import Gaps
@@ -23,38 +22,6 @@ from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Target
 from scant.studies.redshift.undetected import Drawn
-
-
-@dataclass(frozen=True)
-class ScoredPredictive:
-    """Predictions beside the truth; the scores are those of each row.
-
-    Args:
-        y: The truth.
-        predictive: Of the same rows.
-    """
-
-    y: Float[np.ndarray, " n"]
-    predictive: MixturePredictive
-
-    @cached_property
-    def mean(self) -> Float[np.ndarray, " n"]:
-        return self.predictive.mean
-
-    @cached_property
-    def log_density(self) -> Float[np.ndarray, " n"]:
-        """In nats."""
-        return self.predictive.log_prob(self.y)
-
-    @cached_property
-    def pit(self) -> Float[np.ndarray, " n"]:
-        return self.predictive.pit(self.y)
-
-    @cached_property
-    def scores(self) -> Scores:
-        """CRPS and CDE loss."""
-        return self.predictive.scores(self.y)
-
 
 _Divided = tuple[Bool[np.ndarray, " r"], Members, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
 SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
@@ -111,7 +78,7 @@ class FittedGPz:
             prediction, mixture = drawn.moments(prediction), drawn.components(mixture)
         return self.target.predictive(prediction, mixture)
 
-    def score(self, table: pd.DataFrame, off: Sequence[str] = ()) -> ScoredPredictive:
+    def score(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Scored:
         """Predict rows whose target is known.
 
         GPz alone is scored by the Gaussian of its moments, as published.
@@ -119,7 +86,7 @@ class FittedGPz:
         predictive = self.predict(table, off)
         if self.members.stack is None and not self.target.positive:
             predictive = predictive.collapsed()
-        return ScoredPredictive(table[self.settings.target].to_numpy(float), predictive)
+        return Scored(table[self.settings.target].to_numpy(float), predictive)
 
     def outside(self, table: pd.DataFrame) -> Int[np.ndarray, " n"]:
         """1 where the measurements are unlike those of the learned rows (`LearnedRegion`)."""

@@ -21,6 +21,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from scant.errors import BadInput
+from scant.evaluate.problem import Comparison, Problem
+from scant.evaluate.scored import Scored
 from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
@@ -30,7 +32,6 @@ from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.predictive import MixturePredictive
 from scant.random import restart_generator
-from scant.rivals.comparison import Comparison
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
 from scant.studies.densities import MOST
 from scant.studies.learned_region import LearnedRegion
@@ -51,11 +52,12 @@ from scant.studies.redshift.capacity import (
 )
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
-from scant.studies.redshift.fitted import FittedGPz, ScoredPredictive
+from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows, completes
 from scant.studies.redshift.gaps import GapPatterns, Gaps, fit_gaps
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
 from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.problem import problem_of
 from scant.studies.redshift.report import write_report
 from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
@@ -77,7 +79,7 @@ class Study(TrainedStudy):
     """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
 
     settings: RedshiftSettings
-    held_scores: ScoredPredictive  # of the held-out rows, once it is fitted
+    held_scores: Scored  # of the held-out rows, once it is fitted
 
     def __init__(
         self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
@@ -386,7 +388,7 @@ class Study(TrainedStudy):
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         self.gaps = self._fill_gaps()
         self.held_scores = self.posterior.score(self.held)
-        report = write_report(self.posterior, self.given, self.held_scores, self.report_deadline)
+        report = write_report(self.posterior, self.problem, self.held_scores, self.report_deadline)
         if stack is not None:
             report = replace(report, notes=(stack.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
@@ -466,11 +468,13 @@ class Study(TrainedStudy):
         s = self.settings
         return [[s.n_basis, SHAPES.index(s.covariance), FREE, score, 0.0] for score, _ in restarts]
 
-    def comparison(self, report: Report) -> Comparison | None:
-        """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.redshift.comparison import comparison
+    @cached_property
+    def problem(self) -> Problem:
+        """What all methods learn and are asked."""
+        return problem_of(self.features, self.given, self.held, self.settings.target)
 
-        return comparison(self.posterior, self.given, self.held_scores)
+    def comparison(self, report: Report) -> Comparison | None:
+        return Comparison(self.problem, self.held_scores.predictive)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior

@@ -64,7 +64,7 @@ def test_a_session_of_three_classes_ends_in_a_report(session: tuple[Study, Repor
     assert scores.mean() > 0.65
     for name in catalog.COMPARED:
         assert 0 <= value(report, "F1", name) <= 1
-    assert study.comparison(report).classes == 3
+    assert study.comparison(report).problem.classes == 3
     np.testing.assert_allclose(report.arrays["test_p"], report.arrays["pool_p"][at])
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import precision_score, recall_score
 
 from scant.errors import BadInput
 from scant.events import Report
 from scant.studies.mitosis.baselines import MethodResult
 from scant.studies.mitosis.models import CalibratedClassifier
-from scant.studies.mitosis.report import curves, of_rare
+from scant.studies.mitosis.report import curves
 from scant.studies.mitosis.study import Study
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
 from tests.engine.studies.studying import run, value
@@ -225,7 +226,8 @@ def test_the_table_of_a_threshold_and_the_table_of_scores_say_the_same(threshold
     assert (one.decided != p.argmax(1)).any() == np.isfinite(threshold)
     arrays = curves([one], label, 1)
     at = np.argmin(np.abs(arrays["pr"][0, 0] - (0.5 if np.isnan(threshold) else threshold)))
-    precision, recall, *_ = of_rare(one, label)
-    assert arrays["pr"][0, 1:, at] == pytest.approx([precision, recall])
+    rare, taken = label == 0, one.decided == 0
+    both = [score(rare, taken, zero_division=0.0) for score in (precision_score, recall_score)]
+    assert arrays["pr"][0, 1:, at] == pytest.approx(both)
     hit, wrong, *_ = arrays["confusion"][0, :, at]
     assert hit + wrong == (one.decided == 0).sum()

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from scant.errors import BadInput
+from scant.evaluate.compare import compared
+from scant.evaluate.scores import SCORES
 from scant.events import Report
-from scant.rivals.compare import compared
-from scant.rivals.comparison import SCORES
 from scant.studies.multiview.study import Study
 from tests.engine.studies.multiview.views import CPU, settings
 from tests.engine.studies.studying import run, value
@@ -235,23 +235,24 @@ def test_rivals_of_survival_are_scored_by_patient_as_the_run_is(
     fitted: dict[str, tuple[Study, Report]],
 ) -> None:
     study, report = fitted["lives"]
-    c = study.comparison(report)
+    comparison = study.comparison(report)
+    c, scored = comparison.problem, comparison.scored
     every = np.arange(len(c.y_test))
     died = report.arrays["patient_event"] == 1
     np.testing.assert_allclose(c.y_test, np.log(report.arrays["patient_time"]))
     assert c.late is not None
     assert c.late_test is not None
     np.testing.assert_array_equal(c.late_test, ~died)
-    density = c.own_scores.log_density
+    density = scored.log_density
     known = -float(density[died].mean())
     assert known == pytest.approx(value(report, "NLPD (log time)"))
     assert (density[~died] <= 0).all()
-    assert all(np.isfinite(SCORES[name](c, c.own_scores, every)) for name in c.scores)
+    assert all(np.isfinite(SCORES[name](c, scored, every)) for name in c.scores)
     observed, train = study.data.observed, study.data.train
     mine = train[observed.patient[train] == observed.patient[train[0]]]
     np.testing.assert_allclose(c.x[0], observed.x[mine].mean(0))
     assert c.late[0] == (not observed.event[mine[0]])
     assert len(c.y) == len(np.unique(observed.patient[train]))
-    told = compared(report, c, 1.0, own=True, rivals=True)
+    told = compared(report, comparison, 1.0, own=True, rivals=True)
     assert any(m.source == "rival" and m.name == c.scores[0] for m in told.metrics)
     assert any("Cox regression" in note for note in told.notes)

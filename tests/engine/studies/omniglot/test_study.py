@@ -233,7 +233,7 @@ def test_slow_ones_are_left_out_with_a_note(
 ) -> None:
     monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_ROWS", 10)
     monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_NUMBERS", 10)
-    monkeypatch.setattr("scant.studies.omniglot.comparison.MOST_CHANCES", 10)
+    monkeypatch.setattr("scant.studies.omniglot.problem.MOST_CHANCES", 10)
     report = run(Study(settings(baselines=True), drawings, CPU))
     assert {m.method for m in report.metrics} == {"this run", "nearest neighbor"}
     assert report.notes[0].startswith("No rivals were compared: ")

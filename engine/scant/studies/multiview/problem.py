@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from scant.evaluate.problem import Comparison, Problem
 from scant.predictive import MixturePredictive
-from scant.rivals.comparison import Comparison
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.table import MultiviewData
+
+SCORES = {
+    "classification": ("F1", "average precision", "recall", "mean log probability (nats)", "ECE"),
+    "regression": ("NMSE", "NLPD"),
+    "survival": (rows.SCORE["survival"], "NLPD (log time)", "concordance"),
+}
 
 RESTRICTED = ("restricted NMSE (log time)", "censored NLPD (log time)", "concordance")
 NO_COX = (
@@ -26,43 +31,40 @@ NO_COX = (
 
 
 def comparison(fitted: FittedMultiview) -> Comparison:
-    """All views' columns to the target in its unit."""
+    """The run's answer; of survival, by patient."""
     data = fitted.data
-    observed, train, test = data.observed, data.train, data.test
+    x, problem = data.observed.x[data.test], problem_of(data, data.train, data.test)
+    if data.observed.task != "survival":
+        return Comparison(problem, fitted.predictive(x))
+    cohort = survival.patients(data.observed, data.test, *fitted.ask(x))
+    return Comparison(problem, MixturePredictive.gaussian(cohort.mean, cohort.std**2))
+
+
+def problem_of(
+    data: Prepared, train: Int[np.ndarray, " m"], test: Int[np.ndarray, " t"]
+) -> Problem:
+    """All views' columns to the target in its unit; of survival, the average row of each patient
+    to the log time, as patients are scored."""
+    observed = data.observed
     if observed.task == "survival":
-        return _of_patients(fitted)
-    own = fitted.predictive(observed.x[test])
-    y, classes = observed.target[test], observed.task == "classification"
-    chances = ("F1", "average precision", "recall", "mean log probability (nats)", "ECE")
-    return Comparison(
+        x, y, late = _averages(observed, train)
+        x_test, y_test, late_test = _averages(observed, test)
+        if not late.any() and not late_test.any():
+            return Problem(x, y, x_test, y_test, SCORES[observed.task])
+        return Problem(
+            x, y, x_test, y_test, RESTRICTED, late=late, late_test=late_test, note=NO_COX
+        )
+    classes = observed.task == "classification"
+    target = observed.target.astype(int) if classes else observed.target
+    return Problem(
         x=observed.x[train],
-        y=observed.target[train].astype(int) if classes else observed.target[train],
+        y=target[train],
         x_test=observed.x[test],
-        y_test=y.astype(int) if classes else y,
-        own=own,
-        scores=chances if classes else ("NMSE", "NLPD"),
+        y_test=target[test],
+        scores=SCORES[observed.task],
         classes=2 if classes else 0,
         rare=1 if classes else None,
     )
-
-
-def _of_patients(fitted: FittedMultiview) -> Comparison:
-    """The average row of each patient to the log time, as patients are scored."""
-    observed, test = fitted.data.observed, fitted.data.test
-    cohort = survival.patients(observed, test, *fitted.ask(observed.x[test]))
-    x, y, late = _averages(observed, fitted.data.train)
-    x_test, y_test, late_test = _averages(observed, test)
-    made = Comparison(
-        x=x,
-        y=y,
-        x_test=x_test,
-        y_test=y_test,
-        own=MixturePredictive.gaussian(cohort.mean, cohort.std**2),
-        scores=(rows.SCORE["survival"], "NLPD (log time)", "concordance"),
-    )
-    if not late.any() and not late_test.any():
-        return made
-    return replace(made, scores=RESTRICTED, late=late, late_test=late_test, note=NO_COX)
 
 
 def _averages(

@@ -14,11 +14,13 @@ from numpy import ndarray
 from scant import verdict
 from scant.deadline import NEVER, Deadline
 from scant.errors import BadInput
+from scant.evaluate.parts import everywhere
+from scant.evaluate.problem import Comparison, Problem
+from scant.evaluate.scored import Scored
+from scant.evaluate.scores import SCORES
 from scant.events import Metric, Report
 from scant.inference.censored import uncensored
 from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
-from scant.rivals.by_part import everywhere
-from scant.rivals.comparison import SCORES, Comparison, RowScores
 from scant.rivals.cost import MOST_ROWS, SECONDS
 from scant.rivals.knocked_out import knocked
 from scant.rivals.methods import rivals
@@ -46,7 +48,7 @@ def compared(
 
     Args:
         report: What a study came to.
-        comparison: Its problem; None: nothing is held out.
+        comparison: Its problem and answer; None: nothing is held out.
         seconds: That the run has trained.
         own: Whether the table is the user's: published figures are of other data then.
         rivals: Whether rivals are fitted.
@@ -61,63 +63,64 @@ def compared(
             metrics=tuple(m for m in report.metrics if m.source != "published"),
             notes=tuple(n for n in report.notes if not n.startswith("The published figures")),
         )
-    found: dict[str, RowScores] = {}
+    found: dict[str, Scored] = {}
+    problem = None if comparison is None else comparison.problem
     parts = report.verdict.parts if report.verdict is not None else ()
     result = Verdict(seconds={verdict.OURS: seconds}, parts=parts)
-    usable = comparison is not None and len(comparison.y_test) >= LEAST_ROWS
-    if usable and comparison is not None:
+    usable = problem is not None and len(problem.y_test) >= LEAST_ROWS
+    if usable and comparison is not None and problem is not None:
         result = replace(
             result,
-            trained=len(comparison.parts()[0][1]) if comparison.shown else len(comparison.y),
-            tested=len(comparison.y_test),
-            folds=len(comparison.parts()) if comparison.shown else 1,
-            nothing=nothing_learned(comparison),
+            trained=len(problem.parts()[0][1]) if problem.shown else len(problem.y),
+            tested=len(problem.y_test),
+            folds=len(problem.parts()) if problem.shown else 1,
+            nothing=nothing_learned(problem, comparison.scored),
         )
         if rivals:
             deadline = deadline or Deadline(max(seconds, SECONDS))
             report, found, times = _with_rivals(report, comparison, deadline, halted)
             result = replace(result, seconds={**result.seconds, **times})
-            if comparison.by and found:  # which have the names of those that the report knows
+            if problem.by and found:  # which have the names of those that the report knows
                 kept = [part for part in parts if part.kind == "missing"]
-                told = everywhere(comparison.y_test, comparison.own_scores, found, comparison.by)
+                told = everywhere(comparison.scored, found, problem.by)
                 result = replace(result, parts=(*told, *kept))
-    if comparison is not None and comparison.shown and found:
-        others = {name: comparison.scored(p) for name, p in comparison.others.items()}
+    if comparison is not None and problem is not None and problem.shown and found:
+        others = {name: problem.scored(p) for name, p in comparison.others.items()}
         found = {**others, **found}
-    order = comparison.scores if comparison is not None else ()
+    order = problem.scores if problem is not None else ()
     contests: list[Contest | None] = []
     for scores in (verdict.POINT, verdict.DENSITY):
         names = [n for n in order if n in scores] or list(scores)
         contest = verdict.contest(_judged(report, comparison, found), names)
         if usable and contest is not None and comparison is not None and contest.score in SCORES:
             contest, spread = _interval(comparison, found.get(contest.rival), contest, seed)
-            if not comparison.shown:
+            if not comparison.problem.shown:
                 report = replace(report, metrics=_spread(report.metrics, contest.score, spread))
         contests.append(contest)
     result = replace(result, point=contests[0], density=contests[1])
     if result.contests:
-        known = {r.name: r.code for r in _all(comparison)}
+        known = {r.name: r.code for r in _all(problem)}
         result = replace(result, code=known.get(result.other.rival, ""))
     notes = (f"Learned nothing: {result.nothing}",) if result.nothing else ()
     return replace(report, notes=(*report.notes, *notes), verdict=result)
 
 
-def nothing_learned(c: Comparison) -> str:
+def nothing_learned(c: Problem, own: Scored) -> str:
     """Why a run has learned nothing, and what to try; empty where it has learned something.
 
     It is held against what needs no input: mean and variance of the rows learned from, or the
     shares of their classes.
     """
-    trivial, own = c.scored(c.trivial()), c.own_scores
+    trivial = c.scored(c.trivial())
     denser = False  # beyond chance: another guess of the variance alone gains a little
-    if own.log_density is not None and trivial.log_density is not None:
+    if own.dense:
         gain = own.log_density - trivial.log_density
         denser = gain.mean() > max(NOTHING, 2 * gain.std() / len(gain) ** 0.5)
     if c.classes:
         right, base = (float(np.mean(p.value == c.y_test)) for p in (own, trivial))
         every = np.arange(len(c.y_test))
         ranked = 0.0
-        if c.rare is not None and own.rare_probability is not None:
+        if c.rare is not None and own.dense:
             share = float(np.mean(c.y_test == c.rare))
             ranked = (SCORES["average precision"](c, own, every) - share) / max(1 - share, 1e-12)
         if denser or right > base + NOTHING or ranked > 0.05:
@@ -141,10 +144,11 @@ def nothing_learned(c: Comparison) -> str:
 
 
 def _with_rivals(
-    report: Report, c: Comparison, deadline: Deadline, halted: Callable[[], bool]
-) -> tuple[Report, dict[str, RowScores], dict[str, float]]:
+    report: Report, comparison: Comparison, deadline: Deadline, halted: Callable[[], bool]
+) -> tuple[Report, dict[str, Scored], dict[str, float]]:
     """The report with the rivals' scores, their predictions, and the seconds of each."""
-    found: dict[str, RowScores] = {}
+    c = comparison.problem
+    found: dict[str, Scored] = {}
     times: dict[str, float] = {}
     notes = [c.note] if c.note else []
     present = {m.method for m in report.metrics if m.source == "baseline"}
@@ -169,22 +173,23 @@ def _with_rivals(
     given_way = "baseline" if c.replaces and found else ""
     kept = [m for m in report.metrics if m.source != given_way]
     told = {m.name for m in kept if m.source == "run"}
-    ours = _metrics(c, {verdict.OURS: c.own_scores}, c.table_rows)
+    ours = _metrics(c, {verdict.OURS: comparison.scored}, c.table_rows)
     ours = [m for m in ours if m.name not in told]
     report = replace(report, metrics=(*ours, *kept, *more), notes=(*report.notes, *notes))
     return report, found, times
 
 
-def _judged(report: Report, c: Comparison | None, found: dict[str, RowScores]) -> Sequence[Metric]:
+def _judged(
+    report: Report, comparison: Comparison | None, found: dict[str, Scored]
+) -> Sequence[Metric]:
     """The scores that decide: the report's, or those of all folds, where rivals are fitted to."""
-    if c is None or not c.shown or not found:
+    if comparison is None or not comparison.problem.shown or not found:
         return report.metrics
-    return _metrics(c, {verdict.OURS: c.own_scores, **found}, np.arange(len(c.y_test)))
+    every = {verdict.OURS: comparison.scored, **found}
+    return _metrics(comparison.problem, every, np.arange(len(comparison.scored)))
 
 
-def _metrics(
-    c: Comparison, answers: Mapping[str, RowScores], at: Int[ndarray, " s"]
-) -> list[Metric]:
+def _metrics(c: Problem, answers: Mapping[str, Scored], at: Int[ndarray, " s"]) -> list[Metric]:
     """The scores of these answers at some of the held-out rows."""
     return [
         Metric(name, score, value, source="run" if name == verdict.OURS else "rival")
@@ -194,13 +199,13 @@ def _metrics(
     ]
 
 
-def _all(c: Comparison | None) -> list[Rival]:
+def _all(c: Problem | None) -> list[Rival]:
     if c is None:
         return []
     return [r for r in rivals(c.classes) if c.images or not r.images]
 
 
-def _answer(rival: Rival, c: Comparison, deadline: Deadline = NEVER) -> Predictive:
+def _answer(rival: Rival, c: Problem, deadline: Deadline = NEVER) -> Predictive:
     """What a rival says of the held-out rows.
 
     Raises:
@@ -243,7 +248,7 @@ def _answer(rival: Rival, c: Comparison, deadline: Deadline = NEVER) -> Predicti
 
 def _values(
     rival: Rival,
-    c: Comparison,
+    c: Problem,
     x: Float[ndarray, "m d"],
     y: Float[ndarray, " m"],
     new: Float[ndarray, "q d"],
@@ -274,17 +279,18 @@ def _some(rows: Int[ndarray, " n"]) -> Int[ndarray, " m"]:
 
 
 def _interval(
-    c: Comparison, rival: RowScores | None, contest: Contest, seed: int
+    comparison: Comparison, rival: Scored | None, contest: Contest, seed: int
 ) -> tuple[Contest, float]:
     """The contest with the interval of its difference, and the deviation of this run's score.
 
     Of a rival whose rows are not known (None) the score is taken to vary as this run's, and
     independently of it: a wider interval than that of paired rows.
     """
-    n, score = len(c.y_test), SCORES[contest.score]
+    c, score = comparison.problem, SCORES[contest.score]
+    n = len(c.y_test)
     generator = np.random.default_rng(seed)
     draws = [generator.integers(n, size=n) for _ in range(max(40, min(DRAWS, 10**6 // n)))]
-    methods = [c.own_scores] if rival is None else [c.own_scores, rival]
+    methods = [comparison.scored] if rival is None else [comparison.scored, rival]
     values = np.array([[score(c, p, at) for p in methods] for at in draws])
     values = values[np.isfinite(values).all(1)]
     if not len(values):

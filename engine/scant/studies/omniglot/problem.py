@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from scant.predictive import CategoricalPredictive
-from scant.rivals.comparison import Comparison
+from scant.evaluate.problem import Problem
 from scant.studies.omniglot.prepared import Prepared
 
 MOST_CHANCES = 20_000_000  # probabilities, held-out rows times classes
 
 
-def comparison(data: Prepared, predictive: CategoricalPredictive) -> Comparison | None:
-    """Features to classes, each output by itself; None of too many classes for probabilities."""
+def problem_of(data: Prepared) -> Problem:
+    """Features to classes, each output by itself."""
     observed, train, test = data.observed, data.train, data.test
-    classes = int(data.sizes.sum())
-    if too_many(data):
-        return None
-    return Comparison(
+    return Problem(
         x=observed.x[train],
         y=observed.number[train],
         x_test=observed.x[test],
         y_test=observed.number[test],
-        own=predictive,
         scores=("F1", "recall", "mean log probability (nats)", "ECE"),
-        classes=classes,
+        classes=int(data.sizes.sum()),
         images=True,  # the study compares nearest neighbors itself
         part=observed.output[train],
         part_test=observed.output[test],

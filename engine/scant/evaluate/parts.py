@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from scant.rivals.comparison import RowScores
+from scant.evaluate.scored import Scored
 from scant.verdict import Contest, Part
 
 ERRORS = 2.0  # standard errors beyond which a difference counts
@@ -24,31 +24,31 @@ BINS = 4  # of the truth, with as many rows each
 Rows = Float[ndarray, " t"]
 
 
-def everywhere(y: Rows, own: RowScores, others: Mapping[str, RowScores], of: str) -> list[Part]:
+def everywhere(own: Scored, others: Mapping[str, Scored], of: str) -> list[Part]:
     """All rows, then those in bins of the truth.
 
     Args:
-        y: The truth.
         own: What this run says.
         others: What rivals say.
         of: What the truth is called.
     """
-    found = part(Part("all", rows=len(y)), y, own, others)
+    y = own.y
+    found = part(Part("all", rows=len(y)), own, others)
     edges = bins(y)
     for start, stop in pairwise(edges):
         rows = (y >= start) & ((y < stop) | (stop == edges[-1]))
         at = Part("truth", of, float(start), float(stop), int(rows.sum()))
-        found += part(at, y[rows], own.rows(rows), {n: p.rows(rows) for n, p in others.items()})
+        found += part(at, own.rows(rows), {n: p.rows(rows) for n, p in others.items()})
     return found
 
 
-def part(at: Part, y: Rows, own: RowScores, others: Mapping[str, RowScores]) -> list[Part]:
+def part(at: Part, own: Scored, others: Mapping[str, Scored]) -> list[Part]:
     """This run and the best rival by each score that both have; nothing of too few rows."""
     found: list[Part] = []
-    if len(y) < LEAST:
+    if len(own) < LEAST:
         return found
     for score in ("RMSE", "mean log-likelihood", "CRPS"):
-        ours, losses = loss(score, y, own), {n: loss(score, y, p) for n, p in others.items()}
+        ours, losses = loss(score, own), {n: loss(score, p) for n, p in others.items()}
         known = {n: each for n, each in losses.items() if each is not None}
         if ours is None or not known:
             continue
@@ -57,13 +57,13 @@ def part(at: Part, y: Rows, own: RowScores, others: Mapping[str, RowScores]) -> 
     return found
 
 
-def loss(score: str, y: Rows, told: RowScores) -> Rows | None:
+def loss(score: str, told: Scored) -> Rows | None:
     """Of each row; the mean is the score, its negative, or its square. None: it has no such."""
     if score == "RMSE":
-        return (y - told.value) ** 2
-    if score == "CRPS":
-        return told.crps
-    return None if told.log_density is None else -told.log_density
+        return (told.y - told.value) ** 2
+    if not told.dense:
+        return None
+    return told.crps if score == "CRPS" else -told.log_density
 
 
 def _contest(score: str, ours: Rows, name: str, theirs: Rows) -> Contest:

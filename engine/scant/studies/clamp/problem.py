@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from scant.evaluate.problem import Comparison, Problem
 from scant.events import Report
 from scant.predictive import CategoricalPredictive
-from scant.rivals.comparison import Comparison
 from scant.studies.clamp.fitted import FittedClamp
 
 
@@ -18,13 +18,13 @@ def comparison(fitted: FittedClamp, report: Report) -> Comparison | None:
         return None
     at, label = report.arrays["test_row"], report.arrays["test_label"].astype(int)
     each, sought = fitted.active.each.cpu().numpy()[at], fitted.data.rows.sought
-    return Comparison(
+    problem = Problem(
         x=fitted.data.rows.x[asked],
         y=y,
         x_test=fitted.data.rows.x[at],
         y_test=label,
-        own=CategoricalPredictive(each, fitted.active.predicted[at]),
         scores=("F1", "recall", "average precision", "mean log probability (nats)"),
         classes=sought + 1,
         rare=sought,
     )
+    return Comparison(problem, CategoricalPredictive(each, fitted.active.predicted[at]))

@@ -1,0 +1,25 @@
+"""The mitosis study as a plain classification, for rivals."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Int
+
+from scant.evaluate.problem import Problem
+from scant.studies.mitosis.fitted import Prepared
+
+OF_RARE = ("precision", "recall", "F1", "average precision")
+
+
+def problem_of(data: Prepared, test: Int[np.ndarray, " t"]) -> Problem:
+    """Columns or components as classifiers are given them; validation rows are learned from too."""
+    return Problem(
+        x=data.seen[data.known],
+        y=data.label[data.known],
+        x_test=data.seen[test],
+        y_test=data.label[test],
+        scores=("F1", "average precision", "recall", "mean log probability (nats)", "ECE"),
+        classes=data.n_classes,
+        rare=0,
+        images=data.image is not None,
+    )

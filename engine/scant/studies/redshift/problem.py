@@ -1,0 +1,49 @@
+"""The redshift study as a plain regression, for rivals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from numpy import ndarray
+
+from scant.evaluate.problem import Problem
+from scant.rivals.knocked_out import Blocks
+from scant.studies.redshift.preprocessing import Features
+
+
+def problem_of(features: Features, learn: pd.DataFrame, held: pd.DataFrame, target: str) -> Problem:
+    """Bands and errors to the target, in its unit.
+
+    Args:
+        features: Of the run.
+        learn: The rows learned from.
+        held: Those held out.
+        target: The column that is predicted.
+    """
+    return Problem(
+        x=table_of(features, learn),
+        y=learn[target].to_numpy(float),
+        x_test=table_of(features, held),
+        y_test=held[target].to_numpy(float),
+        scores=("RMSE", "mean log-likelihood", "CRPS"),
+        replaces=True,
+        by=target,
+        blocks=blocks_of(features),
+    )
+
+
+def blocks_of(features: Features) -> Blocks:
+    """Of each column of `table_of`, the number of its band; -1: no row lacks it."""
+    number = {band: k for k, band in enumerate(features.optional)}
+    return np.array([number.get(features.bands[k], -1) for k in features.owners])
+
+
+def table_of(features: Features, table: pd.DataFrame) -> Float[ndarray, "n d"]:
+    """What rivals see: bands and log errors as they are, NaN where missing."""
+    table = table.copy()
+    for band in features.bands:  # a rival knows no limits: fainter than one counts as just as faint
+        if f"{band}_lim" in table and band in table:
+            table[band] = table[band].fillna(table[f"{band}_lim"])
+    measured = features.measured(table)
+    return np.where(np.isfinite(measured), measured, np.nan)
