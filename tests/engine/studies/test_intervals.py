@@ -10,7 +10,12 @@ from scipy.stats import lognorm, norm, poisson
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from scant.models.mtgpa.likelihoods import Moments, likelihood
-from scant.predictive import MixturePredictive
+from scant.predictive import (
+    BernoulliPredictive,
+    CountsPredictive,
+    MixturePredictive,
+    ValuePredictive,
+)
 from scant.predictive.quantiles import quantiles
 from scant.studies import entry
 from scant.studies.densities import column_specs
@@ -19,7 +24,6 @@ from scant.studies.predicted_columns import added_names, data_dictionary
 from scant.studies.predicted_table import place, with_columns
 
 ENDS = np.array([0.25, 0.75, 0.1, 0.9, 0.025, 0.975])
-P = torch.tensor(ENDS)
 
 
 def test_a_mixture_has_the_quantiles_of_its_draws() -> None:
@@ -45,8 +49,9 @@ def test_a_likelihood_has_the_quantiles_of_its_draws(kind: str) -> None:
     root = 0.5 * torch.randn(n, f, f, generator=generator, dtype=torch.float64)
     K = root @ root.mT + 0.05 * torch.eye(f, dtype=torch.float64)
     exposure = torch.tensor([1.0, 2.0, 5.0, 0.5], dtype=torch.float64)
+    q = Moments(mean, K.permute(1, 2, 0))
     with torch.no_grad():
-        ends = lik.quantiles(Moments(mean, K.permute(1, 2, 0)), exposure, P)
+        ends = _told(kind, q, exposure).quantile(ENDS)
     rng = np.random.default_rng(1)
     for i in range(n):
         drawn = rng.multivariate_normal(mean[:, i].numpy(), K[i].numpy(), 40_000)
@@ -55,17 +60,30 @@ def test_a_likelihood_has_the_quantiles_of_its_draws(kind: str) -> None:
             p = lik(samples, exposure=exposure[i]) if kind == "poisson" else lik(samples)
         torch.manual_seed(i)
         y = p.sample().numpy()
-        at = (y <= ends[:, i, None].numpy() + 1e-9).mean(1)
-        below = (y < ends[:, i, None].numpy() - 1e-9).mean(1)
-        assert (at >= P.numpy() - 0.012).all()  # the least y that is not exceeded so often
-        assert (below <= P.numpy() + 0.012).all()
+        at = (y <= ends[:, i, None] + 1e-9).mean(1)
+        below = (y < ends[:, i, None] - 1e-9).mean(1)
+        assert (at >= ENDS - 0.012).all()  # the least y that is not exceeded so often
+        assert (below <= ENDS + 0.012).all()
+
+
+def _told(kind: str, q: Moments, exposure: torch.Tensor) -> ValuePredictive:
+    """New observations under a likelihood, of which f has these moments."""
+    lik, one = likelihood(kind), np.ones((len(exposure), 1))
+    if kind == "bernoulli":
+        return BernoulliPredictive(lik.predict(q, exposure).mean.numpy())
+    if kind == "poisson":
+        log_rate = (q.mean[0] + exposure.log()).numpy()[:, None]
+        return CountsPredictive(one, log_rate, q.covariance[0, 0].numpy()[:, None], one[:, 0])
+    weights, means, variances = lik.components(q, exposure)
+    shares = weights.expand_as(means)
+    return MixturePredictive(*(column.T.numpy() for column in (shares, means, variances)))
 
 
 def test_counts_of_a_known_rate_are_poissons() -> None:
-    lik, rate = likelihood("poisson"), np.array([0.01, 3.0, 250.0, 1e6])
+    rate = np.array([0.01, 3.0, 250.0, 1e6])
     q = Moments(torch.tensor(rate).log()[None], torch.zeros(1, 1, 4, dtype=torch.float64))
-    ends = lik.quantiles(q, torch.ones(4, dtype=torch.float64), P)
-    np.testing.assert_array_equal(ends, poisson.ppf(P.numpy()[:, None], rate))
+    ends = _told("poisson", q, torch.ones(4, dtype=torch.float64)).quantile(ENDS)
+    np.testing.assert_array_equal(ends, poisson.ppf(ENDS[:, None], rate))
 
 
 def test_one_row_in_a_hundred_like_the_learned_ones_is_outside_and_all_far_ones_are() -> None:

@@ -18,7 +18,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from scant.models.mtgpa.areas import AreaGP, _Posterior
-from scant.models.mtgpa.counts import Counts
 from scant.models.mtgpa.likelihoods import Moments, MTGPAPrediction
 from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.nodes import at_point, averaged_over
@@ -108,23 +107,6 @@ class AreaNodes(AreaGP):
         columns = [torch.stack(column) for column in zip(*predictions)]
         weights = self.weights[:, None].expand(-1, len(supports))
         return Mixture(weights, *columns).moments()
-
-    @torch.no_grad()
-    def quantiles(
-        self,
-        supports: Float[Tensor, "n c"],
-        task: int,
-        p: Float[Tensor, " k"],
-        exposure: Float[Tensor, " n"] | None = None,
-        known: Float[Tensor, " n"] | None = None,
-    ) -> Float[Tensor, "k n"]:
-        if not len(supports):
-            return supports.new_zeros(len(p), 0)
-        lik = self.likelihoods[task]
-        assert isinstance(lik, Counts)
-        exposures = supports.new_ones(len(supports)) if exposure is None else exposure
-        parts = [q for _, q in self.log_rates(supports, task)]
-        return lik.quantiles_of(parts, self.weights, exposures, p)
 
     @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from scipy.special import betainc
 from torch import Tensor, nn
 from torch.distributions import NegativeBinomial as NegativeBinomialDistribution
 from torch.distributions import Poisson as PoissonDistribution
@@ -16,7 +14,7 @@ from torch.distributions import Poisson as PoissonDistribution
 from scant.errors import BadInput
 from scant.inference.quadrature import log_expected
 from scant.kernels.constraints import LogPositive
-from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite
+from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction
 
 MIN_DISPERSION = 1e-6  # practically Poisson; smaller values lose digits in log-gammas
 
@@ -28,34 +26,6 @@ class Counts(Likelihood):
 
     def slopes(self, y: Tensor, f: Tensor, exposure: Tensor) -> tuple[Tensor, Tensor]:
         """d ln p(y | f) / df, and -d^2 ln p(y | f) / df^2."""
-        raise NotImplementedError
-
-    def quantiles(
-        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
-    ) -> Float[Tensor, "k n"]:
-        """Quantiles of the mixture over quadrature nodes of f, by bisection over integers."""
-        return self._quantiles(*hermite(q.mean[0], q.covariance[0, 0]), exposure, p)
-
-    def quantiles_of(
-        self,
-        parts: Sequence[Moments],
-        weights: Float[Tensor, " m"],
-        exposure: Float[Tensor, " n"],
-        p: Float[Tensor, " k"],
-    ) -> Float[Tensor, "k n"]:
-        """`quantiles` for a mixture of posteriors of f with these weights."""
-        rules = [hermite(q.mean[0], q.covariance[0, 0]) for q in parts]
-        nodes = torch.cat([f for f, _ in rules])
-        node_weights = torch.cat([w * node_weight for w, (_, node_weight) in zip(weights, rules)])
-        return self._quantiles(nodes, node_weights, exposure, p)
-
-    def _quantiles(
-        self,
-        nodes: Float[Tensor, "s n"],
-        weights: Float[Tensor, "s 1"],
-        exposure: Float[Tensor, " n"],
-        p: Float[Tensor, " k"],
-    ) -> Float[Tensor, "k n"]:
         raise NotImplementedError
 
     def log_predictive(
@@ -104,22 +74,6 @@ class Poisson(Counts):
         rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
         return MTGPAPrediction(rate, rate.square() * torch.expm1(q.covariance[0, 0]), rate)
 
-    def _quantiles(
-        self,
-        nodes: Float[Tensor, "s n"],
-        weights: Float[Tensor, "s 1"],
-        exposure: Float[Tensor, " n"],
-        p: Float[Tensor, " k"],
-    ) -> Float[Tensor, "k n"]:
-        rates = exposure * nodes.exp()
-        top = rates.amax(0)
-
-        def below(k: Float[Tensor, "p 1 n"]) -> Float[Tensor, "p s n"]:
-            # P(y <= k) is the regularized upper incomplete gamma function of k + 1.
-            return torch.special.gammaincc(k + 1, rates.expand(len(p), -1, -1))
-
-        return _quantile_count(below, weights, p, (top + 10 * top.sqrt() + 20).ceil())
-
 
 class NegativeBinomial(Counts):
     """y ~ NB with mean r = exposure exp(f) and variance r + dispersion r^2.
@@ -167,39 +121,6 @@ class NegativeBinomial(Counts):
         rate = exposure * torch.exp(q.mean[0] + 0.5 * variance)
         noise = rate + self.dispersion() * rate.square() * variance.exp()
         return MTGPAPrediction(rate, rate.square() * torch.expm1(variance), noise)
-
-    def _quantiles(
-        self,
-        nodes: Float[Tensor, "s n"],
-        weights: Float[Tensor, "s 1"],
-        exposure: Float[Tensor, " n"],
-        p: Float[Tensor, " k"],
-    ) -> Float[Tensor, "k n"]:
-        rates, alpha = exposure * nodes.exp(), self.dispersion().detach()
-        spread = (rates + alpha * rates.square()).sqrt()
-        share = (1 / (1 + alpha * rates)).detach().cpu().numpy()
-
-        def below(k: Float[Tensor, "p 1 n"]) -> Float[Tensor, "p s n"]:
-            # P(y <= k) is a regularized incomplete beta function, which PyTorch lacks.
-            return torch.as_tensor(betainc(1 / float(alpha), k.cpu().numpy() + 1, share)).to(k)
-
-        return _quantile_count(below, weights, p, (rates + 30 * spread + 20).amax(0).ceil())
-
-
-def _quantile_count(
-    below: Callable[[Tensor], Tensor],
-    weights: Float[Tensor, "s 1"],
-    p: Float[Tensor, " k"],
-    high: Float[Tensor, " n"],
-) -> Float[Tensor, "k n"]:
-    """Smallest count whose distribution function reaches p; `high` is an upper bound."""
-    high = high.expand(len(p), -1)
-    low = torch.full_like(high, -1.0)
-    while bool((high - low > 1).any()):
-        middle = ((low + high) / 2).floor()
-        too_low = (weights * below(middle.unsqueeze(1))).sum(1) < p[:, None]
-        low, high = torch.where(too_low, middle, low), torch.where(too_low, high, middle)
-    return high
 
 
 def _check_counts(y: Float[Tensor, " n"], task: int, kind: str) -> None:

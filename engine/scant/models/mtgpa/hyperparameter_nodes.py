@@ -142,16 +142,6 @@ class NodesGP(ExactGP):
     ) -> MTGPAPrediction:
         return self.mixture(supports, task, exposure, known).moments()
 
-    def quantiles(
-        self,
-        supports: Float[Tensor, "n c"],
-        task: int,
-        p: Float[Tensor, " k"],
-        exposure: Float[Tensor, " n"] | None = None,
-        known: Float[Tensor, " n"] | None = None,
-    ) -> Float[Tensor, "k n"]:
-        return self.mixture(supports, task, exposure, known).quantiles(p)
-
     @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
         total = torch.zeros_like(data.y)

@@ -75,12 +75,6 @@ class Bernoulli(Likelihood):
         variance = (weights * (p - mean).square()).sum(0)
         return MTGPAPrediction(mean, variance, mean * (1 - mean) - variance)
 
-    def quantiles(
-        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
-    ) -> Float[Tensor, "k n"]:
-        """Quantiles, which are 0 or 1."""
-        return (p[:, None] > 1 - self.predict(q, exposure).mean).to(q.mean)
-
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     "gaussian": Gaussian,

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from scant.models.mtgpa.observing import HALVINGS, MTGPAPrediction
+from scant.models.mtgpa.observing import MTGPAPrediction
 
 
 class Mixture(NamedTuple):
@@ -60,16 +60,3 @@ class Mixture(NamedTuple):
         z = (y - self.mean) / self.std
         log_density = -0.5 * z.square() - self.std.log() - 0.5 * math.log(2 * math.pi)
         return (self.weights.log() + log_density).logsumexp(0)
-
-    def quantiles(self, p: Float[Tensor, " q"]) -> Float[Tensor, "q n"]:
-        """Quantiles of new observations, by bisection between those of the components."""
-        z = torch.special.ndtri(p)[:, None, None]
-        component_quantiles = torch.where(self.weights > 0, self.mean + z * self.std, math.nan)
-        low = component_quantiles.nan_to_num(math.inf).amin(1)
-        high = component_quantiles.nan_to_num(-math.inf).amax(1)
-        for _ in range(HALVINGS if len(self.mean) > 1 else 0):
-            middle = (low + high) / 2
-            below = self.weights * torch.special.ndtr((middle.unsqueeze(1) - self.mean) / self.std)
-            too_low = below.sum(1) < p[:, None]
-            low, high = torch.where(too_low, middle, low), torch.where(too_low, high, middle)
-        return (low + high) / 2

@@ -20,7 +20,6 @@ from torch.distributions import Distribution
 from scant.inference.quadrature import gauss_hermite
 
 NODES = 32
-HALVINGS = 40  # bisection steps of a quantile: 1e-12 of the bracket
 
 
 class Moments(NamedTuple):
@@ -149,30 +148,10 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
     def components(
         self, q: Moments, exposure: Float[Tensor, " n"]
     ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
-        """Weights, means and variances of p(y) as a mixture of Gaussians.
-
-        Other likelihoods override `quantiles`.
-        """
+        """Weights, means and variances of p(y) as a mixture of Gaussians."""
         prediction = self.predict(q, exposure)
         mean, variance = (
             prediction.mean.unsqueeze(0),
             (prediction.variance + prediction.noise).unsqueeze(0),
         )
         return torch.ones_like(mean), mean, variance
-
-    def quantiles(
-        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
-    ) -> Float[Tensor, "k n"]:
-        """Quantiles of a new observation: the smallest y with distribution function at least p.
-
-        Mixtures use bisection between the quantiles of the components.
-        """
-        weights, mean, variance = self.components(q, exposure)
-        std, z = variance.sqrt(), torch.special.ndtri(p)[:, None, None]
-        low, high = (mean + z * std).amin(1), (mean + z * std).amax(1)
-        for _ in range(HALVINGS if len(mean) > 1 else 0):
-            middle = (low + high) / 2
-            below = weights * torch.special.ndtr((middle.unsqueeze(1) - mean) / std)
-            too_low = below.sum(1) < p[:, None]
-            low, high = torch.where(too_low, middle, low), torch.where(too_low, high, middle)
-        return (low + high) / 2

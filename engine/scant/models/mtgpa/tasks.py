@@ -134,27 +134,6 @@ class TaskGP(GP):
         return Mixture.single(self.predict(supports, task, exposure, known))
 
     @torch.no_grad()
-    def quantiles(
-        self,
-        supports: Float[Tensor, "n c"],
-        task: int,
-        p: Float[Tensor, " k"],
-        exposure: Float[Tensor, " n"] | None = None,
-        known: Float[Tensor, " n"] | None = None,
-    ) -> Float[Tensor, "k n"]:
-        """Quantiles of new observations at supports, in the units of y."""
-        lik = self.likelihoods[task]
-        exposures = supports.new_ones(len(supports)) if exposure is None else exposure
-        noise = self._noise(task, known)
-        parts = self._in_blocks(
-            lambda i: lik.quantiles(
-                _with(self.moments(supports[i], task), noise, i), exposures[i], p
-            ),
-            supports,
-        )
-        return torch.cat([supports.new_zeros(len(p), 0), *parts], dim=1)
-
-    @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
         """Log predictive density (or probability) of each observation, in nats."""
         total = torch.zeros_like(data.y)

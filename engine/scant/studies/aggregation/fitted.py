@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -15,7 +14,6 @@ from scant.errors import BadInput
 from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
-from scant.predictive.quantiles import quantiles
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.beside import known_of
 from scant.studies.aggregation.population import People
@@ -23,7 +21,6 @@ from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.settings import COUNTED, AggregationSettings
 from scant.studies.aggregation.stack import Stack
 from scant.studies.aggregation.table import Supports
-from scant.studies.predicted_table import interval_columns
 
 
 @dataclass(frozen=True)
@@ -139,55 +136,6 @@ class FittedMTGPA:
         if supports.shape[1] > 2 * len(self.dims):  # polygons, asked of a model of points
             return None
         return self.stack.mixture(supports, self.model.mixture(supports, task, exposure, known))
-
-    def log_predictive(self, data: Data, task: int) -> np.ndarray:
-        """Log densities (or probabilities) of observations of a task, in its unit; nats a row."""
-        stacked = self.stacked(data.supports, task, data.exposure, data.known)
-        density = self.model.log_predictive(data) if stacked is None else stacked.log_prob(data.y)
-        return np.asarray(density.detach().cpu().numpy() - np.log(self.scale[task].factor))
-
-    def quantiles(
-        self,
-        supports: Tensor,
-        task: int,
-        p: np.ndarray,
-        exposure: Tensor | None = None,
-        known: Tensor | None = None,
-    ) -> np.ndarray:
-        """Quantiles of a new observation, in the task's unit; shape (q, n)."""
-        if stacked := self.stacked(supports, task, exposure, known):
-            columns = (stacked.weights, stacked.mean, stacked.std)
-            weights, mean, std = (c.T.cpu().numpy() for c in columns)
-            own = quantiles(weights, mean, std, p)
-        else:
-            at = torch.as_tensor(p).to(supports)
-            own = self.model.quantiles(supports, task, at, exposure, known).cpu().numpy()
-        unit = self.unit(task, exposure)
-        factor = unit.cpu().numpy() if isinstance(unit, Tensor) else unit
-        return np.asarray(self.scale[task].offset + factor * own)
-
-    def predictions(self, supports: Supports) -> dict[str, np.ndarray]:
-        """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
-        out = np.full((3, len(supports)), np.nan)
-        ends = dict[str, np.ndarray]()
-        for t in range(len(self.tasks)):
-            mine = supports.task == t
-            if mine.any():
-                exposure = torch.as_tensor(supports.exposure[mine]).to(self.device)
-                boxes = space.supports_of(supports, mine, self.device)
-                known = self.known(supports, mine, t)
-                out[:, mine] = np.stack(self.ask(boxes, t, exposure, known))
-                own = interval_columns(
-                    partial(self.quantiles, boxes, t, exposure=exposure, known=known)
-                )
-                for name, values in own.items():
-                    ends.setdefault(name, np.full(len(supports), np.nan))[mine] = values
-        mean, std, new = out
-        return {
-            **{"mean": mean, "std": std, "std_y": new, "std_model": std},
-            "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
-            **ends,
-        }
 
     def field(self, task: str) -> dict[str, np.ndarray]:
         """A task's posterior on the cells of the picture; nothing where there is no picture."""

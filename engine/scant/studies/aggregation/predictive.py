@@ -15,7 +15,10 @@ from scant.predictive import (
     MixturePredictive,
     ValuePredictive,
 )
+from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA
+from scant.studies.aggregation.table import Supports
+from scant.studies.predicted_table import interval_columns
 
 
 @torch.no_grad()
@@ -54,6 +57,28 @@ def predictive(
     dispersion = float(getattr(likelihood, "dispersion", lambda: 0.0)())
     shares = np.tile([w for w, _ in parts], (len(supports), 1))
     return CountsPredictive(shares, _array(log_rates), _array(spread), unit, dispersion)
+
+
+def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.ndarray]:
+    """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
+    columns = dict[str, np.ndarray]()
+    for t in range(len(fitted.tasks)):
+        mine = supports.task == t
+        if not mine.any():
+            continue
+        exposure = torch.as_tensor(supports.exposure[mine]).to(fitted.device)
+        boxes = space.supports_of(supports, mine, fitted.device)
+        known = fitted.known(supports, mine, t)
+        mean, std, new = fitted.ask(boxes, t, exposure, known)
+        told = predictive(fitted, boxes, t, exposure, known)
+        own = {
+            **{"mean": mean, "std": std, "std_y": new, "std_model": std},
+            "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
+            **interval_columns(told.quantile),
+        }
+        for name, values in own.items():
+            columns.setdefault(name, np.full(len(supports), np.nan))[mine] = values
+    return columns
 
 
 def _gaussians(mixture: Mixture) -> MixturePredictive:

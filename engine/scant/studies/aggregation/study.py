@@ -43,6 +43,7 @@ from scant.studies.aggregation.explore import answer
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.map_shapes import MAP
 from scant.studies.aggregation.population import People
+from scant.studies.aggregation.predictive import predicted_columns
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.problem import problem_of
 from scant.studies.aggregation.report import answer_of, write_report
@@ -572,7 +573,7 @@ class Study(TrainedStudy):
 
     def _predicted(self, table: pd.DataFrame, supports: Supports) -> pd.DataFrame:
         outside = self.region.outside(supports.lo / self._span, supports.hi / self._span)
-        told = self.posterior.predictions(supports)
+        told = predicted_columns(self.posterior, supports)
         above = maps.exceedances(self.posterior, self.metadata, supports, told)
         return with_columns(table, {**told, **above, "outside": outside.astype(np.int64)})
 

@@ -15,6 +15,7 @@ from scant.models.mtgpa.areas import FLAT, AreaGP, fits
 from scant.models.mtgpa.exact import ExactTrainer
 from scant.models.mtgpa.hyperpriors import favor_flat_maps
 from scant.models.mtgpa.prior import Data
+from scant.predictive import CountsPredictive
 from scant.rivals.areal import FLAT as RIVALS_FLAT
 from scant.rivals.areal import Problem, _laplace
 
@@ -133,7 +134,15 @@ def test_a_model_over_nodes_predicts_the_mixture_and_is_restored(
     assert len(over.weights) > 3
     at, task, exposure = model.supports[:4], 1, model.exposure[:4]
     told = over.predict(at, task, exposure)
-    ends = over.quantiles(at, task, torch.tensor([0.1, 0.5, 0.9]).double(), exposure)
+    nodes = [
+        (w, q.mean[0] + exposure.log(), q.covariance[0, 0]) for w, q in over.log_rates(at, task)
+    ]
+    weights, means, variances = (
+        torch.stack([torch.as_tensor(v).expand(4) for v in column], 1).numpy()
+        for column in zip(*nodes)
+    )
+    of_counts = CountsPredictive(weights, means, variances, np.ones(4))
+    ends = of_counts.quantile(np.array([0.1, 0.5, 0.9]))
     counts = torch.arange(400).double()
     rows = Data(at[:1].expand(400, -1), counts, torch.ones(400).long(), exposure[:1].expand(400))
     p = over.log_predictive(rows).exp()

@@ -11,6 +11,7 @@ from torch.distributions import Bernoulli, NegativeBinomial, Normal, Poisson
 
 from scant.errors import BadInput
 from scant.models.mtgpa.likelihoods import LIKELIHOODS, Moments, likelihood
+from scant.predictive import CountsPredictive
 
 DRAWS = 400_000
 
@@ -122,13 +123,16 @@ def test_known_noise_is_added_to_what_is_learned(name):
 @torch.no_grad()
 def test_counts_without_dispersion_are_poisson_and_with_it_have_quantiles_of_samples():
     y, exposure, lik, _ = _case("negative_binomial")
-    q, p = _posterior(1), torch.tensor([0.025, 0.5, 0.975]).double()
+    q, p = _posterior(1), np.array([0.025, 0.5, 0.975])
     f = _draws(q)[:, 0]
     alpha = float(lik.dispersion())
     mean = (exposure * f.exp()).numpy()
     drawn = nbinom.rvs(1 / alpha, 1 / (1 + alpha * mean), random_state=0)
-    low, high = (np.quantile(drawn, p.numpy() + by, axis=0) for by in (-0.003, 0.003))
-    got = lik.quantiles(q, exposure, p).numpy()
+    low, high = (np.quantile(drawn, p + by, axis=0) for by in (-0.003, 0.003))
+    log_rate, variance = q.mean[0] + exposure.log(), q.covariance[0, 0]
+    columns = [column.numpy()[:, None] for column in (log_rate, variance)]
+    one = np.ones_like(columns[0])
+    got = CountsPredictive(one, *columns, one[:, 0], alpha).quantile(p)
     assert ((low <= got) & (got <= high)).all()
     lik.log_dispersion.data.fill_(-30.0)
     poisson = likelihood("poisson")
@@ -140,7 +144,8 @@ def test_counts_without_dispersion_are_poisson_and_with_it_have_quantiles_of_sam
     torch.testing.assert_close(
         lik.predict(q, exposure), poisson.predict(q, exposure), rtol=1e-4, atol=1e-5
     )
-    torch.testing.assert_close(lik.quantiles(q, exposure, p), poisson.quantiles(q, exposure, p))
+    few, none = (CountsPredictive(one, *columns, one[:, 0], a).quantile(p) for a in (1e-9, 0.0))
+    np.testing.assert_array_equal(few, none)
 
 
 def test_values_that_cannot_be_are_named():

@@ -17,6 +17,7 @@ from scant.inference.exact import left_out
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.exact import ExactGP
 from scant.studies.aggregation import candidates
+from scant.studies.aggregation.predictive import predictive
 from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.stack import Stack
 from scant.training.api import Fit, restore
@@ -61,12 +62,10 @@ def test_the_mixture_has_the_moments_that_are_told(fitted: tuple[Fit, list[objec
     assert new**2 == pytest.approx((scale.factor**2 * (second - mean**2)).numpy())
     assert (std < new).all()
     y = np.array([11.0, 8.0])
-    own = run.study.data._replace(
-        supports=supports, y=torch.tensor((y - scale.offset) / scale.factor), exposure=None
-    )
-    each = norm.pdf(own.y.numpy(), parts.mean.numpy(), parts.std.numpy()) / scale.factor
+    scaled = (y - scale.offset) / scale.factor
+    each = norm.pdf(scaled, parts.mean.numpy(), parts.std.numpy()) / scale.factor
     density = (parts.weights.numpy() * each).sum(0)
-    assert np.exp(posterior.log_predictive(own, 0)) == pytest.approx(density)
+    assert np.exp(predictive(posterior, supports, 0).log_prob(y)) == pytest.approx(density)
 
 
 def test_a_box_of_another_size_is_asked_of_the_model_alone(
