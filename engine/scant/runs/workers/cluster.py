@@ -16,9 +16,8 @@ from scant.hardware import default_workers
 from scant.runs.workers.nodes import QuietNanny, QuietScheduler
 from scant.runs.workers.plugin import PLUGIN, ScantWorkerPlugin
 
-# Length of Dask's logs of messages, which contain arrays.
 _CONFIG: dict[str, Any] = {
-    "distributed.admin.low-level-log-length": 10,
+    "distributed.admin.low-level-log-length": 0,  # logs of messages, with checkpoints in them
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.allowed-failures": 0,  # retries are up to the service
     "distributed.scheduler.worker-ttl": "15 minutes",  # timeouts are up to the service
