@@ -12,6 +12,7 @@ from importlib import import_module
 from tornado.ioloop import IOLoop
 
 from scant.data_dir import data_dir
+from scant.hardware import keep_little_freed_memory
 from scant.runs import RunService
 from scant.store import Store
 from scant.store.private_files import private_folder
@@ -27,6 +28,7 @@ def serve(options: ServerOptions) -> None:
     Raises:
         BadInput: See `scant_dashboard.app.serve`; or the data directory cannot be used.
     """
+    keep_little_freed_memory()
     if options.data_dir is not None:
         os.environ["SCANT_DATA_DIR"] = str(options.data_dir)
     if options.disk_reserve is not None:

@@ -51,7 +51,8 @@ def _connect(url: str) -> Engine:
     address = make_url(url)
     if address.get_backend_name() == "sqlite":
         _restrict_access(address.database)
-        engine = create_engine(url)
+        # A cached statement keeps a copy of its last blob in each connection.
+        engine = create_engine(url, connect_args={"cached_statements": 0})
         event.listen(engine, "connect", _prepare_sqlite)
     else:
         timeouts = _TIMEOUTS if address.get_backend_name() == "postgresql" else {}

@@ -232,7 +232,8 @@ def _replace(
     """Replace the stored blob by another blob or encoded event."""
     db.execute(delete(table).where(table.c.run == run, *where))
     packed = blob if isinstance(blob, bytes) else encode([blob])
-    db.execute(insert(table).values(run=run, blob=seal(packed), **columns))
+    # As parameters: SQLAlchemy caches statements with their values.
+    db.execute(insert(table), {"run": run, "blob": seal(packed), **columns})
 
 
 def _insert_steps(db: Connection, rows: list[dict[str, Any]]) -> None:

@@ -74,7 +74,8 @@ class UploadRepository:
         }
         with self.engine.begin() as db:
             db.execute(insert(UPLOADS).values(row))
-            db.execute(insert(UPLOAD_TABLES).values(upload=upload_id, parquet=buffer.getvalue()))
+            table = {"upload": upload_id, "parquet": buffer.getvalue()}
+            db.execute(insert(UPLOAD_TABLES), table)  # statements are cached with their values
         return upload_id
 
     def upload(self, upload_id: str) -> UploadRecord:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Callable
 
 import pytest
 from sqlalchemy import insert, select
 
-from scant.events import Finished, State
+from scant.events import Finished, State, encode
 from scant.runs import leases
 from scant.runs.background import Background
+from scant.runs.workers.protocol import Message
 from scant.store import TakenOver, claims, schema
 from scant.store.clock import now
 from tests.engine.runs.fake_worker_client import running, service, until
@@ -85,6 +87,16 @@ async def test_runs_that_come_into_care_while_the_database_is_asked_are_taken_up
     await until(lambda: server.store.run(run).state is State.STOPPED)
     assert [job["attempt"] for job in client.begun] == [1]
     assert not any("restarted" in note for note in server.store.notes(run))
+    await server.close(0.1)
+
+
+async def test_a_message_does_not_stay_in_memory_until_the_next(url: str) -> None:
+    server, client, run = await running(url)
+    message = Message(run, 1, "worker", encode([]))
+    alive = weakref.ref(message)
+    client.inbox.put_nowait(message)
+    del message
+    await until(lambda: alive() is None)
     await server.close(0.1)
 
 

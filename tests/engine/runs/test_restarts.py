@@ -122,4 +122,6 @@ def test_the_same_runs_go_to_an_existing_cluster(cluster: str, tmp_path: Path) -
     driver.until_step(run, 5)
     driver.stop(run)
     assert driver.end(run) is State.STOPPED
+    client = driver.service.lifecycle.client._cluster.client
+    assert not client.scheduler_comm.recent_message_log  # each with the table of its run
     driver.close()

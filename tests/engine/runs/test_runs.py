@@ -17,7 +17,7 @@ from scant.errors import BadInput, NotFound, Unavailable
 from scant.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
 from scant.runs import questions, service
 from scant.runs.dispatch import pool
-from scant.runs.workers.task import FAULT
+from scant.runs.workers.task import FAULT, TOPIC
 from tests.engine.runs.driver import Driver, database, in_process, trust_toy
 from toy import entry, memory
 
@@ -81,6 +81,15 @@ def test_workers_keep_the_memory_that_every_step_needs_again(driver: Driver) -> 
     result = driver.on(None, memory.pages_of_steps)
     assert len(result) == 2
     assert max(result.values()) < memory.PAGES_OF_ONE
+
+
+def test_the_scheduler_keeps_no_message_of_a_run(driver: Driver) -> None:
+    """Each may have a checkpoint of tens of megabytes."""
+    driver.end(driver.submit(max_steps=20))
+    scheduler = driver.service.lifecycle.client._cluster.local.scheduler
+    topic = scheduler._broker._topics[TOPIC]
+    assert topic.count > 0
+    assert not topic.events
 
 
 def test_what_watchers_hear_is_in_the_store_already(driver: Driver) -> None:

@@ -40,12 +40,8 @@ class Listener:
 
     async def listen(self) -> None:
         """Receive messages until cancelled."""
-        while True:
-            message = await self._lifecycle.client.inbox.get()
-            try:
-                self._receive(message)
-            except Exception:
-                log.exception("a message of run %s was lost", message.run)
+        while True:  # without a variable that would keep the last message
+            self._receive(await self._lifecycle.client.inbox.get())
 
     def lose(self, live: ActiveRun, reason: str) -> None:
         """Handle the loss of a worker, after its earlier events are stored."""
@@ -56,6 +52,12 @@ class Listener:
         self._drain(live)
 
     def _receive(self, message: Message | Ended) -> None:
+        try:
+            self._handle(message)
+        except Exception:
+            log.exception("a message of run %s was lost", message.run)
+
+    def _handle(self, message: Message | Ended) -> None:
         """Handle a message without waiting for the store."""
         live = self._lifecycle.live.get(message.run)
         if live is None:

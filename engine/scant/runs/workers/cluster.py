@@ -16,9 +16,7 @@ from scant.hardware import default_workers
 from scant.runs.workers.nodes import QuietNanny, QuietScheduler
 from scant.runs.workers.plugin import PLUGIN, ScantWorkerPlugin
 
-# Length of Dask's logs of messages, which contain arrays.
 _CONFIG: dict[str, Any] = {
-    "distributed.admin.low-level-log-length": 10,
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.allowed-failures": 0,  # retries are up to the service
     "distributed.scheduler.worker-ttl": "15 minutes",  # timeouts are up to the service
@@ -27,10 +25,14 @@ _CONFIG: dict[str, Any] = {
     "distributed.nanny.pre-spawn-environ.MALLOC_ARENA_MAX": 1,
 }
 
-# After this timeout, Dask checks a lost worker again and closes its nanny if it is just being
-# replaced once more, so the cluster would shrink permanently. Local workers are replaced by their
-# nannies, and the service starts new ones if all are lost.
-_LOST = {"distributed.deploy.lost-worker-timeout": "1000 days"}
+# Settings that Dask reads again for each connection and at each loss of a worker.
+_PERMANENT = {
+    "distributed.admin.low-level-log-length": 0,  # logs of messages, with tables and checkpoints
+    # After this timeout, Dask checks a lost worker again and closes its nanny if it is just being
+    # replaced once more, so the cluster would shrink permanently. Local workers are replaced by
+    # their nannies, and the service starts new ones if all are lost.
+    "distributed.deploy.lost-worker-timeout": "1000 days",
+}
 
 CONNECT_SECONDS = 5.0  # timeout of the connection to a scheduler
 CLOSE_SECONDS = 0.5
@@ -54,6 +56,7 @@ class Cluster:
         Raises:
             BadInput: The scheduler does not answer, or its workers cannot import Scant.
         """
+        dask.config.set(_PERMANENT)
         scheduler = scheduler or os.environ.get("SCANT_SCHEDULER") or None
         if scheduler is None:
             return await cls._start(workers)
@@ -87,7 +90,6 @@ class Cluster:
         env = {name: str(threads) for name in names}
         if threads > 1:
             env["GOMP_SPINCOUNT"] = "0"  # spinning threads double step times on shared cores
-        dask.config.set(_LOST)  # for as long as the process lives: it is read at every loss
         with dask.config.set(_CONFIG):
             local: Any = LocalCluster(
                 n_workers=count,
