@@ -4,7 +4,8 @@ The expectation over what is missing (Almosallam 2017, 5.22-5.40) is as good as 
 inputs, and ten correlated magnitudes and errors are hard to tell by a mixture. Where rows enough
 have what is left, p(z | what is left) can be learned from them directly, without a density. That is
 done for the gaps that a table has and, of magnitudes, for those that other tables may have, while
-time lasts; any other gap is integrated over.
+time lasts. Rows that were learned from stay with the model, so that models of further gaps can be
+learned when a table to predict has them; any other gap is integrated over.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
-from scant.studies.redshift import components
+from scant.studies.redshift import components, undetected
 from scant.studies.redshift.capacity import (
     GAP_ROWS,
     GAPS_LEFT,
     MOST_GAPS,
     OTHERS_BEYOND,
     Room,
+    gap_limit,
     gap_time,
 )
 from scant.studies.redshift.ensemble import Members
@@ -44,6 +46,7 @@ from scant.studies.redshift.target import Target
 
 LEAST_PART = 10  # rows that train a model, and rows that score it
 FEW = 100  # basis functions, where there are few rows
+MOST_CELLS = 500_000  # of rows that stay with a model: 4 MB, as the model itself has some
 PATIENCE = 8  # steps without a better score that end a stage
 
 Kept = tuple[bool, ...]  # of each coordinate, whether it was measured
@@ -214,13 +217,91 @@ def fit_gaps(
         deadline: Of the fit.
     """
     count, each = gap_time(seconds, len(patterns.kept), len(table))
-    there = (~features.inputs(table).isnan()).numpy()
-    models = dict[Kept, Gap]()
+    models, none, learned = dict[Kept, Gap](), Gaps(features, {}), LearnedRows(table, unseen)
     for kept in _in_time(patterns._replace(kept=patterns.kept[:count]), deadline, settings):
-        rows = there[:, list(kept)].all(1)
-        own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
-        models[kept] = _fitted(own, features, target, settings, unseen[rows], each, device)
+        models[kept] = _of_gap(kept, none, target, settings, learned, each, device)
     return Gaps(features, models)
+
+
+def _of_gap(
+    kept: Kept,
+    gaps: Gaps,
+    target: Target,
+    settings: RedshiftSettings,
+    learned: LearnedRows,
+    seconds: float,
+    device: torch.device,
+) -> Gap:
+    """A model of rows that have what is left."""
+    features, (table, unseen) = gaps.features, learned
+    rows = (~features.inputs(table).isnan()).numpy()[:, list(kept)].all(1)
+    own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
+    return _fitted(own, features, target, settings, unseen[rows], seconds, device)
+
+
+class LearnedRows(NamedTuple):
+    """Rows from which models of further gaps can be learned.
+
+    Attributes:
+        table: The target, measurements, their errors and limits.
+        unseen: Those that are only scored.
+    """
+
+    table: pd.DataFrame
+    unseen: Bool[np.ndarray, " n"]
+
+    def some(self, seed: int) -> LearnedRows:
+        """Their numbers, of so many rows that they take `MOST_CELLS` at most."""
+        table = self.table.select_dtypes("number")
+        most = max(MOST_CELLS // max(table.shape[1], 1), 1)
+        if len(table) <= most:
+            return self._replace(table=table)
+        rows = np.sort(np.random.default_rng(seed).permutation(len(table))[:most])
+        return LearnedRows(table.iloc[rows].reset_index(drop=True), self.unseen[rows])
+
+
+def with_gaps_of(
+    gaps: Gaps,
+    target: Target,
+    settings: RedshiftSettings,
+    learned: LearnedRows,
+    query: pd.DataFrame,
+    device: torch.device,
+) -> Gaps:
+    """The models, and further ones for what rows to predict lack, the most frequent gaps first.
+
+    There are as many models, all together, as are expected to be learned in the time that a fit
+    has for them, each of the same effort: predictions depend neither on the clock nor, up to this
+    number, on the other rows of the table.
+
+    Args:
+        gaps: Models that there are.
+        target: As whole rows have it.
+        settings: Of the run.
+        learned: Rows of the fit.
+        query: Rows to predict.
+        device: Where the models are.
+    """
+    features = gaps.features
+    asked = lacking(features, query)
+    patterns = GapPatterns.of(features, features.inputs(learned.table), learned.unseen, asked)
+    present = set(map(tuple, np.unique((~asked.isnan()).numpy(), axis=0).tolist()))
+    count, each = gap_time(gap_limit(settings), MOST_GAPS, len(learned.table))
+    new = [kept for kept in patterns.kept if kept in present and kept not in gaps.models]
+    new = new[: max(count - len(gaps.models), 0)]
+    if not new:
+        return gaps
+    made = {kept: _of_gap(kept, gaps, target, settings, learned, each, device) for kept in new}
+    return Gaps(features, {**gaps.models, **made})
+
+
+def lacking(features: Features, table: pd.DataFrame) -> Float[Tensor, "n d"]:
+    """Inputs of rows, NaN where missing; what is only known to be beyond a limit is not, for it is
+    drawn."""
+    x = features.inputs(table)
+    limits = undetected.limits(features, table)[:, features.owners]
+    x[torch.from_numpy(np.isfinite(limits))] = 0.0
+    return x
 
 
 def _in_time(

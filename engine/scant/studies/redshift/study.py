@@ -54,7 +54,14 @@ from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows, completes
-from scant.studies.redshift.gaps import GapPatterns, Gaps, fit_gaps
+from scant.studies.redshift.gaps import (
+    GapPatterns,
+    Gaps,
+    LearnedRows,
+    fit_gaps,
+    lacking,
+    with_gaps_of,
+)
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.problem import problem_of
@@ -429,9 +436,7 @@ class Study(TrainedStudy):
         if self.settings.missing != AUTO or not stacks(self.settings):
             return GapPatterns()
         table, unseen = self._gap_rows
-        x, held = self.features.inputs(table), self.features.inputs(self.held)
-        limits = undetected.limits(self.features, self.held)[:, self.features.owners]
-        held[torch.from_numpy(np.isfinite(limits))] = 0.0  # what is drawn is not lacking
+        x, held = self.features.inputs(table), lacking(self.features, self.held)
         return GapPatterns.of(self.features, x, unseen, held)
 
     @property
@@ -452,7 +457,7 @@ class Study(TrainedStudy):
         if self.members is None or self.members.stack is None:
             return Gaps(self.features, {})
         patterns, limit = self._gap_patterns, self.settings.gap_seconds
-        if not self.scored and self.settings.refit != EVERYTHING:  # a fold predicts no other table
+        if not self.scored:  # gaps that only other tables may have are learned when these come
             patterns = patterns._replace(kept=patterns.kept[: patterns.in_table])
         if math.isfinite(self.deadline.seconds):
             limit = gap_limit(self.settings)
@@ -483,6 +488,10 @@ class Study(TrainedStudy):
         tensors["shown"] = torch.tensor(shown.to_numpy(float))
         tensors["known"] = self.known
         tensors |= self.gaps.tensors()
+        learned = self.learned_rows
+        if learned is not None:
+            tensors["learned"] = torch.tensor(learned.table.to_numpy(float))
+            tensors["unseen"] = torch.tensor(learned.unseen)
         meta = {
             "features": self.features.fingerprint(),
             "target": self.target._asdict(),
@@ -490,6 +499,7 @@ class Study(TrainedStudy):
             "columns": list(shown.columns),
             "words": self.metadata,
             "gaps": self.gaps.meta(),
+            "learned": [] if learned is None else list(learned.table.columns),
         }
         stack = posterior.members.stack
         return tensors, meta | ({"stack": stack.meta()} if stack else {})
@@ -514,7 +524,26 @@ class Study(TrainedStudy):
         study.gaps = Gaps.read(study.features, tensors, meta.get("gaps", ()), settings, device)
         # Models of before it was kept have rows that were held out of the same table.
         study.known = tensors["known"] if "known" in tensors else study.features.inputs(study.held)
+        study.learned_rows = None
+        if columns := meta.get("learned"):
+            rows = pd.DataFrame(tensors["learned"].cpu().numpy(), columns=columns)
+            study.learned_rows = LearnedRows(rows, tensors["unseen"].cpu().numpy())
         return study
+
+    @cached_property
+    def learned_rows(self) -> LearnedRows | None:
+        """Rows from which models of further gaps are learned; None where none are."""
+        alone = self.members is None or self.members.stack is None
+        if alone or self.settings.missing != AUTO or gap_limit(self.settings) <= 0:
+            return None
+        return LearnedRows(*self._gap_rows).some(self.settings.seed)
+
+    def _meet(self, query: pd.DataFrame) -> None:
+        """Learn models of what rows to predict lack, where they are not there yet."""
+        if (rows := self.learned_rows) is not None:
+            self.gaps = with_gaps_of(
+                self.gaps, self.target, self.settings, rows, query, self.device
+            )
 
     @cached_property
     def region(self) -> LearnedRegion:
@@ -555,6 +584,7 @@ class Study(TrainedStudy):
                 f"The table has none of the features {', '.join(self.features.bands)}; "
                 "rename its columns to those of the training table."
             )
+        self._meet(query)
         predictive = self.posterior.predict(query)
         added = {
             "mean": predictive.mean,
@@ -575,7 +605,9 @@ class Study(TrainedStudy):
         """
         features = self.features
         gaps = [*features.bands, *(f"{b}_err" for b in features.errors)]
-        return self.posterior.predict(checked(table, gaps=gaps)).reduced(most)
+        query = checked(table, gaps=gaps)
+        self._meet(query)
+        return self.posterior.predict(query).reduced(most)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""

@@ -14,10 +14,12 @@ from scant.events import Report
 from scant.runs.limits import Size, cost_of
 from scant.studies import entry
 from scant.studies.auto import TRAINING_SHARE
+from scant.studies.protocol import blob
 from scant.studies.redshift import gaps
 from scant.studies.redshift.capacity import GAP_WEIGHT, GAPS_SHARE
 from scant.studies.redshift.stack import QUICKEST, Partner
 from scant.studies.redshift.study import Study
+from scant.training.api import restore
 from scant.training.loop import train
 
 BANDS = ["u", "g", "r", "i"]
@@ -144,3 +146,27 @@ def test_the_cost_of_a_run_is_within_its_budget() -> None:
         cost = cost_of(spec, spec.settings(time_budget=budget), Size(2000, len(names), names), True)
         assert cost is not None
         assert 0 < cost.seconds <= budget
+
+
+@pytest.mark.parametrize(("gap_seconds", "learned"), [(180.0, {"u", "ri"}), (1.0, set())])
+def test_what_a_table_to_predict_lacks_is_learned_when_it_comes(
+    gap_seconds: float, learned: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Partner, "able", lambda partner, *_: partner.shape in QUICKEST)
+    monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
+    made = study(galaxies(240), gap_seconds=gap_seconds, validation_share=0.2)
+    list(train(made, clock=Clock(), budget=BUDGET))
+    made.gaps = gaps.Gaps(made.features, {})  # as of a fit that had no time for others
+    kept = blob(*made.fitted())
+    query = galaxies(60, ([0, 1], "u"), ([2], "ri")).drop(columns="z")
+    told = made.predict(query)
+    lacking = [[band for band, there in zip(BANDS, kept) if not there] for kept in made.gaps.models]
+    assert {"".join(bands) for bands in lacking} == learned
+    again = restore("redshift", made.settings.values(), kept, "cpu")
+    pd.testing.assert_frame_equal(again.predict(query[::-1])[::-1], told)
+    if learned:
+        gappy = query.isna().any(axis=1).to_numpy()
+        integral = restore("redshift", {**made.settings.values(), "gap_seconds": 0.0}, kept, "cpu")
+        other = integral.predict(query)["mean"]
+        assert (other == told["mean"])[~gappy].all()
+        assert (other != told["mean"])[gappy].all()

@@ -47,7 +47,7 @@ def score(run: Fit, off: list[str]) -> tuple[float, float]:
     held = run.study.held.copy()
     held[off] = np.nan
     scored = run.study.posterior.score(held)
-    error = scored.y - scored.mean
+    error = scored.y - scored.value
     return float(np.sqrt(np.mean(error**2))), float(scored.log_density.mean())
 
 
