@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from scant.errors import BadInput
-from scant.predictive import Predictive
+from scant.predictive import JoinedPredictive, Predictive, ValuePredictive
 from scant.rivals.comparison import Comparison
 from scant.studies import Settings
 from scant.studies.protocol import Study
@@ -89,8 +89,11 @@ def pooled(folds: list[Comparison]) -> Comparison:
 
 
 def _concat(folds: Sequence[Predictive]) -> Predictive:
-    """A method's predictions in all folds."""
-    return type(folds[0]).concat(folds)
+    """A method's predictions in all folds, each of which chooses its own scale of the target."""
+    first, *others = folds
+    if all(first.like(fold) for fold in others):
+        return type(first).concat(folds)
+    return JoinedPredictive(tuple(fold for fold in folds if isinstance(fold, ValuePredictive)))
 
 
 def _joined(values: Sequence[np.ndarray | None]) -> np.ndarray | None:

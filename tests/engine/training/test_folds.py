@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -98,6 +99,17 @@ def test_folds_are_pooled_and_each_learns_from_its_own_rows() -> None:
     np.testing.assert_array_equal(c.own.point, np.concatenate([X[80:, 1], X[90:, 1]]))
     assert c.own_scores.log_density is None
     assert c.table_rows.tolist() == list(range(20))
+
+
+def test_folds_are_scored_on_the_scale_that_each_has_chosen() -> None:
+    y = np.exp(X[:, 0])
+    mean, variance = X[:, 0] + 0.1, np.full(len(X), 0.2)
+    plain = Comparison(X, y, X, y, MixturePredictive.gaussian(np.exp(mean), variance), ("CRPS",))
+    log = replace(plain, own=MixturePredictive.gaussian(mean, variance, log=True))
+    c = pooled([plain, log])
+    for name in ("value", "log_density", "crps"):
+        each = [getattr(fold.own_scores, name) for fold in (plain, log)]
+        np.testing.assert_allclose(getattr(c.own_scores, name), np.concatenate(each))
 
 
 @pytest.fixture
