@@ -122,9 +122,13 @@ def _by_form(whole: Columns, free: Columns, numbers: Sequence[str], n_classes: i
         found.append(Suit("genes", "it has a column for each output, over time and in replicas"))
     boxes = suggest(names, entry("aggregation").table, whole)
     ends = [n for n, to in boxes.items() if to.endswith(("_lo", "_hi"))]
-    ranges = all(("min" in key(n) or "max" in key(n)) for n in ends)  # of a day, beside its date
-    if ends and not (ranges and any(c.kind == "date" for c in free.values())):
-        value, _ = target(free, [n for n in numbers if not boxes[n].endswith(("_lo", "_hi"))])
+    ranges = all(("min" in key(n) or "max" in key(n)) for n in ends)
+    values = [n for n in numbers if n not in ends]
+    dated = any(c.kind == "date" for c in free.values())  # then they are ranges of a day
+    placed = any(is_dimension(boxes[n][:-3]) for n in ends)
+    # A range beside many numbers is one input of several: of boxes only one value is learned.
+    if ends and not (ranges and (dated or (len(values) > _MOST_MAPPED and not placed))):
+        value, _ = target(free, values)
         found.append(Suit("aggregation", "its rows are averages between two bounds", value))
     both = survival(free)
     if both:

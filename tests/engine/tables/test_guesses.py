@@ -91,6 +91,23 @@ def test_a_table_of_views_goes_to_a_study_that_takes_its_classes(target: str, st
     assert suits(preview.columns, preview.n_rows)[0].study == study
 
 
+@pytest.mark.parametrize(
+    ("header", "study"),
+    [
+        ("mmin,mmax,a,b,c,goal", "redshift"),
+        ("mmin,mmax,goal", "aggregation"),
+        ("xmin,xmax,a,b,c,goal", "aggregation"),
+    ],
+)
+def test_ranges_beside_many_numbers_are_inputs_unless_they_are_places(
+    header: str, study: str
+) -> None:
+    each = [[k * 7 % (11 + i) + i + 0.5 for i in range(header.count(",") + 1)] for k in range(60)]
+    file = "\n".join([header, *(",".join(map(str, row)) for row in each)])
+    preview = inspect_table(file.encode(), entry("redshift").table)
+    assert suits(preview.columns, preview.n_rows)[0].study == study
+
+
 def test_a_page_that_is_wrong_for_a_table_names_the_right_one() -> None:
     case = CASES["breast cancer"]
     preview = inspect_table(case.data, entry("redshift").table)
