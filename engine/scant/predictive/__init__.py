@@ -13,12 +13,14 @@ Example:
 from scant.predictive.base import Predictive, ValuePredictive
 from scant.predictive.categorical import BernoulliPredictive, CategoricalPredictive
 from scant.predictive.counts import CountsPredictive
+from scant.predictive.joined import JoinedPredictive
 from scant.predictive.mixture import MixturePredictive
 
 __all__ = [
     "BernoulliPredictive",
     "CategoricalPredictive",
     "CountsPredictive",
+    "JoinedPredictive",
     "MixturePredictive",
     "Predictive",
     "ValuePredictive",

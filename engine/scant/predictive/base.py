@@ -31,9 +31,14 @@ class Predictive(ABC):
         """Return the distributions of some of the rows."""
         return self._with({name: values[index] for name, values in self._arrays().items()})
 
+    def like(self, other: Predictive) -> bool:
+        """Return True if both have the same form, so that `concat` can join them."""
+        return type(self) is type(other) and self._constants() == other._constants()
+
     @classmethod
     def concat(cls: type[P], parts: Sequence[P]) -> P:
-        """Join the distributions of several blocks of rows, in their order."""
+        """Join the distributions of several blocks of rows of the same form, in their order."""
+        assert all(parts[0].like(part) for part in parts), "these have forms of their own"
         columns = [part._arrays() for part in parts]
         names = list(columns[0])
         joined: dict[str, ndarray | None] = dict.fromkeys(names)
@@ -55,6 +60,12 @@ class Predictive(ABC):
         assert is_dataclass(self)
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if isinstance(v, ndarray)}
+
+    def _constants(self) -> dict[str, Any]:
+        """Fields that hold for all rows."""
+        assert is_dataclass(self)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {n: v for n, v in values.items() if v is not None and not isinstance(v, ndarray)}
 
     def _with(self: P, arrays: dict[str, Any]) -> P:
         made: P = replace(self, **arrays)  # type: ignore[type-var]

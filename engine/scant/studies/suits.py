@@ -79,7 +79,6 @@ def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     counted = row_numbers(free)
     free = {n: c for n, c in free.items() if n not in counted}
     numbers = [n for n, c in free.items() if c.kind == "number"]
-    found = [*_by_form(whole, free, numbers)]
     classes = [n for n, c in free.items() if is_class(c)]
     values = [n for n, c in free.items() if is_value(c)]
     either = {*classes, *values}
@@ -90,6 +89,7 @@ def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     words = [n for n, c in free.items() if c.kind == "text"]
     if not sure and len(words) == len(textual) == 1 and textual[0] in ends and not dims:
         name = textual[0]
+    found = _by_form(whole, free, numbers, free[name].levels if name in classes else 0)
     others = [n for n in [*numbers, *textual] if n not in dims and n != name]
     mapped = dims and (name not in classes or free[name].kind == "number") and not sure
     if mapped and 0 < len([n for n in numbers if n not in dims]) <= _MOST_MAPPED:
@@ -104,8 +104,8 @@ def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     return found
 
 
-def _by_form(whole: Columns, free: Columns, numbers: Sequence[str]) -> list[Suit]:
-    """Studies whose tables have a form of their own."""
+def _by_form(whole: Columns, free: Columns, numbers: Sequence[str], n_classes: int) -> list[Suit]:
+    """Studies whose tables have a form of their own; of several views only two classes are told."""
     found = []
     names = list(whole)
     genes = suggest(names, entry("genes").table, whole)
@@ -122,16 +122,20 @@ def _by_form(whole: Columns, free: Columns, numbers: Sequence[str]) -> list[Suit
         found.append(Suit("genes", "it has a column for each output, over time and in replicas"))
     boxes = suggest(names, entry("aggregation").table, whole)
     ends = [n for n, to in boxes.items() if to.endswith(("_lo", "_hi"))]
-    ranges = all(("min" in key(n) or "max" in key(n)) for n in ends)  # of a day, beside its date
-    if ends and not (ranges and any(c.kind == "date" for c in free.values())):
-        value, _ = target(free, [n for n in numbers if not boxes[n].endswith(("_lo", "_hi"))])
+    ranges = all(("min" in key(n) or "max" in key(n)) for n in ends)
+    values = [n for n in numbers if n not in ends]
+    dated = any(c.kind == "date" for c in free.values())  # then they are ranges of a day
+    placed = any(is_dimension(boxes[n][:-3]) for n in ends)
+    # A range beside many numbers is one input of several: of boxes only one value is learned.
+    if ends and not (ranges and (dated or (len(values) > _MOST_MAPPED and not placed))):
+        value, _ = target(free, values)
         found.append(Suit("aggregation", "its rows are averages between two bounds", value))
     both = survival(free)
     if both:
         reason = f"{both[0]!r} is a time until {both[1]!r}, which not all have reached"
         found.append(Suit("multiview", reason, both[0]))
     views = {n.partition(".")[0] for n in numbers if "." in n and not n[0].isdigit()}
-    if len(views) > 1:
+    if len(views) > 1 and n_classes <= 2:
         found.append(
             Suit("multiview", f"its columns come in views: {', '.join(sorted(views)[:4])}")
         )

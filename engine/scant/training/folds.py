@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from scant.errors import BadInput
 from scant.evaluate.problem import Comparison
-from scant.predictive import Predictive
+from scant.predictive import JoinedPredictive, Predictive, ValuePredictive
 from scant.studies import Settings
 from scant.studies.protocol import Study
 from scant.studies.split import SPLIT, TEST, TRAIN, VALIDATION, groups
@@ -94,8 +94,11 @@ def pooled(folds: list[Comparison]) -> Comparison:
 
 
 def _concat(folds: Sequence[Predictive]) -> Predictive:
-    """A method's predictions in all folds."""
-    return type(folds[0]).concat(folds)
+    """A method's predictions in all folds, each of which chooses its own scale of the target."""
+    first, *others = folds
+    if all(first.like(fold) for fold in others):
+        return type(first).concat(folds)
+    return JoinedPredictive(tuple(fold for fold in folds if isinstance(fold, ValuePredictive)))
 
 
 def _joined(values: Sequence[np.ndarray | None]) -> np.ndarray | None:

@@ -13,6 +13,7 @@ from scant.predictive import (
     BernoulliPredictive,
     CategoricalPredictive,
     CountsPredictive,
+    JoinedPredictive,
     MixturePredictive,
     Predictive,
     ValuePredictive,
@@ -40,11 +41,16 @@ def _counts(dispersion: float) -> CountsPredictive:
     return CountsPredictive(weights, means, variances, rng.choice([1.0, 2.5], N), dispersion)
 
 
+def _joined(first: ValuePredictive, second: ValuePredictive) -> ValuePredictive:
+    return JoinedPredictive((first.rows(slice(0, 2)), second.rows(slice(2, None))))
+
+
 VALUES: dict[str, Callable[[], ValuePredictive]] = {
     "mixture": _mixture,
     "log mixture": lambda: _mixture(log=True),
     "mixture of log(1 + y)": lambda: _mixture(log=True, shift=1.0),
     "scaled": lambda: _mixture().scaled(np.arange(1.0, N + 1), 3.0, log=False),
+    "joined": lambda: _joined(_mixture(), _mixture(log=True)),
     "Poisson": lambda: _counts(0.0),
     "negative binomial": lambda: _counts(0.4),
     "Bernoulli": lambda: BernoulliPredictive(np.linspace(0.1, 0.9, N)),
@@ -59,6 +65,7 @@ DISCRETE = {"Poisson", "negative binomial", "Bernoulli"}
 def _same(a: Predictive, b: Predictive) -> None:
     for name, values in a._arrays().items():
         np.testing.assert_array_equal(values, getattr(b, name), err_msg=name)
+    np.testing.assert_array_equal(a.point, b.point)
 
 
 @pytest.mark.parametrize("form", ALL)

@@ -79,6 +79,35 @@ def test_numbers_with_gaps_are_counts_and_text_alone_is_learned_from() -> None:
     assert (found.study, found.target) == ("redshift", "trips")
 
 
+@pytest.mark.parametrize(
+    ("target", "study"),
+    [("yes,no", "multiview"), ("low,middle,high", "mitosis"), ("1.5,2.5,4,7,9.5", "multiview")],
+)
+def test_a_table_of_views_goes_to_a_study_that_takes_its_classes(target: str, study: str) -> None:
+    levels = target.split(",")
+    rows = [f"{k % 11}.5,{k % 7}.5,{k % 5}.5,{levels[k % len(levels)]}" for k in range(60)]
+    file = "\n".join(["a.u,a.v,b.u,goal", *rows]).encode()
+    preview = inspect_table(file, entry("redshift").table)
+    assert suits(preview.columns, preview.n_rows)[0].study == study
+
+
+@pytest.mark.parametrize(
+    ("header", "study"),
+    [
+        ("mmin,mmax,a,b,c,goal", "redshift"),
+        ("mmin,mmax,goal", "aggregation"),
+        ("xmin,xmax,a,b,c,goal", "aggregation"),
+    ],
+)
+def test_ranges_beside_many_numbers_are_inputs_unless_they_are_places(
+    header: str, study: str
+) -> None:
+    each = [[k * 7 % (11 + i) + i + 0.5 for i in range(header.count(",") + 1)] for k in range(60)]
+    file = "\n".join([header, *(",".join(map(str, row)) for row in each)])
+    preview = inspect_table(file.encode(), entry("redshift").table)
+    assert suits(preview.columns, preview.n_rows)[0].study == study
+
+
 def test_a_page_that_is_wrong_for_a_table_names_the_right_one() -> None:
     case = CASES["breast cancer"]
     preview = inspect_table(case.data, entry("redshift").table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -99,6 +100,18 @@ def test_folds_are_pooled_and_each_learns_from_its_own_rows() -> None:
     np.testing.assert_array_equal(c.own.point, np.concatenate([X[80:, 1], X[90:, 1]]))
     assert not c.scored.dense
     assert c.problem.table_rows.tolist() == list(range(20))
+
+
+def test_folds_are_scored_on_the_scale_that_each_has_chosen() -> None:
+    y = np.exp(X[:, 0])
+    mean, variance = X[:, 0] + 0.1, np.full(len(X), 0.2)
+    own = MixturePredictive.gaussian(np.exp(mean), variance)
+    plain = Comparison(Problem(X, y, X, y, ("CRPS",)), own)
+    log = replace(plain, own=MixturePredictive.gaussian(mean, variance, log=True))
+    c = pooled([plain, log])
+    for name in ("value", "log_density", "crps"):
+        each = [getattr(fold.scored, name) for fold in (plain, log)]
+        np.testing.assert_allclose(getattr(c.scored, name), np.concatenate(each))
 
 
 @pytest.fixture

@@ -194,6 +194,8 @@ def best_svm(
 
 def decisions(machine: Any, x: Float[np.ndarray, "n k"], n_classes: int) -> np.ndarray:
     """What speaks for each class; of two classes, the same against and for."""
+    if not len(x):  # scikit-learn refuses an empty array
+        return np.empty((0, n_classes))
     result = np.asarray(machine.decision_function(x), dtype=np.float64)
     return np.stack([-result, result], 1) if n_classes == 2 else result
 

@@ -208,6 +208,17 @@ def test_slow_ones_are_left_out_with_a_note(
     assert np.isfinite(report.arrays["pr"][3, 2]).all()
 
 
+@pytest.mark.parametrize("others", [1, 4])
+def test_with_too_few_rows_of_a_class_to_spare_any_all_methods_are_compared(others: int) -> None:
+    table = clouds({"few": 7} | {f"other {i}": 12 for i in range(others)})
+    study = Study(settings(baselines=True, max_steps=20, n_inducing=5), table, CPU)
+    report = run(study)
+    assert not len(study.data.split.validation)
+    assert any("none are spared" in note for note in study.notes)
+    compared = {m.method for m in report.metrics if m.name == "F1" and m.source == "baseline"}
+    assert compared == set(study.metadata["methods"][1:])
+
+
 def test_dgplvm_learns_from_fewer_rows(
     cells: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
