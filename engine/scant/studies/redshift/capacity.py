@@ -322,6 +322,13 @@ def gap_time(seconds: float, gaps: int, rows: int) -> tuple[int, float]:
     return count, min(MOST_GROWTH, seconds / max(count, 1) - other)
 
 
+def gaps_when_asked(s: RedshiftSettings, rows: int) -> tuple[int, float]:
+    """How many gaps have models in the end, if tables to predict ask for them, and the seconds that
+    each of these may grow: as many as are expected to fit into a time budget of their own."""
+    seconds = min(s.gap_seconds, s.time_budget)
+    return int(seconds / (BESIDE + BESIDE_ROW * rows + MOST_GROWTH)), MOST_GROWTH
+
+
 def gap_seconds(s: RedshiftSettings, rows: int, inputs: int, counts: Counts) -> float:
     """Seconds that models of gaps are expected to take.
 

@@ -33,8 +33,8 @@ from scant.studies.redshift.capacity import (
     MOST_GAPS,
     OTHERS_BEYOND,
     Room,
-    gap_limit,
     gap_time,
+    gaps_when_asked,
 )
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.fold import Fold, Rows
@@ -270,9 +270,8 @@ def with_gaps_of(
 ) -> Gaps:
     """The models, and further ones for what rows to predict lack, the most frequent gaps first.
 
-    There are as many models, all together, as are expected to be learned in the time that a fit
-    has for them, each of the same effort: predictions depend neither on the clock nor, up to this
-    number, on the other rows of the table.
+    Their number is bounded, and each takes the same effort: predictions depend neither on the clock
+    nor, up to this number, on the other rows of the table.
 
     Args:
         gaps: Models that there are.
@@ -286,7 +285,7 @@ def with_gaps_of(
     asked = lacking(features, query)
     patterns = GapPatterns.of(features, features.inputs(learned.table), learned.unseen, asked)
     present = set(map(tuple, np.unique((~asked.isnan()).numpy(), axis=0).tolist()))
-    count, each = gap_time(gap_limit(settings), MOST_GAPS, len(learned.table))
+    count, each = gaps_when_asked(settings, len(learned.table))
     new = [kept for kept in patterns.kept if kept in present and kept not in gaps.models]
     new = new[: max(count - len(gaps.models), 0)]
     if not new:

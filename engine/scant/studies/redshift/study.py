@@ -534,7 +534,7 @@ class Study(TrainedStudy):
     def learned_rows(self) -> LearnedRows | None:
         """Rows from which models of further gaps are learned; None where none are."""
         alone = self.members is None or self.members.stack is None
-        if alone or self.settings.missing != AUTO or gap_limit(self.settings) <= 0:
+        if alone or self.settings.missing != AUTO or not self.settings.gap_seconds:
             return None
         return LearnedRows(*self._gap_rows).some(self.settings.seed)
 
