@@ -165,7 +165,7 @@ def summary(name: str, seeds: Sequence[dict[str, Scores]]) -> str:
 
 
 def main() -> None:
-    """Measure the cases arguments for, and append to the file after each division."""
+    """Measure the requested cases, and append to the file after each division."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--seeds", type=int, default=10, help="divisions of each case")
@@ -175,7 +175,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if unknown := set(arguments.cases) - set(CASES):
         parser.error(f"there is no case {min(unknown)!r}; there are {', '.join(CASES)}")
+    if arguments.before and not (arguments.before / "engine" / "scant").is_dir():
+        parser.error(f"{arguments.before} is no checkout: it has no engine/scant")
     lines = []
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     for name in arguments.cases or CASES:
         seeds = []
         for seed in range(arguments.start, arguments.start + arguments.seeds):
