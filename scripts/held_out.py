@@ -1,0 +1,194 @@
+"""Defaults measured on rows that this script holds back, on the pages' own kinds of data.
+
+    python scripts/held_out.py                              # every case, ten seeds of each
+    python scripts/held_out.py births5 genes --seeds 5 --out /tmp/held_out.csv
+    python scripts/held_out.py births5 --before ../other    # and the engine of another checkout
+
+A seed divides a case's data (`scripts/held_out_cases.py`) into a table to learn from and rows to
+predict. A fit is `scant fit STUDY --data train.csv --predict test.csv` with no setting but the
+target's name, in a process of its own by this checkout's code: it has the settings of
+`Settings.for_predictions` (a second fit, on everything) and rivals in its report. Its file of
+predictions is scored, and the predictions of a baseline. With --before, the code of another
+checkout fits the same rows right after ours.
+
+A line is printed for each fit, and the scores of a seed are appended to the file of --out, a row
+each. `seconds` are those of a whole process, imports included. A fit ends by the clock, so
+a busy machine makes scores worse. Data lie in `../shared/data`, or where SCANT_REAL_DATA says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pandas as pd
+
+import held_out_cases as data
+from held_out_cases import Held, Scores
+from scant.studies.genes import simulate
+
+ROOT = Path(__file__).parents[1]
+OURS, BEFORE, BASELINE = "scant", "before", "baseline"
+COLUMNS = ["case", "seed", "by", "score", "value"]
+LARGER = {"log-likelihood", "recall", "F1", "average precision"}
+PACKAGES = ("engine", "dashboard")
+
+
+class Case(NamedTuple):
+    """Divisions by seed, and what our scores beside the baseline's are to fulfill."""
+
+    held: Callable[[int], Held]
+    target: str = ""
+    met: Callable[[Scores, Scores], bool] = lambda ours, theirs: True
+
+
+def not_behind(ours: Scores, theirs: Scores) -> bool:
+    return ours["NMSE"] <= theirs["NMSE"]
+
+
+CASES = {
+    "births5": Case(
+        partial(data.births, 5), "SMSE at most 0.8 of the GP's, coverage of 92 to 97 %",
+        lambda ours, gp: ours["SMSE"] <= 0.8 * gp["SMSE"] and 92 <= ours["coverage"] <= 97,
+    ),
+    "births2": Case(
+        partial(data.births, 2), "SMSE at most .0044", lambda ours, _: ours["SMSE"] <= 0.0044
+    ),
+    "genes": Case(data.genes, "NMSE at most .075", lambda ours, _: ours["NMSE"] <= 0.075),
+    "curves": Case(
+        partial(data.curves, simulate.genes), "NMSE not above DHGP's", not_behind
+    ),
+    "curves50": Case(
+        partial(data.curves, partial(simulate.synthetic, replicas=4)), "NMSE not above DHGP's",
+        not_behind,
+    ),
+    "alphabets": Case(
+        data.alphabets, "recall at least .74 and .07 above 1-NN's, within 90 s",
+        lambda ours, nn: (
+            ours["recall"] >= max(0.74, nn["recall"] + 0.07) and ours["seconds"] <= 90
+        ),
+    ),
+    "sdss": Case(partial(data.sdss, False)),
+    "sdss-gaps": Case(partial(data.sdss, True)),
+    "rail": Case(data.rail),
+    "mitosis": Case(data.mitosis),
+}  # fmt: skip
+
+
+def by_scant(
+    checkout: Path, study: str, train: pd.DataFrame, test: pd.DataFrame, *options: str
+) -> pd.DataFrame:
+    """Predictions of `scant fit` in a process of its own, by a checkout's code.
+
+    Raises:
+        RuntimeError: The fit failed; the sentence is its last line.
+    """
+    paths = os.pathsep.join(str(checkout.resolve() / name) for name in PACKAGES)
+    program = "from scant_dashboard.cli.main import app; app()"
+    with TemporaryDirectory() as folder:
+        train.to_csv(f"{folder}/train.csv", index=False)
+        test.to_csv(f"{folder}/test.csv", index=False)
+        command = [
+            sys.executable, "-c", program, "fit", study, "--data", "train.csv",
+            "--predict", "test.csv", "--out", "out", *options,
+        ]  # fmt: skip
+        environment = {**os.environ, "PYTHONPATH": paths}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+            raise RuntimeError(last[0])
+        return pd.read_csv(f"{folder}/out/predictions.csv")
+
+
+def measured(name: str, seed: int, before: Path | None) -> dict[str, Scores]:
+    """Print and return the scores of one division, by who fitted it; none where a fit failed."""
+    held, result = CASES[name].held(seed), dict[str, Scores]()
+    ours = partial(by_scant, ROOT, *held[:3], *held.options)
+    makers: dict[str, Callable[[], pd.DataFrame]] = {OURS: ours}
+    if before is not None:
+        makers[BEFORE] = partial(by_scant, before, *held[:3], *held.options)
+    makers[BASELINE] = held.baseline if callable(held.baseline) else partial(ours, *held.baseline)
+    for by, predictions in makers.items():
+        begun = time.monotonic()
+        try:
+            made = predictions()
+        except RuntimeError as error:
+            print(f"{name} seed {seed} {by}: {error}", flush=True)
+            continue
+        result[by] = {**held.scores(made), "seconds": time.monotonic() - begun}
+        print(f"{name} seed {seed} {by}: {listed(result[by])}", flush=True)
+    return result
+
+
+def listed(scores: Scores) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
+
+
+def loss(score: str, value: float) -> float:
+    """A score as less is better: of a coverage the distance from 95 %."""
+    if score.startswith("coverage"):
+        return abs(value - 95)
+    return -value if score in LARGER else value
+
+
+def summary(name: str, seeds: Sequence[dict[str, Scores]]) -> str:
+    """Mean and worst of each score of a case, shares of seeds ahead of others, and its target."""
+    lines = []
+    for score in dict.fromkeys(s for fits in seeds for scores in fits.values() for s in scores):
+        parts = []
+        for by in (OURS, BEFORE, BASELINE):
+            values = [fits[by][score] for fits in seeds if score in fits.get(by, {})]
+            if values:
+                worst = max(values, key=partial(loss, score))
+                parts.append(f"{by} {sum(values) / len(values):.4g} (worst {worst:.4g})")
+            pairs = [(fits[OURS], fits[by]) for fits in seeds if {OURS, by} <= set(fits)]
+            pairs = [(ours, theirs) for ours, theirs in pairs if score in ours and score in theirs]
+            if pairs and by != OURS:
+                ahead = sum(loss(score, a[score]) < loss(score, b[score]) for a, b in pairs)
+                parts.append(
+                    f"ahead of it on {ahead} of {len(pairs)} seeds ({ahead / len(pairs):.0%})"
+                )
+        lines.append(f"{name} {score}: {', '.join(parts)}")
+    case = CASES[name]
+    if case.target:
+        met = sum({OURS, BASELINE} <= set(f) and case.met(f[OURS], f[BASELINE]) for f in seeds)
+        lines.append(f"{name}: {case.target}: on {met} of {len(seeds)} seeds")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure the requested cases, and append to the file after each division."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--seeds", type=int, default=10, help="divisions of each case")
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--before", type=Path, help="another checkout to compare with")
+    parser.add_argument("--out", type=Path, default=Path("held_out.csv"))
+    arguments = parser.parse_args()
+    if unknown := set(arguments.cases) - set(CASES):
+        parser.error(f"there is no case {min(unknown)!r}; there are {', '.join(CASES)}")
+    if arguments.before and not (arguments.before / "engine" / "scant").is_dir():
+        parser.error(f"{arguments.before} is no checkout: it has no engine/scant")
+    lines = []
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    for name in arguments.cases or CASES:
+        seeds = []
+        for seed in range(arguments.start, arguments.start + arguments.seeds):
+            seeds.append(measured(name, seed, arguments.before))
+            rows = [(name, seed, by, *pair) for by, of in seeds[-1].items() for pair in of.items()]
+            table = pd.DataFrame(rows, columns=COLUMNS)
+            table.to_csv(arguments.out, mode="a", header=not arguments.out.exists(), index=False)
+        lines.append(summary(name, seeds))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
