@@ -290,6 +290,7 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
     else:
         _guess_target(free, absent, taken, schema, guesses)
     if schema.one_target:
+        guesses.certain |= _flag_targets(columns, mapping, schema)
         guesses.uncertain |= dict.fromkeys(_other_schema_targets(mapping, schema), "")
     chosen = next((n for n, to in {**mapping, **guesses.certain, **guesses.uncertain}.items()
                    if to in schema.targets), "")  # fmt: skip
@@ -304,6 +305,18 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
             dict.fromkeys(others, "")
         )
     return guesses
+
+
+def _flag_targets(
+    columns: Columns, mapping: Mapping[str, str], schema: TableSchema
+) -> dict[str, str]:
+    """A target of zeros and ones as the class: "y" or "target" does not tell that from a value."""
+    targets = [c for c in schema.columns if c.name in schema.targets]
+    label = next((c.name for c in targets if c.kind == "label"), "")
+    values = {c.name for c in targets if c.kind == "number" and not c.positive}
+    if not label or label in mapping.values():
+        return {}
+    return {n: label for n, to in mapping.items() if to in values and _is_flag(columns[n])}
 
 
 def _other_schema_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:

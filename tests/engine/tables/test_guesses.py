@@ -108,6 +108,17 @@ def test_ranges_beside_many_numbers_are_inputs_unless_they_are_places(
     assert suits(preview.columns, preview.n_rows)[0].study == study
 
 
+@pytest.mark.parametrize(("last", "role"), [(1, "label"), (2, "y")])
+@pytest.mark.parametrize("header", ["y", "target"])
+def test_a_target_of_zeros_and_ones_is_a_class(header: str, last: int, role: str) -> None:
+    rows = [f"{k % 11}.5,{k % 7}.5,{k % 5}.5,{k % (last + 1)}" for k in range(60)]
+    file = "\n".join([f"a.u,a.v,b.u,{header}", *rows]).encode()
+    schema = entry("multiview").table
+    assert inspect_table(file, schema).mapping[header] == role
+    named = read_table(file, schema, name="mine.csv", columns={"y": header})
+    assert named.frame["y"].nunique() == last + 1
+
+
 def test_a_page_that_is_wrong_for_a_table_names_the_right_one() -> None:
     case = CASES["breast cancer"]
     preview = inspect_table(case.data, entry("redshift").table)

@@ -246,7 +246,8 @@ def _task(frame: pd.DataFrame, task: str, name: str) -> str:
     if task not in results:
         raise BadInput(
             f"Setting 'task' is {task}, which learns a column {TARGETS[task]!r}, and {name} has "
-            "none with values; add it or choose another task."
+            "none with values (one of zeros and ones is read as 'label' unless it is named as "
+            "'y'); add it or choose another task."
         )
     return task
 
