@@ -22,6 +22,7 @@ from scant.verdict import read as read_verdict
 
 Arrays = Mapping[str, np.ndarray]
 TRAINING_ENDED = "Training has ended; the report is made, and general tools learn the same rows."
+ON_ALL_ROWS = "The report is made; the model is now fitted to all rows, for predictions."
 
 
 class State(StrEnum):

@@ -23,6 +23,7 @@ from scant.errors import BadInput
 from scant.evaluate.compare import compared
 from scant.evaluate.problem import Comparison
 from scant.events import (
+    ON_ALL_ROWS,
     TRAINING_ENDED,
     Checkpoint,
     Event,
@@ -184,6 +185,7 @@ class _Loop:
         A checkpoint of it is one of the first fit's end, from where its report is made anew.
         """
         yield self.checkpoint()
+        yield Note(ON_ALL_ROWS)
         budget = self.deadline.seconds / (1 - REFIT_SHARE)
         seconds = max(REFIT_SHARE * budget, budget - self.deadline.used)
         study.earlier = self.study
