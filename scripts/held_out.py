@@ -1,7 +1,7 @@
 """Defaults measured on rows that this script holds back, on the pages' own kinds of data.
 
     python scripts/held_out.py                              # every case, ten seeds of each
-    python scripts/held_out.py births5 genes --seeds 5 --out /tmp/held_out.csv
+    python scripts/held_out.py births5 genes --seeds 5 --out held_out.csv
     python scripts/held_out.py births5 --before ../other    # and the engine of another checkout
 
 A seed divides a case's data (`scripts/held_out_cases.py`) into a table to learn from and rows to

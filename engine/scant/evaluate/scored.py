@@ -47,7 +47,7 @@ class Scored:
         made.__dict__.update({n: self.__dict__[n][index] for n in CACHED if n in self.__dict__})
         return made
 
-    @property
+    @cached_property
     def dense(self) -> bool:
         """Whether the method has a density, or probabilities of classes."""
         if isinstance(self.predictive, CategoricalPredictive):

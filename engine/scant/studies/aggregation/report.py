@@ -11,6 +11,7 @@ from jaxtyping import Float
 from scant import metrics
 from scant.deadline import NEVER, Deadline
 from scant.evaluate.problem import Problem
+from scant.evaluate.scored import Scored
 from scant.evaluate.scores import COVERAGE, coverage, metrics_of
 from scant.events import Metric, Report
 from scant.models.mtgpa.baselines import alone, baseline
@@ -37,14 +38,26 @@ BASELINES = {
 DEPENDENT = {"dependent": "dependent GPs on centroids"}
 
 
-def write_report(fitted: FittedMTGPA, train: TrainingData, deadline: Deadline = NEVER) -> Report:
-    """Metrics of the held-out rows of the scarce task, the aggregate check, baselines by their
-    deadline."""
+def write_report(
+    fitted: FittedMTGPA,
+    train: TrainingData,
+    problem: Problem,
+    scored: Scored | None,
+    deadline: Deadline = NEVER,
+) -> Report:
+    """Metrics of the held-out rows of the scarce task, the aggregate check, and baselines.
+
+    Args:
+        fitted: This run's model.
+        train: What it has learned from.
+        problem: Of the scarce task.
+        scored: What the model says of the held-out rows; None: there are too few.
+        deadline: Of baselines.
+    """
     number = fitted.task(fitted.scarce)
     rows, notes, arrays = list[Metric](), list[str](), dict[str, np.ndarray]()
-    problem = problem_of(train, number)
-    if len(problem.y_test) >= 2:
-        rows, arrays = on_test_rows(fitted, train, problem, deadline)
+    if scored is not None:
+        rows, arrays = on_test_rows(fitted, train, problem, scored, deadline)
     else:
         notes.append(nothing_held_out(fitted.scarce, int((train.observed.task == number).sum())))
     check = agreement(fitted, train.data)
@@ -102,11 +115,11 @@ def overdispersed(fitted: FittedMTGPA, data: Data) -> list[str]:
 
 
 def on_test_rows(
-    fitted: FittedMTGPA, train: TrainingData, problem: Problem, deadline: Deadline
+    fitted: FittedMTGPA, train: TrainingData, problem: Problem, scored: Scored, deadline: Deadline
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
     """Scores of this run and of the baselines, and the predictions themselves."""
-    own = answer_of(fitted, train)
-    scored, s = problem.scored(own), slice(0, SHOWN)
+    own, s = scored.predictive, slice(0, SHOWN)
+    assert isinstance(own, ValuePredictive)
     names = [n for n in NAMES if n != "SNLP" or len(problem.y) > 1]  # measured by their variance
     rows = metrics_of(problem, scored, "this run", (*names, *COVERAGE), "run")
     rows += baselines(fitted, train, problem, deadline)

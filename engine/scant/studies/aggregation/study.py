@@ -18,7 +18,8 @@ import torch
 from jaxtyping import Float
 
 from scant.errors import BadInput
-from scant.evaluate.problem import Comparison
+from scant.evaluate.problem import Comparison, Problem
+from scant.evaluate.scored import Scored
 from scant.events import Report
 from scant.models.mtgpa.area_nodes import AreaNodes
 from scant.models.mtgpa.areas import AreaGP
@@ -388,7 +389,11 @@ class Study(TrainedStudy):
                 other = next((i for i in order if len(tried[i].ranks) != len(best.ranks)), None)
                 self._stack(None if other is None else (tried[other].kernel, states[other]))
         self.done = True
-        report = self._with_map(write_report(self.posterior, self.train, self.report_deadline))
+        scored = self.held_scores if len(self.problem.y_test) > 1 else None
+        report = write_report(
+            self.posterior, self.train, self.problem, scored, self.report_deadline
+        )
+        report = self._with_map(report)
         notes = [] if self.stack is None else [self.stack.sentence()]
         if isinstance(self.model, NodesGP | AreaNodes):
             notes.append(self.model.sentence())
@@ -423,11 +428,20 @@ class Study(TrainedStudy):
         """The rows of this run."""
         return TrainingData(self.observed, self.rows, self.data)
 
+    @cached_property
+    def problem(self) -> Problem:
+        """What all methods learn of the scarce task, and are asked."""
+        return problem_of(self.train, self.posterior.task(self.posterior.scarce))
+
+    @cached_property
+    def held_scores(self) -> Scored:
+        """What the fitted model says of the held-out rows."""
+        return self.problem.scored(answer_of(self.posterior, self.train))
+
     def comparison(self, report: Report) -> Comparison | None:
-        problem = problem_of(self.train, self.posterior.task(self.posterior.scarce))
-        if len(problem.y) < LEAST_LEARNED or not len(problem.y_test):
+        if len(self.problem.y) < LEAST_LEARNED or not len(self.problem.y_test):
             return None
-        return Comparison(problem, answer_of(self.posterior, self.train))
+        return Comparison(self.problem, self.held_scores.predictive)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

@@ -52,7 +52,7 @@ def write_report(
     p, information = predictive.probabilities, predictive.information
     assert information is not None, "the model gives it"
     problem = problem_of(data)
-    own = metrics_of(problem, problem.scored(answer_of(data, p)), "this run", NAMES, "run")
+    own = metrics_of(problem, problem.scored(predictive), "this run", NAMES, "run")
     metrics = [*own, Metric("this run", BOUND, score)]
     others, compared, message = [], [], []
     if data.settings.baselines and len(test):

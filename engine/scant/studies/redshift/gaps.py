@@ -282,12 +282,15 @@ def with_gaps_of(
         device: Where the models are.
     """
     features = gaps.features
+    count, each = gaps_when_asked(settings, len(learned.table))
     asked = lacking(features, query)
+    asked = asked[asked.isnan().any(1)]
+    if not len(asked) or count <= len(gaps.models):
+        return gaps
     patterns = GapPatterns.of(features, features.inputs(learned.table), learned.unseen, asked)
     present = set(map(tuple, np.unique((~asked.isnan()).numpy(), axis=0).tolist()))
-    count, each = gaps_when_asked(settings, len(learned.table))
     new = [kept for kept in patterns.kept if kept in present and kept not in gaps.models]
-    new = new[: max(count - len(gaps.models), 0)]
+    new = new[: count - len(gaps.models)]
     if not new:
         return gaps
     made = {kept: _of_gap(kept, gaps, target, settings, learned, each, device) for kept in new}
