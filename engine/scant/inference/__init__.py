@@ -1,1 +1,1 @@
-"""Expectations under Gaussians, exact GP algebra, quadrature, censoring and stacking."""
+"""Expectations under Gaussians, exact GP algebra, quadrature and censoring."""

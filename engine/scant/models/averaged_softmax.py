@@ -1,7 +1,7 @@
 """Stacked average of softmax GPs over groups of columns, such as pixels and network features.
 
 One kernel over all columns would weight the groups by their sizes. Here each group has its own
-mixture, and left-out rows determine the weights of the average (`scant.inference.stacking`). For
+mixture, and left-out rows determine the weights of the average (`scant.ensemble`). For
 pixels and a network's last layer, which are equally informative, the average beats both; for pixels
 and early layers it nearly equals the latter (mitoses, 33 of 1,033, ten seeds: average precision .62
 and .86 alone, .86 together).
@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from scant.inference import stacking
-from scant.models.softmax_gp import MIN_PROBABILITY, SoftmaxMixture
+from scant.ensemble import Ensemble, Sharpened
+from scant.models.softmax_gp import SoftmaxMixture, by_number, mixture_arrays, mixture_of
+from scant.predictive import CategoricalPredictive
 
 Rows = Float[np.ndarray, "n d"]
 Probabilities = Float[np.ndarray, "n c"]
@@ -32,15 +33,13 @@ class AveragedSoftmax:
     Attributes:
         parts: Mixture of each group.
         widths: Number of columns of each group.
-        power: Exponent applied to the averaged probabilities.
-        shares: Weight of each mixture in the average.
+        ensemble: Their weights and the sharpness of the average.
         held: Probabilities of the left-out rows.
     """
 
     parts: tuple[SoftmaxMixture, ...]
     widths: tuple[int, ...]
-    power: float
-    shares: Float[np.ndarray, " k"]
+    ensemble: Ensemble[CategoricalPredictive]
     held: Probabilities
 
     @classmethod
@@ -60,12 +59,9 @@ class AveragedSoftmax:
         )
         rows = parts[0].rows  # the same seed leaves out the same rows
         assert all(np.array_equal(part.rows, rows) for part in parts)
-        held = np.stack([part.held for part in parts])
-        likelihood = held[:, np.arange(len(rows)), label[rows]]
-        shares = stacking.weights(np.log(np.maximum(likelihood, MIN_PROBABILITY)).T)
-        mean = np.tensordot(shares, held, 1)
-        power = stacking.sharpness(mean, label[rows])
-        return cls(parts, tuple(widths), power, shares, stacking.sharpened(mean, power))
+        told = by_number([part.held for part in parts])
+        ensemble = Ensemble.weighed(told, label[rows], Sharpened)
+        return cls(parts, tuple(widths), ensemble, ensemble.mixed(told).probabilities)
 
     @property
     def rows(self) -> Int[np.ndarray, " m"]:
@@ -77,7 +73,7 @@ class AveragedSoftmax:
         each = [
             part.probability(columns) for part, columns in zip(self.parts, _split(x, self.widths))
         ]
-        return stacking.sharpened(np.tensordot(self.shares, np.stack(each), 1), self.power)
+        return self.ensemble.mixed(by_number(each)).probabilities
 
     def refit(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> AveragedSoftmax:
         """Refit to other rows with the same kernels."""
@@ -91,13 +87,8 @@ class AveragedSoftmax:
         arrays = {
             f"{i}.{k}": v for i, part in enumerate(self.parts) for k, v in part.arrays().items()
         }
-        return {
-            **arrays,
-            "widths": np.array(self.widths),
-            "power": np.array(self.power),
-            "shares": self.shares,
-            "held": self.held,
-        }
+        own = {"widths": np.array(self.widths), "held": self.held}
+        return {**arrays, **mixture_arrays(self.ensemble), **own}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AveragedSoftmax:
@@ -107,8 +98,8 @@ class AveragedSoftmax:
         for i in range(len(widths)):
             part = {k.removeprefix(f"{i}."): v for k, v in arrays.items() if k.startswith(f"{i}.")}
             parts.append(SoftmaxMixture.from_arrays(part))
-        shares = arrays.get("shares", np.full(len(widths), 1 / len(widths)))
-        return cls(tuple(parts), widths, float(arrays["power"]), shares, arrays["held"])
+        equal = {"shares": np.full(len(widths), 1 / len(widths))}  # of runs of before 0.3
+        return cls(tuple(parts), widths, mixture_of(equal | arrays), arrays["held"])
 
 
 def _split(x: Rows, widths: Sequence[int]) -> Iterator[Rows]:

@@ -5,7 +5,7 @@
 f is the mode of its posterior (Rasmussen and Williams 2006, GPML, section 3.5) in the span of the
 landmarks' kernel functions (subset of regressors, GPML 8.3.1), plus a free constant. Lengthscales
 and amplitudes C of each kernel are selected by cross-validated log probability, and the kernels'
-models are stacked (`scant.inference.stacking`). No kernel is best on all tables: squared
+models are stacked (`scant.ensemble`). No kernel is best on all tables: squared
 exponential kernels suit smooth classes, the exponential kernel of ranks suits tables on which trees
 do well, and linear kernels suit few rows.
 
@@ -17,6 +17,7 @@ do well, and linear kernels suit few rows.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,8 +30,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from scant.inference import stacking
+from scant.ensemble import Ensemble, Sharpened
 from scant.models.laplace.classifier import LaplaceGPC, Prior
+from scant.predictive import CategoricalPredictive
 
 LANDMARKS = 300
 SEARCHED = 1000  # rows used to compare kernels; the final fit uses all rows
@@ -222,16 +224,14 @@ class SoftmaxMixture:
     Attributes:
         inputs: Preprocessing of the columns.
         models: One model for each of `KERNELS` that was fitted.
-        shares: Weight of each model.
-        power: Exponent applied to the averaged probabilities.
+        ensemble: Their weights and the sharpness of the average.
         rows: Training rows used for cross-validation.
         held: Cross-validated probabilities of these rows.
     """
 
     inputs: Inputs
     models: tuple[SoftmaxGP, ...]
-    shares: Float[np.ndarray, " k"]
-    power: float
+    ensemble: Ensemble[CategoricalPredictive]
     rows: Int[np.ndarray, " s"]
     held: Float[np.ndarray, "s c"]
 
@@ -276,19 +276,15 @@ class SoftmaxMixture:
             problem = Problem(columns, label, classes, rows[landmarks], scale)
             models.append(problem.model(kernel))
             held.append(p)
-        truth = label[rows]
-        likelihood = np.stack([p[np.arange(len(p)), truth] for p in held], 1)
-        shares = stacking.weights(np.log(np.maximum(likelihood, MIN_PROBABILITY)))
-        mixed = np.tensordot(shares, np.stack(held), 1)
-        power = stacking.sharpness(mixed, truth)
-        held_out = stacking.sharpened(mixed, power)
-        return cls(inputs, tuple(models), shares, power, rows, held_out)
+        told = by_number(held)
+        ensemble = Ensemble.weighed(told, label[rows], Sharpened)
+        return cls(inputs, tuple(models), ensemble, rows, ensemble.mixed(told).probabilities)
 
     def probability(self, x: Rows) -> Probabilities:
         """p(c | x) of rows, with the training rows' class frequencies."""
         columns = {ranks: self.inputs.transform(x, ranks) for ranks in (False, True)}
         each = [model.probability(columns[model.kernel.ranks]) for model in self.models]
-        return stacking.sharpened(np.tensordot(self.shares, np.stack(each), 1), self.power)
+        return self.ensemble.mixed(by_number(each)).probabilities
 
     def refit(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> SoftmaxMixture:
         """Refit to other rows with the same kernels, weights and power."""
@@ -305,7 +301,7 @@ class SoftmaxMixture:
     def arrays(self) -> dict[str, np.ndarray]:
         """Arrays for `from_arrays`, which restores the model exactly."""
         arrays = {f"inputs.{k}": v for k, v in vars(self.inputs).items()}
-        arrays |= {"shares": self.shares, "power": np.array(self.power)}
+        arrays |= mixture_arrays(self.ensemble)
         arrays |= {"rows": self.rows, "held": self.held}
         for i, model in enumerate(self.models):
             kernel = [["linear", "rbf", "laplacian"].index(model.kernel.form), *model.kernel[1:]]
@@ -328,8 +324,26 @@ class SoftmaxMixture:
                     *(arrays[f"{i}.{part}"] for part in parts),
                 )
             )
-        power = float(arrays["power"])
-        return cls(inputs, tuple(models), arrays["shares"], power, arrays["rows"], arrays["held"])
+        ensemble = mixture_of(arrays)
+        return cls(inputs, tuple(models), ensemble, arrays["rows"], arrays["held"])
+
+
+def mixture_arrays(ensemble: Ensemble[CategoricalPredictive]) -> dict[str, np.ndarray]:
+    """Arrays for `mixture_of`."""
+    meta = ensemble.meta()
+    return {"shares": np.array(meta["weights"]), "power": np.array(meta["power"])}
+
+
+def mixture_of(arrays: Mapping[str, np.ndarray]) -> Ensemble[CategoricalPredictive]:
+    """Restore an ensemble of numbered models from `mixture_arrays`."""
+    shares = arrays["shares"].tolist()
+    names = [str(i) for i in range(len(shares))]
+    return Ensemble.read({"weights": shares, "power": arrays["power"]}, names, Sharpened)
+
+
+def by_number(each: Sequence[Probabilities]) -> dict[str, CategoricalPredictive]:
+    """Predictions of numbered models."""
+    return {str(i): CategoricalPredictive(p) for i, p in enumerate(each)}
 
 
 def relevance(

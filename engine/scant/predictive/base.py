@@ -48,6 +48,11 @@ class Predictive(ABC):
         return parts[0]._with(joined)
 
     @property
+    def answered(self) -> Bool[ndarray, " n"]:
+        """Rows that the method says something of."""
+        return np.ones(len(self), dtype=bool)
+
+    @property
     @abstractmethod
     def point(self) -> Float[ndarray, " n"] | Int[ndarray, " n"]:
         """What point scores compare with the truth: the mean, or the predicted class."""
@@ -70,6 +75,14 @@ class Predictive(ABC):
     def _with(self: P, arrays: dict[str, Any]) -> P:
         made: P = replace(self, **arrays)  # type: ignore[type-var]
         return made
+
+
+def row_weights(
+    members: Sequence[Predictive], weights: Float[ndarray, " m"]
+) -> Float[ndarray, "m n"]:
+    """Weights of members for each row, shared out among those that answer it."""
+    of_row = weights[:, None] * np.stack([m.answered for m in members])
+    return np.asarray(of_row / np.maximum(of_row.sum(0), 1e-300))
 
 
 class ValuePredictive(Predictive):

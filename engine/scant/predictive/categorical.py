@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from scant.predictive.base import Labels, Predictive, Rows, ValuePredictive
+from scant.predictive.base import Labels, Predictive, Rows, ValuePredictive, row_weights
 
 LEAST_PROBABILITY = 1e-300  # smaller ones are scored as this, so that logarithms stay finite
 
@@ -18,7 +19,8 @@ class CategoricalPredictive(Predictive):
     """Probabilities of c classes for each of n rows.
 
     Args:
-        probabilities: Shape (n, c); rows sum to one. NaN where a method only names a class.
+        probabilities: Shape (n, c); rows sum to one. NaN where a method only names a class; zeros
+            where it does not answer.
         decision: Predicted class, where a threshold chooses it; None: the most probable one.
         information: Part of the entropy that more data would remove, in nats, where it is known.
         first: Number of the class of the first column, where the columns are the classes of a group
@@ -34,6 +36,41 @@ class CategoricalPredictive(Predictive):
     def named(cls, label: Labels, classes: int) -> CategoricalPredictive:
         """Predictions of a method that names a class and has no probabilities."""
         return cls(np.full((len(label), classes), np.nan), label)
+
+    @classmethod
+    def mixed(
+        cls, members: Sequence[CategoricalPredictive], weights: Float[ndarray, " m"]
+    ) -> CategoricalPredictive:
+        """The mixture of several models' predictions of the same rows.
+
+        The information is between class on the one hand, model and its parameters on the other.
+
+        Args:
+            members: Predictions of the same classes; a row that one does not answer is left to the
+                others.
+            weights: Of the members; they sum to one.
+        """
+        of_row = row_weights(members, weights)
+        mixed = cls(
+            np.asarray(sum(w[:, None] * m.probabilities for w, m in zip(of_row, members))),
+            first=members[0].first,
+        )
+        known = [m.entropy - (0.0 if m.information is None else m.information) for m in members]
+        rest = np.asarray(sum(w * each for w, each in zip(of_row, known)))
+        return replace(mixed, information=np.maximum(mixed.entropy - rest, 0.0))
+
+    def sharpened(self, power: float) -> CategoricalPredictive:
+        """Probabilities raised to a power and renormalized; what is known of a row stays known."""
+        powers = self.probabilities**power
+        made = replace(self, probabilities=powers / powers.sum(1, keepdims=True))
+        if self.information is None:
+            return made
+        known = self.entropy - self.information
+        return replace(made, information=np.maximum(made.entropy - known, 0.0))
+
+    @property
+    def answered(self) -> Bool[ndarray, " n"]:
+        return np.asarray(self.probabilities.any(1))
 
     @property
     def point(self) -> Labels:

@@ -12,7 +12,7 @@ from numpy import ndarray
 from scipy.optimize.elementwise import bracket_minimum, find_minimum
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from scant.predictive.base import Rows, ValuePredictive
+from scant.predictive.base import Rows, ValuePredictive, row_weights
 from scant.predictive.mixture_reduction import reduce_mixtures
 from scant.predictive.mixture_scores import WIDEST, Scores, mixture_scores
 from scant.predictive.quantiles import quantiles
@@ -28,7 +28,8 @@ Parts = Float[ndarray, "n k"]
 class MixturePredictive(ValuePredictive):
     """A mixture of k Gaussians for each of n rows; with `log`, of ln(value + shift).
 
-    A component without weight counts for nothing and may hold any number. Where the sources of a
+    A component without weight counts for nothing and may hold any number; a row of which all are
+    without weight is one that the method does not answer. Where the sources of a
     row's variance are known, it is model_variance + noise_variance + input_variance: what more
     data, better measurements and complete inputs would remove (law of total variance).
 
@@ -109,13 +110,13 @@ class MixturePredictive(ValuePredictive):
         Disagreement of the members is model variance (law of total variance).
 
         Args:
-            members: Predictions on the same scale (`log`).
+            members: Predictions on the same scale (`log`); a row that one does not answer is left
+                to the others.
             weights: Of the members; they sum to one.
         """
-        pairs = list(zip(weights.tolist(), members))
-        mean = sum(w * m.mean for w, m in pairs)
+        pairs = list(zip(row_weights(members, weights), members))
         made = cls(
-            np.concatenate([w * m.weights for w, m in pairs], axis=1),
+            np.concatenate([w[:, None] * m.weights for w, m in pairs], axis=1),
             np.concatenate([m.means for m in members], axis=1),
             np.concatenate([m.variances for m in members], axis=1),
             log=members[0].log,
@@ -123,12 +124,49 @@ class MixturePredictive(ValuePredictive):
         )
         if any(m.shares is None for m in members):
             return made
+        mean = made.mean
         between = sum(w * (m.mean - mean) ** 2 for w, m in pairs)
         model, noise, inputs = (
             np.asarray(sum(w * getattr(m, name) for w, m in pairs))
             for name in ("model_variance", "noise_variance", "input_variance")
         )
         return made.with_sources(model + between, noise, inputs)
+
+    def widened(self, factor: Rows) -> MixturePredictive:
+        """Multiply the components' standard deviations by a factor of each row.
+
+        Each source keeps its share of the variance.
+        """
+        return replace(self, variances=factor[:, None] ** 2 * self.variances)
+
+    def rescaled(
+        self, scales: Float[ndarray, " s"], shares: Float[ndarray, "n s"]
+    ) -> MixturePredictive:
+        """Each component as a mixture of itself at several scales.
+
+        Each source keeps its share of the variance.
+
+        Args:
+            scales: Factors of the standard deviations.
+            shares: Weights of the scales in each row; a row sums to one.
+        """
+        parts = (self.weights[:, :, None] * shares[:, None]).reshape(len(self), -1)
+        variances = (self.variances[:, :, None] * np.square(scales)).reshape(len(self), -1)
+        return replace(
+            self,
+            weights=parts,
+            means=self.means.repeat(len(scales), axis=1),
+            variances=variances,
+        )
+
+    @property
+    def answered(self) -> Bool[ndarray, " n"]:
+        return np.asarray(self.weights.any(1))
+
+    @property
+    def location(self) -> Rows:
+        """Mean of the components, of the logarithm where they are of it."""
+        return np.asarray((self.weights * self.means).sum(1))
 
     @property
     def model_variance(self) -> Rows:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from sklearn.linear_model import LogisticRegression
 
 from scant.deadline import NEVER, Deadline
-from scant.inference.stacking import best_expected_threshold
+from scant.ensemble.stacking import best_expected_threshold
 from scant.predictive import CategoricalPredictive
 from scant.random import restart_generator
 from scant.studies.mitosis import models

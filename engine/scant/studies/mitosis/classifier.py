@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from scant.inference.stacking import best_expected_threshold
+from scant.ensemble.stacking import best_expected_threshold
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.studies.mitosis.models import CalibratedClassifier

@@ -6,12 +6,10 @@ distributions: the weights maximize the density of rows that no method was train
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy.optimize import minimize_scalar
+from jaxtyping import Float
 from scipy.special import ndtr
 
 STEPS = 200
@@ -19,35 +17,12 @@ PRIOR = 1.0  # prior count per method (Dirichlet), in rows
 TINY = 1e-300
 MIN_WEIGHT = 0.01  # methods below this weight are dropped
 DOUBT = 0.5  # standard errors subtracted from a gain
-LOG_SHARPNESS_STD = 0.5  # prior standard deviation of the log sharpness
-
-
-@dataclass(frozen=True)
-class Average:
-    """Weighted average of predictive methods; a subclass lists their names.
-
-    Attributes:
-        weights: Weight of each method, in the order of `names`.
-    """
-
-    names: ClassVar[tuple[str, ...]]
-    of: ClassVar[str] = "Predictions"
-
-    weights: tuple[float, ...]
-
-    def sentence(self) -> str:
-        """Sentence that lists the averaged methods with their weights."""
-        parts = [f"{name} {w:.2f}" for name, w in zip(self.names, self.weights) if w]
-        return (
-            f"{self.of} are an average ({', '.join(parts)}), its weights by training rows that "
-            "were left out."
-        )
 
 
 def weights(
     log_density: Float[np.ndarray, "n k"],
     trivial: int | None = None,
-    prior: float | Float[np.ndarray, " k"] = PRIOR,
+    prior: float | Sequence[float] | Float[np.ndarray, " k"] = PRIOR,
     least: float = MIN_WEIGHT,
 ) -> Float[np.ndarray, " k"]:
     """Mixture weights of k methods, summing to one, by expectation maximization.
@@ -61,12 +36,12 @@ def weights(
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
-    prior = np.broadcast_to(prior, k)
+    counts = np.broadcast_to(prior, k)
     result = np.full(k, 1 / k)
     for _ in range(STEPS):
         responsibility = density * result
         responsibility /= responsibility.sum(1, keepdims=True)
-        result = (responsibility.sum(0) + prior) / (n + prior.sum())
+        result = (responsibility.sum(0) + counts) / (n + counts.sum())
     result = _used(result, least)
     if trivial is not None:
         gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))
@@ -79,28 +54,6 @@ def _used(w: Float[np.ndarray, " k"], least: float) -> Float[np.ndarray, " k"]:
     """Set weights below `least` to zero and renormalize."""
     used = np.where(w < least, 0.0, w)
     return np.asarray(used / used.sum())
-
-
-def sharpened(p: Float[np.ndarray, "n c"], sharpness: float) -> Float[np.ndarray, "n c"]:
-    """Class probabilities raised to a power and renormalized.
-
-    An average of calibrated methods is underconfident; a power above one corrects it.
-    """
-    powers = p**sharpness
-    return np.asarray(powers / powers.sum(1, keepdims=True))
-
-
-def sharpness(p: Float[np.ndarray, "n c"], label: Int[np.ndarray, " n"]) -> float:
-    """Power for `sharpened` that maximizes the posterior density of left-out labels."""
-    rows = np.arange(len(label))
-
-    def cost(log: float) -> float:
-        likelihood = sharpened(p, float(np.exp(log)))[rows, label]
-        return float(
-            log**2 / (2 * LOG_SHARPNESS_STD**2) - np.log(np.maximum(likelihood, 1e-300)).sum()
-        )
-
-    return float(np.exp(minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x))
 
 
 def best_expected_threshold(p: Float[np.ndarray, " n"]) -> float:

@@ -1,0 +1,104 @@
+"""A mixture of methods' predictive distributions, whose weights come from left-out rows.
+
+    p(y | x) = sum_k w_k p_k(y | x)
+
+The weights maximize the density of rows that no method was trained on (Yao, Vehtari, Simpson and
+Gelman 2018, Using stacking to average Bayesian predictive distributions), with a prior in rows. The
+same rows correct the shape of the mixture (`scant.ensemble.shape`). A row that a method does not
+answer (`Predictive.answered`) is left to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from scant.ensemble import stacking
+from scant.ensemble.shape import AsTold, P, Shape, Truth, log_density
+
+
+@dataclass(frozen=True)
+class Ensemble(Generic[P]):
+    """Weights of methods by their names, and the shape of their mixture.
+
+    Attributes:
+        weights: Of all methods, in the order in which tables list them; zero for those left out.
+        shape: Correction of the mixture.
+    """
+
+    weights: Mapping[str, float]
+    shape: Shape[P]
+
+    @classmethod
+    def weighed(
+        cls,
+        left_out: Mapping[str, P],
+        y: Truth,
+        shape: type[Shape[P]] = AsTold,
+        *,
+        x: Float[np.ndarray, "n d"] | None = None,
+        bound: Bool[np.ndarray, " n"] | None = None,
+        trivial: str | None = None,
+        prior: float | Sequence[float] = stacking.PRIOR,
+        chosen: Sequence[float] = (),
+    ) -> Ensemble[P]:
+        """Weigh methods by what they say of rows that they have not learned from.
+
+        Args:
+            left_out: Predictions of the same rows by each method.
+            y: Values or classes of the rows.
+            shape: How the mixture is corrected.
+            x: Standardized inputs of the rows, for shapes that depend on them.
+            bound: Rows whose value is only known to be above y; None: there are none.
+            trivial: Method that ignores the inputs (see `stacking.weights`).
+            prior: Prior count of each method, in rows; a number or one per method.
+            chosen: Nats a row taken off each method's log density for hyperparameters that these
+                rows have chosen (Akaike 1974).
+        """
+        names, told = list(left_out), list(left_out.values())
+        density = np.stack([log_density(each, y, bound) for each in told], 1)
+        if len(chosen):
+            density = density - np.asarray(chosen)
+        at = None if trivial is None else names.index(trivial)
+        found = stacking.weights(density, at, prior)
+        used = [(each, w) for each, w in zip(told, found.tolist()) if w]
+        own, weights = [each for each, _ in used], np.array([w for _, w in used])
+        return cls(dict(zip(names, found.tolist())), shape.fitted(own, weights, y, x, bound))
+
+    @property
+    def used(self) -> list[str]:
+        """Names of the methods that have a weight."""
+        return [name for name, weight in self.weights.items() if weight]
+
+    def mixed(self, told: Mapping[str, P], x: Float[np.ndarray, "n d"] | None = None) -> P:
+        """Mix predictions of the same rows, by name; those of methods without weight are ignored.
+
+        Args:
+            told: Predictions by each of `used`.
+            x: Standardized inputs of the rows, for shapes that depend on them.
+        """
+        weights = np.array([self.weights[name] for name in self.used])
+        return self.shape.mixed([told[name] for name in self.used], weights, x)
+
+    def sentence(self, of: str = "Predictions") -> str:
+        """Sentence that lists the methods with their weights."""
+        parts = [f"{name} {self.weights[name]:.2f}" for name in self.used]
+        return (
+            f"{of} are an average ({', '.join(parts)}), its weights by training rows that were "
+            "left out."
+        )
+
+    def meta(self) -> dict[str, Any]:
+        """What `read` needs, ready for JSON."""
+        return {"weights": list(self.weights.values()), **self.shape.meta()}
+
+    @classmethod
+    def read(
+        cls, meta: Mapping[str, Any], names: Sequence[str], shape: type[Shape[P]] = AsTold
+    ) -> Ensemble[P]:
+        """The inverse of `meta`, for methods of these names."""
+        return cls(dict(zip(names, map(float, meta["weights"]))), shape.read(meta))

@@ -1,0 +1,232 @@
+"""Corrections of a mixture's shape by rows that were left out.
+
+Members that are each calibrated have a mixture that is not: classes come out too unsure, values
+with tails of another weight. Each correction has few parameters, found by maximum a posteriori.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.optimize import minimize_scalar
+
+from scant.ensemble import spread, stacking
+from scant.predictive import CategoricalPredictive, MixturePredictive
+
+P = TypeVar("P", MixturePredictive, CategoricalPredictive)
+Rows = Float[np.ndarray, " n"]
+Truth = Float[np.ndarray, " n"] | Int[np.ndarray, " n"]  # values, or numbers of classes
+Weights = Float[np.ndarray, " k"]
+Inputs = Float[np.ndarray, "n d"] | None
+Bounds = Bool[np.ndarray, " n"] | None
+
+LOG_POWER_STD = 0.5  # prior standard deviation of the logarithm of the power
+SCALES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # factors of the standard deviations
+AS_SAID = SCALES.index(1.0)
+GAUSSIAN = 10.0  # rows for which the deviations count as right from the start
+RARE = 0.001  # weight below which a scale is left out
+
+
+def log_density(told: P, y: Truth, bound: Bounds = None) -> Rows:
+    """Log density of rows; of a value that is only a bound, the log probability beyond it."""
+    if bound is None:
+        return told.log_prob(y)
+    assert isinstance(told, MixturePredictive)
+    return told.log_prob(y, bound)
+
+
+class Shape(ABC, Generic[P]):
+    """A way to mix predictive distributions."""
+
+    @classmethod
+    @abstractmethod
+    def fitted(
+        cls, members: Sequence[P], weights: Weights, y: Truth, x: Inputs, bound: Bounds
+    ) -> Shape[P]:
+        """Find the parameters by left-out rows (arguments: see `Ensemble.weighed`)."""
+
+    @abstractmethod
+    def mixed(self, members: Sequence[P], weights: Weights, x: Inputs = None) -> P:
+        """Mix the members' predictions of the same rows."""
+
+    @abstractmethod
+    def meta(self) -> dict[str, Any]:
+        """What `read` needs, ready for JSON."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, meta: Mapping[str, Any]) -> Shape[P]:
+        """The inverse of `meta`."""
+
+
+@dataclass(frozen=True)
+class AsTold(Shape[P]):
+    """The plain mixture."""
+
+    @classmethod
+    def fitted(
+        cls, members: Sequence[P], weights: Weights, y: Truth, x: Inputs, bound: Bounds
+    ) -> AsTold[P]:
+        return cls()
+
+    def mixed(self, members: Sequence[P], weights: Weights, x: Inputs = None) -> P:
+        return type(members[0]).mixed(members, weights)
+
+    def meta(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def read(cls, meta: Mapping[str, Any]) -> AsTold[P]:
+        return cls()
+
+
+@dataclass(frozen=True)
+class Sharpened(Shape[CategoricalPredictive]):
+    """Mixed class probabilities raised to a power and renormalized.
+
+    An average of calibrated methods is underconfident; a power above one corrects it.
+    """
+
+    power: float
+
+    @classmethod
+    def fitted(
+        cls,
+        members: Sequence[CategoricalPredictive],
+        weights: Weights,
+        y: Truth,
+        x: Inputs,
+        bound: Bounds,
+    ) -> Sharpened:
+        plain = CategoricalPredictive.mixed(members, weights)
+
+        def cost(log: float) -> float:
+            likelihood = plain.sharpened(float(np.exp(log))).log_prob(y)
+            return float(log**2 / (2 * LOG_POWER_STD**2) - likelihood.sum())
+
+        found = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x
+        return cls(float(np.exp(found)))
+
+    def mixed(
+        self, members: Sequence[CategoricalPredictive], weights: Weights, x: Inputs = None
+    ) -> CategoricalPredictive:
+        return CategoricalPredictive.mixed(members, weights).sharpened(self.power)
+
+    def meta(self) -> dict[str, Any]:
+        return {"power": self.power}
+
+    @classmethod
+    def read(cls, meta: Mapping[str, Any]) -> Sharpened:
+        return cls(float(meta["power"]))
+
+
+@dataclass(frozen=True)
+class Rescaled(Shape[MixturePredictive]):
+    """Each Gaussian as a mixture of narrower and wider ones: heavier tails, a sharper middle.
+
+    Rows that a member does not answer keep the deviations that they are told with.
+
+    Attributes:
+        scales: Weights of `SCALES`.
+    """
+
+    scales: tuple[float, ...]
+
+    @classmethod
+    def fitted(
+        cls,
+        members: Sequence[MixturePredictive],
+        weights: Weights,
+        y: Truth,
+        x: Inputs,
+        bound: Bounds,
+    ) -> Rescaled:
+        plain = MixturePredictive.mixed(members, weights)
+        of_scale = [
+            log_density(plain.widened(np.full(len(y), scale)), y, bound) for scale in SCALES
+        ]
+        prior = GAUSSIAN * np.eye(len(SCALES))[AS_SAID]
+        found = stacking.weights(np.stack(of_scale, 1), prior=prior, least=RARE)
+        return cls(tuple(found.tolist()))
+
+    def mixed(
+        self, members: Sequence[MixturePredictive], weights: Weights, x: Inputs = None
+    ) -> MixturePredictive:
+        told = np.logical_and.reduce([m.answered for m in members])[:, None]
+        used = [k for k, w in enumerate(self.scales) if w or k == AS_SAID]
+        shares = np.where(told, np.take(self.scales, used), np.equal(used, AS_SAID))
+        # Before the mixture, so that disagreement of the members is not rescaled.
+        scaled = [m.rescaled(np.take(SCALES, used), shares) for m in members]
+        return MixturePredictive.mixed(scaled, weights)
+
+    def meta(self) -> dict[str, Any]:
+        return {"shape": list(self.scales)}
+
+    @classmethod
+    def read(cls, meta: Mapping[str, Any]) -> Rescaled:
+        none = np.eye(len(SCALES))[AS_SAID].tolist()  # runs of before 0.2 have no scales
+        return cls(tuple(meta.get("shape", none)))
+
+
+@dataclass(frozen=True)
+class Widened(Shape[MixturePredictive]):
+    """Standard deviations multiplied by a log-linear function of the level and the inputs.
+
+    Rows that a member does not answer keep the deviations that they are told with.
+
+    Attributes:
+        coefficients: See `scant.ensemble.spread`; of a constant alone where there were no inputs.
+        scale: Mean and deviation of the left-out values, which standardize a row's level.
+    """
+
+    coefficients: tuple[float, ...]
+    scale: tuple[float, float] = (0.0, 1.0)
+
+    @classmethod
+    def fitted(
+        cls,
+        members: Sequence[MixturePredictive],
+        weights: Weights,
+        y: Truth,
+        x: Inputs,
+        bound: Bounds,
+    ) -> Widened:
+        plain = MixturePredictive.mixed(members, weights)
+        made = cls((), (float(y.mean()), float(y.std()) or 1.0))
+
+        def of_factor(factor: Rows) -> Rows:
+            return log_density(plain.widened(factor), y, bound)
+
+        found = spread.fitted(of_factor, made._features(plain.location, x))
+        return replace(made, coefficients=tuple(found.tolist()))
+
+    def mixed(
+        self, members: Sequence[MixturePredictive], weights: Weights, x: Inputs = None
+    ) -> MixturePredictive:
+        plain = MixturePredictive.mixed(members, weights)
+        if not self.coefficients:
+            return plain
+        told = np.logical_and.reduce([m.answered for m in members])
+        features = self._features(plain.location, x)
+        factor = np.where(told, spread.factor(np.array(self.coefficients), features), 1.0)
+        # Before the mixture, so that disagreement of the members is not widened.
+        return MixturePredictive.mixed([m.widened(factor) for m in members], weights)
+
+    def _features(self, level: Rows, x: Inputs) -> Float[np.ndarray, "n f"]:
+        if x is None:
+            return np.ones((len(level), 1))
+        centre, width = self.scale
+        return spread.features((level - centre) / width, x)
+
+    def meta(self) -> dict[str, Any]:
+        return {"widths": list(self.coefficients), "scale": list(self.scale)}
+
+    @classmethod
+    def read(cls, meta: Mapping[str, Any]) -> Widened:
+        centre, width = meta.get("scale", (0.0, 1.0))
+        return cls(tuple(meta.get("widths", ())), (centre, width))

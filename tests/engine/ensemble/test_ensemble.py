@@ -1,0 +1,145 @@
+"""What every ensemble has to fulfill, whatever its members' form and the shape of their mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scant.ensemble import AsTold, Ensemble, Rescaled, Sharpened, Widened
+from scant.predictive import CategoricalPredictive, MixturePredictive
+from scant.predictive.base import Rows
+
+N = 400
+
+
+def _values(rng: np.random.Generator) -> tuple[Mapping[str, Any], Rows, np.ndarray]:
+    """A member that knows the slope, one that knows the noise, one without inputs."""
+    x = rng.normal(size=N)
+    y = x + (0.4 + 0.3 * (x > 0)) * rng.standard_t(4, N)
+    one = np.ones(N)
+    told = {
+        "slope": MixturePredictive.gaussian(x, 0.1 * one, 0.08 * one),
+        "rough": MixturePredictive.gaussian(0.8 * x, 0.7 * one, 0.6 * one),
+        "no input": MixturePredictive.gaussian(0 * one, 1.5 * one, 1.5 * one),
+    }
+    return told, y, x[:, None]
+
+
+def _classes(rng: np.random.Generator) -> tuple[Mapping[str, Any], Rows, np.ndarray]:
+    true = rng.dirichlet([0.5] * 3, size=N)
+    y = np.array([rng.choice(3, p=row) for row in true])
+    unsure = np.sqrt(true) / np.sqrt(true).sum(1, keepdims=True)
+    blurred = 0.5 * true + 0.5 / 3
+    told = {
+        "unsure": CategoricalPredictive(unsure, information=np.full(N, 0.1)),
+        "blurred": CategoricalPredictive(blurred),
+        "no input": CategoricalPredictive(np.full((N, 3), 1 / 3)),
+    }
+    return told, y, np.zeros((N, 0))
+
+
+MADE: dict[str, tuple[Callable[..., Any], Any]] = {
+    "values as told": (_values, AsTold),
+    "values at several scales": (_values, Rescaled),
+    "widened values": (_values, Widened),
+    "classes as told": (_classes, AsTold),
+    "sharpened classes": (_classes, Sharpened),
+}
+
+
+def _same(a: Any, b: Any) -> None:
+    for name, values in a._arrays().items():
+        np.testing.assert_allclose(values, getattr(b, name), rtol=1e-12, err_msg=name)
+
+
+@pytest.fixture(params=MADE)
+def made(request: pytest.FixtureRequest) -> tuple[Ensemble[Any], Mapping[str, Any], Rows, Any]:
+    form, shape = MADE[request.param]
+    told, y, x = form(np.random.default_rng(0))
+    return Ensemble.weighed(told, y, shape, x=x, trivial="no input"), told, y, x
+
+
+def test_on_new_rows_it_is_hardly_behind_its_best_member(made: Any, request: Any) -> None:
+    ensemble = made[0]
+    told, y, x = MADE[request.node.callspec.params["made"]][0](np.random.default_rng(1))
+    scores = {name: member.log_prob(y).mean() for name, member in told.items()}
+    assert ensemble.mixed(told, x).log_prob(y).mean() > max(scores.values()) - 0.01  # nats
+
+
+def test_the_order_of_the_rows_asked_is_of_no_consequence(made: Any) -> None:
+    ensemble, told, _, x = made
+    order = np.random.default_rng(2).permutation(N)
+    shuffled = {name: member.rows(order) for name, member in told.items()}
+    _same(ensemble.mixed(shuffled, x[order]), ensemble.mixed(told, x).rows(order))
+
+
+def test_it_is_read_from_its_metadata(made: Any) -> None:
+    ensemble, told, _, x = made
+    read = Ensemble.read(ensemble.meta(), list(told), type(ensemble.shape))
+    assert read == ensemble
+    _same(read.mixed(told, x), ensemble.mixed(told, x))
+
+
+def test_a_label_of_noise_stays_at_chance(made: Any, request: Any) -> None:
+    _, told, y, x = made
+    noise = np.random.default_rng(3).permutation(y)
+    ensemble = Ensemble.weighed(told, noise, type(made[0].shape), x=x, trivial="no input")
+    fresh = np.random.default_rng(4).permutation(y)
+    chance = told["no input"].log_prob(fresh).mean()
+    assert ensemble.mixed(told, x).log_prob(fresh).mean() > chance - 0.05
+    assert ensemble.weights["no input"] > 0.8
+
+
+def test_a_row_that_a_member_does_not_answer_is_left_to_the_others(made: Any) -> None:
+    ensemble, told, _, x = made
+    name = ensemble.used[0]
+    silent = dict(told)
+    field = "weights" if isinstance(told[name], MixturePredictive) else "probabilities"
+    values = getattr(told[name], field).copy()
+    values[:5] = 0.0
+    silent[name] = replace(told[name], **{field: values})
+    assert not silent[name].answered[:5].any()
+    mixed = ensemble.mixed(silent, x)
+    assert mixed.answered.all()
+    _same(mixed.rows(slice(5, None)), ensemble.mixed(told, x).rows(slice(5, None)))
+    rest = {n: w for n, w in ensemble.weights.items() if w and n != name}
+    shares = {n: w / sum(rest.values()) for n, w in rest.items()}
+    if rest and not isinstance(ensemble.shape, Sharpened):  # where no shape applies
+        plain = Ensemble(shares, AsTold()).mixed(told).rows(slice(0, 5))
+        np.testing.assert_allclose(mixed.rows(slice(0, 5)).point, plain.point)
+
+
+def test_sources_of_the_variance_add_up_and_disagreement_is_not_widened() -> None:
+    told, _, x = _values(np.random.default_rng(0))
+    weights = {"slope": 0.6, "rough": 0.4, "no input": 0.0}
+    for shape in (Rescaled((0, 0, 0.5, 0, 0.5, 0, 0)), Widened((0.4,))):
+        mixed = Ensemble(weights, shape).mixed(told, x if isinstance(shape, Rescaled) else None)
+        sources = mixed.model_variance + mixed.noise_variance + mixed.input_variance
+        np.testing.assert_allclose(sources, mixed.variance)
+        wider = 0.5 + 0.5 * 4 if isinstance(shape, Rescaled) else np.exp(0.4)
+        np.testing.assert_allclose(mixed.noise_variance, wider * (0.6 * 0.08 + 0.4 * 0.6))
+        apart = 0.6 * 0.4 * (told["slope"].mean - told["rough"].mean) ** 2
+        within = wider * (0.6 * 0.02 + 0.4 * 0.1)
+        np.testing.assert_allclose(mixed.model_variance, within + apart)
+
+
+def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
+    told, y, x = _classes(np.random.default_rng(1))
+    ensemble = Ensemble.weighed({"unsure": told["unsure"]}, y, Sharpened)
+    assert isinstance(ensemble.shape, Sharpened)
+    assert 1.6 < ensemble.shape.power < 2.4
+    p = CategoricalPredictive(np.array([[0.5, 0.5, 0.0]])).sharpened(3.0).probabilities
+    np.testing.assert_allclose(p, [[0.5, 0.5, 0.0]])
+
+
+def test_what_the_rows_have_chosen_is_taken_off() -> None:
+    told, y, _ = _values(np.random.default_rng(0))
+    twins = {"plain": told["slope"], "chosen": told["slope"]}
+    assert Ensemble.weighed(twins, y).weights["chosen"] == pytest.approx(0.5)
+    taken = Ensemble.weighed(twins, y, chosen=[0.0, 0.05])
+    assert taken.weights["plain"] > 0.9
+    assert "plain" in taken.sentence()
