@@ -128,7 +128,7 @@ def test_sources_of_the_variance_add_up_and_disagreement_is_not_widened() -> Non
 
 
 def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
-    told, y, x = _classes(np.random.default_rng(1))
+    told, y, _ = _classes(np.random.default_rng(1))
     ensemble = Ensemble.weighed({"unsure": told["unsure"]}, y, Sharpened)
     assert isinstance(ensemble.shape, Sharpened)
     assert 1.6 < ensemble.shape.power < 2.4

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from scant.errors import BadInput
 from scant.ensemble.stacking import best_expected_threshold
+from scant.errors import BadInput
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.studies.auto import AUTO, Choice

@@ -18,9 +18,9 @@ from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.studies.omniglot import models
 from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.models import SINGLE
+from scant.studies.omniglot.partners import Partners
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.settings import MODELS
-from scant.studies.omniglot.stack import Stack
 
 Chances = Float[np.ndarray, "n most"]
 MOST_NUMBERS = 3e8  # rows x features x classes, summed over outputs, that one takes in seconds
@@ -60,28 +60,22 @@ def compared(
 
 def members(fitted: FittedOmniglot) -> dict[str, Callable[[], Chances]]:
     """What is averaged, each by itself: the model, and classifiers of strokes."""
-    stack = fitted.stack
-    if stack is None or fitted.data.drawings is None:
+    average, data = fitted.average, fitted.data
+    if average is None or not average.partners.drawn:
         return {}
-    own = {name: partial(of_strokes, stack, name) for name in stack.members.drawn}
-    return {f"{MODELS[fitted.data.settings.model]} alone": partial(alone, fitted), **own}
+    own = {n: partial(of_strokes, average.partners, n) for n in average.partners.drawn}
+    return {f"{MODELS[data.settings.model]} alone": partial(alone, fitted), **own}
 
 
 def alone(fitted: FittedOmniglot) -> Chances:
     """The model, without what it is averaged with."""
-    told = replace(fitted, stack=None).ask(fitted.data.test).probability
-    return np.asarray(told.cpu().numpy())
+    return replace(fitted, average=None).predictive(fitted.data.test).probabilities
 
 
-def of_strokes(stack: Stack, name: str) -> Chances:
+def of_strokes(partners: Partners, name: str) -> Chances:
     """A classifier of strokes."""
-    data = stack.data
-    result, output = np.zeros((len(data.test), data.sizes.max())), data.observed.output[data.test]
-    for d in np.unique(output):
-        at = np.flatnonzero(output == d)
-        own = stack.members.of_strokes(name, data.observed.x[data.test[at]], int(d))
-        result[at, : data.sizes[d]] = own
-    return result
+    observed, test = partners.data.observed, partners.data.test
+    return partners.ask(name, observed.x[test], observed.output[test]).probabilities
 
 
 def single(data: Prepared, name: str, deadline: Deadline = NEVER) -> Chances | None:

@@ -71,9 +71,7 @@ def respond(
     """Probabilities of every class within its output, and what each patch adds to one of them."""
     data = fitted.data
     count = len(data.sizes)
-    each = torch.tensor(x).repeat(count, 1).to(data.device)
-    result = fitted.of_features(each, torch.arange(count).to(data.device)).probability
-    p = result.cpu().numpy()
+    p = fitted.of_features(np.tile(x, (count, 1)), np.arange(count)).probabilities
     flat = np.concatenate([p[i, :size] for i, size in enumerate(data.sizes)])
     d, label = _class(data, query, p)
     top, images = _top(data, p)
@@ -183,12 +181,9 @@ def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
     given = checked(table, () if pixels else data.observed.features)
     given = checked(given, columns_of(given)) if pixels else given
     query = rows_to_predict(data, given)
-    x = torch.as_tensor(query.x, dtype=torch.float64).to(data.device)
-    output = torch.as_tensor(query.output).to(data.device)
-    told = fitted.of_features(x, output)
-    p, entropy, information = (
-        v.cpu().numpy() for v in (told.probability, told.entropy, told.information)
-    )
+    told = fitted.of_features(query.x, query.output)
+    p = told.probabilities
+    assert told.information is not None, "the model gives it"
     best = p.argmax(1)
     each: dict[str, np.ndarray] = {}
     if data.sizes.sum() <= MOST_COLUMNS:
@@ -199,7 +194,7 @@ def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
     outside = data.region.outside(query.x).astype(np.int64)
     return with_classes(
         table, names, p[np.arange(len(p)), best], each,
-        entropy=entropy, information=information, outside=outside,
+        entropy=told.entropy, information=told.information, outside=outside,
     )  # fmt: skip
 
 

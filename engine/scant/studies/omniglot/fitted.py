@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 
 from scant.predictive import CategoricalPredictive
 from scant.studies.omniglot import models
+from scant.studies.omniglot.partners import Average
 from scant.studies.omniglot.prepared import Prepared
-from scant.studies.omniglot.stack import Stack
 
 
 @dataclass(frozen=True)
@@ -25,33 +25,36 @@ class FittedOmniglot:
         temperature: By which functions are divided before the softmax.
         typical: Rows that tell the prior variance of the latent functions, as the kernel takes
             them.
-        stack: What its probabilities are averaged with.
+        average: With which its probabilities are averaged; None: they are its own.
     """
 
     data: Prepared
     model: models.Model
     temperature: float
     typical: Any
-    stack: Stack | None = None
+    average: Average | None = None
 
-    def ask(self, which: Int[np.ndarray, " n"], draws: int | None = None) -> Any:
-        """Class probabilities of some of the table's rows (`MOGPARPrediction`)."""
-        at = torch.as_tensor(which).to(self.data.device)
-        return self.of_features(self.data.x[at], self.data.output[at], draws)
-
-    def predictive(self, which: Int[np.ndarray, " n"]) -> CategoricalPredictive:
+    def predictive(
+        self, which: Int[np.ndarray, " n"], draws: int | None = None
+    ) -> CategoricalPredictive:
         """Classes of some of the table's rows, numbered through all outputs."""
-        prediction = self.ask(which)
-        p, information = _array(prediction.probability), _array(prediction.information)
-        first = self.data.observed.offset[self.data.observed.output[which]]
-        return CategoricalPredictive(p, information=information, first=first)
+        return self.of_features(
+            self.data.observed.x[which], self.data.observed.output[which], draws
+        )
 
-    def of_features(self, x: torch.Tensor, output: torch.Tensor, draws: int | None = None) -> Any:
-        """Class probabilities of rows as learned."""
-        prepared = self.model.kernel.prepare(x)
+    def of_features(
+        self, x: Float[np.ndarray, "n v"], output: Int[np.ndarray, " n"], draws: int | None = None
+    ) -> CategoricalPredictive:
+        """Classes of rows as learned."""
+        device = self.data.device
+        prepared = self.model.kernel.prepare(torch.as_tensor(x, dtype=torch.float64).to(device))
         how = {} if draws is None else {"draws": draws}
-        told = self.model.predict(prepared, output, temperature=self.temperature, **how)
-        return told if self.stack is None else self.stack.mixed(told, x, output)
+        at = torch.as_tensor(output).to(device)
+        told = self.model.predict(prepared, at, temperature=self.temperature, **how)
+        p, information = _array(told.probability), _array(told.information)
+        first = self.data.observed.offset[output]
+        own = CategoricalPredictive(p, information=information, first=first)
+        return own if self.average is None else self.average.mixed(own, x, output)
 
     def factors(self) -> Float[np.ndarray, "q c r"]:
         """A_q of all classes, scaled by the prior deviation of u_q at typical rows."""

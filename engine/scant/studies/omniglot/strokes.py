@@ -8,8 +8,9 @@ their scores averaged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -115,73 +116,6 @@ Outputs = Sequence[Int[np.ndarray, " _"]]  # rows of each output, as numbers of 
 
 
 @dataclass(frozen=True)
-class OfView:
-    """A `CopiedGP` of each output, all with one kernel.
-
-    Attributes:
-        see: What is seen of images.
-        form: The kernel.
-        each: By output.
-    """
-
-    see: Sight
-    form: Form
-    each: list[CopiedGP]
-
-    @classmethod
-    def of(
-        cls,
-        see: Sight,
-        seen: Looks,
-        rows: Outputs,
-        label: Int[np.ndarray, " n"],
-        sizes: Sequence[int],
-        form: Form | None,
-    ) -> OfView:
-        """Learned from rows of each output.
-
-        Args:
-            see: What is seen of images.
-            seen: Of all training rows, and of their copies.
-            rows: To learn from, by output.
-            label: Of all training rows, within their output.
-            sizes: Classes of each output.
-            form: The kernel; None: it is chosen.
-        """
-        most = sorted(range(len(rows)), key=lambda d: -len(rows[d]))[:SEARCHED]
-        problems = [([seen[0][rows[d]]], np.eye(sizes[d])[label[rows[d]]]) for d in most]
-        form = form or select_kernel(problems)
-        each = [
-            CopiedGP.of(form, [look[own] for look in seen], label[own], size)
-            for own, size in zip(rows, sizes)
-        ]
-        return cls(see, form, each)
-
-    def ask(self, images: Images, output: int) -> Float[np.ndarray, "m c"]:
-        """Probabilities of new images of an output."""
-        return self.each[output].ask(looks(self.see, images, TURNED))
-
-
-@dataclass(frozen=True)
-class Bending:
-    """A `DeformableNeighbor` of each output."""
-
-    each: list[DeformableNeighbor]
-
-    @classmethod
-    def of(
-        cls, images: Images, rows: Outputs, label: Int[np.ndarray, " n"], sizes: Sequence[int]
-    ) -> Bending:
-        """Learned from rows of each output, as `OfView.of`."""
-        parts = zip(rows, sizes)
-        return cls([DeformableNeighbor.of(images[own], label[own], c) for own, c in parts])
-
-    def ask(self, images: Images, output: int) -> Float[np.ndarray, "m c"]:
-        """Probabilities of new images of an output."""
-        return self.each[output].ask(images)
-
-
-@dataclass(frozen=True)
 class Drawings:
     """Training rows as images, and what is seen in them.
 
@@ -212,27 +146,33 @@ class Drawings:
         seen = {name: looks(VIEWS[name], images, copies, keep=True) for name in views}
         return cls(images, label, sizes, seen)
 
+    def learned(
+        self, name: str, rows: Outputs, forms: dict[str, Form]
+    ) -> list[Callable[[Images], Float[np.ndarray, "m c"]]]:
+        """A classifier of each output, by its name.
 
-class Classifiers:
-    """Classifiers of strokes by their names, each learned when it is first asked for.
+        Args:
+            name: `BENDING`, or one of `seen`.
+            rows: To learn from, by output.
+            forms: Kernels by names; where there is none, the one that is chosen is added.
+        """
+        if name == BENDING:
+            parts = zip(rows, self.sizes)
+            return [
+                DeformableNeighbor.of(self.images[own], self.label[own], c).ask for own, c in parts
+            ]
+        see, seen = VIEWS[name], self.seen[name]
+        if name not in forms:
+            most = sorted(range(len(rows)), key=lambda d: -len(rows[d]))[:SEARCHED]
+            forms[name] = select_kernel(
+                [([seen[0][rows[d]]], np.eye(self.sizes[d])[self.label[rows[d]]]) for d in most]
+            )
+        each = [
+            CopiedGP.of(forms[name], [look[own] for look in seen], self.label[own], size)
+            for own, size in zip(rows, self.sizes)
+        ]
+        return [partial(_of_copies, gp, see) for gp in each]
 
-    Args:
-        drawings: Training rows.
-        rows: Of them, those to learn from, by output.
-        forms: Kernels by names; those that are not there are chosen.
-    """
 
-    def __init__(self, drawings: Drawings, rows: Outputs, forms: Mapping[str, Form]) -> None:
-        self.drawings, self.rows, self.forms = drawings, rows, dict(forms)
-        self.names = (BENDING, *drawings.seen)
-        self._learned: dict[str, OfView | Bending] = {}
-
-    def __getitem__(self, name: str) -> OfView | Bending:
-        if name not in self._learned:
-            own = self.rows, self.drawings.label, self.drawings.sizes
-            if name == BENDING:
-                self._learned[name] = Bending.of(self.drawings.images, *own)
-            else:
-                made = OfView.of(VIEWS[name], self.drawings.seen[name], *own, self.forms.get(name))
-                self._learned[name], self.forms[name] = made, made.form
-        return self._learned[name]
+def _of_copies(gp: CopiedGP, see: Sight, images: Images) -> Float[np.ndarray, "m c"]:
+    return gp.ask(looks(see, images, TURNED))

