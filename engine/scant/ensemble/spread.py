@@ -46,7 +46,7 @@ def fitted(
     n, f = x.shape
     if n < MIN_ROWS:
         return np.zeros(f)
-    prior_deviation = np.array([PRIOR_CONSTANT, PRIOR_LEVEL] + [PRIOR_INPUT] * (f - 2))
+    prior_deviation = np.array([PRIOR_CONSTANT, PRIOR_LEVEL] + [PRIOR_INPUT] * f)[:f]
 
     def cost(z: Float[np.ndarray, " f"]) -> float:
         return 0.5 * float(z @ z) - float(log_density(factor(z * prior_deviation, x)).sum())

@@ -43,7 +43,8 @@ class CategoricalPredictive(Predictive):
     ) -> CategoricalPredictive:
         """The mixture of several models' predictions of the same rows.
 
-        The information is between class on the one hand, model and its parameters on the other.
+        The information, where all members tell it, is between class on the one hand, member and its
+        functions on the other.
 
         Args:
             members: Predictions of the same classes; a row that one does not answer is left to the
@@ -55,7 +56,9 @@ class CategoricalPredictive(Predictive):
             np.asarray(sum(w[:, None] * m.probabilities for w, m in zip(of_row, members))),
             first=members[0].first,
         )
-        known = [m.entropy - (0.0 if m.information is None else m.information) for m in members]
+        if any(m.information is None for m in members):
+            return mixed
+        known = [m.entropy - np.asarray(m.information) for m in members]
         rest = np.asarray(sum(w * each for w, each in zip(of_row, known)))
         return replace(mixed, information=np.maximum(mixed.entropy - rest, 0.0))
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.svm import SVC
 
-from scant.studies.multiview.prepared import MeanVariance, Prepared
+from scant.studies.multiview.prepared import Prepared, Told
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MODELS
 
@@ -48,7 +48,7 @@ def averaged(
     transforms: ViewTransforms,
     train: Int[np.ndarray, " n"],
     query: Int[np.ndarray, " t"],
-) -> MeanVariance:
+) -> Told:
     """SVM-UA of classes, kernel ridge regression of values: the mean of the views' kernels.
 
     Args:
@@ -58,14 +58,14 @@ def averaged(
         query: Rows to predict.
 
     Returns:
-        Mean and variance of the target as learned, as `Prepared.ask` gives them.
+        Distributions of the target on the scale of learning, as `Prepared.ask` gives them.
     """
     train = teaching(data, train)
     among, across = (np.mean(K, axis=0) for K in kernels(data, transforms, train, query))
     y = data.y[train]
     if data.observed.task == "classification":
         p = chances(among, y, across, data.settings.seed)
-        return p, p * (1 - p)
+        return data.told(p, p * (1 - p))
     center = float(y.mean())
     scores = [
         float(
@@ -81,7 +81,7 @@ def averaged(
     ]
     best = KernelRidge(alpha=PENALTIES[int(np.argmin(scores))], kernel="precomputed")
     mean = best.fit(among, y - center).predict(across) + center
-    return mean, np.full(len(query), min(scores))
+    return data.told(mean, np.full(len(query), min(scores)))
 
 
 def single(
@@ -89,7 +89,7 @@ def single(
     transforms: ViewTransforms,
     train: Int[np.ndarray, " n"],
     query: Int[np.ndarray, " t"],
-) -> MeanVariance:
+) -> Told:
     """The same support vector machine on one view: that which tells most in cross-validation."""
     train = teaching(data, train)
     y = data.y[train]
@@ -101,7 +101,7 @@ def single(
     ]
     best = int(np.argmax(lines))
     p = chances(among[best], y, across[best], data.settings.seed)
-    return p, p * (1 - p)
+    return data.told(p, p * (1 - p))
 
 
 def linear(
@@ -109,7 +109,7 @@ def linear(
     transforms: ViewTransforms,
     train: Int[np.ndarray, " n"],
     query: Int[np.ndarray, " t"],
-) -> MeanVariance:
+) -> Told:
     """Ridge regression on all features, its penalty by cross-validation."""
     train = teaching(data, train)
     x, z = (
@@ -121,7 +121,7 @@ def linear(
     y = data.y[train]
     line = RidgeCV(alphas=np.logspace(-2, 4, 13)).fit(x, y)
     rest = float(np.mean((line.predict(x) - y) ** 2)) * len(y) / max(len(y) - x.shape[1] - 1, 1)
-    return line.predict(z), np.full(len(query), max(rest, 1e-300))
+    return data.told(line.predict(z), np.full(len(query), max(rest, 1e-300)))
 
 
 def chances(

@@ -11,6 +11,7 @@ import torch
 from scipy.special import ndtr
 
 from scant.errors import BadInput
+from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
@@ -164,36 +165,33 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
         **words(table),
     )
     x = query.x[:, [query.features.index(name) for name in observed.features]]
-    mean, variance = fitted.ask(x)
-    outside = fitted.outside(x)
-    if observed.task == "classification":
-        best = (mean >= fitted.threshold).astype(int)
-        each = {observed.classes[0]: 1 - mean, observed.classes[1]: mean}
+    told, outside = fitted.told(x, sources=True), fitted.outside(x)
+    if isinstance(told, CategoricalPredictive):
+        p = told.probabilities
+        best = (p[:, 1] >= fitted.threshold).astype(int)
+        each = dict(zip(observed.classes, p.T))
         names = [observed.classes[c] for c in best]
-        sure = np.where(best == 1, mean, 1 - mean)
-        doubt = dict(zip(("entropy", "information"), fitted.doubt(x)))
-        doubt = {name: values for name, values in doubt.items() if len(values)}
+        doubt = {}
+        if told.information is not None:
+            doubt = {"entropy": told.entropy, "information": told.information}
+        sure = p[np.arange(len(p)), best]
         return with_classes(table, names, sure, each, **doubt, outside=outside)
-    share = fitted.removable(x)
     if observed.task == "regression":
-        named = ("mean", "std", "low", "high")
-        added = dict(
-            zip(named, rows.in_table_units(fitted.data.settings, observed.task, mean, variance))
-        )
-        back: Callable[..., Any] = (
-            np.expm1 if rows.logs(fitted.data.settings, observed.task) else np.asarray
-        )
+        added = dict(zip(("mean", "std", "low", "high"), fitted.data.in_table_units(told)))
+        logs = rows.logs(fitted.data.settings, observed.task)
+        back: Callable[..., Any] = np.expm1 if logs else np.asarray
     else:
         count = np.bincount(query.patient)
-        share, mean, variance = (
+        mean, model, noise = (
             (np.bincount(query.patient, values) / count)[query.patient]
-            for values in (share * variance, mean, variance)
+            for values in (told.mean, told.model_variance, told.noise_variance)
         )
-        share = share / variance
-        added = _lives(mean, variance)
+        told = MixturePredictive.gaussian(mean, model + noise, noise)
+        added = _lives(mean, told.variance)
         back = np.exp
-    quantile = fitted.quantiles(x, mean, np.sqrt(variance))
+    quantile = fitted.quantiles(x, told)
     ends = interval_columns(lambda p: np.asarray(back(quantile(p))))
+    share = told.model_variance / told.variance
     more = {**parts(added["std"], share), **ends, "outside": outside}
     return with_columns(table, {**added, **more})
 

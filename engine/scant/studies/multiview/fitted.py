@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import entr, stdtrit
+from scipy.special import stdtrit
 
 from scant.predictive import MixturePredictive, Predictive
-from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.models import Learner
-from scant.studies.multiview.prepared import MeanVariance, Prepared
-from scant.studies.multiview.stack import Stack
+from scant.studies.multiview.partners import Average
+from scant.studies.multiview.prepared import MeanVariance, Prepared, Told, moments
 
 
 @dataclass(frozen=True)
@@ -23,72 +22,59 @@ class FittedMultiview:
 
     data: Prepared
     learner: Learner
-    stack: Stack | None = None
+    average: Average | None = None
+
+    def told(self, x: Float[np.ndarray, "n f"], sources: bool = False) -> Told:
+        """Distributions of the target on the scale on which it is learned (see `Prepared.ask`)."""
+        own = self.data.ask(self.learner, self.data.transforms, x, sources)
+        return own if self.average is None else self.average.mixed(x, own)
 
     def ask(self, x: Float[np.ndarray, "n f"]) -> MeanVariance:
         """Mean and variance of the target on the scale on which it is learned."""
-        told = self.data.ask(self.learner, self.data.transforms, x)
-        return told if self.stack is None else self.stack.mixed(x, told)
+        return moments(self.told(x))
 
     def predictive(self, x: Float[np.ndarray, "n f"]) -> Predictive:
         """Distributions of the target in the table's unit; of survival, of the log time."""
-        return self.data.predictive(self.ask(x), self.threshold)
+        return self.data.predictive(self.told(x), self.threshold)
 
     @property
     def threshold(self) -> float:
         """On the probability of class 1, from which a row is of it."""
-        return 0.5 if self.stack is None else self.stack.threshold
+        return 0.5 if self.average is None else self.average.threshold
 
     def doubt(
         self, x: Float[np.ndarray, "n f"]
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """How unsure the model is of rows, and how much of it more data would remove.
 
-        Nothing of a model that does not tell (`Learner.doubt`).
+        Of classes in nats, of values as variances. Nothing of a model that does not tell the two
+        apart.
         """
-        result = (
-            self.learner.doubt(self.data.transforms.of(x, self.data.device)) if len(x) else None
-        )
-        if result is None:
+        if not len(x) or not self.learner.layered:
             return np.empty(0), np.empty(0)
-        whole, part = (values.cpu().numpy() for values in result)
-        if self.stack is None:
-            return whole, part
-        mean, variance = self.ask(x)
-        if self.data.observed.task != "classification":
-            return variance, self.removable(x) * variance
-        entropy = entr(mean) + entr(1 - mean)
-        own, others = self.stack.weights[0], self.stack.members.ask(x)[0]
-        alone = np.tensordot(self.stack.weights[1:], entr(others) + entr(1 - others), 1)
-        return entropy, np.maximum(entropy - own * (whole - part) - alone, 0.0)
+        told = self.told(x, sources=True)
+        if isinstance(told, MixturePredictive):
+            return told.variance, told.model_variance
+        assert told.information is not None
+        return told.entropy, told.information
 
     def quantiles(
-        self, x: Float[np.ndarray, "n f"], mean: np.ndarray, std: np.ndarray
+        self, x: Float[np.ndarray, "n f"], told: MixturePredictive
     ) -> Callable[[np.ndarray], np.ndarray]:
         """Quantiles of a new value, on the scale on which it is learned, from probabilities."""
         df = self.learner.tails(self.data.transforms.of(x[:1], self.data.device))
-        if np.isinf(df) or self.stack is not None:
-            return MixturePredictive.gaussian(mean, std**2).quantile
-        scale = std * np.sqrt((df - 2) / df)
-        return lambda p: mean + stdtrit(df, p)[:, None] * scale
-
-    def removable(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, " n"]:
-        """Share of the variance of a new value that more data would remove."""
-        views = self.data.transforms.of(x, self.data.device)
-        share = np.asarray(self.learner.removable(views).cpu().numpy())
-        if self.stack is None:
-            return share
-        variance = self.data.ask(self.learner, self.data.transforms, x)[1]
-        known = self.stack.known(x, (1 - share) * variance)
-        return np.clip(1 - known / self.ask(x)[1], 0.0, 1.0)
+        if np.isinf(df) or self.average is not None:
+            return told.quantile
+        scale = told.std * np.sqrt((df - 2) / df)
+        return lambda p: told.mean + stdtrit(df, p)[:, None] * scale
 
     def outside(self, x: Float[np.ndarray, "n f"]) -> Int[np.ndarray, " n"]:
         """1 where the features are unlike those of the learned rows (`LearnedRegion`)."""
         return np.asarray(self.data.region.outside(self.data.joined(x)).astype(np.int64))
 
     def in_table_units(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "4 n"]:
-        """Prediction, deviation and interval in the table's unit (see `splits.in_table_units`)."""
-        return rows.in_table_units(self.data.settings, self.data.observed.task, *self.ask(x))
+        """Prediction, deviation and interval (see `Prepared.in_table_units`)."""
+        return self.data.in_table_units(self.told(x))
 
     def hidden(
         self, x: Float[np.ndarray, "n f"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +18,8 @@ from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import LAYERED, MultiviewSettings
 from scant.studies.multiview.table import MultiviewData
 
-MeanVariance = tuple[
-    Float[np.ndarray, " t"], Float[np.ndarray, " t"]
-]  # mean and variance, as learned
+Told = CategoricalPredictive | MixturePredictive  # of the target on the scale of learning
+MeanVariance = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]
 
 
 @dataclass(frozen=True)
@@ -94,31 +93,78 @@ class Prepared:
             steps or self.settings.max_steps,
         )
 
+    def told(self, mean: Float[np.ndarray, " t"], variance: Float[np.ndarray, " t"]) -> Told:
+        """Distributions of the target on the scale of learning.
+
+        Args:
+            mean: Of classes, the probability of class 1.
+            variance: Of a new value.
+        """
+        if self.observed.task == "classification":
+            return CategoricalPredictive(np.stack([1 - mean, mean], 1))
+        return MixturePredictive.gaussian(mean, variance)
+
     def ask(
-        self, learner: Learner, transforms: ViewTransforms, x: Float[np.ndarray, "n f"]
-    ) -> MeanVariance:
-        """Mean and variance of the target on the scale on which it is learned.
+        self,
+        learner: Learner,
+        transforms: ViewTransforms,
+        x: Float[np.ndarray, "n f"],
+        sources: bool = False,
+    ) -> Told:
+        """What a model says of the target of rows.
 
         Args:
             learner: A trained one.
             transforms: Those of its training.
             x: All features of some rows.
+            sources: Whether it says too what of its uncertainty more data would remove.
         """
         if not len(x):
-            return np.empty(0), np.empty(0)
-        mean, variance = (v.cpu().numpy() for v in learner.ask(transforms.of(x, self.device)))
-        return mean, np.maximum(variance, 1e-300)
+            return self.told(np.empty(0), np.empty(0))
+        views = transforms.of(x, self.device)
+        mean, variance = (v.cpu().numpy() for v in learner.ask(views))
+        told = self.told(mean, np.maximum(variance, 1e-300))
+        if not sources:
+            return told
+        if isinstance(told, MixturePredictive):
+            share = np.asarray(learner.removable(views).cpu().numpy())
+            return told.with_sources(share * told.variance, (1 - share) * told.variance)
+        doubt = learner.doubt(views)
+        return told if doubt is None else replace(told, information=doubt[1].cpu().numpy())
 
-    def predictive(self, told: MeanVariance, threshold: float = 0.5) -> Predictive:
+    def predictive(self, told: Told, threshold: float = 0.5) -> Predictive:
         """Distributions of the target in the table's unit; of survival, of the log time.
 
         Args:
             told: What a model says of rows (see `ask`).
             threshold: On the probability of class 1, from which a row is of it.
         """
-        mean, variance = told
-        if self.observed.task == "classification":
-            decision = (mean >= threshold).astype(int)
-            return CategoricalPredictive(np.stack([1 - mean, mean], 1), decision)
+        if isinstance(told, CategoricalPredictive):
+            decision = (told.probabilities[:, 1] >= threshold).astype(int)
+            return replace(told, decision=decision)
         log = rows.logs(self.settings, self.observed.task)
-        return MixturePredictive.gaussian(mean, variance, log=log, shift=float(log))
+        return replace(told, log=log, shift=float(log))
+
+    def in_table_units(self, told: Told) -> Float[np.ndarray, "4 n"]:
+        """Prediction, deviation, and the ends of the 95% interval, in the table's unit.
+
+        The prediction is the mean of a value, also where its logarithm is modeled, and the median
+        of a time, whose deviation is that of its logarithm. Classes have no interval.
+        """
+        mean, variance = moments(told)
+        if isinstance(told, CategoricalPredictive):
+            nothing = np.full(len(mean), np.nan)
+            return np.stack([mean, np.sqrt(variance), nothing, nothing])
+        if self.observed.task == "survival":
+            return np.stack([np.exp(told.median()), told.std, *np.exp(told.interval(0.95))])
+        value = self.predictive(told)
+        assert isinstance(value, MixturePredictive)
+        return np.stack([value.mean, value.std, *value.interval(0.95)])
+
+
+def moments(told: Told) -> MeanVariance:
+    """Mean and variance of the target on the scale of learning; of classes, of 0 and 1."""
+    if isinstance(told, CategoricalPredictive):
+        p = told.probabilities[:, 1]
+        return p, p * (1 - p)
+    return told.mean, told.variance

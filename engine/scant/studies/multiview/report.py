@@ -11,16 +11,18 @@ from scipy.stats import ttest_rel
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
-from scant.evaluate.scores import COVERAGE, scores_of
+from scant.evaluate.scored import Scored
+from scant.evaluate.scores import COVERAGE, coverage, scores_of
 from scant.events import Metric, Report
+from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
-from scant.studies.multiview.prepared import MeanVariance, Prepared
+from scant.studies.multiview.partners import Average
+from scant.studies.multiview.prepared import Prepared, Told, moments
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.problem import problem_of
 from scant.studies.multiview.settings import MODELS
-from scant.studies.multiview.stack import Stack
 
 BOUND = "bound (nats a row)"
 NAMES = {
@@ -72,7 +74,7 @@ def write_report(
     """
     data = fitted.data
     test = data.test
-    own = fitted.ask(data.observed.x[test])
+    own = fitted.told(data.observed.x[test])
     methods = data.metadata["methods"]
     everyone = {"this run": own}
     for name in deadline.share(0.5).units(methods[1:], "other methods"):
@@ -109,7 +111,7 @@ def predicted(
     train: Int[np.ndarray, " n"],
     query: Int[np.ndarray, " t"],
     transforms: ViewTransforms,
-) -> MeanVariance:
+) -> Told:
     """What a method that learns from some rows says of others (see `Prepared.ask`).
 
     Args:
@@ -119,7 +121,7 @@ def predicted(
         query: Rows to predict.
         transforms: Of the views.
     """
-    others: dict[str, Callable[..., MeanVariance]] = {
+    others: dict[str, Callable[..., Told]] = {
         rows.AVERAGED[data.observed.task]: baselines.averaged,
         "best single view": baselines.single,
         "linear": baselines.linear,
@@ -133,7 +135,7 @@ def predicted(
     x = data.observed.x[query]
     told = data.ask(learner, transforms, x)
     if name == "this run" and data.settings.stack:
-        return Stack.weighed(data, train, transforms).mixed(x, told)
+        return Average.weighed(data, train, transforms).mixed(x, told)
     return told
 
 
@@ -196,26 +198,24 @@ def spreads(
     ]
 
 
-def main(
-    data: Prepared, test: Int[np.ndarray, " t"], told: MeanVariance, threshold: float = 0.5
-) -> float:
+def main(data: Prepared, test: Int[np.ndarray, " t"], told: Told, threshold: float = 0.5) -> float:
     """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
     return figures(data, test, told, threshold).get(data.metadata["score"], float("nan"))
 
 
 def figures(
-    data: Prepared, test: Int[np.ndarray, " t"], told: MeanVariance, threshold: float = 0.5
+    data: Prepared, test: Int[np.ndarray, " t"], told: Told, threshold: float = 0.5
 ) -> dict[str, float]:
     """All scores of the task.
 
     Args:
         data: The run's rows.
         test: The rows that are predicted.
-        told: Mean and variance of the target as learned; of classes, of the probability.
+        told: What a method says of them, on the scale of learning.
         threshold: Of the probability, from which a row is of class 1.
     """
     if data.observed.task == "survival":
-        return of_patients(survival.patients(data.observed, test, *told))
+        return of_patients(survival.patients(data.observed, test, *moments(told)))
     problem, names = problem_of(data, data.train, test), NAMES[data.observed.task]
     scored = problem.scored(data.predictive(told, threshold))
     return dict(zip(names, scores_of(problem, scored, names)))
@@ -242,22 +242,23 @@ def of_patients(cohort: survival.Patients) -> dict[str, float]:
     }
 
 
-def arrays_of(fitted: FittedMultiview, own: MeanVariance) -> dict[str, np.ndarray]:
+def arrays_of(fitted: FittedMultiview, own: Told) -> dict[str, np.ndarray]:
     """The held-out rows, one by one, and how far the run's uncertainty can be believed."""
     data = fitted.data
     test, task = data.test, data.observed.task
-    predicted_, std, low, high = rows.in_table_units(data.settings, task, *own)
+    predicted_, std, low, high = data.in_table_units(own)
     pit, cover, reliable = np.empty(0), np.empty((2, 0)), np.empty((3, 0))
-    if task == "classification":
-        reliable = metrics.reliability(own[0], data.observed.target[test])
+    if isinstance(own, CategoricalPredictive):
+        reliable = metrics.reliability(own.probabilities[:, 1], data.observed.target[test])
     else:
-        y, mean, variance = data.y[test], *own
+        scored = Scored(data.y[test], own)
         if task == "survival":
-            result = survival.patients(data.observed, test, *own)
+            result = survival.patients(data.observed, test, *moments(own))
             died = result.event
-            y, mean, variance = np.log(result.time[died]), result.mean[died], result.std[died] ** 2
-        if len(y):
-            pit, cover = metrics.pit(y, mean, variance), metrics.coverage(y, mean, variance)
+            times = MixturePredictive.gaussian(result.mean[died], result.std[died] ** 2)
+            scored = Scored(np.log(result.time[died]), times)
+        if len(scored):
+            pit, cover = scored.pit, coverage(scored)
     whole, part = fitted.doubt(data.observed.x[test])
     classes = task == "classification"
     share = np.empty(0) if classes else part / whole
@@ -280,7 +281,7 @@ def arrays_of(fitted: FittedMultiview, own: MeanVariance) -> dict[str, np.ndarra
 
 
 def pr(
-    data: Prepared, everyone: dict[str, MeanVariance], methods: Sequence[str]
+    data: Prepared, everyone: dict[str, Told], methods: Sequence[str]
 ) -> Float[np.ndarray, "m 3 h"]:
     """Threshold, precision and recall of every method; precision is 1 where nothing is named.
 
@@ -294,7 +295,7 @@ def pr(
         if name not in everyone:
             results.append(np.full((3, len(THRESHOLDS)), np.nan))
             continue
-        p, _ = everyone[name]
+        p = moments(everyone[name])[0]
         named = p[:, None] >= THRESHOLDS
         right = (named & (y[:, None] == 1)).sum(0)
         count = named.sum(0)

@@ -11,7 +11,6 @@ from scipy.stats import skew
 from scant.errors import BadInput
 from scant.studies.auto import set_or
 from scant.studies.multiview.settings import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
-from scant.studies.multiview.survival import WIDE
 from scant.studies.multiview.table import MultiviewData
 from scant.studies.split import EVERYTHING, TEST
 from scant.tables.column_matching import listed
@@ -328,35 +327,3 @@ def model_inputs(s: MultiviewSettings, observed: MultiviewData) -> Float[np.ndar
 def logs(s: MultiviewSettings, task: str) -> bool:
     """Whether logarithms of values are learned, by settled settings."""
     return task == "regression" and s.log_target == "yes"
-
-
-def in_table_units(
-    s: MultiviewSettings,
-    task: str,
-    mean: Float[np.ndarray, " n"],
-    variance: Float[np.ndarray, " n"],
-) -> Float[np.ndarray, "4 n"]:
-    """Prediction, deviation, and the ends of the 95% interval, in the table's unit.
-
-    The prediction is the mean of a value, also where its logarithm is modeled, and the median of a
-    time, whose deviation is that of its logarithm. Classes have no interval.
-
-    Args:
-        s: Settings.
-        task: What is learned.
-        mean: On the scale on which it is learned.
-        variance: Likewise, noise included.
-    """
-    std = np.sqrt(variance)
-    low, high = mean - WIDE * std, mean + WIDE * std
-    if task == "classification":
-        nothing = np.full(len(mean), np.nan)
-        return np.stack([mean, std, nothing, nothing])
-    if task == "survival":
-        return np.stack([np.exp(mean), std, np.exp(low), np.exp(high)])
-    if logs(s, task):
-        expected = np.exp(mean + variance / 2)
-        return np.stack(
-            [expected - 1, expected * np.sqrt(np.expm1(variance)), np.expm1(low), np.expm1(high)]
-        )
-    return np.stack([mean, std, low, high])

@@ -21,10 +21,10 @@ from scant.studies.auto import AUTO, AVERAGE_SHARE
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.models import rests
+from scant.studies.multiview.partners import Average
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MultiviewSettings
-from scant.studies.multiview.stack import Stack
 from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, required, roles
@@ -69,7 +69,7 @@ class Study(TrainedStudy):
     def _set_data(self, data: Prepared) -> None:
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
-        self.stack: Stack | None = None
+        self.average: Average | None = None
         self.scheduled = rests(data.settings, data.settings.model)
 
     # --- training -------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Study(TrainedStudy):
     @property
     def present(self) -> FittedMultiview:
         """The model at its present state, for what is made from it."""
-        return FittedMultiview(self.data, self.learner, self.stack)
+        return FittedMultiview(self.data, self.learner, self.average)
 
     # --- afterwards -----------------------------------------------------------------------------
 
@@ -121,14 +121,13 @@ class Study(TrainedStudy):
         from scant.studies.multiview.report import write_report
 
         score = self._start_from_best(restarts)
-        note = ""
-        if self.earlier is not None and (stack := self.earlier.stack):
-            own = {"train": self.data.train, "transforms": self.data.transforms}
-            self.stack = replace(stack, data=self.data, **own)
+        if self.earlier is not None:
+            self.average = self.earlier.average and self.earlier.average.of(self.data)
         elif self.settings.stack:
             deadline = self.deadline.share(AVERAGE_SHARE)
-            self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms, deadline)
-            note = self.stack.sentence()
+            own = self.data.train, self.data.transforms
+            self.average = Average.weighed(self.data, *own, deadline)
+        note = self.average.ensemble.sentence() if self.average and not self.earlier else ""
         report = write_report(self.present, self.snapshot(), score, self.report_deadline)
         return replace(report, notes=(note, *report.notes)) if note else report
 
@@ -144,7 +143,7 @@ class Study(TrainedStudy):
         own = {"learnt": self.data.train, "test": self.data.test, "places": self.data.places}
         tensors |= {f"rows.{k}": torch.as_tensor(v) for k, v in own.items()}
         names = {"patients": self.data.observed.patients, "groups": self.data.observed.groups}
-        stack = {"stack": self.stack.meta()} if self.stack else {}
+        stack = {"stack": self.average.meta()} if self.average else {}
         return tensors, {"words": self.metadata, **names, **stack}
 
     @classmethod
@@ -178,7 +177,7 @@ class Study(TrainedStudy):
             Prepared(settings, metadata, observed, train, test, places, transforms, device)
         )
         study.start_restart(0, 0, parts["model"])
-        study.stack = Stack.read(study.data, meta.get("stack"))
+        study.average = Average.read(study.data, meta.get("stack"))
         return study
 
     # --- questions ------------------------------------------------------------------------------

@@ -73,7 +73,8 @@ class Partners:
         for d in np.unique(output):
             at = np.flatnonzero(output == d)
             result[at, : self.data.sizes[d]] = self[name][d](x[at])
-        return CategoricalPredictive(result, first=self.data.observed.offset[output])
+        first, none = self.data.observed.offset[output], np.zeros(len(x))
+        return CategoricalPredictive(result, information=none, first=first)
 
     def _learn(self, name: str) -> list[Classifier]:
         if name in (EXACT, LINEAR, SHARES):

@@ -18,8 +18,8 @@ from scant.inference.censored import uncensored
 from scant.studies.auto import CHOSEN
 from scant.studies.multiview.capacity import LEAST_STEPS, SHARE
 from scant.studies.multiview.entry import ENTRY
+from scant.studies.multiview.partners import FOLDS, behind, folds
 from scant.studies.multiview.settings import MultiviewSettings
-from scant.studies.multiview.stack import FOLDS, behind, folds
 from scant.studies.multiview.study import Study
 from scant.training.api import restore
 from tests.engine.studies.multiview.views import CPU, classes, lives, settings, values
@@ -66,9 +66,9 @@ def test_an_own_table_is_predicted_by_an_average_that_comes_back(table: pd.DataF
     assert set(run.study.metadata[CHOSEN]) == SIZES - {"max_steps"}
     assert any("average" in note for note in end.report.notes)
     present = run.study.present
-    assert present.stack is not None
+    assert present.average is not None
     x = present.data.observed.x[present.data.test]
-    alone = replace(present, stack=None)
+    alone = replace(present, average=None)
     assert not np.allclose(present.ask(x)[0], alone.ask(x)[0])
     whole, part = present.doubt(x)
     assert (part <= whole + 1e-9).all()
@@ -98,7 +98,7 @@ def test_times_are_averaged_with_members_that_know_of_the_censored() -> None:
     present = run.study.present
     y, late = present.data.y[present.data.train], ~present.data.observed.event[present.data.train]
     assert late.any()
-    assert present.stack.members.mean > y.mean()
+    assert present.average.partners.mean > y.mean()
 
 
 def test_censored_values_are_expected_by_what_their_row_tells() -> None:
@@ -122,7 +122,7 @@ def test_classes_are_named_from_the_threshold_of_the_average() -> None:
     *_, end = run
     assert isinstance(end, Finished)
     present = run.study.present
-    assert present.stack is not None
+    assert present.average is not None
     assert 0 < present.threshold <= 0.5
     p, _ = present.ask(present.data.observed.x[present.data.test])
     y = present.data.observed.target[present.data.test]

@@ -15,8 +15,8 @@ from scant.models.mogp_ar.kernels import RbfArd
 from scant.models.mogp_ar.model import MOGPAR
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import simulate, strokes, temperature
-from scant.studies.omniglot.settings import HOG, NETWORK, PIXELS
 from scant.studies.omniglot.partners import EXACT, NAMES, PLAIN
+from scant.studies.omniglot.settings import HOG, NETWORK, PIXELS
 from scant.studies.omniglot.strokes import CopiedGP, bent, looks, of_gradients
 from scant.studies.omniglot.study import Study
 from scant.training.loop import train
