@@ -1,10 +1,7 @@
-"""Stacking of models of replicated outputs.
+"""Trained models of the same replicated outputs, with their weights in a stack.
 
-    p(y | x, d, r) = sum_k w_k p_k(y | x, d, r)
-
-The weights maximize the mean log density of held-out rows (Yao, Vehtari, Simpson and Gelman, Using
-stacking to average Bayesian predictive distributions, 2018). Predictions are the mean and variance
-of the mixture.
+Their predictions are a mixture, p(y | x, d, r) = sum_k w_k p_k(y | x, d, r), which whoever asks
+makes of `members` and `weights` (`scant.ensemble`); what they say of curves is averaged here.
 """
 
 from __future__ import annotations
@@ -16,11 +13,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from scant.models.replicated.data import ReplicatedPrediction
-
 
 class Stack(nn.Module):
-    """Weighted mixture of trained models.
+    """Weighted models.
 
     Args:
         members: Models of the same data.
@@ -34,19 +29,16 @@ class Stack(nn.Module):
         self.members: Any = nn.ModuleList(members)
         self.register_buffer("weights", torch.as_tensor(weights, dtype=torch.float64))
 
-    def predict(
-        self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
-    ) -> ReplicatedPrediction:
-        """Mean, variance and noise of the mixture (see `ReplicaGP.predict`)."""
-        parts = [m.predict(output, replica, x) for m in self.members]
-        mean, variance = self._mixed([(p.mean, p.variance) for p in parts])
-        return ReplicatedPrediction(mean, variance, self._average([p.noise for p in parts]))
-
     def shared(
         self, output: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
         """Mean and variance of the function shared by an output's replicas."""
-        return self._mixed([m.shared(output, x) for m in self.members])
+        means, variances = (
+            torch.stack(column) for column in zip(*(m.shared(output, x) for m in self.members))
+        )
+        mean = torch.tensordot(self.weights, means, 1)
+        spread = variances + (means - mean).square()
+        return mean, torch.tensordot(self.weights, spread, 1)
 
     def levels(self, output: Int[Tensor, " k"]) -> Float[Tensor, "k 3"]:
         """Prior variance components of outputs: shared by replicas, replica level, noise."""
@@ -62,10 +54,3 @@ class Stack(nn.Module):
 
     def _average(self, parts: list[Tensor]) -> Tensor:
         return torch.tensordot(self.weights, torch.stack(parts), 1)
-
-    def _mixed(self, parts: list[Any]) -> tuple[Tensor, Tensor]:
-        """Moments of the mixture, from means and variances of its components."""
-        means, variances = (torch.stack(column) for column in zip(*parts))
-        mean = torch.tensordot(self.weights, means, 1)
-        spread = variances + (means - mean).square()
-        return mean, torch.tensordot(self.weights, spread, 1)

@@ -10,6 +10,8 @@ from jaxtyping import Bool, Float
 
 from scant.errors import BadInput
 from scant.models.replicated.data import Data, ReplicatedPrediction, Scale
+from scant.models.replicated.stack import Stack
+from scant.predictive import MixturePredictive
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.models import Model
 from scant.studies.genes.settings import GenesSettings
@@ -71,25 +73,33 @@ class FittedReplicas:
         """Outputs that a snapshot shows."""
         return rows.shown(self.observed, self.test)
 
-    def ask(
+    def predictive(
         self, output: np.ndarray, replica: np.ndarray, x: np.ndarray
-    ) -> Float[np.ndarray, "3 n"]:
-        """Mean of f, deviation of f, deviation of a new measurement; in the output's unit.
+    ) -> MixturePredictive:
+        """New measurements, in the output's unit; of a stack the mixture of its members.
 
         Args:
             output: Index.
             replica: Index within the output's replicas; `NEW`: one never seen.
             x: In the table's unit.
         """
+        d, r, own = self._index(output), self._index(replica), self._scaled(x)
+        stack = self.model if isinstance(self.model, Stack) else Stack([self.model], [1.0])
+        told = [self._gaussian(m.predict(d, r, own), d) for m in stack.members]
+        return MixturePredictive.mixed(told, _array(stack.weights))
+
+    def ask(
+        self, output: np.ndarray, replica: np.ndarray, x: np.ndarray
+    ) -> Float[np.ndarray, "3 n"]:
+        """Mean of f, deviation of f, deviation of a new measurement (see `predictive`)."""
         if not len(x):
             return np.empty((3, 0))
-        d, r = (self._index(v) for v in (output, replica))
-        return _stacked(self.scale.restore(d, self.model.predict(d, r, self._scaled(x))))
+        return columns(self.predictive(output, replica, x))
 
-    def on_test_rows(self) -> Float[np.ndarray, "3 n"]:
-        """What the model says of the held-out rows (see `ask`)."""
+    def on_test_rows(self) -> MixturePredictive:
+        """What the model says of the held-out rows."""
         observed, test = self.observed, self.test
-        return self.ask(observed.output[test], observed.replica[test], observed.x[test])
+        return self.predictive(observed.output[test], observed.replica[test], observed.x[test])
 
     def new(self, output: int) -> Float[np.ndarray, "3 g"]:
         """The curve of a replica without measurements (see `ask`)."""
@@ -144,10 +154,13 @@ class FittedReplicas:
         if result is None:
             return np.full(shape, np.nan)
         mean, variance = result
-        drawn = _stacked(
-            self.scale.restore(d, ReplicatedPrediction(mean, variance, torch.zeros_like(mean)))
-        )
-        return drawn.reshape(shape)
+        told = ReplicatedPrediction(mean, variance, torch.zeros_like(mean))
+        return columns(self._gaussian(told, d)).reshape(shape)
+
+    def _gaussian(self, told: ReplicatedPrediction, output: torch.Tensor) -> MixturePredictive:
+        """In the outputs' units, of what a model says of standardized rows."""
+        mean, variance, noise = map(_array, self.scale.restore(output, told))
+        return MixturePredictive.gaussian(mean, variance + noise, noise)
 
     def _index(self, values: list[int] | np.ndarray) -> torch.Tensor:
         return torch.as_tensor(values, dtype=torch.int64).to(self.data.y.device)
@@ -157,9 +170,9 @@ class FittedReplicas:
         return (own - self.scale.x_centre) / self.scale.x_width
 
 
-def _stacked(prediction: ReplicatedPrediction) -> Float[np.ndarray, "3 n"]:
-    spread = (prediction.variance.sqrt(), (prediction.variance + prediction.noise).sqrt())
-    return np.stack([_array(v) for v in (prediction.mean, *spread)])
+def columns(told: MixturePredictive) -> Float[np.ndarray, "3 n"]:
+    """Mean of f, deviation of f, deviation of a new measurement."""
+    return np.stack([told.mean, np.sqrt(told.model_variance), told.std])
 
 
 def _array(values: torch.Tensor) -> np.ndarray:

@@ -27,12 +27,11 @@ def problem_of(fitted: FittedReplicas) -> Problem:
     )
 
 
-def answer_of(fitted: FittedReplicas, told: Float[np.ndarray, "3 t"]) -> MixturePredictive:
+def answer_of(fitted: FittedReplicas, told: MixturePredictive) -> MixturePredictive:
     """What a model says of the held-out rows (`FittedReplicas.on_test_rows`), in these units."""
     d = fitted.observed.output[fitted.test]
     centre, width = (values[d] for values in fitted.units)
-    mean, _, std = told
-    return MixturePredictive.gaussian((mean - centre) / width, (std / width) ** 2)
+    return told.scaled(1 / width, -centre / width, log=False)
 
 
 def _columns(observed: Replicas, which: Bool[np.ndarray, " n"]) -> Float[np.ndarray, "m k"]:

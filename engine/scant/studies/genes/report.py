@@ -14,7 +14,7 @@ from scant.evaluate.scores import COVERAGE, WIDEST, coverage, metrics_of
 from scant.events import Metric, Report
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
-from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.fitted import FittedReplicas, columns
 from scant.studies.genes.problem import answer_of, problem_of
 from scant.studies.genes.settings import MODELS
 from scant.studies.genes.table import Replicas
@@ -80,7 +80,7 @@ def write_report(
         tuple(metrics),
         {
             **snapshot,
-            **arrays_of(observed, test, result, own),
+            **arrays_of(observed, test, columns(result), own),
             "compare_mean": compared[0],
             "compare_std": compared[1],
         },

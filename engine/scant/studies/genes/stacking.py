@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Bool, Float
 
 from scant.deadline import NEVER, Deadline
-from scant.inference.stacking import weights as weights_of
+from scant.ensemble import Ensemble
 from scant.models.replicated.stack import Stack
+from scant.predictive import MixturePredictive
 from scant.studies.genes import models
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.settings import MODELS, OTHERS, GenesSettings
@@ -68,25 +69,29 @@ def stacked(
         trained: On all of them; each is refitted warm to what a fold leaves.
         deadline: Of refitting, the first fold excepted.
     """
-    found: list[torch.Tensor] = []
+    names = [str(k) for k in range(len(trained))]
+    told: list[list[MixturePredictive]] = [[] for _ in trained]
+    truth = list[np.ndarray]()
     steps = max(LEAST_STEPS, min(STEPS, STEPS * FEW_ROWS // len(fitted.data.y)))
     every = folds(fitted.observed, fitted.train, fitted.test, fitted.settings.seed)
     for fold in deadline.units(every, "folds of the stack", minimum=1):
         inside = torch.as_tensor(fold[fitted.train]).to(fitted.data.y.device)
         rest, asked = fitted.data.at(~inside), fitted.data.at(inside)
         generator = torch.Generator().manual_seed(fitted.settings.seed)
-        densities = []
-        for model in trained:
+        truth.append(asked.y.cpu().numpy())
+        for model, parts in zip(trained, told):
             other = models.without(model, rest, fitted.settings, generator, steps)
-            told = other.predict(asked.output, asked.replica, asked.x)
-            spread = (told.variance + told.noise).sqrt()
-            densities.append(torch.distributions.Normal(told.mean, spread).log_prob(asked.y))
-        found.append(torch.stack(densities))
-    weights = torch.full((len(trained),), 1 / len(trained), dtype=torch.float64)
-    if sum(part.shape[1] for part in found) >= LEAST_ROWS:
-        density = torch.cat(found, 1).double().cpu().numpy()
-        weights = torch.as_tensor(weights_of(density.T))
-    return Stack(trained, weights.to(fitted.data.y.device))
+            assert not isinstance(other, Stack), "members are single models"
+            mean, variance, noise = (
+                v.detach().cpu().numpy()
+                for v in other.predict(asked.output, asked.replica, asked.x)
+            )
+            parts.append(MixturePredictive.gaussian(mean, variance + noise, noise))
+    y, weights = np.concatenate(truth), np.full(len(trained), 1 / len(trained))
+    if len(y) >= LEAST_ROWS:
+        left_out = {name: MixturePredictive.concat(parts) for name, parts in zip(names, told)}
+        weights = np.array(list(Ensemble.weighed(left_out, y).weights.values()))
+    return Stack(trained, torch.as_tensor(weights).to(fitted.data.y.device))
 
 
 def folds(

@@ -19,12 +19,11 @@ from scant.events import Report
 from scant.models.replicated.data import Data, Scale
 from scant.models.replicated.moderation import moderated
 from scant.models.replicated.stack import Stack
-from scant.predictive import MixturePredictive
 from scant.random import restart_generator
 from scant.studies.auto import AVERAGE_SHARE
 from scant.studies.genes import explore, models, stacking
 from scant.studies.genes import preprocessing as rows
-from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.fitted import FittedReplicas, columns
 from scant.studies.genes.models import Model
 from scant.studies.genes.problem import answer_of, problem_of
 from scant.studies.genes.report import write_report
@@ -143,11 +142,12 @@ class Study(TrainedStudy):
         known = {MODELS.get(s.model, ""): model for s, model in zip(self.members, members)}
         known.pop("", None)
         fitted = self.posterior
-        every = {n: replace(fitted, model=model).on_test_rows() for n, model in known.items()}
-        a = report.arrays
-        own = np.stack([a["test_mean"], a["test_std_f"], a["test_std_y"]])
-        others = {name: answer_of(fitted, told) for name, told in every.items()}
-        return Comparison(problem_of(fitted), answer_of(fitted, own), others)
+        others = {
+            name: answer_of(fitted, replace(fitted, model=model).on_test_rows())
+            for name, model in known.items()
+        }
+        own = answer_of(fitted, fitted.on_test_rows())
+        return Comparison(problem_of(fitted), own, others)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -214,13 +214,13 @@ class Study(TrainedStudy):
             replicas=self.replicas,
             **words(table),
         )
-        mean, std, std_y = self.posterior.ask(query.output, query.replica, query.x)
-        predictive = MixturePredictive.gaussian(mean, std_y**2)
+        predictive = self.posterior.predictive(query.output, query.replica, query.x)
+        mean, std, std_y = columns(predictive)
         return with_columns(
             table,
             {
                 **{"mean": mean, "std": std, "std_y": std_y, "std_model": std},
-                "std_noise": np.sqrt(np.maximum(std_y**2 - std**2, 0)),
+                "std_noise": np.sqrt(predictive.noise_variance),
                 **interval_columns(predictive.quantile),
                 "outside": self.region.outside(query.x[:, None]).astype(np.int64),
             },

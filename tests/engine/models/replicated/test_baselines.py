@@ -174,27 +174,19 @@ def test_a_mixture_with_samplings_is_the_sum_of_its_products(grid: bool) -> None
     assert (known.variance <= new.variance + 1e-9).all()
 
 
-def test_a_stack_tells_the_moments_of_the_mixture() -> None:
+def test_a_stack_tells_the_moments_of_its_members_curves() -> None:
     data, generator = measured(), torch.Generator().manual_seed(0)
     members = [kind.build(data, generator) for kind in (Independent, Pooled)]
-    stack = Stack(members, [0.25, 0.75])
-    output, replica, x = asked()
-    told, parts = (
-        stack.predict(output, replica, x),
-        [m.predict(output, replica, x) for m in members],
-    )
+    output, _, x = asked()
+    mean, variance = Stack(members, [0.25, 0.75]).shared(output, x)
+    parts = [m.shared(output, x) for m in members]
     chosen = torch.rand(200_000, len(x), generator=generator, dtype=torch.float64) < 0.25
-    drawn = [
-        p.mean
-        + (p.variance + p.noise).sqrt()
-        * torch.randn(chosen.shape, generator=generator, dtype=torch.float64)
-        for p in parts
-    ]
-    y = torch.where(chosen, *drawn)
-    assert torch.allclose(told.mean, y.mean(0), atol=0.02)
-    assert torch.allclose(told.variance + told.noise, y.var(0), rtol=0.02)
+    normal = torch.randn(2, *chosen.shape, generator=generator, dtype=torch.float64)
+    f = torch.where(chosen, *(m + v.sqrt() * z for (m, v), z in zip(parts, normal)))
+    assert torch.allclose(mean, f.mean(0), atol=0.02)
+    assert torch.allclose(variance, f.var(0), rtol=0.02)
     alone = Stack(members, [1.0, 0.0])
-    for own, of_member in zip(alone.predict(output, replica, x), parts[0]):
+    for own, of_member in zip(alone.shared(output, x), parts[0]):
         assert torch.allclose(own, of_member)
     assert torch.allclose(alone.levels(output), members[0].levels(output))
     assert alone.latent() is None
