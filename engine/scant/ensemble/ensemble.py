@@ -11,7 +11,7 @@ answer (`Predictive.answered`) is left to the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import numpy as np
@@ -74,15 +74,29 @@ class Ensemble(Generic[P]):
         """Names of the methods that have a weight."""
         return [name for name, weight in self.weights.items() if weight]
 
-    def mixed(self, told: Mapping[str, P], x: Float[np.ndarray, "n d"] | None = None) -> P:
+    def among(self, names: Sequence[str]) -> Ensemble[P]:
+        """The same ensemble with all these methods in this order, those not asked at zero."""
+        return replace(self, weights={name: self.weights.get(name, 0.0) for name in names})
+
+    def mixed(
+        self,
+        told: Mapping[str, P],
+        x: Float[np.ndarray, "n d"] | None = None,
+        otherwise: P | None = None,
+    ) -> P:
         """Mix predictions of the same rows, by name; those of methods without weight are ignored.
 
         Args:
             told: Predictions by each of `used`.
             x: Standardized inputs of the rows, for shapes that depend on them.
+            otherwise: Predictions of the rows that none of these answers; None: there are none.
         """
         weights = np.array([self.weights[name] for name in self.used])
-        return self.shape.mixed([told[name] for name in self.used], weights, x)
+        mixed = self.shape.mixed([told[name] for name in self.used], weights, x)
+        if otherwise is None or mixed.answered.all():
+            return mixed
+        rest = otherwise.answering(~mixed.answered)
+        return type(mixed).mixed([mixed, rest], np.array([0.5, 0.5]))
 
     def sentence(self, of: str = "Predictions") -> str:
         """Sentence that lists the methods with their weights."""

@@ -65,11 +65,16 @@ class CategoricalPredictive(Predictive):
     def sharpened(self, power: float) -> CategoricalPredictive:
         """Probabilities raised to a power and renormalized; what is known of a row stays known."""
         powers = self.probabilities**power
-        made = replace(self, probabilities=powers / powers.sum(1, keepdims=True))
+        total = np.maximum(powers.sum(1, keepdims=True), LEAST_PROBABILITY)
+        made = replace(self, probabilities=powers / total)
         if self.information is None:
             return made
         known = self.entropy - self.information
         return replace(made, information=np.maximum(made.entropy - known, 0.0))
+
+    def answering(self, rows: Bool[ndarray, " n"]) -> CategoricalPredictive:
+        """Say something of these rows only."""
+        return replace(self, probabilities=np.where(rows[:, None], self.probabilities, 0.0))
 
     @property
     def answered(self) -> Bool[ndarray, " n"]:

@@ -163,6 +163,10 @@ class MixturePredictive(ValuePredictive):
     def answered(self) -> Bool[ndarray, " n"]:
         return np.asarray(self.weights.any(1))
 
+    def answering(self, rows: Bool[ndarray, " n"]) -> MixturePredictive:
+        """Say something of these rows only."""
+        return replace(self, weights=np.where(rows[:, None], self.weights, 0.0))
+
     @property
     def location(self) -> Rows:
         """Mean of the components, of the logarithm where they are of it."""

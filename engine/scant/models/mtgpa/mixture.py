@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -11,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from scant.models.mtgpa.observing import MTGPAPrediction
+from scant.predictive import MixturePredictive
 
 
 class Mixture(NamedTuple):
@@ -41,19 +41,13 @@ class Mixture(NamedTuple):
         """Standard deviations of new observations."""
         return (self.variance + self.noise).sqrt()
 
-    def weighted(self, weights: Float[Tensor, " n"] | float) -> Mixture:
-        """Multiply the weights, to make it a part of a larger mixture."""
-        return self._replace(weights=self.weights * weights)
-
-    def widened(self, factor: Float[Tensor, " n"]) -> Mixture:
-        """Multiply the standard deviations by a factor."""
-        square = factor.square()
-        return self._replace(variance=self.variance * square, noise=self.noise * square)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Mixture]) -> Mixture:
-        """Concatenate the components of several mixtures."""
-        return cls(*(torch.cat(column) for column in zip(*parts)))
+    def predictive(self) -> MixturePredictive:
+        """New observations, with the sources of their variance."""
+        columns = (self.weights, self.mean, self.variance + self.noise)
+        weights, means, variances = (c.T.cpu().numpy() for c in columns)
+        moments = self.moments()
+        model, noise = (v.cpu().numpy() for v in (moments.variance, moments.noise))
+        return MixturePredictive(weights, means, variances).with_sources(model, noise)
 
     def log_prob(self, y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Log densities of new observations, in nats."""

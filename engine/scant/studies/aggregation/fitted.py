@@ -11,15 +11,14 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from scant.errors import BadInput
-from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.beside import known_of
+from scant.studies.aggregation.partners import Average
 from scant.studies.aggregation.population import People
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.settings import COUNTED, AggregationSettings
-from scant.studies.aggregation.stack import Stack
 from scant.studies.aggregation.table import Supports
 
 
@@ -56,7 +55,7 @@ class FittedMTGPA:
         edges: Of the picture's cells, by dimension; empty where there is no picture.
         whole: All rows of the table, or those of them that were kept with the model.
         device: Where the model is.
-        stack: What the model is averaged with for the scarce task.
+        average: What the model is averaged with for the scarce task.
         people: Whose number weighs the points inside of polygons; None: their areas do.
     """
 
@@ -70,7 +69,7 @@ class FittedMTGPA:
     edges: list[list[float]]
     whole: Supports
     device: torch.device
-    stack: Stack | None = None
+    average: Average | None = None
     people: People | None = None
 
     def task(self, name: str) -> int:
@@ -110,32 +109,34 @@ class FittedMTGPA:
         known: Tensor | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
-        stacked = self.stacked(supports, task, exposure, known)
-        if stacked is None:
-            prediction = self.model.predict(supports, task, exposure, known)
+        averaged = self.averaged(supports, task, exposure, known)
+        if averaged is None:
+            told = self.model.predict(supports, task, exposure, known)
+            mean, variance, noise = (v.cpu().numpy() for v in told)
         else:
-            prediction = stacked.moments()
-        offset, factor = self.scale[task].offset, self.unit(task, exposure)
-        mean = offset + factor * prediction.mean
-        std, new = (
-            factor * prediction.variance.sqrt(),
-            factor * (prediction.variance + prediction.noise).sqrt(),
-        )
-        return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
+            mean, variance, noise = (
+                averaged.mean,
+                averaged.model_variance,
+                averaged.noise_variance,
+            )
+        offset, unit = self.scale[task].offset, self.unit(task, exposure)
+        factor = unit.cpu().numpy() if isinstance(unit, Tensor) else unit
+        return offset + factor * mean, factor * variance**0.5, factor * (variance + noise) ** 0.5
 
-    def stacked(
+    def averaged(
         self,
         supports: Tensor,
         task: int,
         exposure: Tensor | None = None,
         known: Tensor | None = None,
-    ) -> Mixture | None:
+    ) -> MixturePredictive | None:
         """The model's average with others, in the unit of the model; None: it stands alone."""
-        if self.stack is None or task != self.stack.task or not len(supports):
+        if self.average is None or task != self.average.task or not len(supports):
             return None
         if supports.shape[1] > 2 * len(self.dims):  # polygons, asked of a model of points
             return None
-        return self.stack.mixture(supports, self.model.mixture(supports, task, exposure, known))
+        told = self.model.mixture(supports, task, exposure, known).predictive()
+        return self.average.mixed(supports, told)
 
     def field(self, task: str) -> dict[str, np.ndarray]:
         """A task's posterior on the cells of the picture; nothing where there is no picture."""

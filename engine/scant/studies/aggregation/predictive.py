@@ -8,7 +8,6 @@ from torch import Tensor
 
 from scant.models.mtgpa.counts import Counts
 from scant.models.mtgpa.likelihoods import Bernoulli, HeteroscedasticGaussian
-from scant.models.mtgpa.mixture import Mixture
 from scant.predictive import (
     BernoulliPredictive,
     CountsPredictive,
@@ -33,12 +32,14 @@ def predictive(
     model, likelihood = fitted.model, fitted.model.likelihoods[task]
     given = supports.new_ones(len(supports)) if exposure is None else exposure
     unit = np.broadcast_to(_array(fitted.unit(task, exposure)), len(supports))
-    stacked = fitted.stacked(supports, task, exposure, known)
-    if stacked is not None or not isinstance(
+    averaged = fitted.averaged(supports, task, exposure, known)
+    if averaged is not None or not isinstance(
         likelihood, Bernoulli | Counts | HeteroscedasticGaussian
     ):
-        mixture = stacked or model.mixture(supports, task, exposure, known)
-        return _gaussians(mixture).scaled(unit, fitted.scale[task].offset, log=False)
+        told = averaged
+        if told is None:
+            told = model.mixture(supports, task, exposure, known).predictive()
+        return told.scaled(unit, fitted.scale[task].offset, log=False)
     if isinstance(likelihood, Bernoulli):
         return BernoulliPredictive(_array(model.predict(supports, task, exposure).mean))
     parts = model.log_rates(supports, task)  # of two functions, the first is the mean
@@ -79,13 +80,6 @@ def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.n
         for name, values in own.items():
             columns.setdefault(name, np.full(len(supports), np.nan))[mine] = values
     return columns
-
-
-def _gaussians(mixture: Mixture) -> MixturePredictive:
-    columns = (mixture.weights, mixture.mean, mixture.variance + mixture.noise)
-    weights, means, variances = (_array(c.T) for c in columns)
-    moments, made = mixture.moments(), MixturePredictive(weights, means, variances)
-    return made.with_sources(_array(moments.variance), _array(moments.noise))
 
 
 def _array(values: Tensor | float) -> np.ndarray:

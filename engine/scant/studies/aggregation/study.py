@@ -43,6 +43,7 @@ from scant.studies.aggregation.candidates import (
 from scant.studies.aggregation.explore import answer
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.map_shapes import MAP
+from scant.studies.aggregation.partners import DEPENDENT, FUNCTIONS, Average
 from scant.studies.aggregation.population import People
 from scant.studies.aggregation.predictive import predicted_columns
 from scant.studies.aggregation.preprocessing import Scale
@@ -56,7 +57,6 @@ from scant.studies.aggregation.settings import (
     TRIED,
     AggregationSettings,
 )
-from scant.studies.aggregation.stack import Stack
 from scant.studies.aggregation.table import Supports
 from scant.studies.aggregation.thinning import scarce_places
 from scant.studies.auto import AUTO, AVERAGE_SHARE, CHOSEN
@@ -81,7 +81,7 @@ class Study(TrainedStudy):
     model: MTGPA | ExactGP | AreaGP
     kinds: list[str]  # the likelihood of each task
     areal = False  # whether it is an `AreaGP`
-    stack: Stack | None = None
+    average: Average | None = None
     people: People | None = None
     on_map: Supports | None = None  # rows in the order of the metadata's map
     done = False  # whether training has ended
@@ -394,7 +394,7 @@ class Study(TrainedStudy):
             self.posterior, self.train, self.problem, scored, self.report_deadline
         )
         report = self._with_map(report)
-        notes = [] if self.stack is None else [self.stack.sentence()]
+        notes = [] if self.average is None else [self.average.ensemble.sentence()]
         if isinstance(self.model, NodesGP | AreaNodes):
             notes.append(self.model.sentence())
         return replace(report, notes=(*notes, *report.notes))
@@ -406,13 +406,13 @@ class Study(TrainedStudy):
         if other is not None:
             self.other_kernel, state = other
             model = self._restored(state, self.other_kernel)
-            members["functions"] = partial(conditioned, self.settings, model, self.data)
+            members[FUNCTIONS] = partial(conditioned, self.settings, model, self.data)
         dimensions = len(self.observed.dims)
-        members["dependent"] = partial(dependent, self.settings, self.data, dimensions, self.kinds)
+        members[DEPENDENT] = partial(dependent, self.settings, self.data, dimensions, self.kinds)
         for key in self.deadline.share(AVERAGE_SHARE).units(members, "members of the average"):
             if made := members[key]():
                 others[key] = made
-        self.stack = Stack.weighed(self.model, task, others)
+        self.average = Average.weighed(self.model, task, others)
 
     def _with_map(self, report: Report) -> Report:
         """With the posterior of a map's polygons, and parts against totals."""
@@ -460,10 +460,10 @@ class Study(TrainedStudy):
             for name in ("places", "number"):
                 tensors[f"people.{name}"] = torch.as_tensor(np.array(getattr(self.people, name)))
         meta = {"words": self.metadata, "all_tasks": list(self.whole.tasks)}
-        if self.stack is None:
+        if self.average is None:
             return tensors, meta
-        tensors |= {f"stack.{k}": v for k, v in self.stack.tensors().items()}
-        return tensors, {**meta, "stack": self.stack.meta(), "other_kernel": self.other_kernel}
+        tensors |= {f"stack.{k}": v for k, v in self.average.tensors().items()}
+        return tensors, {**meta, "stack": self.average.meta(), "other_kernel": self.other_kernel}
 
     @classmethod
     def restore(
@@ -482,7 +482,7 @@ class Study(TrainedStudy):
         study.model = study._restored(own, settings.kernel).to(device)
         study._take(own)
         study.other_kernel = meta.get("other_kernel", "eq")
-        study.stack = Stack.read(
+        study.average = Average.read(
             part(tensors, "stack."),
             meta.get("stack"),
             lambda _, own: study._restored(own, study.other_kernel),
@@ -524,7 +524,7 @@ class Study(TrainedStudy):
             scale=self.scale,
             whole=self.whole,
             device=self.device,
-            stack=self.stack,
+            average=self.average,
             people=self.people,
             **named,
         )

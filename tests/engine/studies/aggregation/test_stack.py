@@ -17,9 +17,9 @@ from scant.inference.exact import left_out
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.exact import ExactGP
 from scant.studies.aggregation import candidates
+from scant.studies.aggregation.partners import DEPENDENT, FUNCTIONS, NAMES, Average
 from scant.studies.aggregation.predictive import predictive
 from scant.studies.aggregation.settings import FIXED
-from scant.studies.aggregation.stack import Stack
 from scant.training.api import Fit, restore
 
 pytestmark = pytest.mark.slow
@@ -40,9 +40,9 @@ def fitted() -> tuple[Fit, list[object]]:
 
 def test_noise_is_said_to_be_noise(fitted: tuple[Fit, list[object]]) -> None:
     run, events = fitted
-    stack = run.study.stack
-    assert sum(stack.weights) == pytest.approx(1)
-    assert stack.sentence() in events[-1].report.notes  # type: ignore[attr-defined]
+    ensemble = run.study.average.ensemble
+    assert sum(ensemble.weights.values()) == pytest.approx(1)
+    assert ensemble.sentence() in events[-1].report.notes  # type: ignore[attr-defined]
     predicted = run.study.predict(noise().drop(columns="y"))
     assert ((predicted["mean"] - 10) ** 2).mean() < 0.35**2 * 2**2
 
@@ -52,19 +52,17 @@ def test_the_mixture_has_the_moments_that_are_told(fitted: tuple[Fit, list[objec
     posterior = run.study.posterior
     lo = torch.tensor([[3.0], [20.5]]).double()
     supports = boxes(lo, lo + 1)
-    parts = run.study.stack.mixture(supports, run.study.model.mixture(supports, 0))
-    assert parts.weights.sum(0).numpy() == pytest.approx(1)
-    mean = (parts.weights * parts.mean).sum(0)
-    second = (parts.weights * (parts.mean**2 + parts.std**2)).sum(0)
+    parts = run.study.average.mixed(supports, run.study.model.mixture(supports, 0).predictive())
+    assert parts.weights.sum(1) == pytest.approx(1)
     told, std, new = posterior.ask(supports, 0)
     scale = posterior.scale[0]
-    assert told == pytest.approx((scale.offset + scale.factor * mean).numpy())
-    assert new**2 == pytest.approx((scale.factor**2 * (second - mean**2)).numpy())
+    assert told == pytest.approx(scale.offset + scale.factor * parts.mean)
+    assert new**2 == pytest.approx(scale.factor**2 * parts.variance)
     assert (std < new).all()
     y = np.array([11.0, 8.0])
-    scaled = (y - scale.offset) / scale.factor
-    each = norm.pdf(scaled, parts.mean.numpy(), parts.std.numpy()) / scale.factor
-    density = (parts.weights.numpy() * each).sum(0)
+    scaled = ((y - scale.offset) / scale.factor)[:, None]
+    each = norm.pdf(scaled, parts.means, parts.variances**0.5) / scale.factor
+    density = (parts.weights * each).sum(1)
     assert np.exp(predictive(posterior, supports, 0).log_prob(y)) == pytest.approx(density)
 
 
@@ -127,41 +125,43 @@ def test_one_more_function_is_tried_and_dependent_gps_are_weighed(
     assert study.model.prior.lengthscales().min() < 6  # what is fine is found
     smse = next(m.value for m in events[-1].report.metrics if m.name == "SMSE")  # type: ignore[attr-defined]
     assert smse < 0.1
-    used = {key for key, w in zip(("functions", "dependent"), study.stack.weights[1:3]) if w}
-    assert set(study.stack.others) == used
+    used = {FUNCTIONS, DEPENDENT} & set(study.average.ensemble.used)
+    assert set(study.average.others) == used
 
 
 def test_a_restored_stack_of_several_models_predicts_the_same(
     several: tuple[Fit, list[object]],
 ) -> None:
     run, events = several
-    stack, task = run.study.stack, run.study.stack.task
+    average, task = run.study.average, run.study.average.task
     data = run.study.data
     others = {
-        "functions": run.study.model,  # any that has a state will do
-        "dependent": candidates.dependent(run.study.settings, data, 1, ["gaussian"] * 2),
+        FUNCTIONS: run.study.model,  # any that has a state will do
+        DEPENDENT: candidates.dependent(run.study.settings, data, 1, ["gaussian"] * 2),
     }
-    whole = Stack.weighed(run.study.model, task, others)
-    equal = dataclasses.replace(whole, weights=(1 / 7,) * 7, others=others)
-    again = Stack.read(
+    whole = Average.weighed(run.study.model, task, others)
+    ensemble = dataclasses.replace(whole.ensemble, weights=dict.fromkeys(NAMES, 1 / 7))
+    equal = dataclasses.replace(whole, ensemble=ensemble, others=others)
+    again = Average.read(
         equal.tensors(),
         json.loads(json.dumps(equal.meta())),
         lambda _, own: candidates.read(own, "eq", ["gaussian"] * 2),
     )
     lo = torch.linspace(0, 100, 7).double().unsqueeze(1)
     supports = boxes(lo, lo + 1)
-    told = run.study.model.mixture(supports, task)
-    for mine, theirs in zip(equal.mixture(supports, told), again.mixture(supports, told)):
-        assert torch.equal(mine, theirs)
+    told = run.study.model.mixture(supports, task).predictive()
+    mine, theirs = (made.mixed(supports, told) for made in (equal, again))
+    np.testing.assert_array_equal(mine.means, theirs.means)
+    np.testing.assert_array_equal(mine.variances, theirs.variances)
     blob = next(e.blob for e in events if isinstance(e, Fitted))
     restored = restore("aggregation", run.study.settings.values(), blob, "cpu")
     table = two_scales().drop(columns="y")
     pd.testing.assert_frame_equal(run.study.predict(table), restored.predict(table))
-    assert stack.sentence() == restored.stack.sentence()
+    assert average.ensemble.sentence() == restored.average.ensemble.sentence()
 
 
 def test_the_published_settings_take_one_model_at_its_optimum() -> None:
     values = {**FIXED, "max_steps": 5}
     run = scant.fit("aggregation", two_scales(), device="cpu", own=False, **values)
     list(run)
-    assert (type(run.study.model), run.study.stack, run.study.restarts) == (ExactGP, None, 1)
+    assert (type(run.study.model), run.study.average, run.study.restarts) == (ExactGP, None, 1)
