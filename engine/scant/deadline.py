@@ -1,8 +1,9 @@
-"""The end of a fit's time, which all of its phases share."""
+"""The end of a fit's time, which all of its phases share, and the clock that it goes by."""
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,10 +11,51 @@ from typing import TypeVar
 
 T = TypeVar("T")
 END = object()
+PATIENCE = 2.0  # seconds of the wall clock that a second of the budget takes at most
+
+
+class Effort:
+    """Clock of the work that a thread has done, in seconds of the machine of the estimates.
+
+    Its time stands still while other programs have the processor, and is slower on a slower
+    machine, so that a fit there takes longer and does not become worse. It goes at least at a
+    `PATIENCE`th of the wall clock, by which no fit takes more than this multiple of its budget.
+
+    Args:
+        speed: Of this machine (`scant.hardware.speed`).
+        wall: Returns seconds.
+        work: Returns seconds of processor time of the calling thread.
+    """
+
+    def __init__(
+        self,
+        speed: float = 1.0,
+        wall: Callable[[], float] = time.monotonic,
+        work: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self.speed, self.wall, self.work = speed, wall, work
+        self._begun, self._done, self._thread = wall(), 0.0, threading.get_ident()
+        self._last = work()
+
+    def __call__(self) -> float:
+        now, thread = self.work(), threading.get_ident()
+        if thread == self._thread:
+            self._done += self.speed * (now - self._last)
+        self._last, self._thread = now, thread  # what one thread has done another goes on from
+        return max(self._done, self._waited)
+
+    @property
+    def slowed(self) -> bool:
+        """Whether the wall clock is what it goes by."""
+        return self._waited > self._done
+
+    @property
+    def _waited(self) -> float:
+        return (self.wall() - self._begun) / PATIENCE
 
 
 class Deadline:
-    """Wall time of a fit, all phases included: search, average, gaps, report, folds, rivals.
+    """Time of a fit, all phases included: search, average, gaps, report, folds, rivals.
 
     The training loop makes one deadline for each fit. Every phase takes a share of the time left
     and asks `units` for its units of work (a fold, another model); a unit that is not expected to
@@ -22,7 +64,7 @@ class Deadline:
 
     Args:
         seconds: Time until the deadline.
-        clock: Returns seconds.
+        clock: Returns seconds; of a fit with a time budget it is `Effort`.
 
     Example:
         deadline = Deadline(60.0)

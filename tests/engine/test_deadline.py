@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
-from scant.deadline import Deadline
+from scant.deadline import Deadline, Effort
+from scant.hardware import speed
 
 
 class Clock:
@@ -57,3 +60,34 @@ def test_phases_share_the_time_left_and_leave_some_to_later_ones() -> None:
     assert (
         endless.leaving(1.0).left == endless.within(1.0).left == endless.share(0.5).left == np.inf
     )
+
+
+def test_effort_stands_still_while_others_work_but_not_for_ever() -> None:
+    wall, work = Clock(), Clock()
+    effort = Effort(0.5, wall, work)
+    deadline = Deadline(10.0, effort)
+    wall.now, work.now = 8.0, 8.0  # a machine of half the speed
+    assert (effort(), deadline.left, effort.slowed) == (4.0, 6.0, False)
+    wall.now = 16.0  # others had the processor
+    assert (deadline.left, effort.slowed) == (2.0, True)
+    work.now = 18.0
+    wall.now = 18.0
+    assert (deadline.left, effort.slowed) == (1.0, False)
+    wall.now = 2 * 10.0
+    assert deadline.left == 0.0
+
+
+def test_effort_goes_on_in_another_thread() -> None:
+    wall, work = Clock(), Clock()
+    effort = Effort(1.0, wall, work)
+    work.now = 3.0
+    assert effort() == 3.0
+    with ThreadPoolExecutor(1) as other:
+        work.now = 0.5  # by a clock of its own
+        assert other.submit(effort).result() == 3.0
+        work.now = 2.5
+        assert other.submit(effort).result() == 5.0
+
+
+def test_the_speed_of_a_machine_is_a_share_of_that_of_the_estimates() -> None:
+    assert 0 < speed() <= 1

@@ -14,9 +14,10 @@ import torch
 from safetensors.torch import load as load_tensors
 
 from scant.data_sources.open import open_table
+from scant.deadline import Effort
 from scant.errors import BadInput, NotFound
 from scant.events import Event, Finished, Fitted, Progress, Report, Started
-from scant.hardware import keep_freed_memory
+from scant.hardware import keep_freed_memory, speed
 from scant.studies import Settings, entry
 from scant.studies.auto import CHOSEN, Choices, fit_seconds, listed, read, used
 from scant.studies.protocol import FittedStudy, Study, study_class
@@ -55,6 +56,7 @@ class Fit(Iterator[Event]):
         refit: Callable[[], Study] | None = None,
         budget: float = math.inf,
         folds: Folds | None = None,
+        effort: Effort | None = None,
     ) -> None:
         self.study = study
         self._refit, self._everything = refit, study
@@ -71,6 +73,7 @@ class Fit(Iterator[Event]):
             again=self._again if refit else None,
             budget=budget,
             folds=folds,
+            effort=effort,
         )
 
     def _again(self) -> Study:
@@ -169,8 +172,10 @@ def fit(
     folds = None
     if own:
         folds = partial(further_folds, made, scored, table, make)
+    # A GPU's work is not that of the calling thread, which waits for it.
+    effort = Effort(speed()) if place.type == "cpu" else None
     budget = seconds - (time.monotonic() - begun)
-    return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
+    return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds, effort)
 
 
 def _made(

@@ -18,7 +18,7 @@ from functools import partial
 import torch
 from safetensors.torch import load, save
 
-from scant.deadline import Deadline
+from scant.deadline import PATIENCE, Deadline, Effort
 from scant.errors import BadInput
 from scant.evaluate.compare import compared
 from scant.evaluate.problem import Comparison
@@ -51,6 +51,10 @@ CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
 # is made as much more rarely, so that no run writes more than this in `CHECKPOINT_SECONDS`.
 MOST_CHECKPOINT = 64 << 20
 FOLD_SHARE = 0.5  # of the fit's time: expected of a fold, whose report has no other methods
+SLOWED = (
+    "This machine is slow or busy with other programs: the fit was ended after "
+    f"{PATIENCE:.0f} times its time budget, with less learned than planned."
+)
 NOT_BITWISE = (
     "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes "
     "on from the same parameters, but not bit for bit as without the interruption."
@@ -69,6 +73,7 @@ class Position:
     best: float = -math.inf
     anchor: float = -math.inf  # the score that the next one must beat by the tolerance to count
     seconds: float = 0.0
+    effort: float = 0.0  # seconds by the deadline's clock
 
 
 def train(
@@ -80,6 +85,7 @@ def train(
     again: Callable[[], Study] | None = None,
     budget: float = math.inf,
     folds: Folds | None = None,
+    effort: Effort | None = None,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
 
@@ -88,15 +94,16 @@ def train(
         control: Read at every step.
         checkpoint: The blob of a `Checkpoint` of the same study, settings and table. On a CPU the
             run then ends bit by bit where an uninterrupted one ends.
-        clock: Seconds, by which snapshots and checkpoints are taken, and by which the budget is.
+        clock: Seconds, by which snapshots and checkpoints are taken.
         own: Whether the table is the user's own: it then has rivals and no published figures.
         again: Makes the study of a second fit, on everything, once the first has its report.
         budget: Seconds that all of it may take, from search to rivals and a second fit.
         folds: Makes the studies of further folds, where an own table is small (`folds`).
+        effort: Seconds by which the budget is; None: `clock`.
     """
     control = control or Control()
-    scored = Deadline(budget * (1 - REFIT_SHARE if again else 1), clock)
-    loop = _Loop(study, scored, own, again, folds=folds)
+    scored = Deadline(budget * (1 - REFIT_SHARE if again else 1), effort or clock)
+    loop = _Loop(study, scored, clock, own, again, folds=folds)
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
@@ -112,13 +119,14 @@ class _Loop:
         self,
         study: Study,
         deadline: Deadline,
+        clock: Callable[[], float],
         own: bool = False,
         again: Callable[[], Study] | None = None,
         scored: bool = True,
         folds: Folds | None = None,
     ) -> None:
         self.folds = folds
-        self.deadline, self.clock = deadline, deadline.clock
+        self.deadline, self.clock = deadline, clock
         self.study, self.own, self.scored = study, own, scored
         study.deadline, study.scored = deadline, scored
         self.budget = study.search_share * deadline.left
@@ -132,7 +140,7 @@ class _Loop:
 
     def run(self, control: Control) -> Iterator[Event]:
         study, at, self.control = self.study, self.at, control
-        started = self.clock() - at.seconds
+        started, begun = self.clock() - at.seconds, self.deadline.clock() - at.effort
         shown = saved = self.clock()
         shown -= SNAPSHOT_SECONDS
         while at.restart < study.restarts and not self.out_of_time():
@@ -151,7 +159,7 @@ class _Loop:
             sent = len(study.notes)
             elbo, score = study.step()
             now = self.clock()
-            at.seconds = now - started
+            at.seconds, at.effort = now - started, self.deadline.clock() - begun
             self.judge(elbo, score)
             yield Progress(at.step, elbo, at.seconds, at.best, score, at.restart)
             for text in study.notes[sent:]:
@@ -189,7 +197,7 @@ class _Loop:
         budget = self.deadline.seconds / (1 - REFIT_SHARE)
         seconds = max(REFIT_SHARE * budget, budget - self.deadline.used)
         study.earlier = self.study
-        loop = _Loop(study, Deadline(seconds, self.clock), scored=False)
+        loop = _Loop(study, self.anew(seconds), self.clock, scored=False)
         loop.budget = REFIT_TRAINING_SHARE * seconds
         events, at = loop.run(control), self.at
         rows = int(study.metadata["rows"]["training"])
@@ -225,14 +233,18 @@ class _Loop:
             at.anchor, at.since_best = score, 0
 
     def out_of_time(self) -> bool:
-        return self.at.step > 0 and self.at.seconds >= self.budget
+        return self.at.step > 0 and self.at.effort >= self.budget
 
     def rest(self, part: float) -> Deadline:
         """For further folds or rivals: this part of the time left; of a fit without an end, as long
         as it has taken."""
         if math.isfinite(self.deadline.seconds):
             return self.deadline.share(part)
-        return Deadline(max(self.deadline.used, SECONDS), self.clock)
+        return self.anew(max(self.deadline.used, SECONDS))
+
+    def anew(self, seconds: float) -> Deadline:
+        """A deadline by the same clock."""
+        return Deadline(seconds, self.deadline.clock)
 
     def ending(self) -> State | None:
         study, at = self.study, self.at
@@ -322,6 +334,9 @@ class _Loop:
             if skipped := self.deadline.skipped:
                 text = f"Left out, to keep to the time budget: {', '.join(skipped)}."
                 report = replace(report, notes=(*report.notes, text))
+            over = bool(skipped) or self.out_of_time()
+            if over and isinstance(self.deadline.clock, Effort) and self.deadline.clock.slowed:
+                report = replace(report, notes=(*report.notes, SLOWED))
             if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
                 yield self.checkpoint()
                 reason = "Paused while general tools were fitted; resume makes the result."
@@ -349,7 +364,7 @@ class _Loop:
         for study in self.rest(0.5).units(self.folds(), expected=expected):
             if self.halted(state):
                 break
-            loop = _Loop(study, Deadline(self.deadline.left, self.clock), scored=False)
+            loop = _Loop(study, self.anew(self.deadline.left), self.clock, scored=False)
             [end] = deque(loop.run(self.control), maxlen=1)
             assert isinstance(end, Finished), "the last event says how training ended"
             made = study.comparison(end.report) if end.report.metrics else None
@@ -393,7 +408,7 @@ class _Loop:
             self.study.notes.append(NOT_BITWISE)
         tensors = load(blob)
         self.at = Position(**stood["at"])
-        self.deadline.begun -= self.at.seconds
+        self.deadline.begun -= self.at.effort
         self.endings = [State(e) for e in stood["endings"]]
         self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(stood["scores"])]
         self.begun = stood["begun"]
