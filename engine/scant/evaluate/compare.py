@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy import ndarray
 
 from scant import verdict
 from scant.deadline import NEVER, Deadline
 from scant.errors import BadInput
+from scant.evaluate.answers import USED, answer
 from scant.evaluate.parts import everywhere
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
 from scant.evaluate.scores import SCORES
 from scant.events import Metric, Report
-from scant.inference.censored import uncensored
-from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
 from scant.rivals.cost import MOST_ROWS, SECONDS
-from scant.rivals.knocked_out import knocked
 from scant.rivals.methods import rivals
-from scant.rivals.rival import MeanVariance, Rival
+from scant.rivals.rival import Rival
 from scant.verdict import Contest, Verdict
 
 DRAWS = 200  # of the bootstrap; fewer of many rows
 LEAST_ROWS = 5  # held out, of which a score says something
-USED = "the time for comparisons was used up."
 NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing
 
 
@@ -161,7 +157,7 @@ def _with_rivals(
                 raise BadInput("the run was stopped.")
             if next(begun, None) is None:
                 raise BadInput(USED)
-            found[rival.name] = c.scored(_answer(rival, c, deadline if found else NEVER))
+            found[rival.name] = c.scored(answer(rival, c, deadline if found else NEVER))
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
             reason = next(iter(str(error).splitlines()), "it failed without a message.")
             notes.append(f"{rival.name} was not compared: {reason[:200]}")
@@ -203,79 +199,6 @@ def _all(c: Problem | None) -> list[Rival]:
     if c is None:
         return []
     return [r for r in rivals(c.classes) if c.images or not r.images]
-
-
-def _answer(rival: Rival, c: Problem, deadline: Deadline = NEVER) -> Predictive:
-    """What a rival says of the held-out rows.
-
-    Raises:
-        BadInput: It would take too long.
-    """
-    parts, begun = c.parts(), deadline.used
-    values = np.zeros(len(c.y_test))
-    variance: ndarray | None = np.zeros(len(c.y_test))
-    chances = np.zeros((len(c.y_test), c.classes))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of convergence and of constant columns, one a fit
-        for k, (_, mine, asked) in enumerate(parts):
-            if k == 1 and (len(parts) - 1) * (deadline.used - begun) > deadline.left:
-                raise BadInput(USED)
-            mine = _some(mine)
-            x, y, new = c.x[mine], c.y[mine], c.x_test[asked]
-            present = len(np.unique(y)) if c.classes else 0
-            if not rival.takes(len(y), x.shape[1], present):
-                raise BadInput("there are too many rows, columns or classes for it.")
-            if c.classes == 0:
-                unseen = 0.0
-                if c.late is not None:
-                    *_, y, rest = uncensored(y, c.late[mine])
-                    unseen = float(rest.mean())
-                values[asked], spread = _values(rival, c, x, y, new)
-                spread = None if spread is None else spread + unseen
-                variance = (
-                    None if spread is None or variance is None else _set(variance, asked, spread)
-                )
-            elif present < 2:
-                chances[asked, int(y[0]) if len(y) else 0] = 1.0
-            else:
-                chances[asked] = rival.ask(x, y.astype(int), new, c.classes)
-    if c.classes and rival.certain:
-        return CategoricalPredictive.named(chances.argmax(1), c.classes)
-    if c.classes:
-        return CategoricalPredictive(chances)
-    return MixturePredictive.gaussian(values, variance)
-
-
-def _values(
-    rival: Rival,
-    c: Problem,
-    x: Float[ndarray, "m d"],
-    y: Float[ndarray, " m"],
-    new: Float[ndarray, "q d"],
-) -> MeanVariance:
-    """Mean and variance; of rows with gaps by a fit to rows of which each lacks something."""
-    gaps = np.isnan(new).any(1)
-    if c.blocks is None or not gaps.any():
-        answer: MeanVariance = rival.ask(x, y, new)
-        return answer
-    lacking = knocked(np.random.default_rng(0), x, c.blocks)
-    mean, variance = np.zeros(len(new)), np.zeros(len(new))
-    for rows, learned in ((~gaps, x), (gaps, lacking)):
-        if rows.any():
-            mean[rows], spread = rival.ask(learned, y, new[rows])
-            variance[rows] = np.nan if spread is None else spread
-    return mean, None if np.isnan(variance).any() else variance
-
-
-def _set(target: ndarray, at: Int[ndarray, " q"], values: ndarray) -> ndarray:
-    target[at] = values
-    return target
-
-
-def _some(rows: Int[ndarray, " n"]) -> Int[ndarray, " m"]:
-    if len(rows) <= MOST_ROWS:
-        return rows
-    return np.sort(np.random.default_rng(0).permutation(rows)[:MOST_ROWS])
 
 
 def _interval(

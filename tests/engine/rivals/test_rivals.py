@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score, recall_score
 
 from scant import verdict
 from scant.evaluate import compare
+from scant.evaluate.answers import answer
 from scant.evaluate.compare import compared, nothing_learned
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scores import metrics_of, scores_of
@@ -179,8 +180,8 @@ def test_classes_that_compete_in_parts_are_learned_part_by_part() -> None:
     )  # fmt: skip
     share = c.trivial()
     assert np.all(share.point // 2 == part[100:])
-    answer = compare._answer(next(r for r in rivals(4) if r.name == "random forest"), c)
-    assert np.all(answer.point // 2 == part[100:])
+    told = answer(next(r for r in rivals(4) if r.name == "random forest"), c)
+    assert np.all(told.point // 2 == part[100:])
 
 
 def test_where_all_outlive_the_horizon_there_is_no_restricted_error() -> None:
