@@ -47,6 +47,15 @@ class Predictive(ABC):
                 joined[name] = np.concatenate([c[name] for c in columns])
         return parts[0]._with(joined)
 
+    @classmethod
+    def gathered(cls: type[P], parts: Sequence[tuple[Int[ndarray, " _"], P]]) -> P:
+        """Join the distributions of disjoint rows of a table, each part with its rows' numbers."""
+        some = [(rows, part) for rows, part in parts if len(rows)]
+        if len(some) == 1:
+            return some[0][1]
+        order = np.concatenate([rows for rows, _ in some])
+        return cls.concat([part for _, part in some]).rows(np.argsort(order))
+
     @property
     def answered(self) -> Bool[ndarray, " n"]:
         """Rows that the method says something of."""

@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from scant.predictive import MixturePredictive
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class GPzPrediction:
         """Variance of a new target: the sum of the three parts (5.19)."""
         return self.model_variance + self.noise_variance + self.input_variance  # (5.19)
 
+    def predictive(self) -> MixturePredictive:
+        """Gaussians with these moments."""
+        one = torch.ones_like(self.mean)
+        return Components(*(v.unsqueeze(1) for v in (one, *vars(self).values()))).predictive()
+
 
 @dataclass(frozen=True)
 class Components:
@@ -64,6 +72,12 @@ class Components:
             (w * self.noise_variance).sum(1),
             (w * (self.input_variance + between)).sum(1),
         )
+
+    def predictive(self) -> MixturePredictive:
+        """The mixtures as arrays."""
+        weights, means, *variances = (v.cpu().numpy() for v in vars(self).values())
+        _, *sources = (v.cpu().numpy() for v in vars(self.collapse()).values())
+        return MixturePredictive(weights, means, np.add.reduce(variances)).with_sources(*sources)
 
     def density(self, grid: Float[Tensor, " g"]) -> Float[Tensor, "n g"]:
         """p(y | observed inputs) on a grid: a mixture of one Gaussian per component."""

@@ -119,7 +119,7 @@ def rivals(
 
 def patterns_of(fitted: FittedGPz) -> int:
     """Ways in which bands are missing that there is time for."""
-    pairs = sum(len(model.centres) ** 2 for model in fitted.members.models)
+    pairs = sum(len(model.centres) ** 2 for model in fitted.ensemble.models)
     return min(max(PAIRS // pairs, 1), PATTERNS)
 
 

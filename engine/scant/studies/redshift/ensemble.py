@@ -1,15 +1,30 @@
-"""The predictor of a fitted redshift study: one GPz or a mixture of several."""
+"""Stacked ensemble of GPz models and other regressions: the predictor of a redshift study.
+
+Left-out rows choose the weights (`scant.ensemble`). A few dozen rows say little of which member is
+best, so with so few a GP averaged over its hyperparameters has a strong prior. Errors have heavier
+tails and a sharper middle than any member predicts; the same rows rescale the mixture's Gaussians.
+Rows with missing values are predicted by GPz alone, which integrates over them, unless they lack
+few of many columns.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.stats import norm
 from torch import Tensor
 
-from scant.models.gpz.change_of_basis import structure_of
+from scant.deadline import NEVER, Deadline
+from scant.ensemble import Ensemble, Rescaled, stacking
+from scant.models.anchored_gp import SEARCH_ROWS
+from scant.models.gpz.change_of_basis import in_coordinates, structure_of
 from scant.models.gpz.input_density import (
     chosen_components,
     fill,
@@ -18,63 +33,132 @@ from scant.models.gpz.input_density import (
     spread_start,
 )
 from scant.models.gpz.model import GPz
-from scant.models.gpz.prediction import Components, GPzPrediction
+from scant.models.gpz.prediction import GPzPrediction
+from scant.predictive import MixturePredictive
 from scant.studies.auto import AUTO
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.components import MIN_COLUMNS
-from scant.studies.redshift.stack import Stack
+from scant.studies.redshift.fold import Fold
+from scant.studies.redshift.members import EQUAL, MARGINAL, MEMBERS, NEAREST, Model, fit_members
 
 # Components of the inputs' density that missing values are filled with, unless `missing` is auto
 # and left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave
 # RMSE .083, .091, .088, .088: more only follow noise.
 DENSITY_COMPONENTS = 8
 FEW_MISSING = 0.1  # of a row's columns
+FEW_ROWS = 64  # up to which no member is trivial: left-out rows alone decide too little
+MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
+MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
+RANGE_MARGIN = 0.1  # of the targets' range, by which means of GPz may leave it
+PRIOR = 0.3  # prior count of a member, in rows
+MARGINAL_GP_PRIOR = 10.0  # of the GP averaged over its hyperparameters
+PART_PRIOR = 1.0  # of a component of a GP of the nearest rows
+
+GPZ, TRIVIAL = "GPz", "no input"
+NAMES = (GPZ, *MEMBERS)
 
 
-class Members:
-    """Fitted models of the same inputs x, averaged as an equal mixture of their predictions.
+@dataclass(frozen=True, eq=False)
+class GPzEnsemble:
+    """GPz models of the same inputs x, and the members beside them.
 
-    Their disagreement counts as model variance: with more data they would agree.
+    The GPz models are an equal mixture. Their disagreement counts as model variance: with more
+    data they would agree.
 
-    Args:
-        models: Of the same coordinates.
-        stack: What their average is averaged with.
+    Attributes:
+        models: GPz models in coordinates x.
+        average: Weights by `NAMES`, and the shape of the mixture; None: GPz alone.
+        beside: Fitted members, those with a weight.
+        parts: Weights of the components of a GP of the nearest rows.
+        T: Matrix from the inputs x to the coordinates that the members were trained in.
+        low: Lower bound on GPz's means.
+        high: Upper bound.
     """
 
-    def __init__(self, models: list[GPz], stack: Stack | None = None) -> None:
-        self.models, self.stack = models, stack
+    models: Sequence[GPz]
+    average: Ensemble[MixturePredictive] | None = None
+    beside: Mapping[str, Model] = field(default_factory=dict)
+    parts: tuple[float, ...] = EQUAL
+    T: Float[Tensor, "q d"] = field(default_factory=lambda: torch.zeros(0, 0))
+    low: float = -math.inf
+    high: float = math.inf
 
     @classmethod
     @torch.no_grad()
-    def of(
+    def fit(
         cls,
-        models: list[GPz],
-        x: Float[Tensor, "n d"],
-        stack: Stack | None = None,
-        missing: str = "integrate",
-    ) -> Members:
-        """Members that share one density of the inputs, fitted by EM to all rows (5.22-5.34).
+        folds: Sequence[Fold],
+        models: Sequence[GPz],
+        left_out: Sequence[GPzPrediction],
+        T: Float[Tensor, "q d"],
+        deadline: Deadline = NEVER,
+        quick: bool = False,
+    ) -> GPzEnsemble:
+        """Weigh GPz and other members by the rows that each fold has left out.
 
         Args:
-            models: Of the coordinates x.
-            x: Rows, NaN where missing.
-            stack: What stands beside the models.
-            missing: As the setting says; "basis functions" gives each model a density of its own,
-                unless it is trained on other coordinates than x (`GPz.projection`).
+            folds: Divisions of the same rows.
+            models: GPz of each fold, in the coordinates of its rows.
+            left_out: Predictions of each fold's left-out rows by its GPz.
+            T: Matrix from the inputs x to these coordinates.
+            deadline: Deadline of the fit; a part of the time is for the first fold's members.
+            quick: Whether to omit members that take long and to shorten the search.
         """
-        m = len(models[0].centres)
+        rows = folds[0].rows
+        ends = float(rows.y.min()), float(rows.y.max())
+        margin = RANGE_MARGIN * (ends[1] - ends[0])
+        low, high = ends[0] - margin, ends[1] + margin
+        members = [m for m in MEMBERS.values() if m.supports(len(rows.y), quick)]
+        theta: Mapping[str, Any] = {}
+        searching, some = deadline.share(MEMBERS_SHARE), slice(MAX_LEFT_OUT)
+        predictions, truth = list[dict[str, MixturePredictive]](), list[np.ndarray]()
+        fitted = deadline.units(zip(folds, models, left_out), "folds of the average", minimum=1)
+        for fold, model, moments in fitted:
+            found = fit_members(fold, fold.train, [model], members, theta, quick, searching)
+            members, searching = [m for m in members if m.name in found], NEVER
+            if len(fold.train.y) > SEARCH_ROWS:  # hyperparameters hardly depend on any one row
+                theta = {name: member.theta for name, member in found.items()}
+            gpz = replace(moments, mean=moments.mean.clamp(low, high)).predictive().rows(some)
+            x = fold.asked[some].cpu().numpy()
+            others = {m.name: m.predict(found[m.name], x, gpz, low, high) for m in members}
+            predictions.append({GPZ: gpz, **others})
+            truth.append(fold.unseen.y[some].cpu().numpy())
+        y = np.concatenate(truth)
+        joined = {n: MixturePredictive.concat([p[n] for p in predictions]) for n in predictions[0]}
+        parts = EQUAL
+        for k, name in enumerate(m.name for m in members if m.shape == NEAREST):
+            parts = parts if k else _part_weights(joined[name], y)
+            weights = np.broadcast_to(parts, joined[name].weights.shape)
+            joined[name] = replace(joined[name], weights=weights, shares=None)
+        prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
+        trivial = TRIVIAL if len(rows.y) > FEW_ROWS else None
+        average = Ensemble.weighed(joined, y, Rescaled, trivial=trivial, prior=prior)
+        average = replace(average, weights={n: average.weights.get(n, 0.0) for n in NAMES})
+        used = [MEMBERS[name] for name in average.used if name != GPZ]
+        beside = fit_members(folds[0], rows, models, used, theta, quick)
+        return cls([in_coordinates(m, T) for m in models], average, beside, parts, T, low, high)
+
+    @torch.no_grad()
+    def fit_density(self, x: Float[Tensor, "n d"], missing: str = "integrate") -> None:
+        """Fit one density of the inputs for all GPz models, by EM to all rows (5.22-5.34).
+
+        Args:
+            x: Rows, NaN where missing.
+            missing: The setting. "basis functions" gives each model a density of its own, unless
+                it is trained on other coordinates than x (`GPz.projection`).
+        """
+        first = self.models[0]
+        m = len(first.centres)
         whole = single_gaussian(x)
         k = 1 if missing == "one Gaussian" else min(m, DENSITY_COMPONENTS)
         if missing == AUTO:
             k = min(m, chosen_components(x))
         complete = x[~x.isnan().any(1)]
         if len(complete) < k:  # where the models have other coordinates, their centres are no rows
-            first = models[0]
             complete = first.centres if first.projection is None else fill(x, whole)
         # Rows spread over the data are a sounder start than far centres.
-        start = spread_start(whole, complete, k)
-        result = fit_mixture(x, start, free=True)
-        for model in models:
+        result = fit_mixture(x, spread_start(whole, complete, k), free=True)
+        for model in self.models:
             model.mixture_log_weights = result.log_weights
             model.mixture_means = result.means
             model.mixture_precisions = result.precisions
@@ -84,103 +168,125 @@ class Members:
                 model.mixture_means = x.new_zeros(m, x.shape[1])
                 model.mixture_precisions = x.new_zeros(m, x.shape[1], x.shape[1])
                 model.fit_density(x, free=False)
-        return cls(models, stack)
 
-    def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
-        """Moments of the mixture of all members, NaN in x where missing."""
-        told, apart = _averaged([model.predict(x, noise) for model in self.models])
-        return self.stack.mixed(self._asked(x), told, apart) if self.stack else told
+    @torch.no_grad()
+    def predict(
+        self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None = None
+    ) -> MixturePredictive:
+        """Predict standardized targets.
 
-    def told(
-        self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
-    ) -> tuple[GPzPrediction, Components]:
-        """`predict`, and all components of all members, their weights shared out equally."""
-        results = [model.predict_components(x, noise) for model in self.models]
-        told, apart = _averaged([found.collapse() for found in results])
-        parts = _joined(results)
-        if self.stack is None:
-            return told, parts
-        whole = self._asked(x)
-        asked = self.stack.asked(whole, told.noise_variance)
-        mixed = self.stack.mixed(whole, told, apart, asked)
-        noise_variance, lacking = told.noise_variance, told.input_variance
-        return mixed, self.stack.components(whole, parts, noise_variance, asked, lacking)
+        Args:
+            x: Inputs, NaN where missing.
+            noise: Variances of the inputs, for GPz alone.
+        """
+        each = [self._predict_gpz(model, x, noise) for model in self.models]
+        gpz = each[0]
+        if len(each) > 1:
+            gpz = MixturePredictive.mixed(each, np.full(len(each), 1 / len(each)))
+        if self.average is None:
+            return gpz
+        completed = self._completed(x)
+        complete = completed.isfinite().all(1)
+        rows, rest = (at.nonzero().squeeze(1).cpu().numpy() for at in (complete, ~complete))
+        if not len(rows):
+            return gpz
+        z = (completed[complete] @ self.T.T).cpu().numpy()
+        told = {f"{GPZ} {k}": one.rows(rows) for k, one in enumerate(each)}
+        own = gpz.rows(rows)
+        for name, model in self.beside.items():
+            told[name] = MEMBERS[name].predict(model, z, own, self.low, self.high, self.parts)
+        mixed = self._models.mixed(told)
+        return MixturePredictive.gathered([(rows, mixed), (rest, gpz.rows(rest))])
 
-    def _asked(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """Rows as the models beside GPz are asked.
+    def _predict_gpz(
+        self, model: GPz, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
+    ) -> MixturePredictive:
+        told = model.predict_components(x, noise)
+        return replace(told, mean=told.mean.clamp(self.low, self.high)).predictive()
 
-        A few missing columns of many hardly move what they say: their expectation stands for them
-        there, as in training (`fold.completes`), and the variance that they cause is GPz's.
+    @cached_property
+    def _models(self) -> Ensemble[MixturePredictive]:
+        """The average with each GPz model as a member, so that disagreement is not rescaled."""
+        assert self.average is not None
+        weight = self.average.weights[GPZ] / len(self.models)
+        own = {f"{GPZ} {k}": weight for k in range(len(self.models))}
+        return replace(self.average, weights={**own, **self.average.weights, GPZ: 0.0})
+
+    def _completed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """Rows for the members beside GPz.
+
+        A few missing columns of many hardly move their means. The expectation is filled in, as in
+        training (`fold.completes`), and the variance that is due to them is GPz's.
         """
         first = self.models[0]
         if first.projection is None or x.shape[1] <= MIN_COLUMNS:
             return x
         few = x.isnan().sum(1) <= FEW_MISSING * x.shape[1]
-        whole = x.clone()
+        completed = x.clone()
         if bool(few.any()):
-            whole[few] = first.complete(x[few])
-        return whole
+            completed[few] = first.complete(x[few])
+        return completed
 
     def tensors(self) -> Tensors:
-        """Everything that prediction needs, by member."""
-        own = {
-            f"{i}.{name}": value
-            for i, model in enumerate(self.models)
-            for name, value in model.state_dict().items()
-        }
-        beside = self.stack.tensors() if self.stack else {}
-        return own | {f"stack.{name}": value for name, value in beside.items()}
+        """Tensors for `from_tensors`."""
+        states = [model.state_dict() for model in self.models]
+        found = {f"{k}.{name}": v for k, state in enumerate(states) for name, v in state.items()}
+        if self.average is not None:
+            found["stack.T"] = self.T
+        for name, model in self.beside.items():
+            k = list(MEMBERS).index(name)
+            found |= {f"stack.{k}.{n}": value for n, value in model.tensors().items()}
+        return found
+
+    def meta(self) -> dict[str, Any] | None:
+        """Metadata for `from_tensors`, ready for JSON; None: GPz is alone."""
+        if self.average is None:
+            return None
+        ends = {"low": self.low, "high": self.high}
+        return {**self.average.meta(), "parts": list(self.parts), **ends}
 
     @classmethod
-    def restore(
+    def from_tensors(
         cls,
         tensors: Tensors,
         count: int,
         settings: Any,
         device: torch.device,
-        stack: Mapping[str, Any] | None,
-    ) -> Members:
-        """The inverse of `tensors`; `stack` is what the stack's `meta` gave, if there is one."""
-        models = []
-        for i in range(count):
-            state = part(tensors, f"{i}.")
-            m, d = state["centres"].shape
-            shape, projection = structure_of(state["gamma"]), state.get("projection")
-            model = GPz(
-                d,
-                m,
-                shape,
-                settings.heteroscedastic,
-                settings.joint_mean,
-                projection=None if projection is None else torch.empty_like(projection),
-            )
-            for name in ("mixture_log_weights", "mixture_means", "mixture_precisions"):
-                setattr(model, name, torch.empty_like(state[name]))
-            model.load_state_dict(state)
-            models.append(model.to(device))
-        return cls(models, Stack.read(part(tensors, "stack."), stack))
+        meta: Mapping[str, Any] | None,
+    ) -> GPzEnsemble:
+        """Restore an ensemble of so many GPz models."""
+        models = [_gpz(part(tensors, f"{k}."), settings).to(device) for k in range(count)]
+        if not meta:
+            return cls(models)
+        average = Ensemble.read(meta, NAMES, Rescaled)
+        beside = {
+            name: member.from_tensors(part(tensors, f"stack.{k}."))
+            for k, (name, member) in enumerate(MEMBERS.items())
+            if name in average.used
+        }
+        parts, T = tuple(meta.get("parts", EQUAL)), tensors["stack.T"]
+        return cls(models, average, beside, parts, T, meta["low"], meta["high"])
 
 
-def _averaged(
-    prediction: Sequence[GPzPrediction],
-) -> tuple[GPzPrediction, Float[Tensor, " n"]]:
-    """Moments of an equal mixture, and the part of its model variance that is disagreement."""
-    mean = torch.stack([f.mean for f in prediction])
-
-    def average(part: str) -> Tensor:
-        return torch.stack([getattr(f, part) for f in prediction]).mean(0)
-
-    apart = mean.var(0, correction=0)
-    told = GPzPrediction(
-        mean.mean(0),
-        average("model_variance") + apart,
-        average("noise_variance"),
-        average("input_variance"),
+def _gpz(state: Tensors, settings: Any) -> GPz:
+    """Restore a GPz model."""
+    m, d = state["centres"].shape
+    projection = state.get("projection")
+    model = GPz(
+        d,
+        m,
+        structure_of(state["gamma"]),
+        settings.heteroscedastic,
+        settings.joint_mean,
+        projection=None if projection is None else torch.empty_like(projection),
     )
-    return told, apart
+    for name in ("mixture_log_weights", "mixture_means", "mixture_precisions"):
+        setattr(model, name, torch.empty_like(state[name]))
+    model.load_state_dict(state)
+    return model
 
 
-def _joined(results: Sequence[Components]) -> Components:
-    """All components, the weights shared out equally."""
-    columns = [torch.cat(parts, dim=1) for parts in zip(*(vars(f).values() for f in results))]
-    return Components(columns[0] / len(results), *columns[1:])
+def _part_weights(told: MixturePredictive, y: Float[np.ndarray, " n"]) -> tuple[float, ...]:
+    """Weights of the components of a GP of the nearest rows, by left-out rows."""
+    density = norm.logpdf(y[:, None], told.means, np.sqrt(told.variances))
+    return tuple(stacking.weights(density, prior=PART_PRIOR, least=0.0).tolist())

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from scant.evaluate.scored import Scored
 from scant.models.gpz.input_density import Mixture
-from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.predictive import MixturePredictive
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.redshift.ensemble import Members
+from scant.studies.redshift.ensemble import GPzEnsemble
 from scant.studies.redshift.gaps import Gaps
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Target
 from scant.studies.redshift.undetected import Drawn
 
-_Divided = tuple[Bool[np.ndarray, " r"], Members, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
+_Part = tuple[Int[np.ndarray, " r"], GPzEnsemble, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
 SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
 
 
@@ -38,7 +37,7 @@ class FittedGPz:
         settings: Of the run.
         features: From a table's columns to the coordinates x.
         target: From the target's unit to the model's, and back.
-        members: The models, in coordinates x.
+        ensemble: The models, in coordinates x.
         gaps: Models of rows that lack something.
         held: Test rows; of a restored study those that were kept with the model.
         region: Where rows were learned from, in coordinates x.
@@ -48,7 +47,7 @@ class FittedGPz:
     settings: RedshiftSettings
     features: Features
     target: Target
-    members: Members
+    ensemble: GPzEnsemble
     gaps: Gaps
     held: pd.DataFrame
     region: LearnedRegion
@@ -66,17 +65,11 @@ class FittedGPz:
         missing ones may be.
         """
         drawn = self._drawn(table, off)
-        table = table if drawn is None else drawn.table
-        moments = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
-        parts = list[tuple[Bool[np.ndarray, " n"], Components]]()
-        for rows, members, x, noise in self._parts(table, off):
-            own, components = members.told(x, noise)
-            moments[:, rows] = torch.stack([getattr(own, f.name) for f in fields(own)])
-            parts.append((rows, components))
-        prediction, mixture = GPzPrediction(*moments), _joined(parts, len(table))
-        if drawn is not None:
-            prediction, mixture = drawn.moments(prediction), drawn.components(mixture)
-        return self.target.predictive(prediction, mixture)
+        parts = self._parts(table if drawn is None else drawn.table, off)
+        predictive = MixturePredictive.gathered(
+            [(rows, ensemble.predict(x, noise)) for rows, ensemble, x, noise in parts]
+        )
+        return self.target.restore(predictive if drawn is None else drawn.mixed(predictive))
 
     def score(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Scored:
         """Predict rows whose target is known.
@@ -84,7 +77,7 @@ class FittedGPz:
         GPz alone is scored by the Gaussian of its moments, as published.
         """
         predictive = self.predict(table, off)
-        if self.members.stack is None and not self.target.positive:
+        if self.ensemble.average is None and not self.target.positive:
             predictive = predictive.collapsed()
         return Scored(table[self.settings.target].to_numpy(float), predictive)
 
@@ -95,27 +88,19 @@ class FittedGPz:
 
     def _drawn(self, table: pd.DataFrame, off: Sequence[str]) -> Drawn | None:
         """The rows with draws of the bands that were not detected, where there are any."""
-        first = self.members.models[0]
+        first = self.ensemble.models[0]
         parts = first.mixture_log_weights, first.mixture_means, first.mixture_precisions
         density = Mixture(*(part.cpu() for part in parts))
         return Drawn.of(self.features, density, table, off)
 
-    def _parts(self, table: pd.DataFrame, off: Sequence[str]) -> Iterator[_Divided]:
+    def _parts(self, table: pd.DataFrame, off: Sequence[str]) -> Iterator[_Part]:
         """Rows, the models that answer for them, and what these take: inputs and their noise."""
         noise = self.features.noise(table)
         x = self.features.inputs(table, off).to(self.device)
         noise = None if noise is None else noise.to(self.device)
         for gap, rows in self.gaps.parts(x):
             if gap is None:
-                yield rows, self.members, x[rows], None if noise is None else noise[rows]
+                yield rows, self.ensemble, x[rows], None if noise is None else noise[rows]
             else:
-                yield rows, gap.members, gap.features.inputs(table[rows], off).to(x), None
-
-
-def _joined(parts: Sequence[tuple[Bool[np.ndarray, " n"], Components]], rows: int) -> Components:
-    """Components of some rows each as those of all."""
-    widest = max(told.weights.shape[1] for _, told in parts)
-    out = parts[0][1].weights.new_zeros(5, rows, widest)
-    for mine, told in parts:
-        out[:, mine, : told.weights.shape[1]] = torch.stack(list(vars(told).values()))
-    return Components(*out)
+                own = gap.features.inputs(table.iloc[rows], off).to(x)
+                yield rows, gap.ensemble, own, None

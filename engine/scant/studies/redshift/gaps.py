@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from scant.deadline import Deadline
-from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
@@ -36,12 +35,11 @@ from scant.studies.redshift.capacity import (
     gap_time,
     gaps_when_asked,
 )
-from scant.studies.redshift.ensemble import Members
+from scant.studies.redshift.ensemble import GPzEnsemble
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import Growth, finished
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
-from scant.studies.redshift.stack import Stack
 from scant.studies.redshift.target import Target
 
 LEAST_PART = 10  # rows that train a model, and rows that score it
@@ -57,7 +55,7 @@ class Gap:
     """A model of what is left."""
 
     features: Features
-    members: Members
+    ensemble: GPzEnsemble
 
 
 class Gaps:
@@ -71,7 +69,7 @@ class Gaps:
     def __init__(self, features: Features, models: Mapping[Kept, Gap]) -> None:
         self.features, self.models = features, models
 
-    def parts(self, x: Float[Tensor, "n d"]) -> Iterator[tuple[Gap | None, Bool[np.ndarray, " n"]]]:
+    def parts(self, x: Float[Tensor, "n d"]) -> Iterator[tuple[Gap | None, Int[np.ndarray, " r"]]]:
         """Rows by the model that answers for them; None: that of whole rows."""
         there = (~x.isnan()).cpu().numpy()
         rest = np.ones(len(x), dtype=bool)
@@ -79,16 +77,16 @@ class Gaps:
             rows = (there == kept).all(1)
             if rows.any():
                 rest &= ~rows
-                yield gap, rows
+                yield gap, np.flatnonzero(rows)
         if rest.any():
-            yield None, rest
+            yield None, np.flatnonzero(rest)
 
     def tensors(self) -> Tensors:
         """What `read` needs beside `meta`."""
         return {
             f"gap.{k}.{name}": value
             for k, gap in enumerate(self.models.values())
-            for name, value in gap.members.tensors().items()
+            for name, value in gap.ensemble.tensors().items()
         }
 
     def meta(self) -> list[dict[str, Any]]:
@@ -97,8 +95,8 @@ class Gaps:
             {
                 "kept": list(kept),
                 "features": gap.features.fingerprint(),
-                "members": len(gap.members.models),
-                "stack": gap.members.stack.meta() if gap.members.stack else None,
+                "members": len(gap.ensemble.models),
+                "stack": gap.ensemble.meta(),
             }
             for kept, gap in self.models.items()
         ]
@@ -116,8 +114,8 @@ class Gaps:
         models = {}
         for k, one in enumerate(meta):
             own = part(tensors, f"gap.{k}.")
-            members = Members.restore(own, one["members"], settings, device, one["stack"])
-            models[tuple(one["kept"])] = Gap(Features.of(one["features"]), members)
+            ensemble = GPzEnsemble.from_tensors(own, one["members"], settings, device, one["stack"])
+            models[tuple(one["kept"])] = Gap(Features.of(one["features"]), ensemble)
         return cls(features, models)
 
 
@@ -365,5 +363,4 @@ def _fitted(
         growth.step()
     found = {f"0.{name}": value for name, value in growth.best[0].items()}
     models, _, told = finished(growth, found)
-    stack = Stack.weighed([fold], models, told, T, quick=True)
-    return Gap(features, Members([in_coordinates(models[0], T)], stack))
+    return Gap(features, GPzEnsemble.fit([fold], models, told, T, quick=True))

@@ -50,7 +50,7 @@ from scant.studies.redshift.capacity import (
     stacks,
     test_rows,
 )
-from scant.studies.redshift.ensemble import Members
+from scant.studies.redshift.ensemble import GPzEnsemble
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows, completes
@@ -68,7 +68,6 @@ from scant.studies.redshift.problem import problem_of
 from scant.studies.redshift.report import write_report
 from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
-from scant.studies.redshift.stack import Stack
 from scant.studies.redshift.target import Target
 from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
 from scant.studies.trained import TrainedStudy
@@ -116,7 +115,7 @@ class Study(TrainedStudy):
         looked = {name: list(c) for name, c in seen.items() if getattr(settings, name) == AUTO}
         if looked:
             self.metadata[CHOSEN] = looked
-        self.members: Members | None = None
+        self.ensemble: GPzEnsemble | None = None
 
     def _configure(self, settings: RedshiftSettings, device: torch.device) -> None:
         super()._configure(settings, device)
@@ -342,17 +341,18 @@ class Study(TrainedStudy):
         self.fold.trainer.load_state_dict(state)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        if self.members is not None:
-            model = self.members.models[0]
+        if self.ensemble is not None:
+            model = self.ensemble.models[0]
             live = self.live_x
             if not self.features.reduced:
                 live = self.live @ torch.linalg.inv(self.T).T
-            predictive = self.target.predictive(self.members.predict(live, None))
+            standardized = self.ensemble.predict(live)
             to_x = torch.eye(self.T.shape[1], dtype=live.dtype, device=self.device)
         else:
             model = (self.growth.folds[0] if self.growth else self.fold).model
             live, to_x = self.live, self.T
-            predictive = self.target.predictive(model.predict(live))
+            standardized = model.predict(live).predictive()
+        predictive = self.target.restore(standardized)
         return {
             "z_true": self.live_z,
             "z_mean": predictive.mean,
@@ -380,24 +380,24 @@ class Study(TrainedStudy):
                 self.fold.model.take_posterior(self.fold.trainer.log_evidence.posterior())
                 models.append(self.fold.model)
         x = self.features.inputs(self.learn).to(self.device)
-        stack = None
         if stacks(self.settings) and len(folds[0].unseen.y):
             average = self.deadline.leaving(self.gap_reserve)
-            stack = Stack.weighed(folds, models, unseen, self.T, average)
-        moved = [in_coordinates(m, self.T) for m in models]
+            self.ensemble = GPzEnsemble.fit(folds, models, unseen, self.T, average)
+        else:
+            self.ensemble = GPzEnsemble([in_coordinates(model, self.T) for model in models])
         density_rows = x
         if x.shape[1] > MAX_DENSE_INPUTS and len(
             self.partial
         ):  # of many columns few rows lack none
             others = self.features.inputs(self.partial).to(self.device)
             density_rows = torch.cat([x, others])
-        self.members = Members.of(moved, density_rows, stack, self.settings.missing)
+        self.ensemble.fit_density(density_rows, self.settings.missing)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         self.gaps = self._fill_gaps()
         self.held_scores = self.posterior.score(self.held)
         report = write_report(self.posterior, self.problem, self.held_scores, self.report_deadline)
-        if stack is not None:
-            report = replace(report, notes=(stack.sentence(), *report.notes))
+        if self.ensemble.average is not None:
+            report = replace(report, notes=(self.ensemble.average.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
         return replace(report, arrays={**report.arrays, "tried": tried})
 
@@ -454,7 +454,7 @@ class Study(TrainedStudy):
 
     def _fill_gaps(self) -> Gaps:
         """Models of rows that lack something, while time lasts."""
-        if self.members is None or self.members.stack is None:
+        if self.ensemble is None or self.ensemble.average is None:
             return Gaps(self.features, {})
         patterns, limit = self._gap_patterns, self.settings.gap_seconds
         if not self.scored:  # gaps that only other tables may have are learned when these come
@@ -484,7 +484,7 @@ class Study(TrainedStudy):
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior
         shown = posterior.shown.select_dtypes("number")
-        tensors = posterior.members.tensors()
+        tensors = posterior.ensemble.tensors()
         tensors["shown"] = torch.tensor(shown.to_numpy(float))
         tensors["known"] = self.known
         tensors |= self.gaps.tensors()
@@ -495,14 +495,14 @@ class Study(TrainedStudy):
         meta = {
             "features": self.features.fingerprint(),
             "target": self.target._asdict(),
-            "members": len(posterior.members.models),
+            "members": len(posterior.ensemble.models),
             "columns": list(shown.columns),
             "words": self.metadata,
             "gaps": self.gaps.meta(),
             "learned": [] if learned is None else list(learned.table.columns),
         }
-        stack = posterior.members.stack
-        return tensors, meta | ({"stack": stack.meta()} if stack else {})
+        stack = posterior.ensemble.meta()
+        return tensors, meta | ({"stack": stack} if stack else {})
 
     @classmethod
     def restore(
@@ -518,7 +518,7 @@ class Study(TrainedStudy):
         study.features = Features.of(meta["features"])
         study.target = Target(**meta["target"])
         study.held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])
-        study.members = Members.restore(
+        study.ensemble = GPzEnsemble.from_tensors(
             tensors, meta["members"], settings, device, meta.get("stack")
         )
         study.gaps = Gaps.read(study.features, tensors, meta.get("gaps", ()), settings, device)
@@ -533,7 +533,7 @@ class Study(TrainedStudy):
     @cached_property
     def learned_rows(self) -> LearnedRows | None:
         """Rows from which models of further gaps are learned; None where none are."""
-        alone = self.members is None or self.members.stack is None
+        alone = self.ensemble is None or self.ensemble.average is None
         if alone or self.settings.missing != AUTO or not self.settings.gap_seconds:
             return None
         return LearnedRows(*self._gap_rows).some(self.settings.seed)
@@ -552,12 +552,12 @@ class Study(TrainedStudy):
     @property
     def posterior(self) -> FittedGPz:
         """What was fitted, as report and answers take it."""
-        assert self.members is not None, "finalize comes first"
+        assert self.ensemble is not None, "finalize comes first"
         return FittedGPz(
             self.settings,
             self.features,
             self.target,
-            self.members,
+            self.ensemble,
             self.gaps,
             self.held,
             self.region,

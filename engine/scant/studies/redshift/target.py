@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from scant.models.gpz.prediction import Components, GPzPrediction
+from scant.models.gpz.prediction import GPzPrediction
 from scant.predictive import MixturePredictive
 
 
@@ -30,22 +29,9 @@ class Target(NamedTuple):
     def standardize(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return ((z.log() if self.positive else z) - self.centre) / self.scale
 
-    def predictive(
-        self, moments: GPzPrediction, parts: Components | None = None
-    ) -> MixturePredictive:
-        """Distributions in the target's unit, of predictions on the scale of the models.
-
-        Args:
-            moments: For the sources of the variance.
-            parts: The mixture with these moments; None: one Gaussian (or log-normal) a row.
-        """
-        mean, *sources = (v.cpu().numpy() for v in vars(moments).values())
-        if parts is None:
-            made = MixturePredictive.gaussian(mean, np.add.reduce(sources))
-        else:
-            weights, means, *variances = (v.cpu().numpy() for v in vars(parts).values())
-            made = MixturePredictive(weights, means, np.add.reduce(variances))
-        return made.with_sources(*sources).scaled(self.scale, self.centre, self.positive)
+    def restore(self, standardized: MixturePredictive) -> MixturePredictive:
+        """Distributions in the target's unit."""
+        return standardized.scaled(self.scale, self.centre, self.positive)
 
     def log_density(self, z: Float[Tensor, " n"], prediction: GPzPrediction) -> Float[Tensor, " n"]:
         """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""

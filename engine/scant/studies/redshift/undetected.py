@@ -11,7 +11,7 @@ one is drawn after the other, each given those before (Genz 1992); errors follow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,7 @@ from scipy.stats import qmc
 from torch import Tensor
 
 from scant.models.gpz.input_density import Mixture, spread_mixture
-from scant.models.gpz.prediction import Components, GPzPrediction
-from scant.predictive.mixture_reduction import reduce_mixtures
+from scant.predictive import MixturePredictive
 from scant.studies.redshift.preprocessing import Features
 
 DRAWS = 16  # of a row that is predicted
@@ -86,36 +85,24 @@ class Drawn:
         whole = pd.concat([table.iloc[plain], copies], ignore_index=True)
         return cls(whole, plain, others, weights)
 
-    def moments(self, told: GPzPrediction) -> GPzPrediction:
-        """Moments of the rows of before; what draws disagree in is variance of the inputs."""
-        p, n = len(self.plain), len(self.plain) + len(self.others)
-        w = told.mean.new_tensor(self.weights)
-        made = {f.name: told.mean.new_zeros(n) for f in fields(told)}
-        for name, values in made.items():
-            own = getattr(told, name)
-            values[self.plain] = own[:p]
-            values[self.others] = (w * own[p:].reshape(w.shape)).sum(1)
-        away = told.mean[p:].reshape(w.shape) - made["mean"][self.others, None]
-        made["input_variance"][self.others] += (w * away.square()).sum(1)
-        return GPzPrediction(**made)
+    def mixed(self, told: MixturePredictive) -> MixturePredictive:
+        """Distributions of the original rows, given those of `table`.
 
-    def components(self, told: Components) -> Components:
-        """The mixtures of the rows of before: of draws the few Gaussians that each is close to."""
-        p, n = len(self.plain), len(self.plain) + len(self.others)
-        weights, mean, *variances = (v.cpu().numpy() for v in vars(told).values())
-        whole = sum(variances)
-        few = reduce_mixtures(weights[p:], mean[p:], whole[p:], KEPT)
-        kept = self.weights.size // max(len(self.others), 1) * few[0].shape[1]
-        shape = len(self.others), kept
-        of_draws = np.zeros((5, n, max(kept, weights.shape[1])))
-        of_draws[:, self.plain, : weights.shape[1]] = np.stack(
-            [v[:p] for v in (weights, mean, *variances)]
-        )
-        share = few[0] * self.weights.reshape(-1, 1)
-        parts = [share, few[1], np.zeros_like(share), few[2], np.zeros_like(share)]
-        for place, values in enumerate(parts):
-            of_draws[place, self.others, :kept] = values.reshape(shape)
-        return Components(*told.mean.new_tensor(of_draws))
+        Each draw is reduced to a few Gaussians; disagreement of draws is variance of the inputs.
+        """
+        few = told.rows(slice(len(self.plain), None)).reduced(KEPT)
+
+        def by_row(values: Float[np.ndarray, "_ *k"]) -> Float[np.ndarray, "r _"]:
+            return values.reshape(len(self.others), -1)
+
+        weights = by_row(self.weights.reshape(-1, 1) * few.weights)
+        made = MixturePredictive(weights, by_row(few.means), by_row(few.variances))
+        between = (by_row(few.mean) - made.mean[:, None]) ** 2
+        inputs = by_row(few.input_variance) + between
+        sources = by_row(few.model_variance), by_row(few.noise_variance), inputs
+        made = made.with_sources(*((self.weights * v).sum(1) for v in sources))
+        plain = told.rows(slice(len(self.plain)))
+        return MixturePredictive.gathered([(self.plain, plain), (self.others, made)])
 
 
 def learned(features: Features, table: pd.DataFrame, seed: int) -> pd.DataFrame:

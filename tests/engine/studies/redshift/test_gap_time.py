@@ -17,7 +17,7 @@ from scant.studies.auto import TRAINING_SHARE
 from scant.studies.protocol import blob
 from scant.studies.redshift import gaps
 from scant.studies.redshift.capacity import GAP_WEIGHT, GAPS_SHARE
-from scant.studies.redshift.stack import QUICKEST, Partner
+from scant.studies.redshift.members import QUICKEST, EnsembleMember
 from scant.studies.redshift.study import Study
 from scant.training.api import restore
 from scant.training.loop import train
@@ -70,7 +70,7 @@ def test_gaps_take_no_more_than_their_time(
         return fitted(*args)
 
     monkeypatch.setattr(gaps, "_fitted", slow)
-    monkeypatch.setattr(Partner, "able", lambda partner, *_: partner.shape in QUICKEST)
+    monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
     monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
     table = galaxies(240, ([0, 1], "u"), ([2], "ri"))
     made = study(table, gap_seconds=gap_seconds, validation_share=0.2)
@@ -152,7 +152,7 @@ def test_the_cost_of_a_run_is_within_its_budget() -> None:
 def test_what_a_table_to_predict_lacks_is_learned_when_it_comes(
     gap_seconds: float, learned: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Partner, "able", lambda partner, *_: partner.shape in QUICKEST)
+    monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
     monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
     made = study(galaxies(240), gap_seconds=gap_seconds, validation_share=0.2)
     list(train(made, clock=Clock(), budget=BUDGET))

@@ -1,4 +1,4 @@
-"""The average of GPz with plain GPs: moments, mixture, missing values, storage."""
+"""The ensemble of GPz and plain GPs: moments, mixture, missing values, storage."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 import scant
+from scant.ensemble import Rescaled
+from scant.ensemble.shape import SCALES
 from scant.events import Fitted
 from scant.models.anchored_gp import AnchoredGP
-from scant.studies.redshift.ensemble import Members
-from scant.studies.redshift.stack import EQUAL, MARGINAL, PARTNERS, SCALES, Stack, _shape
+from scant.predictive import MixturePredictive
+from scant.studies.redshift.ensemble import GPzEnsemble
+from scant.studies.redshift.members import EQUAL, MARGINAL, MEMBERS, EnsembleMember
 from scant.training.api import Fit, restore
 
 
@@ -43,34 +46,49 @@ def test_predictions_are_an_average_whose_weights_add_up_to_one(
     straight: tuple[Fit, list[object]],
 ) -> None:
     run, events = straight
-    stack = run.study.members.stack
-    assert sum(stack.weights) == pytest.approx(1)
-    assert all((gp is None) == (weight == 0) for gp, weight in zip(stack.gps, stack.weights[1:]))
+    ensemble = run.study.ensemble
+    assert sum(ensemble.average.weights.values()) == pytest.approx(1)
+    assert {"GPz", *ensemble.beside} == {"GPz", *ensemble.average.used}
     end = events[-1]
-    assert stack.sentence() in end.report.notes
+    assert ensemble.average.sentence() in end.report.notes
 
 
-def test_parts_of_the_deviation_add_up_and_the_mixture_has_these_moments(
-    straight: tuple[Fit, list[object]],
-) -> None:
+def test_parts_of_the_deviation_add_up(straight: tuple[Fit, list[object]]) -> None:
     run, _ = straight
     frame = table(30, seed=1)
     frame.loc[::4, "b"] = np.nan
-    posterior = run.study.posterior
-    predictive = posterior.predict(frame)
-    np.testing.assert_allclose(predictive.weights.sum(1), 1)
-    members, features = posterior.members, posterior.features
-    moments = members.predict(features.inputs(frame), None)
-    scale, centre = posterior.target.scale, posterior.target.centre
-    np.testing.assert_allclose(moments.mean * scale + centre, predictive.mean)
-    np.testing.assert_allclose(moments.variance * scale**2, predictive.variance)
-    np.testing.assert_allclose(moments.noise_variance * scale**2, predictive.noise_variance)
+    np.testing.assert_allclose(run.study.posterior.predict(frame).weights.sum(1), 1)
     out = run.study.predict(frame)
     each = out["std_model"] ** 2 + out["std_noise"] ** 2 + out["std_input"] ** 2
     assert np.allclose(out["std"] ** 2, each)
     missing = frame["b"].isna()
     assert (out.loc[missing, "std_input"] > 0).all()
     assert (out.loc[~missing, "std_input"] == 0).all()
+
+
+def test_moments_are_averages_and_disagreement_is_not_rescaled(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    run, _ = straight
+    shape = Rescaled((0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
+    made = run.study.ensemble
+    ensemble = replace(made, average=replace(made.average, shape=shape))
+    x = torch.randn(40, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) / 3
+    mixed, gpz = ensemble.predict(x), GPzEnsemble(made.models).predict(x)
+    weights, z = dict(made.average.weights), (x @ made.T.T).numpy()
+    own = weights.pop("GPz") / len(made.models)
+    members = [(own, GPzEnsemble([model]).predict(x)) for model in made.models]
+    for name, model in made.beside.items():
+        told = MEMBERS[name].predict(model, z, gpz, made.low, made.high, made.parts)
+        members.append((weights[name], told))
+    mean = sum(w * m.mean for w, m in members)
+    wider = 0.2 * 0.5**2 + 0.5 + 0.3 * 2.8**2
+    between = sum(w * (m.mean - mean) ** 2 for w, m in members)
+    model = wider * sum(w * m.model_variance for w, m in members) + between
+    noise = wider * sum(w * m.noise_variance for w, m in members)
+    np.testing.assert_allclose(mixed.mean, mean)
+    np.testing.assert_allclose(mixed.model_variance, model)
+    np.testing.assert_allclose(mixed.noise_variance, noise)
 
 
 def test_rows_with_missing_values_are_asked_of_gpz_alone(
@@ -80,8 +98,8 @@ def test_rows_with_missing_values_are_asked_of_gpz_alone(
     frame = table(5, seed=2).assign(b=np.nan)
     posterior = run.study.posterior
     x = posterior.features.inputs(frame)
-    alone = Members(posterior.members.models).predict(x, None)
-    variance = alone.variance.numpy() * posterior.target.scale**2
+    alone = GPzEnsemble(posterior.ensemble.models).predict(x)
+    variance = alone.variance * posterior.target.scale**2
     np.testing.assert_allclose(posterior.predict(frame).variance, variance)
 
 
@@ -90,20 +108,18 @@ def test_scores_are_of_the_mixture(straight: tuple[Fit, list[object]]) -> None:
     posterior = run.study.posterior
     scored = posterior.score(run.study.held)
     x = posterior.features.inputs(run.study.held)
-    parts = posterior.members.told(x, None)[1]
-    std = (parts.model_variance + parts.noise_variance + parts.input_variance).sqrt().numpy()
+    parts = posterior.ensemble.predict(x)
     y = posterior.target.standardize(torch.tensor(scored.y)).numpy()[:, None]
-    used = parts.weights.numpy() > 0
-    std, weights = np.where(used, std, 1.0), parts.weights.numpy()
-    density = (weights * norm.pdf(y, parts.mean.numpy(), std)).sum(1) / posterior.target.scale
+    std, weights = np.sqrt(parts.variances), parts.weights
+    density = (weights * norm.pdf(y, parts.means, std)).sum(1) / posterior.target.scale
     assert np.allclose(np.exp(scored.log_density), density)
-    assert np.allclose(scored.pit, (weights * norm.cdf(y, parts.mean.numpy(), std)).sum(1))
+    assert np.allclose(scored.pit, (weights * norm.cdf(y, parts.means, std)).sum(1))
     metrics = {m.name: m.value for m in events[-1].report.metrics if m.method == "this run"}  # type: ignore[attr-defined]
     assert metrics["mean log-likelihood"] == pytest.approx(np.log(density).mean())
 
 
 def test_gps_are_believed_beyond_the_targets_and_lines_are_not() -> None:
-    ends = {p.shape: p.ends(-1.0, 11.0) for p in PARTNERS}
+    ends = {m.shape: m.bounds(-1.0, 11.0) for m in MEMBERS.values()}
     assert ends["linear"] == (-1, 11)
     assert ends["rbf"] == ends["rough"] == ends[MARGINAL] == (-10, 20)
 
@@ -133,7 +149,7 @@ def test_a_restored_stack_predicts_the_same(straight: tuple[Fit, list[object]]) 
 )
 def test_without_a_stack_gpz_is_alone(values: dict[str, object]) -> None:
     run, _ = fitted(table(40).assign(a_err=0.1), max_steps=4, **values)
-    assert run.study.members.stack is None
+    assert run.study.ensemble.average is None
 
 
 @pytest.mark.slow
@@ -169,46 +185,40 @@ def test_up_to_so_many_rows_the_posterior_is_exact(shape: str) -> None:
     assert variance == pytest.approx(std**2, abs=1e-4)
 
 
-def test_the_shape_of_heavy_tails_is_found_and_a_few_rows_stay_gaussian() -> None:
+def test_components_of_the_nearest_rows_disagree_by_noise() -> None:
     rng = np.random.default_rng(0)
-    weights = np.array([0.6, 0.4])
-
-    def mean_density(error: np.ndarray, shape: tuple[float, ...]) -> float:
-        spread = np.array(SCALES)[:, None]
-        return float(np.log(shape @ norm.pdf(error, scale=spread)).mean())
-
-    heavy = rng.standard_t(4, size=4000)
-    learned, unseen = heavy[:2000], heavy[2000:]
-    ones = np.ones((2000, 1))
-    shape = _shape([(learned[:, None], ones)] * 2, weights, EQUAL)
-    plain = tuple(float(s == 1) for s in SCALES)
-    assert sum(shape) == pytest.approx(1)
-    assert mean_density(unseen, shape) > mean_density(unseen, plain) + 0.1
-
-    few = _shape([(rng.normal(size=(20, 1)), ones[:20])] * 2, weights, EQUAL)
-    assert few[SCALES.index(1.0)] > 0.5
+    x, side = rng.normal(size=(400, 1)), rng.choice([-2.0, 2.0], 400)
+    member, query = MEMBERS["GP of the nearest rows"], rng.normal(size=(50, 1)) / 2
+    model = member.fit(x, side, np.zeros(400), None, quick=True)
+    one = np.ones(50)
+    gpz = MixturePredictive.gaussian(0 * one, one).with_sources(0 * one, 0 * one, one)
+    told = member.predict(model, query, gpz, -9.0, 9.0)
+    assert told.weights.tolist() == [list(EQUAL)] * 50
+    np.testing.assert_allclose(told.input_variance, 1)
+    np.testing.assert_allclose(
+        told.model_variance, model.predict(query, 0 * one)[1].mean(1), rtol=1e-9
+    )
+    between = (told.weights * (told.means - told.mean[:, None]) ** 2).sum(1)
+    assert (told.noise_variance > between).all()
+    assert between.mean() > 2
 
 
-def test_a_shape_changes_deviations_alike_in_moments_and_mixture(
+def test_members_that_no_fold_had_time_for_have_no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape == "constant")
+    run, _ = fitted(table(16), n_basis=2, max_steps=2)
+    assert {"no input"} <= set(run.study.ensemble.average.used) <= {"GPz", "no input"}
+    assert set(run.study.ensemble.beside) == {"no input"}
+
+
+def test_a_run_of_an_older_version_has_gaussian_members(
     straight: tuple[Fit, list[object]],
 ) -> None:
     run, _ = straight
-    x = torch.randn(40, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    x = x / 3  # where no mean is cut
-    x[::4, 1] = torch.nan
-    stack = replace(run.study.members.stack, shape=(0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
-    members = Members(run.study.members.models, stack)
-    told, whole = members.predict(x, None), members.told(x, None)[1].collapse()
-    assert torch.allclose(told.mean, whole.mean)
-    assert torch.allclose(told.variance, whole.variance)
-    assert torch.allclose(told.noise_variance, whole.noise_variance)
-
-
-def test_a_stack_of_an_older_version_has_gaussian_members(
-    straight: tuple[Fit, list[object]],
-) -> None:
-    run, _ = straight
-    stack = run.study.members.stack
-    meta = {name: value for name, value in stack.meta().items() if name != "shape"}
-    read = Stack.read(stack.tensors(), meta)
-    assert read.shape == tuple(float(s == 1) for s in SCALES)
+    ensemble = run.study.ensemble
+    meta = {name: value for name, value in ensemble.meta().items() if name != "shape"}
+    count = len(ensemble.models)
+    read = GPzEnsemble.from_tensors(
+        ensemble.tensors(), count, run.study.settings, torch.device("cpu"), meta
+    )
+    assert read.average.shape.scales == tuple(float(s == 1) for s in SCALES)
+    assert read.average.weights == ensemble.average.weights

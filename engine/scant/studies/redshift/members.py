@@ -1,0 +1,177 @@
+"""Models beside GPz in the ensemble of a redshift study.
+
+With few rows an ARD GP often beats GPz, which needs several rows per basis function. With many rows
+GPs that take over GPz's noise variance add detail, a linear model suffices for a straight line, and
+the training mean wins where the inputs carry no information.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from scant.deadline import NEVER, Deadline
+from scant.models.anchored_gp import AnchoredGP
+from scant.models.gpz.model import GPz
+from scant.models.marginal_gp import MarginalGP
+from scant.models.nearest_gp import LONG, PARTS, QUICK, NearestGP
+from scant.predictive import MixturePredictive
+from scant.studies.protocol import Tensors
+from scant.studies.redshift.fold import Fold, Rows
+
+MAX_ROWS = 20_000  # rows that a member is fitted to
+MARGINAL_GP_MAX_ROWS = 64  # rows up to which a GP is averaged over its hyperparameters
+NEAREST_GP_MIN_ROWS = 300  # rows from which the nearest ones are enough for a GP
+QUICK_GP_MAX_ROWS = 300  # rows up to which GPs take part in a quick fit
+GP_RANGE_MARGIN = 0.75  # of the range of GPz's means, added on either side for GPs
+EQUAL = (1 / PARTS,) * PARTS
+
+MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
+HALF = 0.5  # power of the noise, where few rows that look noisy may be a kind of their own
+
+Model = AnchoredGP | MarginalGP | NearestGP
+Inputs = Float[np.ndarray, "n d"]
+Values = Float[np.ndarray, " n"]
+
+
+class EnsembleMember(NamedTuple):
+    """A kind of model beside GPz.
+
+    Attributes:
+        name: Name in tables and sentences.
+        shape: Kernel of `AnchoredGP`, `MARGINAL` or `NEAREST`.
+        power: Power of GPz's noise variance that is a row's fixed noise; 0: no fixed noise.
+        draw: Seed of the rows that a GP of the nearest rows fits its hyperparameters to.
+    """
+
+    name: str
+    shape: str
+    power: float
+    draw: int = 0
+
+    def supports(self, n_rows: int, quick: bool) -> bool:
+        """Return True if the member supports so many rows and, if `quick`, a short search."""
+        if self.shape == "constant":
+            return True
+        if self.shape == MARGINAL:
+            return n_rows <= MARGINAL_GP_MAX_ROWS
+        if self.shape == NEAREST:
+            further = not quick and (self.power == HALF or n_rows > LONG.rows)
+            return n_rows > NEAREST_GP_MIN_ROWS and (not self.draw or further)
+        return not quick or n_rows <= QUICK_GP_MAX_ROWS
+
+    def bounds(self, low: float, high: float) -> tuple[float, float]:
+        """Bounds on the member's means, given those of GPz.
+
+        Far from all rows GPz and a line are unbounded. A GP falls back to its mean there, or with
+        few rows to a line with an honest variance, so its bounds are wide.
+        """
+        wide = self.shape in ("rbf", "rough", MARGINAL, NEAREST)
+        margin = GP_RANGE_MARGIN * (high - low) if wide else 0.0
+        return low - margin, high + margin
+
+    def fixed_noise(self, gpz_noise: Values) -> Values:
+        """Fixed noise variance of rows, up to a factor that some members learn."""
+        return gpz_noise**self.power if self.power else np.zeros_like(gpz_noise)
+
+    def fit(self, x: Inputs, y: Values, gpz_noise: Values, theta: Any, quick: bool) -> Model:
+        """Fit the member; `theta` are its hyperparameters, where they are known."""
+        noise = self.fixed_noise(gpz_noise) if self.power else None
+        if self.shape == MARGINAL:
+            return MarginalGP.fit(x, y)
+        if self.shape == NEAREST:
+            return NearestGP.fit(x, y, noise, theta, QUICK if quick else LONG, self.draw)
+        return AnchoredGP.fit(self.shape, x, y, noise, theta)
+
+    def from_tensors(self, tensors: Tensors) -> Model:
+        """Restore a fitted model."""
+        if self.shape == MARGINAL:
+            return MarginalGP.from_tensors(tensors)
+        if self.shape == NEAREST:
+            return NearestGP.from_tensors(tensors)
+        return AnchoredGP.from_tensors(self.shape, tensors)
+
+    def predict(
+        self,
+        model: Model,
+        x: Inputs,
+        gpz: MixturePredictive,
+        low: float,
+        high: float,
+        parts: tuple[float, ...] = EQUAL,
+    ) -> MixturePredictive:
+        """Predict complete rows.
+
+        Args:
+            model: The fitted model.
+            x: Inputs, in the coordinates of training.
+            gpz: GPz's predictions of these rows: their noise, and the variance due to completed
+                inputs.
+            low: Least mean of GPz.
+            high: Greatest mean of GPz.
+            parts: Weights of the components of a GP of the nearest rows. Their disagreement is
+                noise: the errors of the neighbors have several modes.
+        """
+        noise = self.fixed_noise(gpz.noise_variance)
+        if isinstance(model, NearestGP):
+            mean, variance, noise = model.predict(x, noise)
+        else:
+            mean, variance, noise = (v[:, None] for v in (*model.predict(x), model.noise + noise))
+            parts = (1.0,)
+        mean, weights = mean.clip(*self.bounds(low, high)), np.array(parts)
+        inputs = gpz.input_variance
+        between = (mean - (mean @ weights)[:, None]) ** 2
+        made = MixturePredictive(
+            np.broadcast_to(weights, mean.shape), mean, variance + noise + inputs[:, None]
+        )
+        return made.with_sources(variance @ weights, (noise + between) @ weights, inputs)
+
+
+MEMBERS = {
+    member.name: member
+    for member in (
+        EnsembleMember("GP", "rbf", 0.0),
+        EnsembleMember("GP with this noise", "rbf", 1.0),
+        EnsembleMember("rough GP with this noise", "rough", 1.0),
+        EnsembleMember("straight line", "linear", 0.0),
+        EnsembleMember("no input", "constant", 0.0),
+        EnsembleMember("GP with uncertain hyperparameters", MARGINAL, 0.0),
+        EnsembleMember("GP of the nearest rows", NEAREST, 1.0),
+        EnsembleMember("GP of the nearest rows with evener noise", NEAREST, HALF, draw=1),
+        EnsembleMember("GP of the nearest rows, of another choice", NEAREST, 1.0, draw=2),
+    )
+}
+TRIVIAL, FIRST_NEAREST = "no input", "GP of the nearest rows"
+QUICKEST = ("linear", "constant")  # shapes that are fitted first, whatever the deadline
+
+
+def fit_members(
+    fold: Fold,
+    rows: Rows,
+    models: Iterable[GPz],
+    members: Iterable[EnsembleMember],
+    theta: Mapping[str, Any],
+    quick: bool,
+    deadline: Deadline = NEVER,
+) -> dict[str, Model]:
+    """Fit members to rows, as long as there is time.
+
+    Args:
+        fold: Says how missing values are filled.
+        rows: Training rows.
+        models: GPz models that give the noise.
+        members: Members to fit.
+        theta: Hyperparameters of members by name; the others fit them.
+        quick: Whether fewer rows choose hyperparameters.
+        deadline: Deadline of all but the quickest.
+    """
+    X = fold.filled(rows.X[:MAX_ROWS])
+    noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
+    x, y = X.cpu().numpy(), rows.y[:MAX_ROWS].cpu().numpy()
+    order = sorted(members, key=lambda member: member.shape not in QUICKEST)
+    fitted = deadline.units(order, "members of the average", minimum=len(QUICKEST))
+    return {m.name: m.fit(x, y, noise, theta.get(m.name), quick) for m in fitted}
