@@ -95,8 +95,8 @@ class Ensemble(Generic[P]):
         mixed = self.shape.mixed([told[name] for name in self.used], weights, x)
         if otherwise is None or mixed.answered.all():
             return mixed
-        rest = otherwise.answering(~mixed.answered)
-        return type(mixed).mixed([mixed, rest], np.array([0.5, 0.5]))
+        rows, rest = (np.flatnonzero(at) for at in (mixed.answered, ~mixed.answered))
+        return type(mixed).gathered([(rows, mixed.rows(rows)), (rest, otherwise.rows(rest))])
 
     def sentence(self, of: str = "Predictions") -> str:
         """Sentence that lists the methods with their weights."""

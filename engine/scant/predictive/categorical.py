@@ -72,10 +72,6 @@ class CategoricalPredictive(Predictive):
         known = self.entropy - self.information
         return replace(made, information=np.maximum(made.entropy - known, 0.0))
 
-    def answering(self, rows: Bool[ndarray, " n"]) -> CategoricalPredictive:
-        """Say something of these rows only."""
-        return replace(self, probabilities=np.where(rows[:, None], self.probabilities, 0.0))
-
     @property
     def answered(self) -> Bool[ndarray, " n"]:
         return np.asarray(self.probabilities.any(1))

@@ -114,13 +114,13 @@ class GPzEnsemble:
         predictions, truth = list[dict[str, MixturePredictive]](), list[np.ndarray]()
         fitted = deadline.units(zip(folds, models, left_out), "folds of the average", minimum=1)
         for fold, model, moments in fitted:
-            found = fit_members(fold, fold.train, [model], members, theta, quick, searching)
-            members, searching = [m for m in members if m.name in found], NEVER
+            own = fit_members(fold, fold.train, [model], members, theta, quick, searching)
+            members, searching = [m for m in members if m.name in own], NEVER
             if len(fold.train.y) > SEARCH_ROWS:  # hyperparameters hardly depend on any one row
-                theta = {name: member.theta for name, member in found.items()}
+                theta = {name: member.theta for name, member in own.items()}
             gpz = replace(moments, mean=moments.mean.clamp(low, high)).predictive().rows(some)
             x = fold.asked[some].cpu().numpy()
-            others = {m.name: m.predict(found[m.name], x, gpz, low, high) for m in members}
+            others = {m.name: m.predict(own[m.name], x, gpz, low, high) for m in members}
             predictions.append({GPZ: gpz, **others})
             truth.append(fold.unseen.y[some].cpu().numpy())
         y = np.concatenate(truth)
@@ -132,8 +132,8 @@ class GPzEnsemble:
             joined[name] = replace(joined[name], weights=weights, shares=None)
         prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
         trivial = TRIVIAL if len(rows.y) > FEW_ROWS else None
-        average = Ensemble.weighed(joined, y, Rescaled, trivial=trivial, prior=prior)
-        average = replace(average, weights={n: average.weights.get(n, 0.0) for n in NAMES})
+        found = Ensemble.weighed(joined, y, Rescaled, trivial=trivial, prior=prior)
+        average = found.among(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
         beside = fit_members(folds[0], rows, models, used, theta, quick)
         return cls([in_coordinates(m, T) for m in models], average, beside, parts, T, low, high)
