@@ -67,7 +67,8 @@ class SplitSettings(Settings):
         bounds=(1.0, 1e6),
         label="Time budget (s)",
         doc="Seconds that a fit may take, its report, the rivals and a fit on everything included; "
-        "settings on auto are chosen for it. With a number in max_steps, a fit may take longer.",
+        "at most twice as many on a slow or busy machine. Settings on auto are chosen for it. With "
+        "a number in max_steps, a fit may take longer.",
     )
     split_by = param.String(
         "",
