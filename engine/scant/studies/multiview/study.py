@@ -16,6 +16,7 @@ import torch
 
 from scant.evaluate.problem import Comparison
 from scant.events import Report
+from scant.inference.stacking import answered
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, AVERAGE_SHARE
 from scant.studies.multiview import splits as rows
@@ -23,7 +24,7 @@ from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
-from scant.studies.multiview.settings import MultiviewSettings
+from scant.studies.multiview.settings import MODELS, MultiviewSettings
 from scant.studies.multiview.stack import Stack
 from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.predicted_table import by_levels
@@ -121,16 +122,13 @@ class Study(TrainedStudy):
         from scant.studies.multiview.report import write_report
 
         score = self._start_from_best(restarts)
-        note = ""
         if self.earlier is not None and (stack := self.earlier.stack):
             own = {"train": self.data.train, "transforms": self.data.transforms}
             self.stack = replace(stack, data=self.data, **own)
         elif self.settings.stack:
             deadline = self.deadline.share(AVERAGE_SHARE)
             self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms, deadline)
-            note = self.stack.sentence()
-        report = write_report(self.present, self.snapshot(), score, self.report_deadline)
-        return replace(report, notes=(note, *report.notes)) if note else report
+        return write_report(self.present, self.snapshot(), score, self.report_deadline)
 
     def comparison(self, report: Report) -> Comparison | None:
         from scant.studies.multiview.problem import comparison
@@ -186,6 +184,12 @@ class Study(TrainedStudy):
     @property
     def inputs(self) -> list[str]:
         return list(self.data.observed.features)
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        own = MODELS[self.settings.model]
+        parts = f"Hidden neurons, their influence and scores with views removed are of {own} alone."
+        return (answered(self.stack, own), *([parts] if self.stack else []))
 
     @property
     def together(self) -> str:

@@ -47,6 +47,15 @@ from scant.studies.redshift.target import Target
 LEAST_PART = 10  # rows that train a model, and rows that score it
 FEW = 100  # basis functions, where there are few rows
 MOST_CELLS = 500_000  # of rows that stay with a model: 4 MB, as the model itself has some
+SHOWN = 6  # gaps with a model that limits list
+DENSITIES = {  # by the setting `missing`
+    "integrate": "a Gaussian mixture fitted to all training rows by EM; the publication uses the "
+    "centers and covariances of the basis functions",
+    "one Gaussian": "one Gaussian fitted to all training rows; the publication uses the centers "
+    "and covariances of the basis functions",
+    "basis functions": "the density of centers and covariances of the basis functions, as "
+    "published",
+}
 PATIENCE = 8  # steps without a better score that end a stage
 
 Kept = tuple[bool, ...]  # of each coordinate, whether it was measured
@@ -82,6 +91,39 @@ class Gaps:
                 yield gap, rows
         if rest.any():
             yield None, rest
+
+    def limits(self, settings: RedshiftSettings, learned: LearnedRows | None) -> list[str]:
+        """Sentences on what predicts rows with missing values.
+
+        Args:
+            settings: Of the run.
+            learned: Rows from which models of further gaps are learned; None: none are.
+        """
+        made, others = [], ""
+        if self.models:
+            every = ["without " + ", ".join(self._lacking(kept)) for kept in self.models]
+            more = f" and {len(every) - SHOWN} more" if len(every) > SHOWN else ""
+            made.append(
+                f"Rows {'; '.join(every[:SHOWN])}{more} are predicted by models of the columns "
+                "that are left."
+            )
+            others = "other "
+        most = gaps_when_asked(settings, len(learned.table))[0] if learned else 0
+        if most > len(self.models):
+            made.append(
+                f"When a table to predict has {others}columns missing, models of what is left are "
+                f"learned, of the most frequent ones first, until there are {most:,}."
+            )
+            others = "other "
+        density = DENSITIES.get(settings.missing, DENSITIES["integrate"])
+        return [*made, f"GPz integrates over {others}missing values, under {density}."]
+
+    def _lacking(self, kept: Kept) -> list[str]:
+        """Names of the columns that are missing; a band stands for its error too."""
+        off = {name for name, there in zip(self.features.bands, kept) if not there}
+        errors = zip(self.features.errors, kept[len(self.features.bands) :])
+        alone = [f"{name}_err" for name, there in errors if not there and name not in off]
+        return [*(name for name in self.features.bands if name in off), *alone]
 
     def tensors(self) -> Tensors:
         """What `read` needs beside `meta`."""

@@ -24,6 +24,7 @@ from scant.errors import BadInput
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
 from scant.events import Report
+from scant.inference.stacking import answered
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.input_density import fill, single_gaussian
@@ -396,8 +397,6 @@ class Study(TrainedStudy):
         self.gaps = self._fill_gaps()
         self.held_scores = self.posterior.score(self.held)
         report = write_report(self.posterior, self.problem, self.held_scores, self.report_deadline)
-        if stack is not None:
-            report = replace(report, notes=(stack.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
         return replace(report, arrays={**report.arrays, "tried": tried})
 
@@ -608,6 +607,13 @@ class Study(TrainedStudy):
         query = checked(table, gaps=gaps)
         self._meet(query)
         return self.posterior.predict(query).reduced(most)
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        stack = self.posterior.members.stack
+        parts = ["Basis functions and relevance of features are of GPz alone."] if stack else []
+        gaps = self.gaps.limits(self.settings, self.learned_rows)
+        return (answered(stack, "GPz"), *parts, *gaps)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""

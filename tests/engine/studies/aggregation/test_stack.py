@@ -42,7 +42,7 @@ def test_noise_is_said_to_be_noise(fitted: tuple[Fit, list[object]]) -> None:
     run, events = fitted
     stack = run.study.stack
     assert sum(stack.weights) == pytest.approx(1)
-    assert stack.sentence() in events[-1].report.notes  # type: ignore[attr-defined]
+    assert stack.sentence("MTGPA") == events[-1].report.limits[0]  # type: ignore[attr-defined]
     predicted = run.study.predict(noise().drop(columns="y"))
     assert ((predicted["mean"] - 10) ** 2).mean() < 0.35**2 * 2**2
 

@@ -47,7 +47,7 @@ def test_predictions_are_an_average_whose_weights_add_up_to_one(
     assert sum(stack.weights) == pytest.approx(1)
     assert all((gp is None) == (weight == 0) for gp, weight in zip(stack.gps, stack.weights[1:]))
     end = events[-1]
-    assert stack.sentence() in end.report.notes
+    assert stack.sentence() == end.report.limits[0]
 
 
 def test_parts_of_the_deviation_add_up_and_the_mixture_has_these_moments(
