@@ -61,7 +61,6 @@ from scant.studies.redshift.gaps import (
     LearnedRows,
     fit_gaps,
     lacking,
-    with_gaps_of,
 )
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
 from scant.studies.redshift.preprocessing import Features
@@ -442,7 +441,7 @@ class Study(TrainedStudy):
     def gap_reserve(self) -> float:
         """Seconds that search and average leave to models of the gaps that the table has."""
         patterns = self._gap_patterns
-        return gap_reserve(self.settings, patterns.in_table, patterns.share, patterns.rows)
+        return gap_reserve(self.settings, len(patterns.kept), patterns.share, patterns.rows)
 
     @property
     def search_share(self) -> float:  # type: ignore[override]
@@ -455,14 +454,11 @@ class Study(TrainedStudy):
         """Models of rows that lack something, while time lasts."""
         if self.members is None or self.members.stack is None:
             return Gaps(self.features, {})
-        patterns, limit = self._gap_patterns, self.settings.gap_seconds
-        if not self.scored:  # gaps that only other tables may have are learned when these come
-            patterns = patterns._replace(kept=patterns.kept[: patterns.in_table])
-        if math.isfinite(self.deadline.seconds):
-            limit = gap_limit(self.settings)
+        ends = math.isfinite(self.deadline.seconds)
         return fit_gaps(
-            self.features, self.target, self.settings, patterns, *self._gap_rows, self.device,
-            limit, self.deadline,
+            self.features, self.target, self.settings, self._gap_patterns, *self._gap_rows,
+            self.device, gap_limit(self.settings) if ends else self.settings.gap_seconds,
+            self.deadline,
         )  # fmt: skip
 
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
@@ -537,13 +533,6 @@ class Study(TrainedStudy):
             return None
         return LearnedRows(*self._gap_rows).some(self.settings.seed)
 
-    def _meet(self, query: pd.DataFrame) -> None:
-        """Learn models of what rows to predict lack, where they are not there yet."""
-        if (rows := self.learned_rows) is not None:
-            self.gaps = with_gaps_of(
-                self.gaps, self.target, self.settings, rows, query, self.device
-            )
-
     @cached_property
     def region(self) -> LearnedRegion:
         return LearnedRegion(self.known.cpu().numpy())
@@ -560,8 +549,14 @@ class Study(TrainedStudy):
             self.gaps,
             self.held,
             self.region,
+            self.learned_rows,
             self.device,
         )
+
+    @cached_property
+    def _explored(self) -> FittedGPz:
+        """For queries: models that they learn do not count among those that `predict` learns."""
+        return replace(self.posterior, gaps=self.gaps.copy())
 
     @property
     def inputs(self) -> list[str]:
@@ -583,7 +578,7 @@ class Study(TrainedStudy):
                 f"The table has none of the features {', '.join(self.features.bands)}; "
                 "rename its columns to those of the training table."
             )
-        self._meet(query)
+        self.posterior.meet(query)
         predictive = self.posterior.predict(query)
         added = {
             "mean": predictive.mean,
@@ -605,7 +600,7 @@ class Study(TrainedStudy):
         features = self.features
         gaps = [*features.bands, *(f"{b}_err" for b in features.errors)]
         query = checked(table, gaps=gaps)
-        self._meet(query)
+        self.posterior.meet(query)
         return self.posterior.predict(query).reduced(most)
 
     def limits(self) -> tuple[str, ...]:
@@ -617,7 +612,7 @@ class Study(TrainedStudy):
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""
-        return answer(self.posterior, question, query)
+        return answer(self._explored, question, query)
 
 
 def bands_of(table: pd.DataFrame, target: str) -> list[str]:

@@ -95,7 +95,7 @@ def test_not_detected_says_more_than_not_observed() -> None:
     known = study.posterior.score(lost)
     unknown = study.posterior.score(lost.assign(u_lim=np.nan))
     assert known.log_density.mean() > unknown.log_density.mean() + 0.05
-    error, other = (j.y - j.mean for j in (known, unknown))
+    error, other = (j.y - j.value for j in (known, unknown))
     assert np.mean(error**2) < np.mean(other**2)
 
 
