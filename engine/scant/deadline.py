@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -108,14 +107,6 @@ class Deadline:
         )
         made.skipped = self.skipped
         return made
-
-    @contextmanager
-    def extension(self, seconds: float) -> Iterator[Deadline]:
-        """Deadline of a phase with a budget of its own; this one moves by what the phase takes."""
-        made = Deadline(seconds if math.isfinite(self.seconds) else math.inf, self.clock)
-        made.skipped = self.skipped
-        yield made
-        self.seconds += made.used
 
     def units(
         self, items: Iterable[T], name: str = "", minimum: int = 0, expected: float = 0.0

@@ -167,12 +167,18 @@ class Metric:
 
 @dataclass(frozen=True)
 class Report:
-    """Result of a run: metrics with baselines, arrays for plots, notes, and a verdict."""
+    """Result of a run: metrics with baselines, arrays for plots, notes, and a verdict.
+
+    Attributes:
+        limits: The methods that predict with their weights, then their limits in this run; limits
+            of the study follow (`Entry.limits`). Empty in reports of earlier versions.
+    """
 
     metrics: tuple[Metric, ...] = ()
     arrays: Arrays = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None  # None in reports of earlier versions
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -232,6 +238,7 @@ def _lower(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
             "arrays": _lower(value.arrays, f"{name}.arrays", tensors),
             "notes": list(value.notes),
             "verdict": value.verdict and dataclasses.asdict(value.verdict),
+            "limits": list(value.limits),
         }
     if isinstance(value, Mapping) and name.endswith("arrays"):
         for key, array in value.items():
@@ -256,5 +263,6 @@ def _raise(row: dict[str, Any], i: int, tensors: dict[str, np.ndarray]) -> Event
             arrays={k: tensors[f"{i}.report.arrays.{k}"] for k in report["arrays"]},
             notes=tuple(report["notes"]),
             verdict=read_verdict(report.get("verdict")),
+            limits=tuple(report.get("limits", ())),
         )
     return kind(**row)

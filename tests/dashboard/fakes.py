@@ -144,8 +144,9 @@ def snapshot(step: int) -> Snapshot:
 
 
 def report() -> Report:
-    """A report with one figure and one array."""
-    return Report((Metric("this run", "RMSE", 0.05),), {"z": np.arange(3.0)})
+    """A report with one figure, one array and one limit."""
+    metrics, limits = (Metric("this run", "RMSE", 0.05),), ("Predictions come from GPz alone.",)
+    return Report(metrics, {"z": np.arange(3.0)}, limits=limits)
 
 
 class Says:

@@ -50,12 +50,6 @@ def test_phases_share_the_time_left_and_leave_some_to_later_ones() -> None:
     assert list(half.units("a", "one")) == []
     assert list(deadline.leaving(4.0).units("a", "another")) == []
     assert deadline.skipped == ["one", "another"]
-    with deadline.extension(20.0) as further:
-        clock.now += 15.0
-        assert further.left == 5.0
-    assert deadline.left == 3.0
-    with Deadline(clock=clock).extension(1.0) as further:
-        assert further.left == np.inf
     endless = Deadline(clock=clock)
     assert (
         endless.leaving(1.0).left == endless.within(1.0).left == endless.share(0.5).left == np.inf

@@ -39,7 +39,10 @@ arrays = st.dictionaries(
     max_size=3,
 )
 metrics = st.builds(Metric, names, names, numbers, st.none() | numbers)
-reports = st.builds(Report, st.lists(metrics, max_size=3).map(tuple), arrays, st.tuples(names))
+reports = st.builds(
+    Report, st.lists(metrics, max_size=3).map(tuple), arrays, st.tuples(names),
+    limits=st.tuples(names, names),
+)  # fmt: skip
 started_metadata = st.dictionaries(names, st.lists(names), max_size=2)
 any_event = st.one_of(
     st.builds(Queued, steps, st.none() | numbers),

@@ -132,6 +132,9 @@ class Study:
             raise BadInput("The table has no column 'y'; add it.")
         return table.assign(mean=float(self.mean.mean()))
 
+    def limits(self) -> tuple[str, ...]:
+        return ("Predictions come from the toy alone.",)
+
     def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
         return {"mean": self.mean.numpy() + asked["by"]}
 

@@ -52,7 +52,7 @@ def figures(*notes: str) -> DataView:
 
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
         own = any(m.source == "rival" for m in data.metrics)
-        view.show(data.metrics, (*data.notes, *(() if own else notes)))
+        view.show(data.metrics, (*data.limits[:1], *data.notes, *(() if own else notes)))
 
     return DataView(view, feed)
 

@@ -151,6 +151,7 @@ class Layout:
             "Explore": (column(css=style("figures")), views.explore),
         }
         self._verdict = text("", visible=False)
+        self.sources = text(_sources(page.entry))
         result, everything = self._deferred["Result"][0], page.everything.panel
         self._result = section("Result", self._verdict, result, everything, visible=False)
         self._explore = section(
@@ -216,6 +217,10 @@ class Layout:
     def show_verdict(self, markup: str) -> None:
         """Show the verdict card, or none."""
         self._verdict.object, self._verdict.visible = markup, bool(markup)
+
+    def show_limits(self, limits: Sequence[str]) -> None:
+        """Show the limits of a run before those of the study."""
+        self.sources.object = _sources(self._page.entry, limits)
 
     def asking(self, busy: bool) -> None:
         """Show or hide the note that a query is running."""
@@ -292,7 +297,7 @@ class Layout:
                 (TITLE, [text(measured)] if (measured := whole_table(page.entry.name)) else []),
                 ("Keep", [keep]),
                 ("Runs", [page.list.panel]),
-                ("Limits and sources", [text(_sources(page.entry))]),
+                ("Limits and sources", [self.sources]),
             )
         )
         return column(
@@ -301,6 +306,6 @@ class Layout:
         )  # fmt: skip
 
 
-def _sources(study: Entry) -> str:
-    limits = "".join(f"<li>{html.escape(limit)}</li>" for limit in study.limits)
-    return (f"<ul>{limits}</ul>" if limits else "") + citations(study)
+def _sources(study: Entry, limits: Sequence[str] = ()) -> str:
+    items = "".join(f"<li>{html.escape(limit)}</li>" for limit in (*limits, *study.limits))
+    return (f"<ul>{items}</ul>" if items else "") + citations(study)

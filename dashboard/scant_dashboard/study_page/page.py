@@ -300,6 +300,7 @@ class StudyPage:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
             self._update_exports()
         self.layout.note(run.notes)
+        self.layout.show_limits(run.report.limits if run.report is not None else ())
         # Together with the bar's figures, so that the whole page shows the same step.
         if fresh or update.finished or run.state.still:
             self.read(at_once=True)

@@ -12,7 +12,17 @@ Example:
     >>> answer = ensemble.mixed(left_out)
 """
 
-from scant.ensemble.ensemble import Ensemble
+from scant.ensemble.ensemble import LEFT_OUT, Ensemble, answered, sentence
 from scant.ensemble.shape import AsTold, Rescaled, Shape, Sharpened, Widened
 
-__all__ = ["AsTold", "Ensemble", "Rescaled", "Shape", "Sharpened", "Widened"]
+__all__ = [
+    "LEFT_OUT",
+    "AsTold",
+    "Ensemble",
+    "Rescaled",
+    "Shape",
+    "Sharpened",
+    "Widened",
+    "answered",
+    "sentence",
+]

@@ -20,6 +20,8 @@ from jaxtyping import Bool, Float
 from scant.ensemble import stacking
 from scant.ensemble.shape import AsTold, P, Shape, Truth, log_density
 
+LEFT_OUT = "training rows that were left out"
+
 
 @dataclass(frozen=True)
 class Ensemble(Generic[P]):
@@ -98,14 +100,6 @@ class Ensemble(Generic[P]):
         rows, rest = (np.flatnonzero(at) for at in (mixed.answered, ~mixed.answered))
         return type(mixed).gathered([(rows, mixed.rows(rows)), (rest, otherwise.rows(rest))])
 
-    def sentence(self, of: str = "Predictions") -> str:
-        """Sentence that lists the methods with their weights."""
-        parts = [f"{name} {self.weights[name]:.2f}" for name in self.used]
-        return (
-            f"{of} are an average ({', '.join(parts)}), its weights by training rows that were "
-            "left out."
-        )
-
     def meta(self) -> dict[str, Any]:
         """What `read` needs, ready for JSON."""
         return {"weights": list(self.weights.values()), **self.shape.meta()}
@@ -116,3 +110,33 @@ class Ensemble(Generic[P]):
     ) -> Ensemble[P]:
         """The inverse of `meta`, for methods of these names."""
         return cls(dict(zip(names, map(float, meta["weights"]))), shape.read(meta))
+
+
+def answered(ensemble: Ensemble[Any] | None, own: str, of: str = "Predictions") -> str:
+    """Sentence on the methods that predict: `own` alone, or its average with others.
+
+    Args:
+        ensemble: Whose first method is `own`, by whatever name; None: there is no average.
+        own: The study's own model.
+        of: Averaged quantity, in the plural.
+    """
+    if ensemble is None:
+        return sentence({own: 1.0})
+    _, *others = ensemble.weights
+    weights = dict(zip((own, *others), ensemble.weights.values()))
+    return sentence(weights, LEFT_OUT, of)
+
+
+def sentence(weights: Mapping[str, float], by: str = "", of: str = "Predictions") -> str:
+    """Sentence on the methods that predict, with their weights.
+
+    Args:
+        weights: Weight of each method, by its name.
+        by: Origin of the weights; "" if there is one method only.
+        of: Predicted quantity, in the plural.
+    """
+    used = sorted(((w, name) for name, w in weights.items() if w), reverse=True)
+    if len(used) == 1:
+        return f"{of} come from {used[0][1]} alone{f', chosen by {by}' if by else ''}."
+    parts = ", ".join(f"{name} {w:.2f}" for w, name in used)
+    return f"{of} are an average ({parts}), its weights by {by}; it is not in the publication."

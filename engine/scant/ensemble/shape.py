@@ -187,6 +187,11 @@ class Widened(Shape[MixturePredictive]):
     coefficients: tuple[float, ...]
     scale: tuple[float, float] = (0.0, 1.0)
 
+    @property
+    def changes(self) -> bool:
+        """Whether any deviation is changed."""
+        return any(self.coefficients)
+
     @classmethod
     def fitted(
         cls,
@@ -209,7 +214,7 @@ class Widened(Shape[MixturePredictive]):
         self, members: Sequence[MixturePredictive], weights: Weights, x: Inputs = None
     ) -> MixturePredictive:
         plain = MixturePredictive.mixed(members, weights)
-        if not self.coefficients:
+        if not self.changes:
             return plain
         told = np.logical_and.reduce([m.answered for m in members])
         features = self._features(plain.location, x)

@@ -46,6 +46,7 @@ class FittedStudy(Protocol):
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]: ...
+    def limits(self) -> tuple[str, ...]: ...
 
 
 @runtime_checkable
@@ -76,6 +77,7 @@ class Study(FittedStudy, Protocol):
       the columns that the catalog names (`Entry.predicted`). A study whose rows depend on each
       other names in `together` the column that says on which.
     - `explore(question, …)` answers the catalog's questions from the fitted model, no retraining.
+    - `limits()` names the methods that predict, then limits of these (`events.Report.limits`).
     """
 
     notes: list[str]  # said as `Note` events, in order, once

@@ -44,8 +44,9 @@ def refitted(
     """Convert the events of a fit on all rows that follows a scored fit.
 
     Its steps are counted as further restarts. Snapshots and scores are omitted, since held-out rows
-    are used for training. If the fit is paused, the last event is `Finished` with this state, and
-    the fit on all rows starts again after resumption.
+    are used for training; the report gets the limits of this fit, which predicts. If the fit is
+    paused, the last event is `Finished` with this state, and the fit on all rows starts again after
+    resumption.
 
     Args:
         events: Events of the fit on all rows.
@@ -72,15 +73,17 @@ def refitted(
             case Finished(state=State.PAUSED):
                 yield event
             case Finished():
-                text = (
-                    f"Predictions come from a fit on everything ({rows:,} training rows); the "
-                    "scores are those of the split."
-                )
-                if model is None or event.state is State.DIVERGED:
-                    text = f"Predictions come from the split. On everything: {event.reason}"
+                usable = None if event.state is State.DIVERGED else model
+                text = f"Predictions come from the split. On everything: {event.reason}"
+                if usable is not None:
+                    text = (
+                        f"Predictions come from a fit on everything ({rows:,} training rows); the "
+                        "scores are those of the split."
+                    )
+                    report = replace(report, limits=event.report.limits)
                 yield Note(text)
-                if model is not None and event.state is not State.DIVERGED:
-                    yield model
+                if usable is not None:
+                    yield usable
                 yield replace(event, report=replace(report, notes=(*report.notes, text)))
 
 

@@ -316,7 +316,7 @@ class _Loop:
         rivals = self.own and getattr(study.settings, "baselines", True)
         if self.scored and rivals:  # before the report, which may take longer than training
             yield Note(TRAINING_ENDED)
-        report = study.finalize(self.kept)
+        report = replace(study.finalize(self.kept), limits=study.limits())
         if self.scored:
             comparison = study.comparison(report)
             if rivals and comparison is not None and self.folds is not None:

@@ -82,7 +82,7 @@ def markdown(card: Card) -> str:
         "Calibration": _scores(card, calibrated=True),
         "Other methods on the same rows": _rivals(card),
         "Notes": [f"- {_plain(note)}" for note in card.report.notes],
-        "Limits": [f"- {_plain(limit)}" for limit in card.entry.limits],
+        "Limits": [f"- {_plain(limit)}" for limit in (*card.report.limits, *card.entry.limits)],
         "Settings": _settings(card),
         "How to reproduce": _reproduce(card),
         "Versions and hashes": _versions(card),

@@ -46,6 +46,7 @@ def metrics_record(end: Finished) -> dict[str, Any]:
         "reason": end.reason,
         "metrics": [_finite(asdict(metric)) for metric in end.report.metrics],
         "notes": list(end.report.notes),
+        "limits": list(end.report.limits),
         "verdict": verdict_record(end.report.verdict),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from scant_dashboard.pages.aggregation.box import range_warning
 from scant_dashboard.plots.surface import SurfacePlot
 from scant_dashboard.study_page.page import StudyPage
 from tests.dashboard.controls.test_fetch import until
-from tests.dashboard.fakes import FakeService, point, views
+from tests.dashboard.fakes import FakeService, point, report, views
 
 
 def lived(folder: Path, act: Callable[[Any], Awaitable[None]], **visit: Any) -> None:
@@ -71,6 +72,20 @@ def test_bar_and_captions_name_the_same_step(tmp_path: Path) -> None:
             facts = dict(page.bar.status.shown["facts"])
             if facts:
                 assert facts["step"].split()[0] == caption.text.split()[0]
+
+    lived(tmp_path, act)
+
+
+def test_limits_begin_with_what_predicts_in_the_run_on_show(tmp_path: Path) -> None:
+    async def act(page: Any) -> None:
+        page.open(await page.submit(page.form.read(), "demo"))
+        page.watcher.hub.leave(page.watcher)  # what comes is said here
+        run, made = RunState(page.run.id, page.run.record), report()
+        for limits in ((), made.limits, ()):
+            run.report = made if limits else None
+            page._show(Update(run, 0, None, finished=False))
+            items = "".join(f"<li>{text}</li>" for text in (*limits, *page.entry.limits))
+            assert unescape(page.layout.sources.object).startswith(f"<ul>{items}</ul>")
 
     lived(tmp_path, act)
 

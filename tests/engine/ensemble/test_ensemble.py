@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scant.ensemble import AsTold, Ensemble, Rescaled, Sharpened, Widened
+from scant.ensemble import AsTold, Ensemble, Rescaled, Sharpened, Widened, answered
 from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.predictive.base import Rows
 
@@ -142,4 +142,6 @@ def test_what_the_rows_have_chosen_is_taken_off() -> None:
     assert Ensemble.weighed(twins, y).weights["chosen"] == pytest.approx(0.5)
     taken = Ensemble.weighed(twins, y, chosen=[0.0, 0.05])
     assert taken.weights["plain"] > 0.9
-    assert "plain" in taken.sentence()
+    shares = f"GP {taken.weights['plain']:.2f}, chosen {taken.weights['chosen']:.2f}"
+    assert f"are an average ({shares}), its weights" in answered(taken, "GP")
+    assert answered(None, "GP", "Probabilities") == "Predictions come from GP alone."

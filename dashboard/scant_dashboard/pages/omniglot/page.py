@@ -115,8 +115,9 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
     table = MetricsTable()
 
     def figures(data: Report, metadata: Mapping[str, Any]) -> None:
-        of = f"The figures of all methods are on {held_out(metadata)} together."
-        table.show(data.metrics, (of, *data.notes) if metadata["rows"]["test"] else data.notes)
+        of = [f"The figures of all methods are on {held_out(metadata)} together."]
+        notes = (*data.limits[:1], *(of if metadata["rows"]["test"] else []), *data.notes)
+        table.show(data.metrics, notes)
         recall.update(data, metadata)  # replace the values during training by the final ones
 
     def across() -> DataView:

@@ -13,6 +13,7 @@ from torch import Tensor
 from scant.errors import BadInput
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
+from scant.predictive import MixturePredictive
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.beside import known_of
 from scant.studies.aggregation.partners import Average

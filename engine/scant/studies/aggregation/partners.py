@@ -130,6 +130,16 @@ class Average:
             parts[name] = own.answering(alike)
         return self.ensemble.mixed(parts, x, otherwise=told)
 
+    def limits(self, scarce: str, own: str) -> list[str]:
+        """Which supports the average predicts, and whether left-out rows correct its intervals."""
+        sizes = (
+            f"The average predicts {scarce} over supports of the size of its training rows; other "
+            f"sizes and other tasks are predicted by {own} alone."
+        )
+        corrected = "Rows that were left out correct the width of the average's intervals."
+        shape = self.ensemble.shape
+        return [sizes, *([corrected] if isinstance(shape, Widened) and shape.changes else [])]
+
     def _own_unit(self, mean: Values, variance: Values, noise: Values) -> MixturePredictive:
         """In the unit of the model, of what a partner says."""
         offset, factor = self.scale

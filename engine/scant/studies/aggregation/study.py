@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 
+from scant.ensemble import answered
 from scant.errors import BadInput
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
@@ -70,6 +71,7 @@ from scant.tables.schema import COVARIATE
 
 LEAST_LEARNED = 5  # rows of the scarce task, from which tools for one table learn
 EXACT_PATIENCE = 4  # steps of L-BFGS; the setting's are of Adam and natural gradients
+OWN = "MTGPA"
 LIKELIHOODS_NOTE = "Likelihoods: "
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
 
@@ -393,11 +395,7 @@ class Study(TrainedStudy):
         report = write_report(
             self.posterior, self.train, self.problem, scored, self.report_deadline
         )
-        report = self._with_map(report)
-        notes = [] if self.average is None else [self.average.ensemble.sentence()]
-        if isinstance(self.model, NodesGP | AreaNodes):
-            notes.append(self.model.sentence())
-        return replace(report, notes=(*notes, *report.notes))
+        return self._with_map(report)
 
     def _stack(self, other: tuple[str, Tensors] | None) -> None:
         """Average with others: one of more or fewer functions, of its kernel and state."""
@@ -536,6 +534,16 @@ class Study(TrainedStudy):
         if self.metadata.get("system"):  # attributes of a map are set aside, and looked up there
             linear = [name for name in linear if name.startswith(COVARIATE)]
         return [*ends, *linear]
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        made = [answered(None, OWN)]
+        if self.average is not None:
+            made = [answered(self.average.ensemble, OWN)]
+            made += self.average.limits(self.metadata["scarce"], OWN)
+        if isinstance(self.model, NodesGP | AreaNodes):
+            return (*made, self.model.sentence())
+        return (*made, "Intervals do not count that hyperparameters are uncertain.")
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the columns of the catalog added.

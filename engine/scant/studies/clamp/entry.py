@@ -421,8 +421,6 @@ ENTRY = Entry(
     limits=(
         "The photographs of the publication are confidential and those of the demonstration are "
         "simulated. Its Table 4.1 beside our results is therefore on other data.",
-        "Of more than two classes, each has a classifier of its own against the rest, and their "
-        "probabilities are normalized.",
         "Skipped patches return until they are labeled.",
         "The advice to stop is calibrated on simulated sessions; with few labels of the rare class "
         "it is not given.",

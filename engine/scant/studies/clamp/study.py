@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 from scant.deadline import NEVER, Deadline
+from scant.ensemble import sentence
 from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.laplace import stopping
@@ -291,6 +292,12 @@ class Study:
     @property
     def inputs(self) -> list[str]:
         return list(self.data.rows.pool.features) if self.data.rows.given == "columns" else []
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        several = "Each class has its own classifier against the rest; their p are normalized."
+        more = [several] if len(self.metadata["classes"]) > 2 else []
+        return (sentence({"the GP classifier": 1.0}), *more)
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from scant.deadline import NEVER, Deadline
-from scant.ensemble import Ensemble
+from scant.ensemble import LEFT_OUT, Ensemble, sentence
 from scant.models.replicated.stack import Stack
 from scant.predictive import MixturePredictive
 from scant.studies.genes import models
@@ -120,7 +120,16 @@ def _whole_replicas(observed: Replicas, test: Bool[np.ndarray, " n"]) -> bool:
     return bool((missing & test).sum() > 0.5 * test.sum())
 
 
-def shares(weights: Float[torch.Tensor, " k"], names: list[str]) -> str:
-    """The weights in words, the largest first."""
-    order = weights.argsort(descending=True).tolist()
-    return ", ".join(f"{names[k]} {float(weights[k]):.2f}" for k in order)
+def limits(model: models.Model, members: list[GenesSettings]) -> tuple[str, ...]:
+    """The models that predict, with their weights, and which one has latent positions."""
+    names = [called(s) for s in members]
+    if not isinstance(model, Stack):
+        return (sentence({names[0]: 1.0}),)
+    weights = dict(zip(names, model.weights.tolist()))
+    few = len(weights) > 1 and len(set(weights.values())) == 1
+    by = f"equal shares, as fewer than {LEAST_ROWS} rows can be left out" if few else LEFT_OUT
+    positions = (
+        f"Latent positions are of {MODELS['hmogp-lv']}; correlations of outputs and shares of the "
+        "levels are averages with the same weights."
+    )
+    return (sentence(weights, by), positions)

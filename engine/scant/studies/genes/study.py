@@ -128,14 +128,10 @@ class Study(TrainedStudy):
             deadline = self.deadline.share(AVERAGE_SHARE)
             self.model = stack = stacking.stacked(self.posterior, trained, deadline)
         weights = stack.weights
-        names = [stacking.called(s) for s in self.members]
         self.metadata["stack"] = weights.tolist()
         known = {s.model: (m, v) for s, m, v in zip(self.members, trained, scores)}
         score = float(weights @ weights.new_tensor(scores))
-        report = write_report(self.posterior, score, known, self.report_deadline)
-        told = stacking.shares(weights, names)
-        note = f"Weights in the stack, from rows held out once more: {told}."
-        return replace(report, notes=(note, *report.notes))
+        return write_report(self.posterior, score, known, self.report_deadline)
 
     def comparison(self, report: Report) -> Comparison | None:
         members = getattr(self.model, "members", ())
@@ -199,6 +195,10 @@ class Study(TrainedStudy):
     @property
     def inputs(self) -> list[str]:
         return ["x"]
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        return stacking.limits(self.model, self.members)
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the columns of the catalog added.

@@ -201,11 +201,9 @@ ENTRY = Entry(
         "by pathologists); its folders can be uploaded here as a ZIP. It states no license, so "
         "Scant neither ships nor downloads it. Cells that do not divide, which we cut from the "
         "same pictures for our tables, are presumed: no pathologist labeled them.",
-        "A generative model of every column is no good classifier of ordinary tables. There a "
-        "mixture of Gaussian process classifiers tells the classes by default, together with SCLVM "
-        "where that helps on the rows spared; positions and generated rows are SCLVM's. Set "
-        "'classifier' to latent variables for the publication's way. The posterior is taken at its "
-        "mode, and its functions are those of 300 rows.",
+        "A generative model of every column is no good classifier of ordinary tables. The setting "
+        "'classifier' is therefore auto for these: a mixture of Gaussian process classifiers, with "
+        "SCLVM where that helps on the rows spared; as published it is latent variables.",
         "Given early layers of a network (extra 'vision'), ten mitoses of AMi-Br and 1,000 other "
         "cells had F1 0.72 on other slides (0.59 to 0.82 on ten draws), 33 had 0.80 (0.72 to "
         "0.85), 440 and 5,000 others had 0.84 (0.79 to 0.89 on six); the classifier knew how often "

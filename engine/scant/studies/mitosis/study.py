@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from scant.ensemble import LEFT_OUT, sentence
 from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.averaged_softmax import AveragedSoftmax
@@ -293,6 +294,20 @@ class Study(TrainedStudy):
     @property
     def inputs(self) -> list[str]:
         return [] if self.data.image else list(self.metadata["features"])
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        own, told = MODELS[self.settings.model], self.chances
+        if told is None or told.gp is None:
+            return (sentence({own: 1.0}),)
+        searched = "classifier" in self.metadata.get(CHOSEN, {})
+        by = LEFT_OUT if searched else "the setting 'classifier'"
+        return (
+            sentence({"the GP classifier": 1 - told.share, own: told.share}, by),
+            f"Latent positions and generated rows are of {own} alone.",
+            "The posterior of the GP classifier is taken at its mode, and its functions are those "
+            "of 300 rows.",
+        )
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:

@@ -194,9 +194,6 @@ ENTRY = Entry(
         "The published bound omits the entropy of the inducing outputs, so it has no maximum: "
         "under L-BFGS the noise diverges and F1 falls. Here a decaying step size ends the run; the"
         " publication stops after a hundred steps at one rate.",
-        "By default the predictions of own tables are an average with an exact GP and a linear "
-        "model, which is not in the publication. Neurons and their influence are the network's "
-        "alone.",
         "A neuron goes flat if its view adds nothing to the others. In the demonstration half of "
         "them do: a support vector machine on the texture alone, or on most views of the previous "
         "frame, also finds hardly any event.",

@@ -7,13 +7,13 @@ rows and on further random splits.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
+from scant.ensemble import answered
 from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.random import restart_generator
@@ -24,7 +24,7 @@ from scant.studies.multiview.models import rests
 from scant.studies.multiview.partners import Average
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
-from scant.studies.multiview.settings import MultiviewSettings
+from scant.studies.multiview.settings import MODELS, MultiviewSettings
 from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, required, roles
@@ -127,9 +127,7 @@ class Study(TrainedStudy):
             deadline = self.deadline.share(AVERAGE_SHARE)
             own = self.data.train, self.data.transforms
             self.average = Average.weighed(self.data, *own, deadline)
-        note = self.average.ensemble.sentence() if self.average and not self.earlier else ""
-        report = write_report(self.present, self.snapshot(), score, self.report_deadline)
-        return replace(report, notes=(note, *report.notes)) if note else report
+        return write_report(self.present, self.snapshot(), score, self.report_deadline)
 
     def comparison(self, report: Report) -> Comparison | None:
         from scant.studies.multiview.problem import comparison
@@ -185,6 +183,14 @@ class Study(TrainedStudy):
     @property
     def inputs(self) -> list[str]:
         return list(self.data.observed.features)
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        own = MODELS[self.settings.model]
+        parts = f"Hidden neurons, their influence and scores with views removed are of {own} alone."
+        if self.average is None:
+            return (answered(None, own),)
+        return answered(self.average.ensemble, own), parts
 
     @property
     def together(self) -> str:

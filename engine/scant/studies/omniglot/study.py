@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 from jaxtyping import Int
 
+from scant.ensemble import answered
 from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
@@ -26,7 +27,7 @@ from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.partners import Average
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.problem import problem_of, too_many
-from scant.studies.omniglot.settings import OmniglotSettings
+from scant.studies.omniglot.settings import MODELS, OmniglotSettings
 from scant.studies.omniglot.table import Characters, of
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, arrays, part, required, roles
@@ -195,8 +196,7 @@ class Study(TrainedStudy):
             self.temperature, message, self.average = temperature.find(
                 self.data, self.model, self.deadline.share(AVERAGE_SHARE)
             )
-        told = self.average.ensemble.sentence("Probabilities") if self.average else ""
-        notes = [message, told, too_many(self.data)]
+        notes = [message, too_many(self.data)]
         self.predictive = self.present.predictive(self.data.test)
         report = write_report(
             self.present, self.predictive, self.snapshot(), score, self.report_deadline
@@ -273,6 +273,23 @@ class Study(TrainedStudy):
         from scant.studies.omniglot.explore import predictions
 
         return predictions(self.present, table)
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        own = MODELS[self.settings.model]
+        ensemble = self.average.ensemble if self.average else None
+        limits = [answered(ensemble, own, "Probabilities")]
+        if self.average:
+            limits.append(
+                "The similarity of classes, patches, maps and recall with fewer examples are of "
+                f"{own} alone."
+            )
+        if self.temperature != 1:
+            limits.append(
+                f"One temperature for all classes calibrates the probabilities of {own}, which is "
+                "not in the publication; the other classifiers have none."
+            )
+        return tuple(limits)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "draw", "response", "block" and "shots" (see the catalog)."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from scant.deadline import Deadline
@@ -21,7 +22,12 @@ from scant.studies.redshift.fitted import FittedGPz
 from scant.verdict import Part
 
 MISSING_ROWS = 500  # test rows from which bands are removed
+LEAST_ROWS = 10  # of these, to tell anything
 ALSO = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")  # of this model alone
+LEARNED = (
+    "Scores with bands missing are of models of the bands that are left, each learned as when a "
+    "table to predict lacks these bands."
+)
 PAIRS = 20_000  # of basis functions, in all models: a pattern of missing bands takes so long
 PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
 Rows = Float[ndarray, " n"]
@@ -49,8 +55,9 @@ class Beside(NamedTuple):
 def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadline) -> Beside:
     """Fit the rivals and score all methods (Figs. 6.17-6.18 of Almosallam 2017).
 
-    Bands that a row may lack are removed at random from each, with their errors. Rivals have
-    learned from copies that lack bands, too (`scant.rivals.knocked_out`).
+    Bands are removed at random from rows that lack none, with their errors. Rivals have learned
+    from copies that lack bands (`scant.rivals.knocked_out`), this model as when a table to predict
+    lacks them.
 
     Args:
         fitted: This run's model.
@@ -58,16 +65,18 @@ def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadli
         scored: The model's predictions of the held-out rows.
         deadline: Of rivals, then of scores with bands missing.
     """
-    held, bands = fitted.held, fitted.features.optional
-    table = held.iloc[:MISSING_ROWS].reset_index(drop=True)
+    bands, complete = fitted.features.optional, fitted.complete
+    counts = range(min(5, max(len(bands), 1)) if len(complete) >= LEAST_ROWS else 1)
+    table = (complete if len(counts) > 1 else fitted.held).iloc[:MISSING_ROWS]
+    index, table = table.index.to_numpy(), table.reset_index(drop=True)
+    fitted = replace(fitted, gaps=fitted.gaps.copy())  # models for these scores alone
     generator = np.random.default_rng(fitted.settings.seed)
     patterns = patterns_of(fitted)
-    counts = range(min(5, max(len(bands), 1)))
     hidden = [hide(generator, len(table), len(bands), count, patterns) for count in counts]
     assert problem.blocks is not None
-    measured = problem.x_test[:MISSING_ROWS]
+    measured = problem.x_test[index]
     queries = [problem.x_test, *(without(measured, problem.blocks, h) for h in hidden[1:])]
-    answers, notes = rivals(problem, queries, fitted.settings.seed, deadline)
+    answers, notes = rivals(problem, index, queries, fitted.settings.seed, deadline)
     whole = {name: each[0] for name, each in answers.items()}
     parts = everywhere(scored, whole, problem.by)
     results, others = [], []
@@ -78,8 +87,10 @@ def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadli
         for band, gone in zip(bands, off.T):
             if f"{band}_lim" in less:  # not observed, not even down to a limit
                 less[f"{band}_lim"] = less[f"{band}_lim"].mask(gone)
-        mine = scored if not count and len(table) == len(held) else fitted.score(less)
-        theirs = {n: each[count].rows(slice(len(table))) for n, each in answers.items()}
+        if count:
+            fitted.meet(less)
+        mine = fitted.score(less) if count else scored.rows(index)
+        theirs = {n: each[count] if count else each[0].rows(index) for n, each in answers.items()}
         every = [mine, *(theirs.get(name) for name in NAMES)]
         kinds = zip(*(scores_of(problem, one, problem.scores) for one in every))
         results.append([count, *(value for kind in kinds for value in kind)])
@@ -88,17 +99,24 @@ def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadli
         if count:
             at = Part("missing", start=count, stop=count, rows=len(table))
             parts += part(at, mine, theirs)
+    if fitted.learned is not None and len(results) > 1:
+        notes = (*notes, LEARNED)
     return Beside(whole, np.array(results).T, np.array(others).T, tuple(parts), notes)
 
 
 def rivals(
-    problem: Problem, queries: list[Float[ndarray, "_ d"]], seed: int, deadline: Deadline
+    problem: Problem,
+    index: Int[ndarray, " k"],
+    queries: list[Float[ndarray, "_ d"]],
+    seed: int,
+    deadline: Deadline,
 ) -> tuple[dict[str, list[Scored]], tuple[str, ...]]:
     """What each rival says of each table asked, and which could not say anything.
 
-    The truth of a table is that of the first held-out rows.
+    The first table is all held-out rows, others are those at `index`.
     """
     x, y, blocks = problem.x[:RIVAL_ROWS], problem.y[:RIVAL_ROWS], problem.blocks
+    truths = [problem.y_test, *[problem.y_test[index]] * (len(queries) - 1)]
     assert blocks is not None
     ends = np.cumsum([len(q) for q in queries])[:-1]
     answers, notes = dict[str, list[Scored]](), list[str]()
@@ -111,14 +129,16 @@ def rivals(
             continue
         each = zip(*(np.split(column, ends) for column in told))
         answers[name] = [
-            Scored(problem.y_test[: len(mean)], MixturePredictive.gaussian(mean, variance))
-            for mean, variance in each
+            Scored(truth, MixturePredictive.gaussian(mean, variance))
+            for truth, (mean, variance) in zip(truths, each)
         ]
     return answers, tuple(notes)
 
 
 def patterns_of(fitted: FittedGPz) -> int:
-    """Ways in which bands are missing that there is time for."""
+    """Ways in which bands are missing that there is time for: a model of each may be learned."""
+    if fitted.learned is not None:
+        return 1
     pairs = sum(len(model.centres) ** 2 for model in fitted.ensemble.models)
     return min(max(PAIRS // pairs, 1), PATTERNS)
 

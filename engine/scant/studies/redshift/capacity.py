@@ -17,7 +17,6 @@ from scant.studies.auto import AUTO, TRAINING_SHARE, Choice
 from scant.studies.base import Counts, partner_seconds, until_rest
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.split import TEST, VALIDATION, SplitCounts
-from scant.tables.levels import measured
 
 TIED, NOISY, FREE = 0, 1, 2  # how free the prior precisions and the noise are
 SMALL = 2000  # rows up to which a fit starts with tied precisions and sees each row held out
@@ -45,9 +44,6 @@ GAP_ROWS = 100  # learned from, at least
 GAPS_SHARE = 0.4
 GAP_WEIGHT = 2.0  # of a row with a gap in the time for search and gaps, where a whole one has 1
 GAPS_LEFT = 0.7  # of the time left after search and average, for gaps that the table has
-# Of the time budget, beyond it, for gaps that other tables may have. Within what search, average
-# and report leave of 60 s three of the 30 gaps of five bands had a model; these 24 s are for 14.
-OTHERS_BEYOND = 0.4
 LEAST_GROWTH, MOST_GROWTH = 0.7, 3.0  # seconds, of each
 BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
 RIVAL_ROWS = 20_000  # that the report's rivals learn from: more only make them slow
@@ -329,29 +325,6 @@ def gaps_when_asked(s: RedshiftSettings, rows: int) -> tuple[int, float]:
     return int(seconds / (BESIDE + BESIDE_ROW * rows + MOST_GROWTH)), MOST_GROWTH
 
 
-def gap_seconds(s: RedshiftSettings, rows: int, inputs: int, counts: Counts) -> float:
-    """Seconds that models of gaps are expected to take.
-
-    Of columns that may be magnitudes: gaps of others are those that the table has, which nobody has
-    looked at.
-
-    Args:
-        s: Of the run.
-        rows: Learned from.
-        inputs: Columns, errors among them.
-        counts: Names the columns, where they are known; else every other one is an error.
-    """
-    if s.missing != AUTO or not stacks(s) or s.features == "as given" or rows < GAP_ROWS:
-        return 0.0
-    errors = sum(name.endswith("_err") for name in counts) if counts else inputs // 2
-    made = len(counts) - len(measured(list(counts)))  # of text, which no row lacks
-    bands = max(inputs - errors - made, 1)
-    if bands < (3 if s.features == AUTO else 2):
-        return 0.0
-    count, each = gap_time(s.gap_seconds, min(2**bands - 2, MOST_GAPS), rows)
-    return count * (BESIDE + BESIDE_ROW * rows + each)
-
-
 def stacks(s: RedshiftSettings) -> bool:
     """Whether other models take part: they know no noisy inputs and no weights of rows."""
     return bool(s.stack and s.errors != "as noise" and s.weights == "normal")
@@ -360,7 +333,7 @@ def stacks(s: RedshiftSettings) -> bool:
 def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the report with its rivals; models of gaps; the steps of all restarts (45 to 80% were
+    Counted: the report with its rivals; the steps of all restarts (45 to 80% were
     used before the score settled), each with objective, gradient and score. Measured, one thread, a
     full covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100
     functions 16 ms; with noisy inputs (5.71) 0.3 s of 2,000. Training on 1,000,000 rows of ten
@@ -391,7 +364,6 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         sets = 1 + models_of(s, n + split.validation) if n <= 300 else 1
         training += sets * partner_seconds(n, max(columns - 1, 1), wide=3, narrow=2)
     known, inputs = n + split.validation, max(columns - 1, 1)
-    training += gap_seconds(s, known, inputs, counts)
     report = beside(min(known, RIVAL_ROWS), inputs, find_spec("catboost") is not None)
     of_rows = min(450 * size, 1e8 + n * (25 * m + 1000))
     if inputs > FULL:  # blocks of pairs, and of completed rows: 2,000 rows of 60 took 0.66 GB

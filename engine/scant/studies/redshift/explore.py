@@ -27,6 +27,7 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
         raise BadInput(f"There is no band {unknown[0]!r}; the bands are {', '.join(bands)}.")
     if off and len(off) == len(bands):
         raise BadInput("At least one band must stay on; switch one back on.")
+    fitted.meet(fitted.complete, off)  # one model, in a few seconds
     if question == "without":
         return without(fitted, off)
     if question == "density":

@@ -16,7 +16,7 @@ from scant.models.gpz.input_density import Mixture
 from scant.predictive import MixturePredictive
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.redshift.ensemble import GPzEnsemble
-from scant.studies.redshift.gaps import Gaps
+from scant.studies.redshift.gaps import Gaps, LearnedRows, lacking
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Target
@@ -41,6 +41,7 @@ class FittedGPz:
         gaps: Models of rows that lack something.
         held: Test rows; of a restored study those that were kept with the model.
         region: Where rows were learned from, in coordinates x.
+        learned: Rows from which models of further gaps are learned; None: none are.
         device: Where the models are.
     """
 
@@ -51,12 +52,24 @@ class FittedGPz:
     gaps: Gaps
     held: pd.DataFrame
     region: LearnedRegion
+    learned: LearnedRows | None
     device: torch.device
 
     @property
     def shown(self) -> pd.DataFrame:
         """The test rows that the report's arrays and the answers are of."""
         return self.held.iloc[:SHOWN]
+
+    @property
+    def complete(self) -> pd.DataFrame:
+        """The test rows that lack nothing."""
+        return self.held[lacking(self.features, self.held).isfinite().all(1).numpy()]
+
+    def meet(self, table: pd.DataFrame, off: Sequence[str] = ()) -> None:
+        """Learn models of what rows to predict lack, where there are none yet."""
+        if self.learned is not None:
+            query = lacking(self.features, table, off)
+            self.gaps.learn(query, self.target, self.settings, self.learned, self.device)
 
     def predict(self, table: pd.DataFrame, off: Sequence[str] = ()) -> MixturePredictive:
         """Predict rows; bands in `off` count as not measured.

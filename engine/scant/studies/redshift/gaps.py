@@ -3,16 +3,15 @@
 The expectation over what is missing (Almosallam 2017, 5.22-5.40) is as good as the density of the
 inputs, and ten correlated magnitudes and errors are hard to tell by a mixture. Where rows enough
 have what is left, p(z | what is left) can be learned from them directly, without a density. That is
-done for the gaps that a table has and, of magnitudes, for those that other tables may have, while
-time lasts. Rows that were learned from stay with the model, so that models of further gaps can be
-learned when a table to predict has them; any other gap is integrated over.
+done for the gaps that a table has, while time lasts. Rows that were learned from stay with the
+model, so that models of further gaps can be learned when a table to predict has them; any other gap
+is integrated over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,6 @@ from scant.studies.redshift.capacity import (
     GAP_ROWS,
     GAPS_LEFT,
     MOST_GAPS,
-    OTHERS_BEYOND,
     Room,
     gap_time,
     gaps_when_asked,
@@ -45,6 +43,15 @@ from scant.studies.redshift.target import Target
 LEAST_PART = 10  # rows that train a model, and rows that score it
 FEW = 100  # basis functions, where there are few rows
 MOST_CELLS = 500_000  # of rows that stay with a model: 4 MB, as the model itself has some
+SHOWN = 6  # gaps with a model that limits list
+DENSITIES = {  # by the setting `missing`
+    "integrate": "a Gaussian mixture fitted to all training rows by EM; the publication uses the "
+    "centers and covariances of the basis functions",
+    "one Gaussian": "one Gaussian fitted to all training rows; the publication uses the centers "
+    "and covariances of the basis functions",
+    "basis functions": "the density of centers and covariances of the basis functions, as "
+    "published",
+}
 PATIENCE = 8  # steps without a better score that end a stage
 
 Kept = tuple[bool, ...]  # of each coordinate, whether it was measured
@@ -66,7 +73,7 @@ class Gaps:
         models: By what is left of their coordinates.
     """
 
-    def __init__(self, features: Features, models: Mapping[Kept, Gap]) -> None:
+    def __init__(self, features: Features, models: dict[Kept, Gap]) -> None:
         self.features, self.models = features, models
 
     def parts(self, x: Float[Tensor, "n d"]) -> Iterator[tuple[Gap | None, Int[np.ndarray, " r"]]]:
@@ -80,6 +87,75 @@ class Gaps:
                 yield gap, np.flatnonzero(rows)
         if rest.any():
             yield None, np.flatnonzero(rest)
+
+    def copy(self) -> Gaps:
+        """The same models, to which others can be added apart from these."""
+        return Gaps(self.features, dict(self.models))
+
+    def learn(
+        self,
+        query: Float[Tensor, "n d"],
+        target: Target,
+        settings: RedshiftSettings,
+        learned: LearnedRows,
+        device: torch.device,
+    ) -> None:
+        """Add models of what rows to predict lack, the most frequent gaps first.
+
+        Their number is bounded, and each takes the same effort: predictions depend neither on the
+        clock nor, up to this number, on the other rows of the table.
+
+        Args:
+            query: Rows to predict (`lacking`).
+            target: As whole rows have it.
+            settings: Of the run.
+            learned: Rows of the fit.
+            device: Where the models are.
+        """
+        features = self.features
+        count, each = gaps_when_asked(settings, len(learned.table))
+        query, room = query[query.isnan().any(1)], count - len(self.models)
+        if not len(query) or room <= 0:
+            return
+        patterns = GapPatterns.of(features, features.inputs(learned.table), learned.unseen, query)
+        present = set(map(tuple, np.unique((~query.isnan()).numpy(), axis=0).tolist()))
+        new = [kept for kept in patterns.kept if kept in present and kept not in self.models]
+        for kept in new[:room]:
+            self.models[kept] = _of_gap(kept, features, target, settings, learned, each, device)
+
+    def limits(self, settings: RedshiftSettings, learned: LearnedRows | None) -> list[str]:
+        """Sentences on what predicts rows with missing values.
+
+        Args:
+            settings: Of the run.
+            learned: Rows from which models of further gaps are learned; None: none are.
+        """
+        made, others = [], ""
+        if self.models:
+            every = ["without " + ", ".join(self._lacking(kept)) for kept in self.models]
+            more = f" and {len(every) - SHOWN} more" if len(every) > SHOWN else ""
+            made.append(
+                f"Rows {'; '.join(every[:SHOWN])}{more} are predicted by models of the columns "
+                "that are left."
+            )
+            others = "other "
+        most = gaps_when_asked(settings, len(learned.table))[0] if learned else 0
+        if most > len(self.models):
+            made.append(
+                f"When a table to predict has {others}columns missing, models of what is left are "
+                "learned when it comes, of the most frequent ones first, as many as fit into a "
+                "time budget."
+            )
+            others = "other "
+        density = DENSITIES.get(settings.missing, DENSITIES["integrate"])
+        return [*made, f"GPz integrates over {others}missing values, under {density}."]
+
+    def _lacking(self, kept: Kept) -> list[str]:
+        """Names of the columns that are missing; a band stands for its error too."""
+        off = {name for name, there in zip(self.features.bands, kept) if not there}
+        errors = zip(self.features.errors, kept[len(self.features.bands) :])
+        alone = [f"{name}_err" for name, there in errors if not there and name not in off]
+        return [*(name for name in self.features.bands if name in off), *alone]
 
     def tensors(self) -> Tensors:
         """What `read` needs beside `meta`."""
@@ -120,37 +196,24 @@ class Gaps:
 
 
 def gaps_of(features: Features, x: Float[Tensor, "n d"]) -> list[Kept]:
-    """What rows have left: as in these rows, the most frequent first, then as other tables may.
-
-    Of magnitudes any band may be missing, with its error, but not all of them; of other columns
-    what is missing is.
-    """
+    """What is left in rows that lack something, the most frequent first."""
     there = (~x.isnan()).cpu().numpy()
     kinds, count = np.unique(there, axis=0, return_counts=True)
     found = [tuple(map(bool, kinds[k])) for k in np.argsort(-count, kind="stable")]
     b = len(features.bands)
-    owner = np.array(features.owners)
-    if features.chosen.value == "colours":
-        places = [features.bands.index(band) for band in features.optional]
-        for off in range(1, len(places)):
-            for bands in combinations(places, off):
-                found.append(tuple((~np.isin(owner, bands)).tolist()))
-    wanted = [kept for kept in dict.fromkeys(found) if any(kept[:b]) and not all(kept)]
-    return wanted[:MOST_GAPS]
+    return [kept for kept in found if any(kept[:b]) and not all(kept)][:MOST_GAPS]
 
 
 class GapPatterns(NamedTuple):
     """Patterns of missing values that get models of their own while time lasts.
 
     Attributes:
-        kept: What is left, in the table's own patterns first, the most frequent ones before others.
-        in_table: Number of patterns that the table has.
+        kept: What is left, in the most frequent patterns first.
         share: Share of the table's rows with one of these.
         rows: Number of rows to learn from, complete or not.
     """
 
     kept: Sequence[Kept] = ()
-    in_table: int = 0
     share: float = 0.0
     rows: int = 0
 
@@ -185,8 +248,8 @@ class GapPatterns(NamedTuple):
             return bool(sum(parts) >= GAP_ROWS and min(parts) >= LEAST_PART)
 
         kept = [left for left in gaps_of(features, every) if enough(left)]
-        rows = [int(counts[(kinds == left).all(1)].sum()) for left in kept]
-        return cls(kept, sum(n > 0 for n in rows), sum(rows) / len(every), len(x))
+        rows = sum(int(counts[(kinds == left).all(1)].sum()) for left in kept)
+        return cls(kept, rows / len(every), len(x))
 
 
 def fit_gaps(
@@ -215,15 +278,16 @@ def fit_gaps(
         deadline: Of the fit.
     """
     count, each = gap_time(seconds, len(patterns.kept), len(table))
-    models, none, learned = dict[Kept, Gap](), Gaps(features, {}), LearnedRows(table, unseen)
-    for kept in _in_time(patterns._replace(kept=patterns.kept[:count]), deadline, settings):
-        models[kept] = _of_gap(kept, none, target, settings, learned, each, device)
+    time = deadline.share(GAPS_LEFT).within(settings.gap_seconds)
+    models, learned = dict[Kept, Gap](), LearnedRows(table, unseen)
+    for kept in time.units(patterns.kept[:count], "models of gaps"):
+        models[kept] = _of_gap(kept, features, target, settings, learned, each, device)
     return Gaps(features, models)
 
 
 def _of_gap(
     kept: Kept,
-    gaps: Gaps,
+    features: Features,
     target: Target,
     settings: RedshiftSettings,
     learned: LearnedRows,
@@ -231,7 +295,7 @@ def _of_gap(
     device: torch.device,
 ) -> Gap:
     """A model of rows that have what is left."""
-    features, (table, unseen) = gaps.features, learned
+    table, unseen = learned
     rows = (~features.inputs(table).isnan()).numpy()[:, list(kept)].all(1)
     own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
     return _fitted(own, features, target, settings, unseen[rows], seconds, device)
@@ -258,67 +322,15 @@ class LearnedRows(NamedTuple):
         return LearnedRows(table.iloc[rows].reset_index(drop=True), self.unseen[rows])
 
 
-def with_gaps_of(
-    gaps: Gaps,
-    target: Target,
-    settings: RedshiftSettings,
-    learned: LearnedRows,
-    query: pd.DataFrame,
-    device: torch.device,
-) -> Gaps:
-    """The models, and further ones for what rows to predict lack, the most frequent gaps first.
-
-    Their number is bounded, and each takes the same effort: predictions depend neither on the clock
-    nor, up to this number, on the other rows of the table.
-
-    Args:
-        gaps: Models that there are.
-        target: As whole rows have it.
-        settings: Of the run.
-        learned: Rows of the fit.
-        query: Rows to predict.
-        device: Where the models are.
-    """
-    features = gaps.features
-    count, each = gaps_when_asked(settings, len(learned.table))
-    asked = lacking(features, query)
-    asked = asked[asked.isnan().any(1)]
-    if not len(asked) or count <= len(gaps.models):
-        return gaps
-    patterns = GapPatterns.of(features, features.inputs(learned.table), learned.unseen, asked)
-    present = set(map(tuple, np.unique((~asked.isnan()).numpy(), axis=0).tolist()))
-    new = [kept for kept in patterns.kept if kept in present and kept not in gaps.models]
-    new = new[: count - len(gaps.models)]
-    if not new:
-        return gaps
-    made = {kept: _of_gap(kept, gaps, target, settings, learned, each, device) for kept in new}
-    return Gaps(features, {**gaps.models, **made})
-
-
-def lacking(features: Features, table: pd.DataFrame) -> Float[Tensor, "n d"]:
-    """Inputs of rows, NaN where missing; what is only known to be beyond a limit is not, for it is
-    drawn."""
-    x = features.inputs(table)
+def lacking(
+    features: Features, table: pd.DataFrame, off: Sequence[str] = ()
+) -> Float[Tensor, "n d"]:
+    """Inputs of rows, NaN where missing or in `off`; what is only known to be beyond a limit is
+    not, for it is drawn."""
+    x = features.inputs(table, off)
     limits = undetected.limits(features, table)[:, features.owners]
     x[torch.from_numpy(np.isfinite(limits))] = 0.0
     return x
-
-
-def _in_time(
-    patterns: GapPatterns, deadline: Deadline, settings: RedshiftSettings
-) -> Iterator[Kept]:
-    """Patterns while their time lasts: a share of what is left for the table's own, and beyond the
-    budget, for others."""
-    name, longest = "models of gaps", deadline.within(settings.gap_seconds)
-    own, others = patterns.kept[: patterns.in_table], patterns.kept[patterns.in_table :]
-    done = 0
-    for kept in deadline.share(GAPS_LEFT).within(longest.left).units(own, name):
-        yield kept
-        done += 1
-    expected = longest.used / max(done, 1)
-    beyond = min(settings.gap_seconds - longest.used, OTHERS_BEYOND * settings.time_budget)
-    with deadline.extension(beyond) as rest:
-        yield from rest.units(others, name, expected=expected)
 
 
 def _columns(

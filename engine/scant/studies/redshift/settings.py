@@ -157,9 +157,8 @@ class RedshiftSettings(SplitSettings):
         label="Time for gaps (s)",
         doc="Seconds of the time budget, at most, for models of rows with missing values; used "
         "where 'missing' is auto. The gaps that the table has get a model each, the most frequent "
-        "ones first; of magnitudes then other choices of bands that may be missing, which may take "
-        "0.4 of the time budget beyond it. Gaps of a table to predict that have no model yet are "
-        "learned when it comes. 0: no such models.",
+        "ones first. Gaps of a table to predict that have no model yet are learned when it comes. "
+        "0: no such models.",
     )
     max_steps = AutoInteger(
         AUTO,

@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from scant.ensemble import answered
 from scant.errors import BadInput
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
@@ -50,7 +51,7 @@ from scant.studies.redshift.capacity import (
     stacks,
     test_rows,
 )
-from scant.studies.redshift.ensemble import GPzEnsemble
+from scant.studies.redshift.ensemble import GPZ, GPzEnsemble
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows, completes
@@ -60,7 +61,6 @@ from scant.studies.redshift.gaps import (
     LearnedRows,
     fit_gaps,
     lacking,
-    with_gaps_of,
 )
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
 from scant.studies.redshift.preprocessing import Features
@@ -396,8 +396,6 @@ class Study(TrainedStudy):
         self.gaps = self._fill_gaps()
         self.held_scores = self.posterior.score(self.held)
         report = write_report(self.posterior, self.problem, self.held_scores, self.report_deadline)
-        if self.ensemble.average is not None:
-            report = replace(report, notes=(self.ensemble.average.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
         return replace(report, arrays={**report.arrays, "tried": tried})
 
@@ -443,7 +441,7 @@ class Study(TrainedStudy):
     def gap_reserve(self) -> float:
         """Seconds that search and average leave to models of the gaps that the table has."""
         patterns = self._gap_patterns
-        return gap_reserve(self.settings, patterns.in_table, patterns.share, patterns.rows)
+        return gap_reserve(self.settings, len(patterns.kept), patterns.share, patterns.rows)
 
     @property
     def search_share(self) -> float:  # type: ignore[override]
@@ -456,14 +454,11 @@ class Study(TrainedStudy):
         """Models of rows that lack something, while time lasts."""
         if self.ensemble is None or self.ensemble.average is None:
             return Gaps(self.features, {})
-        patterns, limit = self._gap_patterns, self.settings.gap_seconds
-        if not self.scored:  # gaps that only other tables may have are learned when these come
-            patterns = patterns._replace(kept=patterns.kept[: patterns.in_table])
-        if math.isfinite(self.deadline.seconds):
-            limit = gap_limit(self.settings)
+        ends = math.isfinite(self.deadline.seconds)
         return fit_gaps(
-            self.features, self.target, self.settings, patterns, *self._gap_rows, self.device,
-            limit, self.deadline,
+            self.features, self.target, self.settings, self._gap_patterns, *self._gap_rows,
+            self.device, gap_limit(self.settings) if ends else self.settings.gap_seconds,
+            self.deadline,
         )  # fmt: skip
 
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
@@ -538,13 +533,6 @@ class Study(TrainedStudy):
             return None
         return LearnedRows(*self._gap_rows).some(self.settings.seed)
 
-    def _meet(self, query: pd.DataFrame) -> None:
-        """Learn models of what rows to predict lack, where they are not there yet."""
-        if (rows := self.learned_rows) is not None:
-            self.gaps = with_gaps_of(
-                self.gaps, self.target, self.settings, rows, query, self.device
-            )
-
     @cached_property
     def region(self) -> LearnedRegion:
         return LearnedRegion(self.known.cpu().numpy())
@@ -561,8 +549,14 @@ class Study(TrainedStudy):
             self.gaps,
             self.held,
             self.region,
+            self.learned_rows,
             self.device,
         )
+
+    @cached_property
+    def _explored(self) -> FittedGPz:
+        """For queries: models that they learn do not count among those that `predict` learns."""
+        return replace(self.posterior, gaps=self.gaps.copy())
 
     @property
     def inputs(self) -> list[str]:
@@ -584,7 +578,7 @@ class Study(TrainedStudy):
                 f"The table has none of the features {', '.join(self.features.bands)}; "
                 "rename its columns to those of the training table."
             )
-        self._meet(query)
+        self.posterior.meet(query)
         predictive = self.posterior.predict(query)
         added = {
             "mean": predictive.mean,
@@ -606,12 +600,19 @@ class Study(TrainedStudy):
         features = self.features
         gaps = [*features.bands, *(f"{b}_err" for b in features.errors)]
         query = checked(table, gaps=gaps)
-        self._meet(query)
+        self.posterior.meet(query)
         return self.posterior.predict(query).reduced(most)
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        average = self.posterior.ensemble.average
+        parts = ["Basis functions and relevance of features are of GPz alone."] if average else []
+        gaps = self.gaps.limits(self.settings, self.learned_rows)
+        return (answered(average, GPZ), *parts, *gaps)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""
-        return answer(self.posterior, question, query)
+        return answer(self._explored, question, query)
 
 
 def bands_of(table: pd.DataFrame, target: str) -> list[str]:

@@ -81,7 +81,7 @@ def test_an_own_table_is_fitted_by_several_models_and_comes_back(
     assert run.study.metadata[CHOSEN]["model"][0] == "stack"
     weights = run.study.metadata["stack"]
     assert sum(weights) == pytest.approx(1)
-    assert any(note.startswith("Weights in the stack") for note in end.report.notes)
+    assert end.report.limits[0].startswith("Predictions are an average (")
     assert next(m.value for m in end.report.metrics if m.name == "NMSE") < 0.8
     back = restore("genes", values, model.blob, "cpu")
     assert np.array_equal(back.predict(table)["std_y"], run.study.predict(table)["std_y"])

@@ -10,7 +10,6 @@ from scant.errors import BadInput
 from scant.events import Note
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
-from scant.studies import entry
 from scant.studies.redshift.growth import narrow
 from scant.studies.redshift.settings import FIXED
 from scant.studies.redshift.study import bands_of, stages_to
@@ -124,23 +123,6 @@ def test_other_coordinates_tell_the_same_function(covariance):
         narrow(in_coordinates(model, torch.eye(3, dtype=torch.float64)).gamma, covariance).shape
         == model.gamma.shape
     )
-
-
-def test_models_of_gaps_are_in_the_estimate_as_they_will_be_fitted():
-    result = entry("redshift")
-    bands = [f"mag_{band}" for band in "ugriz"]
-    names = {name: {} for name in ("z", *bands, *(f"{band}_err" for band in bands))}
-
-    def seconds(counts=names, **values):
-        return result.estimate(result.settings.parse(values), 2000, len(names), counts)[0]
-
-    none = seconds(missing="integrate")
-    # 30 choices of five bands: 3 s of growth, and 1 s beside, each.
-    assert seconds() - none == pytest.approx(30 * (3.0 + 0.8 + 1e-4 * 1600), rel=0.01)
-    assert seconds() == seconds({})  # every other column is taken for an error
-    assert seconds(gap_seconds=50.0) - none == pytest.approx(50, rel=0.05)
-    for values in ({"stack": False}, {"weights": "balanced"}, {"features": "as given"}):
-        assert seconds(**values) == pytest.approx(seconds(missing="integrate", **values))
 
 
 def test_rivals_know_their_error_and_gaps(finished):
