@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from scant.events import Finished, Fitted, Report
+from scant.events import Finished, Fitted, Report, State
 from scant.studies import STUDIES, entry
 from scant.studies.genes import stacking
 from scant.training.api import restore
+from scant.training.everything import refitted
 from scant.training.loop import train
 from scant.training.model_card import Card, markdown
 from tests.engine.studies.cases import CASES, FIRST
@@ -87,3 +88,13 @@ def test_card_and_restored_study_say_the_same(study: str, averages: bool) -> Non
     )  # fmt: skip
     limits = markdown(card).partition("## Limits\n\n")[2]
     assert limits.startswith(f"- {report.limits[0]}\n".replace("_", r"\_"))
+
+
+@pytest.mark.parametrize(("model", "expected"), [(Fitted(b""), "second"), (None, "first")])
+def test_after_a_fit_on_everything_they_are_of_the_fit_that_predicts(
+    model: Fitted | None, expected: str
+) -> None:
+    first, second = (Report(limits=(name,)) for name in ("first", "second"))
+    events = [model] if model else []
+    *_, end = refitted(iter([*events, Finished(State.CONVERGED, "", second)]), 9, 4, 1, 1.0, first)
+    assert end.report.limits == (expected,)

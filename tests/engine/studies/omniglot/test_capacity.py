@@ -90,7 +90,7 @@ def test_an_own_table_is_fitted_with_what_was_chosen_and_comes_back(table: pd.Da
     if "p0" in table:
         assert chosen["pixels"][0] == "grey"
         assert run.study.metadata["kernel"] == "rbf-ard"
-    assert any("average" in note for note in end.report.notes)
+    assert "an average" in end.report.limits[0]
     (recall,) = [m.value for m in end.report.metrics if m.name == "recall"]
     assert recall > 0.75
     back = restore("omniglot", OmniglotSettings(**FEW).values(), blob, "cpu")

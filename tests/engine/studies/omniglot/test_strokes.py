@@ -65,7 +65,7 @@ def test_they_have_a_part_that_comes_back(drawings: pd.DataFrame) -> None:
     weights = study.average.ensemble.weights
     assert tuple(weights) == (*PLAIN, strokes.BENDING, strokes.HOG)
     assert weights[strokes.BENDING] + weights[strokes.HOG] > 0.2
-    assert any(f"{strokes.BENDING} 0." in note for note in report.notes)
+    assert f"{strokes.BENDING} 0." in report.limits[0]
     methods = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
     assert methods[1:4] == ["MOGPs-AR alone", strokes.BENDING, strokes.HOG]
     assert report.arrays["compare_accuracy"].shape == (len(methods), 2)
