@@ -6,7 +6,6 @@ distributions: the weights maximize the density of rows that no method was train
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +20,6 @@ TINY = 1e-300
 MIN_WEIGHT = 0.01  # methods below this weight are dropped
 DOUBT = 0.5  # standard errors subtracted from a gain
 LOG_SHARPNESS_STD = 0.5  # prior standard deviation of the log sharpness
-LEFT_OUT = "training rows that were left out"
 
 
 @dataclass(frozen=True)
@@ -33,34 +31,13 @@ class Average:
     """
 
     names: ClassVar[tuple[str, ...]]
-    of: ClassVar[str] = "Predictions"
 
     weights: tuple[float, ...]
 
-    def sentence(self, own: str = "") -> str:
-        """Sentence on the methods that predict; `own` names the first, which is averaged."""
-        names = (own or self.names[0], *self.names[1:])
-        return sentence(dict(zip(names, self.weights)), LEFT_OUT, self.of)
-
-
-def sentence(weights: Mapping[str, float], by: str = "", of: str = "Predictions") -> str:
-    """Sentence on the methods that predict, with their weights.
-
-    Args:
-        weights: Weight of each method, by its name.
-        by: Origin of the weights; "" if there is one method only.
-        of: Predicted quantity, in the plural.
-    """
-    used = sorted(((w, name) for name, w in weights.items() if w), reverse=True)
-    if len(used) == 1:
-        return f"{of} come from {used[0][1]} alone{f', chosen by {by}' if by else ''}."
-    parts = ", ".join(f"{name} {w:.2f}" for w, name in used)
-    return f"{of} are an average ({parts}), its weights by {by}; it is not in the publication."
-
-
-def answered(average: Average | None, own: str) -> str:
-    """Sentence on the methods that predict: `own` alone, or its average with others."""
-    return average.sentence(own) if average else sentence({own: 1.0})
+    @property
+    def by_name(self) -> dict[str, float]:
+        """Weight of each method by its name."""
+        return dict(zip(self.names, self.weights))
 
 
 def weights(

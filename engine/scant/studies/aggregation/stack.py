@@ -124,15 +124,6 @@ class Stack(stacking.Average):
         whole = Mixture.joined([m.weighted(w) for m, w in zip(told, weights.tolist()) if w])
         return replace(made, widths=made._widths(whole, y, x))
 
-    def limits(self, scarce: str, own: str) -> list[str]:
-        """Which supports the average predicts, and whether left-out rows correct its intervals."""
-        sizes = (
-            f"The average predicts {scarce} over supports of the size of its training rows; other "
-            f"sizes and other tasks are predicted by {own} alone."
-        )
-        corrected = "Rows that were left out correct the width of the average's intervals."
-        return [sizes, *([corrected] if any(self.widths) else [])]
-
     def _widths(
         self, left_out: Mixture, y: Float[Tensor, " n"], x: Float[np.ndarray, "n d"]
     ) -> tuple[float, ...]:

@@ -21,7 +21,6 @@ from scant.errors import BadInput
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
 from scant.events import Report
-from scant.inference.stacking import answered
 from scant.models.mtgpa.area_nodes import AreaNodes
 from scant.models.mtgpa.areas import AreaGP
 from scant.models.mtgpa.exact import ExactGP, ExactTrainer
@@ -63,6 +62,7 @@ from scant.studies.aggregation.thinning import scarce_places
 from scant.studies.auto import AUTO, AVERAGE_SHARE, CHOSEN
 from scant.studies.base import ArraySpec
 from scant.studies.learned_region import LearnedRegion
+from scant.studies.limits import answered
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Tensors, part, required, roles
 from scant.studies.split import EVERYTHING
@@ -537,9 +537,15 @@ class Study(TrainedStudy):
 
     def limits(self) -> tuple[str, ...]:
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
-        made = [answered(self.stack, OWN)]
-        if self.stack is not None:
-            made += self.stack.limits(self.metadata["scarce"], OWN)
+        stack, scarce = self.stack, self.metadata["scarce"]
+        made = [answered(stack.by_name if stack else None, OWN)]
+        if stack is not None:
+            made.append(
+                f"The average predicts {scarce} over supports of the size of its training rows; "
+                f"other sizes and other tasks are predicted by {OWN} alone."
+            )
+        if stack is not None and any(stack.widths):
+            made.append("Rows that were left out correct the width of the average's intervals.")
         if isinstance(self.model, NodesGP | AreaNodes):
             return (*made, self.model.sentence())
         return (*made, "Intervals do not count that hyperparameters are uncertain.")

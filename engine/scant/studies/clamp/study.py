@@ -17,7 +17,6 @@ import torch
 from scant.deadline import NEVER, Deadline
 from scant.evaluate.problem import Comparison
 from scant.events import Report
-from scant.inference.stacking import sentence
 from scant.models.laplace import stopping
 from scant.models.laplace.acquisition import STRICT
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE
@@ -28,6 +27,7 @@ from scant.studies.clamp.entry import CNN, COMPARED, METHODS, QUEUE, ROLES, Clam
 from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared, advised
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PatchPool
+from scant.studies.limits import sentence
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Step, Tensors, arrays, part, required, roles
 from scant.studies.split import marks

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Bool
 
 from scant.deadline import NEVER, Deadline
-from scant.inference.stacking import LEFT_OUT, sentence
 from scant.inference.stacking import weights as weights_of
 from scant.models.replicated.stack import Stack
 from scant.studies.genes import models
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.settings import MODELS, OTHERS, GenesSettings
 from scant.studies.genes.table import Replicas
+from scant.studies.limits import LEFT_OUT, sentence
 
 FOLDS = 4
 FOLD_SHARE = 0.15  # of an output's rows, where no whole replica is held out

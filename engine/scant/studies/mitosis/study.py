@@ -16,12 +16,12 @@ import torch
 
 from scant.evaluate.problem import Comparison
 from scant.events import Report
-from scant.inference.stacking import LEFT_OUT, sentence
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.predictive import CategoricalPredictive
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, CHOSEN
+from scant.studies.limits import LEFT_OUT, sentence
 from scant.studies.mitosis import covariances, models, sight
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.classifier import Classifier

@@ -16,9 +16,9 @@ import torch
 
 from scant.evaluate.problem import Comparison
 from scant.events import Report
-from scant.inference.stacking import answered
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, AVERAGE_SHARE
+from scant.studies.limits import answered
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.models import rests
@@ -189,7 +189,10 @@ class Study(TrainedStudy):
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
         own = MODELS[self.settings.model]
         parts = f"Hidden neurons, their influence and scores with views removed are of {own} alone."
-        return (answered(self.stack, own), *([parts] if self.stack else []))
+        return (
+            answered(self.stack.by_name if self.stack else None, own),
+            *([parts] if self.stack else []),
+        )
 
     @property
     def together(self) -> str:

@@ -149,7 +149,6 @@ class Stack(stacking.Average):
     """
 
     names = NAMES
-    of = "Probabilities"
 
     data: Prepared
     form: Form

@@ -16,10 +16,10 @@ from jaxtyping import Int
 
 from scant.evaluate.problem import Comparison
 from scant.events import Report
-from scant.inference.stacking import answered
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.random import restart_generator
 from scant.studies.auto import AVERAGE_SHARE, CHOSEN
+from scant.studies.limits import answered
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
@@ -277,7 +277,7 @@ class Study(TrainedStudy):
     def limits(self) -> tuple[str, ...]:
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
         own = MODELS[self.settings.model]
-        limits = [answered(self.stack, own)]
+        limits = [answered(self.stack.by_name if self.stack else None, own)]
         if self.stack:
             limits.append(
                 "The similarity of classes, patches, maps and recall with fewer examples are of "

@@ -24,7 +24,6 @@ from scant.errors import BadInput
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
 from scant.events import Report
-from scant.inference.stacking import answered
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.input_density import fill, single_gaussian
@@ -36,6 +35,7 @@ from scant.random import restart_generator
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
 from scant.studies.densities import MOST
 from scant.studies.learned_region import LearnedRegion
+from scant.studies.limits import answered
 from scant.studies.predicted_table import by_levels, checked, interval_columns, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
 from scant.studies.redshift import components, undetected
@@ -608,7 +608,7 @@ class Study(TrainedStudy):
         stack = self.posterior.members.stack
         parts = ["Basis functions and relevance of features are of GPz alone."] if stack else []
         gaps = self.gaps.limits(self.settings, self.learned_rows)
-        return (answered(stack, "GPz"), *parts, *gaps)
+        return (answered(stack.by_name if stack else None, "GPz"), *parts, *gaps)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""

@@ -20,6 +20,7 @@ from scant.studies.aggregation import candidates
 from scant.studies.aggregation.predictive import predictive
 from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.stack import Stack
+from scant.studies.limits import answered
 from scant.training.api import Fit, restore
 
 pytestmark = pytest.mark.slow
@@ -42,7 +43,7 @@ def test_noise_is_said_to_be_noise(fitted: tuple[Fit, list[object]]) -> None:
     run, events = fitted
     stack = run.study.stack
     assert sum(stack.weights) == pytest.approx(1)
-    assert stack.sentence("MTGPA") == events[-1].report.limits[0]  # type: ignore[attr-defined]
+    assert answered(stack.by_name, "MTGPA") == events[-1].report.limits[0]  # type: ignore[attr-defined]
     predicted = run.study.predict(noise().drop(columns="y"))
     assert ((predicted["mean"] - 10) ** 2).mean() < 0.35**2 * 2**2
 
@@ -157,7 +158,7 @@ def test_a_restored_stack_of_several_models_predicts_the_same(
     restored = restore("aggregation", run.study.settings.values(), blob, "cpu")
     table = two_scales().drop(columns="y")
     pd.testing.assert_frame_equal(run.study.predict(table), restored.predict(table))
-    assert stack.sentence() == restored.stack.sentence()
+    assert stack.by_name == restored.stack.by_name
 
 
 def test_the_published_settings_take_one_model_at_its_optimum() -> None:

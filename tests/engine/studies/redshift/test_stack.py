@@ -14,6 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 import scant
 from scant.events import Fitted
 from scant.models.anchored_gp import AnchoredGP
+from scant.studies.limits import answered
 from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.stack import EQUAL, MARGINAL, PARTNERS, SCALES, Stack, _shape
 from scant.training.api import Fit, restore
@@ -47,7 +48,7 @@ def test_predictions_are_an_average_whose_weights_add_up_to_one(
     assert sum(stack.weights) == pytest.approx(1)
     assert all((gp is None) == (weight == 0) for gp, weight in zip(stack.gps, stack.weights[1:]))
     end = events[-1]
-    assert stack.sentence() == end.report.limits[0]
+    assert answered(stack.by_name, "GPz") == end.report.limits[0]
 
 
 def test_parts_of_the_deviation_add_up_and_the_mixture_has_these_moments(
