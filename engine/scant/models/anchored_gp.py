@@ -24,7 +24,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 MAX_ANCHORS = 500  # inducing inputs
-BLOCK_ROWS = 2000  # query rows whose covariances with the anchors fit a cache
+BLOCK_ROWS = 500  # query rows whose covariances with the anchors fit a cache (2 MB)
 SEARCH_ROWS = 300  # rows used to fit the hyperparameters
 ARD = 20  # most inputs with separate lengthscales
 BOUNDS = (1e-2, 1e4)  # lengthscale bounds, in standard deviations of an input

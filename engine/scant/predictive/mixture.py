@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -50,8 +51,10 @@ class MixturePredictive(ValuePredictive):
     shift: float = 0.0
 
     def __post_init__(self) -> None:
-        usable = np.isfinite(self.means) & (self.variances > 0) & (self.variances < np.inf)
-        unused = (self.weights <= 0) & ~usable
+        unused = self.weights <= 0
+        if unused.any():
+            usable = np.isfinite(self.means) & (self.variances > 0) & (self.variances < np.inf)
+            unused &= ~usable
         if unused.any():
             for name, value in (("means", 0.0), ("variances", 1.0)):
                 object.__setattr__(self, name, np.where(unused, value, getattr(self, name)))
@@ -191,7 +194,7 @@ class MixturePredictive(ValuePredictive):
     def mean(self) -> Rows:
         return np.asarray((self.weights * self._moments()[0]).sum(1))
 
-    @property
+    @cached_property
     def variance(self) -> Rows:
         means, variances = self._moments()
         mean = (self.weights * means).sum(1)

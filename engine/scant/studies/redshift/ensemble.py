@@ -39,14 +39,21 @@ from scant.studies.auto import AUTO
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.components import MIN_COLUMNS
 from scant.studies.redshift.fold import Fold
-from scant.studies.redshift.members import EQUAL, MARGINAL, MEMBERS, NEAREST, Model, fit_members
+from scant.studies.redshift.members import (
+    EQUAL,
+    MARGINAL,
+    MARGINAL_GP_MAX_ROWS,
+    MEMBERS,
+    NEAREST,
+    Model,
+    fit_members,
+)
 
 # Components of the inputs' density that missing values are filled with, unless `missing` is auto
 # and left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave
 # RMSE .083, .091, .088, .088: more only follow noise.
 DENSITY_COMPONENTS = 8
 FEW_MISSING = 0.1  # of a row's columns
-FEW_ROWS = 64  # up to which no member is trivial: left-out rows alone decide too little
 MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
 MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
 RANGE_MARGIN = 0.1  # of the targets' range, by which means of GPz may leave it
@@ -125,13 +132,13 @@ class GPzEnsemble:
             truth.append(fold.unseen.y[some].cpu().numpy())
         y = np.concatenate(truth)
         joined = {n: MixturePredictive.concat([p[n] for p in predictions]) for n in predictions[0]}
-        parts = EQUAL
-        for k, name in enumerate(m.name for m in members if m.shape == NEAREST):
-            parts = parts if k else _part_weights(joined[name], y)
+        nearest = [m.name for m in members if m.shape == NEAREST]
+        parts = _part_weights(joined[nearest[0]], y) if nearest else EQUAL
+        for name in nearest:
             weights = np.broadcast_to(parts, joined[name].weights.shape)
             joined[name] = replace(joined[name], weights=weights, shares=None)
         prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
-        trivial = TRIVIAL if len(rows.y) > FEW_ROWS else None
+        trivial = TRIVIAL if len(rows.y) > MARGINAL_GP_MAX_ROWS else None
         found = Ensemble.weighed(joined, y, Rescaled, trivial=trivial, prior=prior)
         average = found.among(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
