@@ -1,4 +1,4 @@
-"""The average of the model with GPs of one task: its parts, boxes of other sizes, storage."""
+"""Growing models, widths of the scarce task's intervals, boxes of other sizes, older runs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ import scant
 from scant.events import Fitted
 from scant.inference.exact import left_out
 from scant.kernels.box_average.support import boxes
+from scant.models.anchored_gp import AnchoredGP
+from scant.models.mtgpa.baselines import baseline
 from scant.models.mtgpa.exact import ExactGP
 from scant.studies.aggregation import candidates
 from scant.studies.aggregation.predictive import predictive
 from scant.studies.aggregation.settings import FIXED
-from scant.studies.aggregation.stack import Stack
+from scant.studies.aggregation.stack import PARTNERS, Stack
 from scant.training.api import Fit, restore
 
 pytestmark = pytest.mark.slow
@@ -42,6 +44,7 @@ def test_noise_is_said_to_be_noise(fitted: tuple[Fit, list[object]]) -> None:
     run, events = fitted
     stack = run.study.stack
     assert sum(stack.weights) == pytest.approx(1)
+    assert len(stack.widths) == 3  # constant, level and place
     assert stack.sentence() in events[-1].report.notes  # type: ignore[attr-defined]
     predicted = run.study.predict(noise().drop(columns="y"))
     assert ((predicted["mean"] - 10) ** 2).mean() < 0.35**2 * 2**2
@@ -117,51 +120,52 @@ def several() -> tuple[Fit, list[object]]:
     return run, list(run)
 
 
-def test_one_more_function_is_tried_and_dependent_gps_are_weighed(
-    several: tuple[Fit, list[object]],
-) -> None:
+def test_functions_may_be_added(several: tuple[Fit, list[object]]) -> None:
     run, events = several
     study = run.study
-    assert study.settings.n_latent == len(study.model.prior.kernels) in (1, 2)
+    assert study.stages == 3
+    assert study.settings.n_latent == len(study.model.prior.kernels) in (1, 2, 3)
     assert "n_latent" in study.metadata["chosen"]
     assert study.model.prior.lengthscales().min() < 6  # what is fine is found
     smse = next(m.value for m in events[-1].report.metrics if m.name == "SMSE")  # type: ignore[attr-defined]
     assert smse < 0.1
-    used = {key for key, w in zip(("functions", "dependent"), study.stack.weights[1:3]) if w}
-    assert set(study.stack.others) == used
 
 
-def test_a_restored_stack_of_several_models_predicts_the_same(
+def test_an_average_of_an_older_run_predicts_the_same(
     several: tuple[Fit, list[object]],
 ) -> None:
-    run, events = several
-    stack, task = run.study.stack, run.study.stack.task
-    data = run.study.data
-    others = {
-        "functions": run.study.model,  # any that has a state will do
-        "dependent": candidates.dependent(run.study.settings, data, 1, ["gaussian"] * 2),
-    }
-    whole = Stack.weighed(run.study.model, task, others)
-    equal = dataclasses.replace(whole, weights=(1 / 7,) * 7, others=others)
+    run, _ = several
+    stack, data = run.study.stack, run.study.data
+    other = baseline("dependent", data, 1, torch.Generator().manual_seed(0))
+    x, y = stack._seen(data.supports), data.y.numpy()
+    gps = {shape: AnchoredGP.fit(shape, x, y) for shape in PARTNERS.values()}
+    others = {"functions": run.study.model, "dependent": other}
+    older = dataclasses.replace(stack, weights=(1 / 7,) * 7, others=others, gps=gps)
     again = Stack.read(
-        equal.tensors(),
-        json.loads(json.dumps(equal.meta())),
+        older.tensors(),
+        json.loads(json.dumps(older.meta())),
         lambda _, own: candidates.read(own, "eq", ["gaussian"] * 2),
     )
+    assert again is not None
     lo = torch.linspace(0, 100, 7).double().unsqueeze(1)
     supports = boxes(lo, lo + 1)
-    told = run.study.model.mixture(supports, task)
-    for mine, theirs in zip(equal.mixture(supports, told), again.mixture(supports, told)):
+    told = run.study.model.mixture(supports, stack.task)
+    for mine, theirs in zip(older.mixture(supports, told), again.mixture(supports, told)):
         assert torch.equal(mine, theirs)
+    assert "average" in again.sentence()
+
+
+def test_a_restored_grown_model_predicts_the_same(several: tuple[Fit, list[object]]) -> None:
+    run, events = several
     blob = next(e.blob for e in events if isinstance(e, Fitted))
     restored = restore("aggregation", run.study.settings.values(), blob, "cpu")
     table = two_scales().drop(columns="y")
     pd.testing.assert_frame_equal(run.study.predict(table), restored.predict(table))
-    assert stack.sentence() == restored.stack.sentence()
+    assert run.study.stack.sentence() == restored.stack.sentence()
 
 
 def test_the_published_settings_take_one_model_at_its_optimum() -> None:
     values = {**FIXED, "max_steps": 5}
     run = scant.fit("aggregation", two_scales(), device="cpu", own=False, **values)
     list(run)
-    assert (type(run.study.model), run.study.stack, run.study.restarts) == (ExactGP, None, 1)
+    assert (type(run.study.model), run.study.stack, run.study.stages) == (ExactGP, None, 1)
