@@ -197,8 +197,9 @@ class AggregationSettings(SplitSettings):
     )
     stack = param.Boolean(
         True,
-        doc="Widen or narrow the intervals of the scarce task by level and place, as suits its "
-        "rows, each left out; where inference is exact and its boxes are of one size. Not in the "
+        doc="Calibrate the predictions of the scarce task on its rows, each left out: shrink them "
+        "towards its mean as far as a gain over it may be chance, and fit the width of intervals "
+        "by level and place; where inference is exact and its boxes are of one size. Not in the "
         "publication.",
     )
     learn_inducing = param.Boolean(False, doc="Optimize the positions of the inducing points.")
