@@ -46,7 +46,6 @@ class Ensemble(Generic[P]):
         bound: Bool[np.ndarray, " n"] | None = None,
         trivial: str | None = None,
         prior: float | Sequence[float] = stacking.PRIOR,
-        chosen: Sequence[float] = (),
     ) -> Ensemble[P]:
         """Weigh methods by what they say of rows that they have not learned from.
 
@@ -58,18 +57,27 @@ class Ensemble(Generic[P]):
             bound: Rows whose value is only known to be above y; None: there are none.
             trivial: Method that ignores the inputs (see `stacking.weights`).
             prior: Prior count of each method, in rows; a number or one per method.
-            chosen: Nats a row taken off each method's log density for hyperparameters that these
-                rows have chosen (Akaike 1974).
         """
         names, told = list(left_out), list(left_out.values())
         density = np.stack([log_density(each, y, bound) for each in told], 1)
-        if len(chosen):
-            density = density - np.asarray(chosen)
         at = None if trivial is None else names.index(trivial)
         found = stacking.weights(density, at, prior)
-        used = [(each, w) for each, w in zip(told, found.tolist()) if w]
-        own, weights = [each for each, _ in used], np.array([w for _, w in used])
-        return cls(dict(zip(names, found.tolist())), shape.fitted(own, weights, y, x, bound))
+        return cls.shaped(dict(zip(names, found.tolist())), left_out, y, shape, x, bound)
+
+    @classmethod
+    def shaped(
+        cls,
+        weights: Mapping[str, float],
+        left_out: Mapping[str, P],
+        y: Truth,
+        shape: type[Shape[P]] = AsTold,
+        x: Float[np.ndarray, "n d"] | None = None,
+        bound: Bool[np.ndarray, " n"] | None = None,
+    ) -> Ensemble[P]:
+        """Correct the shape of a mixture with these weights; arguments as of `weighed`."""
+        positive: dict[str, float] = {name: weight for name, weight in weights.items() if weight}
+        members = [left_out[name] for name in positive]
+        return cls(weights, shape.fitted(members, np.array([*positive.values()]), y, x, bound))
 
     @property
     def used(self) -> list[str]:

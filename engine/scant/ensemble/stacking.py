@@ -45,9 +45,14 @@ def weights(
     result = _used(result, least)
     if trivial is not None:
         gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))
-        confidence = ndtr(gain.mean() / max(gain.std() / n**0.5, TINY) - DOUBT)
-        result = _used(confidence * result + (1 - confidence) * np.eye(k)[trivial], least)
+        share = confidence(gain)
+        result = _used(share * result + (1 - share) * np.eye(k)[trivial], least)
     return result
+
+
+def confidence(gain: Float[np.ndarray, " n"]) -> float:
+    """Probability that a gain over a simpler method, in nats of each left-out row, is no chance."""
+    return float(ndtr(gain.mean() / max(gain.std() / len(gain) ** 0.5, TINY) - DOUBT))
 
 
 def _used(w: Float[np.ndarray, " k"], least: float) -> Float[np.ndarray, " k"]:

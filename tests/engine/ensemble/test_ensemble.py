@@ -136,12 +136,10 @@ def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
     np.testing.assert_allclose(p, [[0.5, 0.5, 0.0]])
 
 
-def test_what_the_rows_have_chosen_is_taken_off() -> None:
-    told, y, _ = _values(np.random.default_rng(0))
-    twins = {"plain": told["slope"], "chosen": told["slope"]}
-    assert Ensemble.weighed(twins, y).weights["chosen"] == pytest.approx(0.5)
-    taken = Ensemble.weighed(twins, y, chosen=[0.0, 0.05])
-    assert taken.weights["plain"] > 0.9
-    shares = f"GP {taken.weights['plain']:.2f}, chosen {taken.weights['chosen']:.2f}"
-    assert f"are an average ({shares}), its weights" in answered(taken, "GP")
+def test_what_predicts_is_named_with_its_weight() -> None:
+    ensemble = Ensemble({"model": 0.25, "rough": 0.0, "no input": 0.75}, AsTold())
+    assert answered(ensemble, "GP") == (
+        "Predictions are an average (no input 0.75, GP 0.25), its weights by training rows that "
+        "were left out; it is not in the publication."
+    )
     assert answered(None, "GP", "Probabilities") == "Predictions come from GP alone."

@@ -112,7 +112,6 @@ def test_what_is_fitted_beside_the_run_is_counted(study: str) -> None:
 @pytest.mark.parametrize(
     ("study", "values"),
     [
-        ("aggregation", {"inference": "exact"}),
         ("multiview", {}),
         ("omniglot", {}),
         ("redshift", {}),

@@ -16,9 +16,10 @@ with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 
 import torch
 from gpytorch.distributions import MultivariateNormal
@@ -51,10 +52,13 @@ POINTS = 100  # the initial lengthscale is twice the spacing of min(rows, POINTS
 # Initial values, as factors of noise and lengthscale. The evidence often has one maximum with
 # smooth functions and much noise, and a higher one with fine structure and little noise.
 STARTS = ((1.0, 1.0), (0.01, 0.4))
-# Additional initial values for fine structure: factors of noise and lengthscale, and factors from
-# each kernel to the next of lengthscale and standard deviation.
-FINER = ((0.01, 0.1, 0.5, 1.0), (0.01, 1.0, 0.25, 0.3))
-TRIED = 5  # steps from each initial value
+FINER = ((0.01, 0.1), (0.01, 1.0))  # additional ones for fine structure
+# Initial values of an added function: factors of the lengthscale, and its deviation as a share of
+# the largest one. Fine structure is often short in one dimension and long in the others, such as
+# what is peculiar to one year.
+SHORT, LONG, BROAD = 0.25, 1.5, 3.0
+SHARE, BROAD_SHARE = 0.1, 0.3
+TRIED, GROWN = 5, 12  # steps from each initial value, and from each of an added function
 # Log-normal hyperprior of the noise: median as a share of the task's variance, and deviation of the
 # logarithm. Without it, functions could interpolate few rows with zero noise.
 NOISE_MEDIAN, NOISE_DEVIATION = 0.02, 2.5
@@ -123,30 +127,64 @@ class ExactGP(TaskGP):
             BadInput: A task has no data, or a value is not finite.
         """
         check(data, tasks)
-        prior = Coregionalisation(dimensions, tasks, ranks, shape, kernels, covariates, n_isotropic)
         built = [likelihood(name) for name in likelihoods or ["gaussian"] * tasks]
+        prior = Coregionalisation(dimensions, tasks, ranks, shape, kernels, covariates, n_isotropic)
         model = cls(built, prior, data).to(data.supports)
         if lengthscale is None:
-            boxes, _ = prior.split(data.supports)
-            start = 2 * spacing(boxes, dimensions, min(len(data.y), POINTS))
+            start = model._spacing()
         else:
             start = torch.as_tensor(lengthscale).to(data.supports).expand(dimensions)
         prior.learn_lengthscales(not fixed_lengthscale)
         if finer:
             model.expect_noise()
-        initial, results = deepcopy(model.state_dict()), []
-        starts = [(*factors, 0.5, 1.0) for factors in STARTS] + (list(FINER) if finer else [])
-        for noise_factor, lengthscale_factor, kernel_factor, deviation_factor in starts:
-            model.load_state_dict(initial)
-            width = start if fixed_lengthscale else start * lengthscale_factor
-            model.start(data, width, noise * noise_factor, generator)
-            if deviation_factor != 1 and not fixed_lengthscale:
-                prior.refine(width, kernel_factor, deviation_factor)
-            value = model.fit(TRIED)
-            value = value if math.isfinite(value) else -math.inf
-            results.append((value, deepcopy(model.state_dict())))
-        model.load_state_dict(max(results, key=lambda pair: pair[0])[1])
+        model._start_from_best(
+            partial(
+                model.start,
+                data,
+                start if fixed_lengthscale else start * lengthscale_factor,
+                noise * noise_factor,
+                generator,
+            )
+            for noise_factor, lengthscale_factor in (*STARTS, *(FINER if finer else ()))
+        )
         return model
+
+    def grow(self, rank: int, generator: torch.Generator) -> None:
+        """Add a kernel, from the best of several initial values after a few steps.
+
+        The evidence has many maxima in the parameters of several functions. From an optimum of
+        fewer, functions are found that follow its residuals.
+        """
+        prior, spacing = self.prior, self._spacing()
+        prior.extend(rank)
+        d = len(spacing)
+        starts = [(spacing * SHORT, SHARE), (spacing * BROAD, BROAD_SHARE)]
+        if d > 1:
+            along = torch.where(torch.eye(d).bool(), SHORT, LONG).to(spacing)
+            starts += [(spacing * factors, SHARE) for factors in along]
+        self._start_from_best(
+            (
+                partial(prior.start_last, lengthscale, share, generator)
+                for lengthscale, share in starts
+            ),
+            GROWN,
+        )
+
+    def _spacing(self) -> Float[Tensor, " d"]:
+        """Lengthscale for initial values: twice the spacing of a grid."""
+        boxes, _ = self.prior.split(self.supports)
+        return 2 * spacing(boxes, self.prior.dimensions, min(len(self.y), POINTS))
+
+    def _start_from_best(self, starts: Iterable[Callable[[], None]], steps: int = TRIED) -> None:
+        """Try initial values, each for a few steps; keep the best."""
+        initial, results = deepcopy(self.state_dict()), []
+        for start in starts:
+            self.load_state_dict(initial)
+            start()
+            value = self.fit(steps)
+            value = value if math.isfinite(value) else -math.inf
+            results.append((value, deepcopy(self.state_dict())))
+        self.load_state_dict(max(results, key=lambda pair: pair[0])[1])
 
     def expect_noise(self) -> None:
         """Register a hyperprior on each task's noise."""

@@ -47,7 +47,7 @@ HYPERPRIOR_DEVIATION = 2.0
 STEP = 1e-4  # step of finite differences of the gradient
 SIDES = (0.25, 4.0)  # bounds of the stretch of a half axis
 STRETCH_STEPS = 4  # evaluations of the search for it
-MAX_RATIO = 3.0  # bound of the ratio between a node's weight and the Gaussian's
+MAX_RATIO = 3.0  # upper bound of the ratio between a node's weight and the Gaussian's
 FAILED = 1e10  # decrease of the log posterior assigned to failed factorizations
 
 
@@ -270,8 +270,7 @@ class _Posterior:
                     point += share * reach * stretch * axis
                     volume *= 2 * stretch / sum(sides)
             fall = self._fall(point)
-            ratio = math.exp(min(max(0.5 * reach**2 - fall, -9.0), 9.0))
-            ratio = min(max(ratio, 1 / MAX_RATIO), MAX_RATIO) if fall < FAILED else 0.0
+            ratio = min(math.exp(min(0.5 * reach**2 - fall, 9.0)), MAX_RATIO)
             points.append(point)
             weights.append(volume * ratio / len(design))
         normalized = self.optimum.new_tensor(weights)

@@ -11,6 +11,7 @@ coefficients b_j ~ N(0, COEFFICIENT^2 I).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import NamedTuple
 
 import torch
@@ -117,6 +118,7 @@ class Coregionalisation(Prior):
     """
 
     kernel_of: Tensor
+    mixing: Tensor
     kernels: Sequence[SupportKernel]
 
     def __init__(
@@ -226,13 +228,33 @@ class Coregionalisation(Prior):
             if isinstance(kernel, IntervalKernel):
                 kernel.lengthscale = lengthscale * 0.5**q
 
+    def extend(self, rank: int) -> None:
+        """Add a kernel of this rank like the last one, with zero coefficients."""
+        rows = self.mixing.new_zeros(rank, self.mixing.shape[1])
+        self.mixing = nn.Parameter(torch.cat([self.mixing.detach(), rows]))
+        owner = torch.full_like(self.kernel_of[:1], len(self.kernels)).expand(rank)
+        self.kernel_of = torch.cat([self.kernel_of, owner])
+        self.kernels.append(deepcopy(self.kernels[-1]))  # type: ignore[attr-defined]
+
     @torch.no_grad()
-    def refine(self, lengthscale: Float[Tensor, " d"], shorter: float, share: float) -> None:
-        """Scale lengthscale and standard deviation from each kernel to the next."""
-        self.mixing *= share ** self.kernel_of.to(self.mixing).unsqueeze(1)
-        for q, kernel in enumerate(self.kernels):
-            if isinstance(kernel, IntervalKernel):
-                kernel.lengthscale = lengthscale * shorter**q
+    def start_last(
+        self, lengthscale: Float[Tensor, " d"], share: float, generator: torch.Generator
+    ) -> None:
+        """Set initial values of the last kernel.
+
+        Args:
+            lengthscale: Its lengthscales.
+            share: Its deviation, as a share of that of the latent function with the largest one.
+            generator: A CPU generator, which breaks the symmetry between its latent functions.
+        """
+        own = self.kernel_of == len(self.kernels) - 1
+        largest = self.mixing[~own][self.mixing[~own].square().sum(1).argmax()]
+        start = largest.expand(int(own.sum()), -1)
+        if len(start) > 1:
+            noise = torch.randn(start.shape, generator=generator, dtype=torch.float64)
+            start = start * (1 + 0.5 * noise).to(start)
+        self.mixing[own] = share * start
+        self.kernels[-1].lengthscale = lengthscale
 
 
 def mass(x: Float[Tensor, "n c"], dimensions: int) -> Float[Tensor, " n"]:

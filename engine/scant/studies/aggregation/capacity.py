@@ -6,9 +6,9 @@ from scant.studies.aggregation.settings import (
     COUNTED,
     EXACT,
     FEWEST_POINTS,
-    MOST_DEPENDENT,
     MOST_EXACT,
     MOST_FINER,
+    MOST_GROWN,
     MOST_KNOWN,
     MOST_LATENT,
     MOST_LEARNED,
@@ -21,7 +21,7 @@ from scant.studies.aggregation.settings import (
 )
 from scant.studies.aggregation.table import TABLE
 from scant.studies.auto import AUTO, TRAINING_SHARE, Choice, training_seconds
-from scant.studies.base import Counts, partner_seconds, until_rest
+from scant.studies.base import Counts, until_rest
 from scant.studies.split import SplitCounts
 from scant.tables.geometry import COLUMN
 from scant.tables.schema import COVARIATE
@@ -150,8 +150,8 @@ def estimate(
     Counted: the report and the steps (207 to all of 800 were used before the bound settled
     by `patience`). A step goes through the latent functions one by one: `n_latent`, or one
     for every two tasks, and two tasks where the table was not read. An evaluation of the log
-    evidence takes 3.5 ms of 184 rows, 35 of 740, 150 of 1,360; some 55 are made, of each kernel,
-    and some 100 of each model that is averaged over nodes.
+    evidence takes 3.5 ms of 184 rows, 35 of 740, 150 of 1,360; some 55 are made, of each kernel and
+    each function that is added, and some 100 of the model over nodes.
     Where only the values decide whether it is exact, the dearer of both is told.
     """
     s = settings
@@ -177,20 +177,19 @@ def estimate(
     ):
         return sparse
     held = 490e6 + 96.0 * pieces**2
-    scarce = min(counts.get("task", {}).values(), default=n)
-    beside = partner_seconds(scarce, dimensions, wide=2, narrow=2) if s.stack else 0.0
     n = MOST_LEARNED if n > MOST_EXACT and s.kernel == AUTO else n
     one = 0.002 + functions * 2.5e-8 * (each * n) ** 2 + 4.5e-11 * n**3
     steps = 1.2 * min(s.max_steps, 35)
     finer = s.hyperparameters != "point"
-    fits = kernels + (2 if s.n_latent == AUTO and n <= MOST_FINER else 0)  # of two functions
-    evaluations = fits * ((28 if finer else 14) + steps)
+    evaluations: float = kernels * ((28 if finer else 14) + steps)
+    grown = MOST_GROWN if s.n_latent == AUTO and n <= MOST_FINER else 0
+    starts = 2 + (dimensions if dimensions > 1 else 0)
+    for more in range(1, grown + 1):
+        evaluations += (14 * starts + steps) * (functions + more) / functions
     if finer and (n <= MOST_NODE_ROWS or s.hyperparameters == "nodes"):
-        evaluations += NODES * (1 + s.stack * (fits > kernels))
-    if s.stack and len(named_tasks(s, counts)) > 1 and n <= MOST_DEPENDENT:
-        evaluations += 60 + NODES * finer
+        evaluations += NODES * (functions + grown) / functions
     seconds = 0.8 + 1.3 * evaluations * one
-    exact = seconds + beside, held
+    exact = seconds, held
     if s.inference == "exact" or s.likelihood in EXACT:
         return exact
     return max(sparse[0], exact[0]), max(sparse[1], exact[1])

@@ -29,8 +29,8 @@ KERNELS = ["eq", "matern12", "matern32", "matern52"]
 TRIED = ("eq", "matern52", "matern32", "matern12")  # the smoothest first, where all is points
 ROUGH = "matern32"  # for rates on a map, as in spatial epidemiology
 MOST_NODE_ROWS = 800  # of an exact posterior, from which on its hyperparameters are well known
-MOST_FINER = 800  # rows, up to which one more shared function is tried
-MOST_DEPENDENT = 800  # rows, up to which dependent GPs on centroids are averaged with the model
+MOST_FINER = 800  # rows, up to which more shared functions are tried
+MOST_GROWN = 2  # functions that are added where they pay
 MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
 # What the settings that are `auto` were before; demonstrations keep it.
 FIXED: dict[str, Any] = {
@@ -131,7 +131,8 @@ class AggregationSettings(SplitSettings):
         bounds=(0, 8),
         label="Latent functions",
         doc="Number Q of latent functions that the tasks share; 0: one for every two tasks. auto: "
-        "as 0, or one more where exact inference of up to 800 rows finds it more probable.",
+        "as 0, and up to two more where exact inference of up to 800 rows finds them more "
+        "probable.",
     )
     rank = AutoInteger(
         AUTO,
@@ -196,10 +197,10 @@ class AggregationSettings(SplitSettings):
     )
     stack = param.Boolean(
         True,
-        doc="Average the predictions of the scarce task with those of GPs on centroids, of this "
-        "task alone, a straight line and the mean, weighted by its rows, each left out, which tell "
-        "the width of intervals, too; where inference is exact and its boxes are of one size. Not "
-        "in the publication.",
+        doc="Calibrate the predictions of the scarce task on its rows, each left out: shrink them "
+        "towards its mean as far as a gain over it may be chance, and fit the width of intervals "
+        "by level and place; where inference is exact and its boxes are of one size. Not in the "
+        "publication.",
     )
     learn_inducing = param.Boolean(False, doc="Optimize the positions of the inducing points.")
     optimizer = param.Selector(

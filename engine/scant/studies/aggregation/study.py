@@ -7,9 +7,8 @@ picture, the aggregate check, and single-task and centroid baselines on the same
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,19 +31,11 @@ from scant.models.mtgpa.training import MTGPATrainer
 from scant.random import restart_generator
 from scant.studies.aggregation import beside, maps, polygons, totals
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation.candidates import (
-    Candidate,
-    candidates,
-    chosen,
-    conditioned,
-    dependent,
-    over_areas,
-    read,
-)
+from scant.studies.aggregation.candidates import conditioned, over_areas, read
 from scant.studies.aggregation.explore import answer
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.map_shapes import MAP
-from scant.studies.aggregation.partners import DEPENDENT, FUNCTIONS, Average
+from scant.studies.aggregation.partners import Average
 from scant.studies.aggregation.population import People
 from scant.studies.aggregation.predictive import predicted_columns
 from scant.studies.aggregation.preprocessing import Scale
@@ -53,6 +44,9 @@ from scant.studies.aggregation.report import answer_of, write_report
 from scant.studies.aggregation.settings import (
     COUNTED,
     EXACT,
+    MOST_FINER,
+    MOST_GROWN,
+    MOST_LATENT,
     ROUGH,
     SUMMED,
     TRIED,
@@ -60,17 +54,17 @@ from scant.studies.aggregation.settings import (
 )
 from scant.studies.aggregation.table import Supports
 from scant.studies.aggregation.thinning import scarce_places
-from scant.studies.auto import AUTO, AVERAGE_SHARE, CHOSEN
+from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.base import ArraySpec
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
-from scant.studies.protocol import Tensors, part, required, roles
+from scant.studies.protocol import Step, Tensors, part, required, roles
 from scant.studies.split import EVERYTHING
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 from scant.tables.schema import COVARIATE
 
 LEAST_LEARNED = 5  # rows of the scarce task, from which tools for one table learn
-EXACT_PATIENCE = 4  # steps of L-BFGS; the setting's are of Adam and natural gradients
+EXACT_PATIENCE = 8  # steps of L-BFGS; the setting's are of Adam and natural gradients
 OWN = "MTGPA"
 LIKELIHOODS_NOTE = "Likelihoods: "
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
@@ -87,7 +81,6 @@ class Study(TrainedStudy):
     people: People | None = None
     on_map: Supports | None = None  # rows in the order of the metadata's map
     done = False  # whether training has ended
-    other_kernel = "eq"  # of the model of more or fewer functions that it is averaged with
 
     def __init__(
         self, settings: AggregationSettings, table: pd.DataFrame | None, device: torch.device
@@ -153,11 +146,12 @@ class Study(TrainedStudy):
             kernels = kernels[:1] if settings.kernel == AUTO else (settings.kernel,)
             self._choose("kernel", kernels[0], why)
         n_tasks, n = len(self.kinds), len(self.data.y)
-        self.candidates = candidates(self.settings, kernels, n_tasks, n, self.exact)
-        if not self._several_functions:
-            latent = len(self.candidates[0].ranks)
+        self.kernels, self.restarts = kernels, len(kernels)
+        latent = len(space.ranks(settings, n_tasks))
+        if self.exact and n <= MOST_FINER and not settings.lengthscale:
+            self.stages += min(MOST_GROWN, MOST_LATENT - latent) * (settings.n_latent == AUTO)
+        if self.stages == 1:
             self._choose("n_latent", latent, f"one for every two of {n_tasks} tasks")
-        self.restarts = len(self.candidates)
         if self.exact:
             self.notes.append(
                 f"Inference is exact: {len(self.data.y):,} rows, all Gaussian. Inducing points and "
@@ -199,11 +193,6 @@ class Study(TrainedStudy):
     def _note_likelihoods(self) -> None:
         of_each = (f"{task} {kind}" for task, kind in zip(self.observed.tasks, self.kinds))
         self.notes.append(f"{LIKELIHOODS_NOTE}{', '.join(of_each)}.")
-
-    @property
-    def _several_functions(self) -> bool:
-        """Whether candidates differ in the number of shared functions."""
-        return len({len(one.ranks) for one in self.candidates}) > 1
 
     def _choose(self, name: str, value: Any, why: str) -> None:
         """A value for a setting that is `auto`."""
@@ -256,23 +245,36 @@ class Study(TrainedStudy):
     # --- training -------------------------------------------------------------------------------
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        one = self.candidates[restart]  # each a restart, from the same draws
-        self._begin(self.settings, one, restart_generator(self.settings.seed, 0), best)
+        kernel = self.kernels[restart]  # each a restart, from the same draws
+        generator = restart_generator(self.settings.seed, 0)
+        self._begin(self.settings, kernel, generator, best)
         self.bound, self.n_rows = float("nan"), len(self.learned.y)
         if best is not None:
             self._take(best)
+        # A stage adds a function, unless one before has not paid.
+        functions = len(space.ranks(self.settings, len(self.kinds))) + stage
+        if stage and restart == 0 and functions == len(self.model.prior.kernels) + 1:
+            self.model.grow(self.settings.rank, generator)
+            self.trainer = ExactTrainer(self.model)
+        learned = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        self.penalty = learned / self.n_rows if self.stages > 1 else 0.0
+
+    def step(self) -> Step:
+        """A step; its score is less a nat for each hyperparameter (Akaike 1974) of grown models."""
+        step = super().step()
+        return step._replace(score=step.score - self.penalty)
 
     def _begin(
         self,
         s: AggregationSettings,
-        candidate: Candidate,
+        kernel: str,
         generator: torch.Generator,
         best: Tensors | None,
     ) -> None:
         """Model and trainer at their start; an exact model that is to be `best` seeks none."""
         prior: dict[str, Any] = {
-            "ranks": candidate.ranks,
-            "shape": candidate.kernel,
+            "ranks": space.ranks(s, len(self.kinds)),
+            "shape": kernel,
             "lengthscale": s.lengthscale or None,
             "fixed_lengthscale": s.lengthscale > 0,
             "noise": s.noise,
@@ -284,7 +286,7 @@ class Study(TrainedStudy):
             self.model = (
                 AreaGP.build(self.data, self.kinds, dimensions, generator, **prior)
                 if best is None
-                else self._restored(best, candidate.kernel).to(self.device)
+                else self._restored(best, kernel).to(self.device)
             )
             self._favor_flat_maps(self.model)
             self.trainer = ExactTrainer(self.model)
@@ -301,7 +303,7 @@ class Study(TrainedStudy):
                     **prior,
                 )
                 if best is None
-                else self._restored(best, candidate.kernel).to(self.device)
+                else self._restored(best, kernel).to(self.device)
             )
             self.trainer = ExactTrainer(self.model)
             return
@@ -371,46 +373,29 @@ class Study(TrainedStudy):
     # --- afterwards -----------------------------------------------------------------------------
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
-        scores, states = zip(*restarts)
-        order = chosen(scores, states, len(self.learned.y))
-        tried, best = self.candidates, self.candidates[order[0]]
-        if len({one.kernel for one in tried}) > 1:
-            same = [i for i in order if len(tried[i].ranks) == len(tried[0].ranks)]
-            of_each = ", ".join(f"{tried[i].kernel} {scores[i]:.3f}" for i in sorted(same))
-            self._choose("kernel", best.kernel, f"log evidence a row: {of_each}")
-        if self._several_functions:
-            of_each = ", ".join(f"{len(tried[i].ranks)} {scores[i]:.3f}" for i in order)
-            self._choose("n_latent", len(best.ranks), f"log evidence a row: {of_each}")
-        self.candidates = [best]
-        self.start_restart(0, 0, states[order[0]])
+        scores = [score for score, _ in restarts]
+        best = int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))
+        if self.restarts > 1:
+            of_each = ", ".join(f"{k} {score:.3f}" for k, score in zip(self.kernels, scores))
+            self._choose("kernel", self.kernels[best], f"log evidence a row: {of_each}")
+        self.start_restart(best, 0, restarts[best][1])
+        if self.stages > 1:
+            functions = len(self.model.prior.kernels)
+            why = "added while the log evidence, less a nat for each hyperparameter, rose"
+            self._choose("n_latent", functions, why)
         if isinstance(self.model, AreaGP):
             self.model = over_areas(self.settings, self.model)
         if isinstance(self.model, ExactGP):
             self.model = conditioned(self.settings, self.model, self.data)
             if self.settings.stack:
-                other = next((i for i in order if len(tried[i].ranks) != len(best.ranks)), None)
-                self._stack(None if other is None else (tried[other].kernel, states[other]))
+                task = self.metadata["tasks"].index(self.metadata["scarce"])
+                self.average = Average.weighed(self.model, task)
         self.done = True
         scored = self.held_scores if len(self.problem.y_test) > 1 else None
         report = write_report(
             self.posterior, self.train, self.problem, scored, self.report_deadline
         )
         return self._with_map(report)
-
-    def _stack(self, other: tuple[str, Tensors] | None) -> None:
-        """Average with others: one of more or fewer functions, of its kernel and state."""
-        task, others = self.metadata["tasks"].index(self.metadata["scarce"]), dict[str, ExactGP]()
-        members = dict[str, Callable[[], ExactGP | None]]()
-        if other is not None:
-            self.other_kernel, state = other
-            model = self._restored(state, self.other_kernel)
-            members[FUNCTIONS] = partial(conditioned, self.settings, model, self.data)
-        dimensions = len(self.observed.dims)
-        members[DEPENDENT] = partial(dependent, self.settings, self.data, dimensions, self.kinds)
-        for key in self.deadline.share(AVERAGE_SHARE).units(members, "members of the average"):
-            if made := members[key]():
-                others[key] = made
-        self.average = Average.weighed(self.model, task, others)
 
     def _with_map(self, report: Report) -> Report:
         """With the posterior of a map's polygons, and parts against totals."""
@@ -461,7 +446,7 @@ class Study(TrainedStudy):
         if self.average is None:
             return tensors, meta
         tensors |= {f"stack.{k}": v for k, v in self.average.tensors().items()}
-        return tensors, {**meta, "stack": self.average.meta(), "other_kernel": self.other_kernel}
+        return tensors, {**meta, "stack": self.average.meta()}
 
     @classmethod
     def restore(
@@ -479,11 +464,11 @@ class Study(TrainedStudy):
         own = part(tensors, "model.")
         study.model = study._restored(own, settings.kernel).to(device)
         study._take(own)
-        study.other_kernel = meta.get("other_kernel", "eq")
+        other_kernel = meta.get("other_kernel", "eq")  # of an average that an older run has
         study.average = Average.read(
             part(tensors, "stack."),
             meta.get("stack"),
-            lambda _, own: study._restored(own, study.other_kernel),
+            lambda _, own: study._restored(own, other_kernel),
         )
         if known := part(tensors, "people."):
             study.people = People(**{k: v.cpu().numpy() for k, v in known.items()})

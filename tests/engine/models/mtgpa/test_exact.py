@@ -162,3 +162,17 @@ def test_kernels_of_the_users_own_take_the_place_of_the_models():
 def test_a_likelihood_that_is_not_gaussian_is_refused():
     with pytest.raises(BadInput, match="Gaussian likelihoods only"):
         ExactGP([Gaussian(), Poisson()], Coregionalisation(1, 2), _data())
+
+
+def test_a_function_is_added_for_what_is_peculiar_to_single_years():
+    g = torch.Generator().manual_seed(0)
+    year, age = (side.ravel() for side in torch.meshgrid(*[torch.arange(9.0)] * 2, indexing="ij"))
+    y = torch.sin(year / 3) * torch.cos(age / 3) + 0.3 * torch.randn(9, generator=g)[year.long()]
+    x, y = torch.stack([year, age], 1).double(), (y / y.std()).double()
+    model = ExactGP.build(Data(x, y, torch.zeros(len(y), dtype=torch.long)), 1, 2, g, finer=True)
+    before = model.fit(40)
+    model.grow(1, g)
+    assert model.fit(40) > before + 20
+    assert model.prior.kernel_of.tolist() == [0, 1]
+    lengthscales = model.prior.lengthscales()
+    assert (lengthscales[:, 0] < 0.5 * lengthscales[:, 1]).any()

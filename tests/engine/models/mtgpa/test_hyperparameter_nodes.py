@@ -8,7 +8,7 @@ import torch
 from scipy.stats import norm
 
 from scant.models.mtgpa.exact import ExactGP
-from scant.models.mtgpa.hyperparameter_nodes import HYPERPRIOR_DEVIATION, NodesGP
+from scant.models.mtgpa.hyperparameter_nodes import HYPERPRIOR_DEVIATION, NodesGP, _Posterior
 from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Data
 from scant.predictive.quantiles import quantiles
@@ -146,3 +146,11 @@ def test_a_mixture_has_the_density_of_its_components():
 
     density = 0.7 * norm.pdf(1.0, 0, std[0]) + 0.3 * norm.pdf(1.0, 4, std[1])
     assert mixture.log_prob(torch.ones(1).double()).exp().item() == pytest.approx(density)
+
+
+def test_a_node_that_the_data_exclude_has_no_weight(monkeypatch):
+    # The posterior of strongly related hyperparameters falls steeply beside its axes.
+    monkeypatch.setattr(_Posterior, "_fall", lambda posterior, point: 1000.0)
+    over_nodes = NodesGP.around(_fitted(_data(12), tasks=2))
+    assert over_nodes.weights[0].item() == pytest.approx(1)
+    assert over_nodes.weights[1:].max() < 1e-300

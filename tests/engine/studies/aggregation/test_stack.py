@@ -1,4 +1,4 @@
-"""The average of the model with GPs of one task: its parts, boxes of other sizes, storage."""
+"""Growing models, widths of the scarce task's intervals, boxes of other sizes, older runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from scant.ensemble import answered
 from scant.events import Fitted
 from scant.inference.exact import left_out
 from scant.kernels.box_average.support import boxes
+from scant.models.anchored_gp import AnchoredGP
+from scant.models.mtgpa.baselines import baseline
 from scant.models.mtgpa.exact import ExactGP
 from scant.studies.aggregation import candidates
-from scant.studies.aggregation.partners import DEPENDENT, FUNCTIONS, NAMES, Average
+from scant.studies.aggregation.partners import NAMES, OTHERS, PARTNERS, Average
 from scant.studies.aggregation.predictive import predictive
 from scant.studies.aggregation.settings import FIXED
 from scant.training.api import Fit, restore
@@ -43,6 +45,7 @@ def test_noise_is_said_to_be_noise(fitted: tuple[Fit, list[object]]) -> None:
     run, events = fitted
     ensemble = run.study.average.ensemble
     assert sum(ensemble.weights.values()) == pytest.approx(1)
+    assert len(ensemble.shape.coefficients) == 3  # constant, level and place
     assert answered(ensemble, "MTGPA") == events[-1].report.limits[0]  # type: ignore[attr-defined]
     predicted = run.study.predict(noise().drop(columns="y"))
     assert ((predicted["mean"] - 10) ** 2).mean() < 0.35**2 * 2**2
@@ -116,53 +119,54 @@ def several() -> tuple[Fit, list[object]]:
     return run, list(run)
 
 
-def test_one_more_function_is_tried_and_dependent_gps_are_weighed(
-    several: tuple[Fit, list[object]],
-) -> None:
+def test_functions_may_be_added(several: tuple[Fit, list[object]]) -> None:
     run, events = several
     study = run.study
-    assert study.settings.n_latent == len(study.model.prior.kernels) in (1, 2)
+    assert study.stages == 3
+    assert study.settings.n_latent == len(study.model.prior.kernels) in (1, 2, 3)
     assert "n_latent" in study.metadata["chosen"]
     assert study.model.prior.lengthscales().min() < 6  # what is fine is found
     smse = next(m.value for m in events[-1].report.metrics if m.name == "SMSE")  # type: ignore[attr-defined]
     assert smse < 0.1
-    used = {FUNCTIONS, DEPENDENT} & set(study.average.ensemble.used)
-    assert set(study.average.others) == used
 
 
-def test_a_restored_stack_of_several_models_predicts_the_same(
+def test_an_average_of_an_older_run_predicts_the_same(
     several: tuple[Fit, list[object]],
 ) -> None:
-    run, events = several
-    average, task = run.study.average, run.study.average.task
-    data = run.study.data
-    others = {
-        FUNCTIONS: run.study.model,  # any that has a state will do
-        DEPENDENT: candidates.dependent(run.study.settings, data, 1, ["gaussian"] * 2),
-    }
-    whole = Average.weighed(run.study.model, task, others)
-    ensemble = dataclasses.replace(whole.ensemble, weights=dict.fromkeys(NAMES, 1 / 7))
-    equal = dataclasses.replace(whole, ensemble=ensemble, others=others)
+    run, _ = several
+    average, data = run.study.average, run.study.data
+    other = baseline("dependent", data, 1, torch.Generator().manual_seed(0))
+    x, y = average._standardized(data.supports), data.y.numpy()
+    gps = {name: AnchoredGP.fit(shape, x, y) for name, shape in PARTNERS.items()}
+    others = dict(zip(OTHERS, (run.study.model, other)))
+    ensemble = dataclasses.replace(average.ensemble, weights=dict.fromkeys(NAMES, 1 / 7))
+    older = dataclasses.replace(average, ensemble=ensemble, others=others, gps=gps)
     again = Average.read(
-        equal.tensors(),
-        json.loads(json.dumps(equal.meta())),
+        older.tensors(),
+        json.loads(json.dumps(older.meta())),
         lambda _, own: candidates.read(own, "eq", ["gaussian"] * 2),
     )
+    assert again is not None
     lo = torch.linspace(0, 100, 7).double().unsqueeze(1)
     supports = boxes(lo, lo + 1)
-    told = run.study.model.mixture(supports, task).predictive()
-    mine, theirs = (made.mixed(supports, told) for made in (equal, again))
+    told = run.study.model.mixture(supports, average.task).predictive()
+    mine, theirs = (made.mixed(supports, told) for made in (older, again))
     np.testing.assert_array_equal(mine.means, theirs.means)
     np.testing.assert_array_equal(mine.variances, theirs.variances)
+    assert "an average" in answered(again.ensemble, "MTGPA")
+
+
+def test_a_restored_grown_model_predicts_the_same(several: tuple[Fit, list[object]]) -> None:
+    run, events = several
     blob = next(e.blob for e in events if isinstance(e, Fitted))
     restored = restore("aggregation", run.study.settings.values(), blob, "cpu")
     table = two_scales().drop(columns="y")
     pd.testing.assert_frame_equal(run.study.predict(table), restored.predict(table))
-    assert average.ensemble == restored.average.ensemble
+    assert run.study.average.ensemble == restored.average.ensemble
 
 
 def test_the_published_settings_take_one_model_at_its_optimum() -> None:
     values = {**FIXED, "max_steps": 5}
     run = scant.fit("aggregation", two_scales(), device="cpu", own=False, **values)
     list(run)
-    assert (type(run.study.model), run.study.average, run.study.restarts) == (ExactGP, None, 1)
+    assert (type(run.study.model), run.study.average, run.study.stages) == (ExactGP, None, 1)
