@@ -1,7 +1,7 @@
 """Stacked ensemble of GPz models and other regressions: the predictor of a redshift study.
 
-Left-out rows choose the weights (`scant.ensemble`). A few dozen rows say little of which member is
-best, so with so few a GP averaged over its hyperparameters has a strong prior. Errors have heavier
+Left-out rows choose the weights (`scant.ensemble`). With a few dozen rows they are too few to tell
+the best member, so a GP averaged over its hyperparameters has a strong prior. Errors have heavier
 tails and a sharper middle than any member predicts; the same rows rescale the mixture's Gaussians.
 Rows with missing values are predicted by GPz alone, which integrates over them, unless they lack
 few of many columns.
@@ -53,7 +53,7 @@ from scant.studies.redshift.members import (
 # and left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave
 # RMSE .083, .091, .088, .088: more only follow noise.
 DENSITY_COMPONENTS = 8
-FEW_MISSING = 0.1  # of a row's columns
+MAX_FILLED_SHARE = 0.1  # of a row's columns, where members beside GPz predict it
 MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
 MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
 RANGE_MARGIN = 0.1  # of the targets' range, by which means of GPz may leave it
@@ -112,9 +112,9 @@ class GPzEnsemble:
             quick: Whether to omit members that take long and to shorten the search.
         """
         rows = folds[0].rows
-        ends = float(rows.y.min()), float(rows.y.max())
-        margin = RANGE_MARGIN * (ends[1] - ends[0])
-        low, high = ends[0] - margin, ends[1] + margin
+        low, high = float(rows.y.min()), float(rows.y.max())
+        margin = RANGE_MARGIN * (high - low)
+        low, high = low - margin, high + margin
         members = [m for m in MEMBERS.values() if m.supports(len(rows.y), quick)]
         theta: Mapping[str, Any] = {}
         searching, some = deadline.share(MEMBERS_SHARE), slice(MAX_LEFT_OUT)
@@ -198,18 +198,20 @@ class GPzEnsemble:
         if not len(rows):
             return gpz
         z = (completed[complete] @ self.T.T).cpu().numpy()
-        told = {f"{GPZ} {k}": one.rows(rows) for k, one in enumerate(each)}
+        predictions = {f"{GPZ} {k}": one.rows(rows) for k, one in enumerate(each)}
         own = gpz.rows(rows)
         for name, model in self.beside.items():
-            told[name] = MEMBERS[name].predict(model, z, own, self.low, self.high, self.parts)
-        mixed = self._models.mixed(told)
+            member, bounds = MEMBERS[name], (self.low, self.high)
+            predictions[name] = member.predict(model, z, own, *bounds, self.parts)
+        mixed = self._models.mixed(predictions)
         return MixturePredictive.gathered([(rows, mixed), (rest, gpz.rows(rest))])
 
     def _predict_gpz(
         self, model: GPz, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
     ) -> MixturePredictive:
-        told = model.predict_components(x, noise)
-        return replace(told, mean=told.mean.clamp(self.low, self.high)).predictive()
+        components = model.predict_components(x, noise)
+        mean = components.mean.clamp(self.low, self.high)
+        return replace(components, mean=mean).predictive()
 
     @cached_property
     def _models(self) -> Ensemble[MixturePredictive]:
@@ -228,29 +230,29 @@ class GPzEnsemble:
         first = self.models[0]
         if first.projection is None or x.shape[1] <= MIN_COLUMNS:
             return x
-        few = x.isnan().sum(1) <= FEW_MISSING * x.shape[1]
+        rows = x.isnan().sum(1) <= MAX_FILLED_SHARE * x.shape[1]
         completed = x.clone()
-        if bool(few.any()):
-            completed[few] = first.complete(x[few])
+        if bool(rows.any()):
+            completed[rows] = first.complete(x[rows])
         return completed
 
     def tensors(self) -> Tensors:
         """Tensors for `from_tensors`."""
         states = [model.state_dict() for model in self.models]
-        found = {f"{k}.{name}": v for k, state in enumerate(states) for name, v in state.items()}
+        tensors = {f"{k}.{name}": v for k, state in enumerate(states) for name, v in state.items()}
         if self.average is not None:
-            found["stack.T"] = self.T
+            tensors["stack.T"] = self.T
         for name, model in self.beside.items():
             k = list(MEMBERS).index(name)
-            found |= {f"stack.{k}.{n}": value for n, value in model.tensors().items()}
-        return found
+            tensors |= {f"stack.{k}.{n}": value for n, value in model.tensors().items()}
+        return tensors
 
     def meta(self) -> dict[str, Any] | None:
         """Metadata for `from_tensors`, ready for JSON; None: GPz is alone."""
         if self.average is None:
             return None
-        ends = {"low": self.low, "high": self.high}
-        return {**self.average.meta(), "parts": list(self.parts), **ends}
+        bounds = {"low": self.low, "high": self.high}
+        return {**self.average.meta(), "parts": list(self.parts), **bounds}
 
     @classmethod
     def from_tensors(
@@ -279,21 +281,16 @@ def _gpz(state: Tensors, settings: Any) -> GPz:
     """Restore a GPz model."""
     m, d = state["centres"].shape
     projection = state.get("projection")
-    model = GPz(
-        d,
-        m,
-        structure_of(state["gamma"]),
-        settings.heteroscedastic,
-        settings.joint_mean,
-        projection=None if projection is None else torch.empty_like(projection),
-    )
+    empty = None if projection is None else torch.empty_like(projection)
+    kind = structure_of(state["gamma"]), settings.heteroscedastic, settings.joint_mean
+    model = GPz(d, m, *kind, projection=empty)
     for name in ("mixture_log_weights", "mixture_means", "mixture_precisions"):
         setattr(model, name, torch.empty_like(state[name]))
     model.load_state_dict(state)
     return model
 
 
-def _part_weights(told: MixturePredictive, y: Float[np.ndarray, " n"]) -> tuple[float, ...]:
+def _part_weights(nearest: MixturePredictive, y: Float[np.ndarray, " n"]) -> tuple[float, ...]:
     """Weights of the components of a GP of the nearest rows, by left-out rows."""
-    density = norm.logpdf(y[:, None], told.means, np.sqrt(told.variances))
+    density = norm.logpdf(y[:, None], nearest.means, np.sqrt(nearest.variances))
     return tuple(stacking.weights(density, prior=PART_PRIOR, least=0.0).tolist())
