@@ -140,7 +140,7 @@ def test_a_mixture_tells_classes_and_keeps() -> None:
     new, truth = rings(300, 2)
     p = model.probability(new)
     assert p.sum(1) == pytest.approx(1)
-    assert model.shares.sum() == pytest.approx(1)
+    assert sum(model.ensemble.weights.values()) == pytest.approx(1)
     assert np.log(p[np.arange(300), truth]).mean() > -0.65
     assert (p.argmax(1) == truth).mean() > 0.75
     back = SoftmaxMixture.from_arrays({k: v.copy() for k, v in model.arrays().items()})

@@ -96,15 +96,16 @@ def test_an_average_of_mixtures_is_that_of_its_parts_and_comes_back() -> None:
     x = rng.normal(size=(80, 5)) + 1.2 * label[:, None] * np.array([1, 0, 0, 1, 0])
     both = AveragedSoftmax.fit(x, (2, 3), label, 2)
     left, right = (SoftmaxMixture.fit(own, label, 2) for own in (x[:, :2], x[:, 2:]))
-    first, second = both.shares
+    first, second = both.ensemble.weights.values()
     assert first + second == pytest.approx(1)
     mean = first * left.probability(x[:, :2]) + second * right.probability(x[:, 2:])
-    sharp = mean**both.power
+    sharp = mean**both.ensemble.shape.power
     np.testing.assert_allclose(both.probability(x), sharp / sharp.sum(1, keepdims=True))
     again = AveragedSoftmax.from_arrays(both.arrays())
     np.testing.assert_array_equal(again.probability(x), both.probability(x))
     assert again.rows.tolist() == both.rows.tolist()
     older = {k: v for k, v in both.arrays().items() if k != "shares"}
-    assert AveragedSoftmax.from_arrays(older).shares.tolist() == [0.5, 0.5]
+    restored = AveragedSoftmax.from_arrays(older).ensemble.weights
+    assert list(restored.values()) == [0.5, 0.5]
     moved = both.refit(x[:60], label[:60])
     assert not np.allclose(moved.probability(x), both.probability(x))
