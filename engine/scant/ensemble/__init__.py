@@ -13,11 +13,10 @@ Example:
 """
 
 from scant.ensemble.ensemble import LEFT_OUT, Ensemble, answered, sentence
-from scant.ensemble.shape import AsTold, Rescaled, Shape, Sharpened, Widened
+from scant.ensemble.shape import Rescaled, Shape, Sharpened, Widened
 
 __all__ = [
     "LEFT_OUT",
-    "AsTold",
     "Ensemble",
     "Rescaled",
     "Shape",

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from scant.ensemble import stacking
-from scant.ensemble.shape import AsTold, P, Shape, Truth, log_density
+from scant.ensemble.shape import P, Shape, Truth, log_density
 
 LEFT_OUT = "training rows that were left out"
 
@@ -40,7 +40,7 @@ class Ensemble(Generic[P]):
         cls,
         left_out: Mapping[str, P],
         y: Truth,
-        shape: type[Shape[P]] = AsTold,
+        shape: type[Shape[P]] = Shape,
         *,
         x: Float[np.ndarray, "n d"] | None = None,
         bound: Bool[np.ndarray, " n"] | None = None,
@@ -70,7 +70,7 @@ class Ensemble(Generic[P]):
         weights: Mapping[str, float],
         left_out: Mapping[str, P],
         y: Truth,
-        shape: type[Shape[P]] = AsTold,
+        shape: type[Shape[P]] = Shape,
         x: Float[np.ndarray, "n d"] | None = None,
         bound: Bool[np.ndarray, " n"] | None = None,
     ) -> Ensemble[P]:
@@ -114,7 +114,7 @@ class Ensemble(Generic[P]):
 
     @classmethod
     def read(
-        cls, meta: Mapping[str, Any], names: Sequence[str], shape: type[Shape[P]] = AsTold
+        cls, meta: Mapping[str, Any], names: Sequence[str], shape: type[Shape[P]] = Shape
     ) -> Ensemble[P]:
         """The inverse of `meta`, for methods of these names."""
         return cls(dict(zip(names, map(float, meta["weights"]))), shape.read(meta))

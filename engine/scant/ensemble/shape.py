@@ -6,7 +6,6 @@ with tails of another weight. Each correction has few parameters, found by maxim
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -40,49 +39,33 @@ def log_density(told: P, y: Truth, bound: Bounds = None) -> Rows:
     return told.log_prob(y, bound)
 
 
-class Shape(ABC, Generic[P]):
-    """A way to mix predictive distributions."""
+@dataclass(frozen=True)
+class Shape(Generic[P]):
+    """The mixture as its members tell it; other shapes correct it."""
 
     @classmethod
-    @abstractmethod
     def fitted(
         cls, members: Sequence[P], weights: Weights, y: Truth, x: Inputs, bound: Bounds
     ) -> Shape[P]:
         """Find the parameters by left-out rows (arguments: see `Ensemble.weighed`)."""
-
-    @abstractmethod
-    def mixed(self, members: Sequence[P], weights: Weights, x: Inputs = None) -> P:
-        """Mix the members' predictions of the same rows."""
-
-    @abstractmethod
-    def meta(self) -> dict[str, Any]:
-        """What `read` needs, ready for JSON."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, meta: Mapping[str, Any]) -> Shape[P]:
-        """The inverse of `meta`."""
-
-
-@dataclass(frozen=True)
-class AsTold(Shape[P]):
-    """The plain mixture."""
-
-    @classmethod
-    def fitted(
-        cls, members: Sequence[P], weights: Weights, y: Truth, x: Inputs, bound: Bounds
-    ) -> AsTold[P]:
         return cls()
 
     def mixed(self, members: Sequence[P], weights: Weights, x: Inputs = None) -> P:
+        """Mix the members' predictions of the same rows."""
         return type(members[0]).mixed(members, weights)
 
     def meta(self) -> dict[str, Any]:
+        """What `read` needs, ready for JSON."""
         return {}
 
     @classmethod
-    def read(cls, meta: Mapping[str, Any]) -> AsTold[P]:
+    def read(cls, meta: Mapping[str, Any]) -> Shape[P]:
+        """The inverse of `meta`."""
         return cls()
+
+
+Values = Sequence[MixturePredictive]
+Classes = Sequence[CategoricalPredictive]
 
 
 @dataclass(frozen=True)
@@ -96,12 +79,7 @@ class Sharpened(Shape[CategoricalPredictive]):
 
     @classmethod
     def fitted(
-        cls,
-        members: Sequence[CategoricalPredictive],
-        weights: Weights,
-        y: Truth,
-        x: Inputs,
-        bound: Bounds,
+        cls, members: Classes, weights: Weights, y: Truth, x: Inputs, bound: Bounds
     ) -> Sharpened:
         plain = CategoricalPredictive.mixed(members, weights)
 
@@ -112,9 +90,7 @@ class Sharpened(Shape[CategoricalPredictive]):
         found = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x
         return cls(float(np.exp(found)))
 
-    def mixed(
-        self, members: Sequence[CategoricalPredictive], weights: Weights, x: Inputs = None
-    ) -> CategoricalPredictive:
+    def mixed(self, members: Classes, weights: Weights, x: Inputs = None) -> CategoricalPredictive:
         return CategoricalPredictive.mixed(members, weights).sharpened(self.power)
 
     def meta(self) -> dict[str, Any]:
@@ -139,12 +115,7 @@ class Rescaled(Shape[MixturePredictive]):
 
     @classmethod
     def fitted(
-        cls,
-        members: Sequence[MixturePredictive],
-        weights: Weights,
-        y: Truth,
-        x: Inputs,
-        bound: Bounds,
+        cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds
     ) -> Rescaled:
         plain = MixturePredictive.mixed(members, weights)
         of_scale = [
@@ -154,9 +125,7 @@ class Rescaled(Shape[MixturePredictive]):
         found = stacking.weights(np.stack(of_scale, 1), prior=prior, least=RARE)
         return cls(tuple(found.tolist()))
 
-    def mixed(
-        self, members: Sequence[MixturePredictive], weights: Weights, x: Inputs = None
-    ) -> MixturePredictive:
+    def mixed(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
         told = np.logical_and.reduce([m.answered for m in members])[:, None]
         used = [k for k, w in enumerate(self.scales) if w or k == AS_SAID]
         shares = np.where(told, np.take(self.scales, used), np.equal(used, AS_SAID))
@@ -194,12 +163,7 @@ class Widened(Shape[MixturePredictive]):
 
     @classmethod
     def fitted(
-        cls,
-        members: Sequence[MixturePredictive],
-        weights: Weights,
-        y: Truth,
-        x: Inputs,
-        bound: Bounds,
+        cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds
     ) -> Widened:
         plain = MixturePredictive.mixed(members, weights)
         made = cls((), (float(y.mean()), float(y.std()) or 1.0))
@@ -210,9 +174,7 @@ class Widened(Shape[MixturePredictive]):
         found = spread.fitted(of_factor, made._features(plain.location, x))
         return replace(made, coefficients=tuple(found.tolist()))
 
-    def mixed(
-        self, members: Sequence[MixturePredictive], weights: Weights, x: Inputs = None
-    ) -> MixturePredictive:
+    def mixed(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
         plain = MixturePredictive.mixed(members, weights)
         if not self.changes:
             return plain

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scant.ensemble import AsTold, Ensemble, Rescaled, Sharpened, Widened, answered
+from scant.ensemble import Ensemble, Rescaled, Shape, Sharpened, Widened, answered
 from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.predictive.base import Rows
 
@@ -43,10 +43,10 @@ def _classes(rng: np.random.Generator) -> tuple[Mapping[str, Any], Rows, np.ndar
 
 
 MADE: dict[str, tuple[Callable[..., Any], Any]] = {
-    "values as told": (_values, AsTold),
+    "values as told": (_values, Shape),
     "values at several scales": (_values, Rescaled),
     "widened values": (_values, Widened),
-    "classes as told": (_classes, AsTold),
+    "classes as told": (_classes, Shape),
     "sharpened classes": (_classes, Sharpened),
 }
 
@@ -109,7 +109,7 @@ def test_a_row_that_a_member_does_not_answer_is_left_to_the_others(made: Any) ->
     rest = {n: w for n, w in ensemble.weights.items() if w and n != name}
     shares = {n: w / sum(rest.values()) for n, w in rest.items()}
     if rest and not isinstance(ensemble.shape, Sharpened):  # where no shape applies
-        plain = Ensemble(shares, AsTold()).mixed(told).rows(slice(0, 5))
+        plain = Ensemble(shares, Shape()).mixed(told).rows(slice(0, 5))
         np.testing.assert_allclose(mixed.rows(slice(0, 5)).point, plain.point)
 
 
@@ -137,7 +137,7 @@ def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
 
 
 def test_what_predicts_is_named_with_its_weight() -> None:
-    ensemble = Ensemble({"model": 0.25, "rough": 0.0, "no input": 0.75}, AsTold())
+    ensemble = Ensemble({"model": 0.25, "rough": 0.0, "no input": 0.75}, Shape())
     assert answered(ensemble, "GP") == (
         "Predictions are an average (no input 0.75, GP 0.25), its weights by training rows that "
         "were left out; it is not in the publication."

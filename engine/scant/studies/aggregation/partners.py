@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from scant.ensemble import AsTold, Ensemble, Widened, stacking
+from scant.ensemble import Ensemble, Shape, Widened, stacking
 from scant.inference.exact import left_out
 from scant.models.anchored_gp import AnchoredGP
 from scant.models.mtgpa.exact import ExactGP
@@ -90,7 +90,7 @@ class Average:
             [centers.mean(0), torch.where(deviation > 0, deviation, 1.0), (upper - lower).mean(0)]
         )
         scale = float(y.mean()), float(y.std())
-        made = cls(Ensemble({}, AsTold()), task, {}, {}, frame, scale)
+        made = cls(Ensemble({}, Shape()), task, {}, {}, frame, scale)
         if not made._alike(supports).all():
             return None
         x, z = made._standardized(supports), (y - scale[0]) / scale[1]
