@@ -7,7 +7,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from scant.inference import psi, spread
+from scant.ensemble import spread
+from scant.inference import psi
 from scant.inference.expectations import (
     Forms,
     expected_kernel,
