@@ -1,7 +1,7 @@
 """Defaults measured on rows that this script holds back, on the pages' own kinds of data.
 
     python scripts/held_out.py                              # every case, ten seeds of each
-    python scripts/held_out.py births5 genes --seeds 5 --out held_out.csv
+    python scripts/held_out.py births5 genes --seeds 5 --out out/held_out.csv
     python scripts/held_out.py births5 --before ../other    # and the engine of another checkout
 
 A seed divides a case's data (`scripts/held_out_cases.py`) into a table to learn from and rows to
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="divisions of each case")
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     parser.add_argument("--before", type=Path, help="another checkout to compare with")
-    parser.add_argument("--out", type=Path, default=Path("held_out.csv"))
+    parser.add_argument("--out", type=Path, default=Path("out/held_out.csv"))
     arguments = parser.parse_args()
     if unknown := set(arguments.cases) - set(CASES):
         parser.error(f"there is no case {min(unknown)!r}; there are {', '.join(CASES)}")
