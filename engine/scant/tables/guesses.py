@@ -289,6 +289,11 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
         _guess_boxes(free, absent, columns, mapping, guesses)
     else:
         _guess_target(free, absent, taken, schema, guesses)
+        found = {*taken, *guesses.certain.values(), *guesses.uncertain.values()}
+        labels = [absent[t] for t in schema.targets if t in absent and absent[t].kind == "label"]
+        options = _optional_classes(columns, mapping, schema)
+        if labels and options and not found & {*schema.targets}:
+            guesses.assign(labels[0], target(columns, options)[0], options, False)
     if schema.one_target:
         guesses.certain |= _flag_targets(columns, mapping, schema)
         guesses.uncertain |= dict.fromkeys(_other_schema_targets(mapping, schema), "")
@@ -305,6 +310,16 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
             dict.fromkeys(others, "")
         )
     return guesses
+
+
+def _optional_classes(
+    columns: Columns, mapping: Mapping[str, str], schema: TableSchema
+) -> list[str]:
+    """Texts whose header is that of an optional label: the only class may be called "group"."""
+    optional = {c.name for c in schema.columns
+                if c.kind == "label" and not (c.required or c.target or c.levels)}  # fmt: skip
+    return [n for n, c in columns.items()
+            if mapping[n] in optional and c.kind == "text" and is_class(c)]  # fmt: skip
 
 
 def _flag_targets(

@@ -79,6 +79,14 @@ def test_numbers_with_gaps_are_counts_and_text_alone_is_learned_from() -> None:
     assert (found.study, found.target) == ("redshift", "trips")
 
 
+def test_the_only_class_may_have_the_name_of_an_optional_column() -> None:
+    rows = "\n".join(f"{kind},{i}.5,{i + 2}" for i in range(20) for kind in ("old", "new"))
+    schema = entry("mitosis").table
+    assert inspect_table(f"group,before,after\n{rows}".encode(), schema).mapping["group"] == "label"
+    labeled = "group,before,label\n" + rows.replace(".5,2", ".5,no")
+    assert inspect_table(labeled.encode(), schema).mapping["group"] == "group"
+
+
 @pytest.mark.parametrize(
     ("target", "study"),
     [("yes,no", "multiview"), ("low,middle,high", "mitosis"), ("1.5,2.5,4,7,9.5", "multiview")],
