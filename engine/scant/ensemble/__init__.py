@@ -8,11 +8,11 @@ Example:
     >>> sure = CategoricalPredictive(np.eye(2)[y] * 0.8 + 0.1)
     >>> shares = CategoricalPredictive(np.full((4, 2), 0.5))
     >>> left_out = {"sure": sure, "shares": shares}
-    >>> ensemble = Ensemble.weighed(left_out, y, Sharpened)
-    >>> answer = ensemble.mixed(left_out)
+    >>> ensemble = Ensemble.fit(left_out, y, Sharpened)
+    >>> answer = ensemble.combine(left_out)
 """
 
-from scant.ensemble.ensemble import LEFT_OUT, Ensemble, answered, sentence
+from scant.ensemble.ensemble import LEFT_OUT, Ensemble, describe, sentence
 from scant.ensemble.shape import Rescaled, Shape, Sharpened, Widened
 
 __all__ = [
@@ -22,6 +22,6 @@ __all__ = [
     "Shape",
     "Sharpened",
     "Widened",
-    "answered",
+    "describe",
     "sentence",
 ]

@@ -25,10 +25,10 @@ LEFT_OUT = "training rows that were left out"
 
 @dataclass(frozen=True)
 class Ensemble(Generic[P]):
-    """Weights of methods by their names, and the shape of their mixture.
+    """Weights of methods by name, and the shape of their mixture.
 
     Attributes:
-        weights: Of all methods, in the order in which tables list them; zero for those left out.
+        weights: Weight of each method, in the order in which tables list them; zero if dropped.
         shape: Correction of the mixture.
     """
 
@@ -36,7 +36,7 @@ class Ensemble(Generic[P]):
     shape: Shape[P]
 
     @classmethod
-    def weighed(
+    def fit(
         cls,
         left_out: Mapping[str, P],
         y: Truth,
@@ -47,7 +47,7 @@ class Ensemble(Generic[P]):
         trivial: str | None = None,
         prior: float | Sequence[float] = stacking.PRIOR,
     ) -> Ensemble[P]:
-        """Weigh methods by what they say of rows that they have not learned from.
+        """Fit weights and shape to predictions of rows that no method was trained on.
 
         Args:
             left_out: Predictions of the same rows by each method.
@@ -58,14 +58,14 @@ class Ensemble(Generic[P]):
             trivial: Method that ignores the inputs (see `stacking.weights`).
             prior: Prior count of each method, in rows; a number or one per method.
         """
-        names, told = list(left_out), list(left_out.values())
-        density = np.stack([log_density(each, y, bound) for each in told], 1)
+        names = list(left_out)
+        density = np.stack([log_density(each, y, bound) for each in left_out.values()], 1)
         at = None if trivial is None else names.index(trivial)
-        found = stacking.weights(density, at, prior)
-        return cls.shaped(dict(zip(names, found.tolist())), left_out, y, shape, x, bound)
+        result = stacking.weights(density, at, prior)
+        return cls.fit_shape(dict(zip(names, result.tolist())), left_out, y, shape, x, bound)
 
     @classmethod
-    def shaped(
+    def fit_shape(
         cls,
         weights: Mapping[str, float],
         left_out: Mapping[str, P],
@@ -74,53 +74,53 @@ class Ensemble(Generic[P]):
         x: Float[np.ndarray, "n d"] | None = None,
         bound: Bool[np.ndarray, " n"] | None = None,
     ) -> Ensemble[P]:
-        """Correct the shape of a mixture with these weights; arguments as of `weighed`."""
+        """Correct the shape of a mixture with these weights; arguments as of `fit`."""
         positive: dict[str, float] = {name: weight for name, weight in weights.items() if weight}
         members = [left_out[name] for name in positive]
-        return cls(weights, shape.fitted(members, np.array([*positive.values()]), y, x, bound))
+        return cls(weights, shape.fit(members, np.array([*positive.values()]), y, x, bound))
 
     @property
     def used(self) -> list[str]:
         """Names of the methods that have a weight."""
         return [name for name, weight in self.weights.items() if weight]
 
-    def among(self, names: Sequence[str]) -> Ensemble[P]:
-        """The same ensemble with all these methods in this order, those not asked at zero."""
+    def reindex(self, names: Sequence[str]) -> Ensemble[P]:
+        """The same ensemble over these methods, in this order; new ones have weight zero."""
         return replace(self, weights={name: self.weights.get(name, 0.0) for name in names})
 
-    def mixed(
+    def combine(
         self,
-        told: Mapping[str, P],
+        predictions: Mapping[str, P],
         x: Float[np.ndarray, "n d"] | None = None,
-        otherwise: P | None = None,
+        fallback: P | None = None,
     ) -> P:
         """Mix predictions of the same rows, by name; those of methods without weight are ignored.
 
         Args:
-            told: Predictions by each of `used`.
+            predictions: Predictions by each of `used`.
             x: Standardized inputs of the rows, for shapes that depend on them.
-            otherwise: Predictions of the rows that none of these answers; None: there are none.
+            fallback: Predictions of the rows that none of these answers; None: there are none.
         """
         weights = np.array([self.weights[name] for name in self.used])
-        mixed = self.shape.mixed([told[name] for name in self.used], weights, x)
-        if otherwise is None or mixed.answered.all():
+        mixed = self.shape.combine([predictions[name] for name in self.used], weights, x)
+        if fallback is None or mixed.answered.all():
             return mixed
         rows, rest = (np.flatnonzero(at) for at in (mixed.answered, ~mixed.answered))
-        return type(mixed).gathered([(rows, mixed.rows(rows)), (rest, otherwise.rows(rest))])
+        return type(mixed).gathered([(rows, mixed.rows(rows)), (rest, fallback.rows(rest))])
 
     def meta(self) -> dict[str, Any]:
-        """What `read` needs, ready for JSON."""
+        """JSON-ready arguments of `from_meta`."""
         return {"weights": list(self.weights.values()), **self.shape.meta()}
 
     @classmethod
-    def read(
+    def from_meta(
         cls, meta: Mapping[str, Any], names: Sequence[str], shape: type[Shape[P]] = Shape
     ) -> Ensemble[P]:
         """The inverse of `meta`, for methods of these names."""
-        return cls(dict(zip(names, map(float, meta["weights"]))), shape.read(meta))
+        return cls(dict(zip(names, map(float, meta["weights"]))), shape.from_meta(meta))
 
 
-def answered(ensemble: Ensemble[Any] | None, own: str, of: str = "Predictions") -> str:
+def describe(ensemble: Ensemble[Any] | None, own: str, of: str = "Predictions") -> str:
     """Sentence on the methods that predict: `own` alone, or its average with others.
 
     Args:

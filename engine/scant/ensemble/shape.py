@@ -26,40 +26,40 @@ Bounds = Bool[np.ndarray, " n"] | None
 
 LOG_POWER_STD = 0.5  # prior standard deviation of the logarithm of the power
 SCALES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # factors of the standard deviations
-AS_SAID = SCALES.index(1.0)
+UNCHANGED = SCALES.index(1.0)
 GAUSSIAN = 10.0  # rows for which the deviations count as right from the start
 RARE = 0.001  # weight below which a scale is left out
 
 
-def log_density(told: P, y: Truth, bound: Bounds = None) -> Rows:
+def log_density(prediction: P, y: Truth, bound: Bounds = None) -> Rows:
     """Log density of rows; of a value that is only a bound, the log probability beyond it."""
     if bound is None:
-        return told.log_prob(y)
-    assert isinstance(told, MixturePredictive)
-    return told.log_prob(y, bound)
+        return prediction.log_prob(y)
+    assert isinstance(prediction, MixturePredictive)
+    return prediction.log_prob(y, bound)
 
 
 @dataclass(frozen=True)
 class Shape(Generic[P]):
-    """The mixture as its members tell it; other shapes correct it."""
+    """The plain mixture of the members; other shapes correct it."""
 
     @classmethod
-    def fitted(
+    def fit(
         cls, members: Sequence[P], weights: Weights, y: Truth, x: Inputs, bound: Bounds
     ) -> Shape[P]:
-        """Find the parameters by left-out rows (arguments: see `Ensemble.weighed`)."""
+        """Find the parameters by left-out rows (arguments: see `Ensemble.fit`)."""
         return cls()
 
-    def mixed(self, members: Sequence[P], weights: Weights, x: Inputs = None) -> P:
+    def combine(self, members: Sequence[P], weights: Weights, x: Inputs = None) -> P:
         """Mix the members' predictions of the same rows."""
         return type(members[0]).mixed(members, weights)
 
     def meta(self) -> dict[str, Any]:
-        """What `read` needs, ready for JSON."""
+        """JSON-ready arguments of `from_meta`."""
         return {}
 
     @classmethod
-    def read(cls, meta: Mapping[str, Any]) -> Shape[P]:
+    def from_meta(cls, meta: Mapping[str, Any]) -> Shape[P]:
         """The inverse of `meta`."""
         return cls()
 
@@ -78,7 +78,7 @@ class Sharpened(Shape[CategoricalPredictive]):
     power: float
 
     @classmethod
-    def fitted(
+    def fit(
         cls, members: Classes, weights: Weights, y: Truth, x: Inputs, bound: Bounds
     ) -> Sharpened:
         plain = CategoricalPredictive.mixed(members, weights)
@@ -87,17 +87,19 @@ class Sharpened(Shape[CategoricalPredictive]):
             likelihood = plain.sharpened(float(np.exp(log))).log_prob(y)
             return float(log**2 / (2 * LOG_POWER_STD**2) - likelihood.sum())
 
-        found = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x
-        return cls(float(np.exp(found)))
+        result = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x
+        return cls(float(np.exp(result)))
 
-    def mixed(self, members: Classes, weights: Weights, x: Inputs = None) -> CategoricalPredictive:
+    def combine(
+        self, members: Classes, weights: Weights, x: Inputs = None
+    ) -> CategoricalPredictive:
         return CategoricalPredictive.mixed(members, weights).sharpened(self.power)
 
     def meta(self) -> dict[str, Any]:
         return {"power": self.power}
 
     @classmethod
-    def read(cls, meta: Mapping[str, Any]) -> Sharpened:
+    def from_meta(cls, meta: Mapping[str, Any]) -> Sharpened:
         return cls(float(meta["power"]))
 
 
@@ -105,7 +107,7 @@ class Sharpened(Shape[CategoricalPredictive]):
 class Rescaled(Shape[MixturePredictive]):
     """Each Gaussian as a mixture of narrower and wider ones: heavier tails, a sharper middle.
 
-    Rows that a member does not answer keep the deviations that they are told with.
+    Rows without a prediction by some member keep their standard deviations.
 
     Attributes:
         scales: Weights of `SCALES`.
@@ -114,21 +116,19 @@ class Rescaled(Shape[MixturePredictive]):
     scales: tuple[float, ...]
 
     @classmethod
-    def fitted(
-        cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds
-    ) -> Rescaled:
+    def fit(cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds) -> Rescaled:
         plain = MixturePredictive.mixed(members, weights)
         of_scale = [
             log_density(plain.widened(np.full(len(y), scale)), y, bound) for scale in SCALES
         ]
-        prior = GAUSSIAN * np.eye(len(SCALES))[AS_SAID]
-        found = stacking.weights(np.stack(of_scale, 1), prior=prior, least=RARE)
-        return cls(tuple(found.tolist()))
+        prior = GAUSSIAN * np.eye(len(SCALES))[UNCHANGED]
+        result = stacking.weights(np.stack(of_scale, 1), prior=prior, min_weight=RARE)
+        return cls(tuple(result.tolist()))
 
-    def mixed(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
-        told = np.logical_and.reduce([m.answered for m in members])[:, None]
-        used = [k for k, w in enumerate(self.scales) if w or k == AS_SAID]
-        shares = np.where(told, np.take(self.scales, used), np.equal(used, AS_SAID))
+    def combine(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
+        answered = np.logical_and.reduce([m.answered for m in members])[:, None]
+        used = [k for k, w in enumerate(self.scales) if w or k == UNCHANGED]
+        shares = np.where(answered, np.take(self.scales, used), np.equal(used, UNCHANGED))
         # Before the mixture, so that disagreement of the members is not rescaled.
         scaled = [m.rescaled(np.take(SCALES, used), shares) for m in members]
         return MixturePredictive.mixed(scaled, weights)
@@ -137,8 +137,8 @@ class Rescaled(Shape[MixturePredictive]):
         return {"shape": list(self.scales)}
 
     @classmethod
-    def read(cls, meta: Mapping[str, Any]) -> Rescaled:
-        none = np.eye(len(SCALES))[AS_SAID].tolist()  # runs of before 0.2 have no scales
+    def from_meta(cls, meta: Mapping[str, Any]) -> Rescaled:
+        none = np.eye(len(SCALES))[UNCHANGED].tolist()  # runs of before 0.2 have no scales
         return cls(tuple(meta.get("shape", none)))
 
 
@@ -146,7 +146,7 @@ class Rescaled(Shape[MixturePredictive]):
 class Widened(Shape[MixturePredictive]):
     """Standard deviations multiplied by a log-linear function of the level and the inputs.
 
-    Rows that a member does not answer keep the deviations that they are told with.
+    Rows without a prediction by some member keep their standard deviations.
 
     Attributes:
         coefficients: See `scant.ensemble.spread`; of a constant alone where there were no inputs.
@@ -162,25 +162,23 @@ class Widened(Shape[MixturePredictive]):
         return any(self.coefficients)
 
     @classmethod
-    def fitted(
-        cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds
-    ) -> Widened:
+    def fit(cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds) -> Widened:
         plain = MixturePredictive.mixed(members, weights)
         made = cls((), (float(y.mean()), float(y.std()) or 1.0))
 
         def of_factor(factor: Rows) -> Rows:
             return log_density(plain.widened(factor), y, bound)
 
-        found = spread.fitted(of_factor, made._features(plain.location, x))
-        return replace(made, coefficients=tuple(found.tolist()))
+        result = spread.fitted(of_factor, made._features(plain.location, x))
+        return replace(made, coefficients=tuple(result.tolist()))
 
-    def mixed(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
+    def combine(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
         plain = MixturePredictive.mixed(members, weights)
         if not self.changes:
             return plain
-        told = np.logical_and.reduce([m.answered for m in members])
+        answered = np.logical_and.reduce([m.answered for m in members])
         features = self._features(plain.location, x)
-        factor = np.where(told, spread.factor(np.array(self.coefficients), features), 1.0)
+        factor = np.where(answered, spread.factor(np.array(self.coefficients), features), 1.0)
         # Before the mixture, so that disagreement of the members is not widened.
         return MixturePredictive.mixed([m.widened(factor) for m in members], weights)
 
@@ -194,6 +192,6 @@ class Widened(Shape[MixturePredictive]):
         return {"widths": list(self.coefficients), "scale": list(self.scale)}
 
     @classmethod
-    def read(cls, meta: Mapping[str, Any]) -> Widened:
+    def from_meta(cls, meta: Mapping[str, Any]) -> Widened:
         centre, width = meta.get("scale", (0.0, 1.0))
         return cls(tuple(meta.get("widths", ())), (centre, width))

@@ -23,7 +23,7 @@ def weights(
     log_density: Float[np.ndarray, "n k"],
     trivial: int | None = None,
     prior: float | Sequence[float] | Float[np.ndarray, " k"] = PRIOR,
-    least: float = MIN_WEIGHT,
+    min_weight: float = MIN_WEIGHT,
 ) -> Float[np.ndarray, " k"]:
     """Mixture weights of k methods, summing to one, by expectation maximization.
 
@@ -32,7 +32,7 @@ def weights(
         trivial: Index of a method that ignores the inputs. Weights from few rows are noisy, so the
             result is shrunk to this method unless the mixture's gain over it is significant.
         prior: Prior count of each method, in rows; a number or one per method.
-        least: Methods below this weight are dropped.
+        min_weight: Methods below this weight are dropped.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
@@ -42,11 +42,11 @@ def weights(
         responsibility = density * result
         responsibility /= responsibility.sum(1, keepdims=True)
         result = (responsibility.sum(0) + counts) / (n + counts.sum())
-    result = _used(result, least)
+    result = _used(result, min_weight)
     if trivial is not None:
         gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))
         share = confidence(gain)
-        result = _used(share * result + (1 - share) * np.eye(k)[trivial], least)
+        result = _used(share * result + (1 - share) * np.eye(k)[trivial], min_weight)
     return result
 
 
@@ -55,9 +55,9 @@ def confidence(gain: Float[np.ndarray, " n"]) -> float:
     return float(ndtr(gain.mean() / max(gain.std() / len(gain) ** 0.5, TINY) - DOUBT))
 
 
-def _used(w: Float[np.ndarray, " k"], least: float) -> Float[np.ndarray, " k"]:
-    """Set weights below `least` to zero and renormalize."""
-    used = np.where(w < least, 0.0, w)
+def _used(w: Float[np.ndarray, " k"], min_weight: float) -> Float[np.ndarray, " k"]:
+    """Set weights below `min_weight` to zero and renormalize."""
+    used = np.where(w < min_weight, 0.0, w)
     return np.asarray(used / used.sum())
 
 

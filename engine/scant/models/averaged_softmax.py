@@ -60,8 +60,8 @@ class AveragedSoftmax:
         rows = parts[0].rows  # the same seed leaves out the same rows
         assert all(np.array_equal(part.rows, rows) for part in parts)
         told = by_number([part.held for part in parts])
-        ensemble = Ensemble.weighed(told, label[rows], Sharpened)
-        return cls(parts, tuple(widths), ensemble, ensemble.mixed(told).probabilities)
+        ensemble = Ensemble.fit(told, label[rows], Sharpened)
+        return cls(parts, tuple(widths), ensemble, ensemble.combine(told).probabilities)
 
     @property
     def rows(self) -> Int[np.ndarray, " m"]:
@@ -73,7 +73,7 @@ class AveragedSoftmax:
         each = [
             part.probability(columns) for part, columns in zip(self.parts, _split(x, self.widths))
         ]
-        return self.ensemble.mixed(by_number(each)).probabilities
+        return self.ensemble.combine(by_number(each)).probabilities
 
     def refit(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> AveragedSoftmax:
         """Refit to other rows with the same kernels."""

@@ -277,14 +277,14 @@ class SoftmaxMixture:
             models.append(problem.model(kernel))
             held.append(p)
         told = by_number(held)
-        ensemble = Ensemble.weighed(told, label[rows], Sharpened)
-        return cls(inputs, tuple(models), ensemble, rows, ensemble.mixed(told).probabilities)
+        ensemble = Ensemble.fit(told, label[rows], Sharpened)
+        return cls(inputs, tuple(models), ensemble, rows, ensemble.combine(told).probabilities)
 
     def probability(self, x: Rows) -> Probabilities:
         """p(c | x) of rows, with the training rows' class frequencies."""
         columns = {ranks: self.inputs.transform(x, ranks) for ranks in (False, True)}
         each = [model.probability(columns[model.kernel.ranks]) for model in self.models]
-        return self.ensemble.mixed(by_number(each)).probabilities
+        return self.ensemble.combine(by_number(each)).probabilities
 
     def refit(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> SoftmaxMixture:
         """Refit to other rows with the same kernels, weights and power."""
@@ -338,7 +338,7 @@ def mixture_of(arrays: Mapping[str, np.ndarray]) -> Ensemble[CategoricalPredicti
     """Restore an ensemble of numbered models from `mixture_arrays`."""
     shares = arrays["shares"].tolist()
     names = [str(i) for i in range(len(shares))]
-    return Ensemble.read({"weights": shares, "power": arrays["power"]}, names, Sharpened)
+    return Ensemble.from_meta({"weights": shares, "power": arrays["power"]}, names, Sharpened)
 
 
 def by_number(each: Sequence[Probabilities]) -> dict[str, CategoricalPredictive]:

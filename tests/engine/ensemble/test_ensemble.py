@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scant.ensemble import Ensemble, Rescaled, Shape, Sharpened, Widened, answered
+from scant.ensemble import Ensemble, Rescaled, Shape, Sharpened, Widened, describe
 from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.predictive.base import Rows
 
@@ -60,37 +60,37 @@ def _same(a: Any, b: Any) -> None:
 def made(request: pytest.FixtureRequest) -> tuple[Ensemble[Any], Mapping[str, Any], Rows, Any]:
     form, shape = MADE[request.param]
     told, y, x = form(np.random.default_rng(0))
-    return Ensemble.weighed(told, y, shape, x=x, trivial="no input"), told, y, x
+    return Ensemble.fit(told, y, shape, x=x, trivial="no input"), told, y, x
 
 
 def test_on_new_rows_it_is_hardly_behind_its_best_member(made: Any, request: Any) -> None:
     ensemble = made[0]
     told, y, x = MADE[request.node.callspec.params["made"]][0](np.random.default_rng(1))
     scores = {name: member.log_prob(y).mean() for name, member in told.items()}
-    assert ensemble.mixed(told, x).log_prob(y).mean() > max(scores.values()) - 0.01  # nats
+    assert ensemble.combine(told, x).log_prob(y).mean() > max(scores.values()) - 0.01  # nats
 
 
 def test_the_order_of_the_rows_asked_is_of_no_consequence(made: Any) -> None:
     ensemble, told, _, x = made
     order = np.random.default_rng(2).permutation(N)
     shuffled = {name: member.rows(order) for name, member in told.items()}
-    _same(ensemble.mixed(shuffled, x[order]), ensemble.mixed(told, x).rows(order))
+    _same(ensemble.combine(shuffled, x[order]), ensemble.combine(told, x).rows(order))
 
 
 def test_it_is_read_from_its_metadata(made: Any) -> None:
     ensemble, told, _, x = made
-    read = Ensemble.read(ensemble.meta(), list(told), type(ensemble.shape))
+    read = Ensemble.from_meta(ensemble.meta(), list(told), type(ensemble.shape))
     assert read == ensemble
-    _same(read.mixed(told, x), ensemble.mixed(told, x))
+    _same(read.combine(told, x), ensemble.combine(told, x))
 
 
 def test_a_label_of_noise_stays_at_chance(made: Any, request: Any) -> None:
     _, told, y, x = made
     noise = np.random.default_rng(3).permutation(y)
-    ensemble = Ensemble.weighed(told, noise, type(made[0].shape), x=x, trivial="no input")
+    ensemble = Ensemble.fit(told, noise, type(made[0].shape), x=x, trivial="no input")
     fresh = np.random.default_rng(4).permutation(y)
     chance = told["no input"].log_prob(fresh).mean()
-    assert ensemble.mixed(told, x).log_prob(fresh).mean() > chance - 0.05
+    assert ensemble.combine(told, x).log_prob(fresh).mean() > chance - 0.05
     assert ensemble.weights["no input"] > 0.8
 
 
@@ -103,13 +103,13 @@ def test_a_row_that_a_member_does_not_answer_is_left_to_the_others(made: Any) ->
     values[:5] = 0.0
     silent[name] = replace(told[name], **{field: values})
     assert not silent[name].answered[:5].any()
-    mixed = ensemble.mixed(silent, x)
+    mixed = ensemble.combine(silent, x)
     assert mixed.answered.all()
-    _same(mixed.rows(slice(5, None)), ensemble.mixed(told, x).rows(slice(5, None)))
+    _same(mixed.rows(slice(5, None)), ensemble.combine(told, x).rows(slice(5, None)))
     rest = {n: w for n, w in ensemble.weights.items() if w and n != name}
     shares = {n: w / sum(rest.values()) for n, w in rest.items()}
     if rest and not isinstance(ensemble.shape, Sharpened):  # where no shape applies
-        plain = Ensemble(shares, Shape()).mixed(told).rows(slice(0, 5))
+        plain = Ensemble(shares, Shape()).combine(told).rows(slice(0, 5))
         np.testing.assert_allclose(mixed.rows(slice(0, 5)).point, plain.point)
 
 
@@ -117,7 +117,7 @@ def test_sources_of_the_variance_add_up_and_disagreement_is_not_widened() -> Non
     told, _, x = _values(np.random.default_rng(0))
     weights = {"slope": 0.6, "rough": 0.4, "no input": 0.0}
     for shape in (Rescaled((0, 0, 0.5, 0, 0.5, 0, 0)), Widened((0.4,))):
-        mixed = Ensemble(weights, shape).mixed(told, x if isinstance(shape, Rescaled) else None)
+        mixed = Ensemble(weights, shape).combine(told, x if isinstance(shape, Rescaled) else None)
         sources = mixed.model_variance + mixed.noise_variance + mixed.input_variance
         np.testing.assert_allclose(sources, mixed.variance)
         wider = 0.5 + 0.5 * 4 if isinstance(shape, Rescaled) else np.exp(0.4)
@@ -129,7 +129,7 @@ def test_sources_of_the_variance_add_up_and_disagreement_is_not_widened() -> Non
 
 def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
     told, y, _ = _classes(np.random.default_rng(1))
-    ensemble = Ensemble.weighed({"unsure": told["unsure"]}, y, Sharpened)
+    ensemble = Ensemble.fit({"unsure": told["unsure"]}, y, Sharpened)
     assert isinstance(ensemble.shape, Sharpened)
     assert 1.6 < ensemble.shape.power < 2.4
     p = CategoricalPredictive(np.array([[0.5, 0.5, 0.0]])).sharpened(3.0).probabilities
@@ -138,8 +138,8 @@ def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
 
 def test_what_predicts_is_named_with_its_weight() -> None:
     ensemble = Ensemble({"model": 0.25, "rough": 0.0, "no input": 0.75}, Shape())
-    assert answered(ensemble, "GP") == (
+    assert describe(ensemble, "GP") == (
         "Predictions are an average (no input 0.75, GP 0.25), its weights by training rows that "
         "were left out; it is not in the publication."
     )
-    assert answered(None, "GP", "Probabilities") == "Predictions come from GP alone."
+    assert describe(None, "GP", "Probabilities") == "Predictions come from GP alone."

@@ -11,7 +11,7 @@ from scant.predictive import MixturePredictive
 
 def _fitted(error: np.ndarray) -> Rescaled:
     told = MixturePredictive.gaussian(np.zeros(len(error)), np.ones(len(error)))
-    shape = Rescaled.fitted([told, told], np.array([0.6, 0.4]), error, None, None)
+    shape = Rescaled.fit([told, told], np.array([0.6, 0.4]), error, None, None)
     np.testing.assert_allclose(sum(shape.scales), 1)
     return shape
 
@@ -21,6 +21,6 @@ def test_heavy_tails_are_found_and_a_few_rows_stay_gaussian() -> None:
     heavy = rng.standard_t(4, size=4000)
     unseen = heavy[2000:]
     told = MixturePredictive.gaussian(np.zeros(2000), np.ones(2000))
-    mixed = _fitted(heavy[:2000]).mixed([told], np.ones(1))
+    mixed = _fitted(heavy[:2000]).combine([told], np.ones(1))
     assert mixed.log_prob(unseen).mean() > told.log_prob(unseen).mean() + 0.1
     assert _fitted(rng.normal(size=20)).scales[SCALES.index(1.0)] > 0.5

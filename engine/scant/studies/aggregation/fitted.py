@@ -137,7 +137,7 @@ class FittedMTGPA:
         if supports.shape[1] > 2 * len(self.dims):  # polygons, asked of a model of points
             return None
         told = self.model.mixture(supports, task, exposure, known).predictive()
-        return self.average.mixed(supports, told)
+        return self.average.combine(supports, told)
 
     def field(self, task: str) -> dict[str, np.ndarray]:
         """A task's posterior on the cells of the picture; nothing where there is no picture."""

@@ -69,7 +69,7 @@ class Average:
 
     @classmethod
     @torch.no_grad()
-    def weighed(cls, model: ExactGP, task: int) -> Average | None:
+    def fit(cls, model: ExactGP, task: int) -> Average | None:
         """By its own rows, each left out; None of few ones, of several sizes, or of polygons.
 
         Args:
@@ -102,10 +102,10 @@ class Average:
         share = stacking.confidence(told[MODEL].log_prob(y) - trivial.log_prob(y))
         if share > 1 - stacking.MIN_WEIGHT:
             share = 1.0
-        ensemble = Ensemble.shaped({MODEL: share, TRIVIAL: 1 - share}, told, y, Widened, x)
-        return replace(made, ensemble=ensemble.among(NAMES), gps={TRIVIAL: gp})
+        ensemble = Ensemble.fit_shape({MODEL: share, TRIVIAL: 1 - share}, told, y, Widened, x)
+        return replace(made, ensemble=ensemble.reindex(NAMES), gps={TRIVIAL: gp})
 
-    def mixed(self, supports: Float[Tensor, "n c"], told: MixturePredictive) -> MixturePredictive:
+    def combine(self, supports: Float[Tensor, "n c"], told: MixturePredictive) -> MixturePredictive:
         """The average at supports, of which the model says this, in its unit."""
         x, alike = self._standardized(supports), self._alike(supports)
         parts = {MODEL: told}
@@ -119,7 +119,7 @@ class Average:
                 noise = np.full(len(x), self.gps[name].noise)
                 own = self._own_unit(mean, variance + noise, noise)
             parts[name] = own.answering(alike)
-        return self.ensemble.mixed(parts, x, otherwise=told)
+        return self.ensemble.combine(parts, x, fallback=told)
 
     def limits(self, scarce: str, own: str) -> list[str]:
         """Which supports the average predicts, and whether left-out rows correct its intervals."""
@@ -167,7 +167,7 @@ class Average:
         return {"task": self.task, "others": others, **self.ensemble.meta()}
 
     @classmethod
-    def read(
+    def from_meta(
         cls,
         tensors: Tensors,
         meta: Mapping[str, Any] | None,
@@ -195,6 +195,6 @@ class Average:
         own, *rest = meta["weights"]
         if len(rest) == len(PARTNERS):  # of a run before there were others
             meta = {**meta, "weights": [own, *[0.0] * len(OTHERS), *rest]}
-        ensemble = Ensemble.read(meta, NAMES, Widened)
+        ensemble = Ensemble.from_meta(meta, NAMES, Widened)
         offset, factor = meta["scale"]
         return cls(ensemble, meta["task"], others, gps, tensors["frame"], (offset, factor))

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 
-from scant.ensemble import answered
+from scant.ensemble import describe
 from scant.errors import BadInput
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
@@ -389,7 +389,7 @@ class Study(TrainedStudy):
             self.model = conditioned(self.settings, self.model, self.data)
             if self.settings.stack:
                 task = self.metadata["tasks"].index(self.metadata["scarce"])
-                self.average = Average.weighed(self.model, task)
+                self.average = Average.fit(self.model, task)
         self.done = True
         scored = self.held_scores if len(self.problem.y_test) > 1 else None
         report = write_report(
@@ -465,7 +465,7 @@ class Study(TrainedStudy):
         study.model = study._restored(own, settings.kernel).to(device)
         study._take(own)
         other_kernel = meta.get("other_kernel", "eq")  # of an average that an older run has
-        study.average = Average.read(
+        study.average = Average.from_meta(
             part(tensors, "stack."),
             meta.get("stack"),
             lambda _, own: study._restored(own, other_kernel),
@@ -522,9 +522,9 @@ class Study(TrainedStudy):
 
     def limits(self) -> tuple[str, ...]:
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
-        made = [answered(None, OWN)]
+        made = [describe(None, OWN)]
         if self.average is not None:
-            made = [answered(self.average.ensemble, OWN)]
+            made = [describe(self.average.ensemble, OWN)]
             made += self.average.limits(self.metadata["scarce"], OWN)
         if isinstance(self.model, NodesGP | AreaNodes):
             return (*made, self.model.sentence())

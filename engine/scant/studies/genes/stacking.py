@@ -90,7 +90,7 @@ def stacked(
     y, weights = np.concatenate(truth), np.full(len(trained), 1 / len(trained))
     if len(y) >= LEAST_ROWS:
         left_out = {name: MixturePredictive.concat(parts) for name, parts in zip(names, told)}
-        weights = np.array(list(Ensemble.weighed(left_out, y).weights.values()))
+        weights = np.array(list(Ensemble.fit(left_out, y).weights.values()))
     return Stack(trained, torch.as_tensor(weights).to(fitted.data.y.device))
 
 

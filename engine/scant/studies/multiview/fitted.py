@@ -27,7 +27,7 @@ class FittedMultiview:
     def told(self, x: Float[np.ndarray, "n f"], sources: bool = False) -> Told:
         """Distributions of the target on the scale on which it is learned (see `Prepared.ask`)."""
         own = self.data.ask(self.learner, self.data.transforms, x, sources)
-        return own if self.average is None else self.average.mixed(x, own)
+        return own if self.average is None else self.average.combine(x, own)
 
     def ask(self, x: Float[np.ndarray, "n f"]) -> MeanVariance:
         """Mean and variance of the target on the scale on which it is learned."""

@@ -133,7 +133,7 @@ class Average:
         return Partners(self.data, self.train, self.transforms, self.forms)
 
     @classmethod
-    def weighed(
+    def fit(
         cls,
         data: Prepared,
         train: Int[np.ndarray, " m"],
@@ -163,11 +163,11 @@ class Average:
         left_out: dict[str, Any] = {n: _joined([each[n] for each in told]) for n in NAMES}
         rows = np.concatenate(asked)
         if data.observed.task == "classification":
-            classes: Ensemble[Any] = Ensemble.weighed(left_out, data.y[rows].astype(int), Sharpened)
-            p = classes.mixed(left_out).probabilities[:, 1]
+            classes: Ensemble[Any] = Ensemble.fit(left_out, data.y[rows].astype(int), Sharpened)
+            p = classes.combine(left_out).probabilities[:, 1]
             return cls(classes, data, train, transforms, forms, best_expected_threshold(p))
         late = ~data.observed.event[rows] if data.observed.task == "survival" else None
-        values: Ensemble[Any] = Ensemble.weighed(left_out, data.y[rows], Widened, bound=late)
+        values: Ensemble[Any] = Ensemble.fit(left_out, data.y[rows], Widened, bound=late)
         return cls(values, data, train, transforms, forms)
 
     def of(self, data: Prepared) -> Average:
@@ -175,11 +175,11 @@ class Average:
         own = (data, data.train, data.transforms)
         return Average(self.ensemble, *own, self.forms, self.threshold)
 
-    def mixed(self, x: Float[np.ndarray, "n f"], told: Told) -> Told:
+    def combine(self, x: Float[np.ndarray, "n f"], told: Told) -> Told:
         """The average with what the network says of rows."""
         if not len(x):
             return told
-        return self.ensemble.mixed({NETWORK: told, **self.partners.ask(x)})
+        return self.ensemble.combine({NETWORK: told, **self.partners.ask(x)})
 
     def meta(self) -> dict[str, Any]:
         """What `read` needs, ready for JSON."""
@@ -187,7 +187,7 @@ class Average:
         return {**self.ensemble.meta(), "forms": forms, "threshold": self.threshold}
 
     @classmethod
-    def read(cls, data: Prepared, meta: Mapping[str, Any] | None) -> Average | None:
+    def from_meta(cls, data: Prepared, meta: Mapping[str, Any] | None) -> Average | None:
         """The inverse of `meta`; None of a run without an average."""
         if not meta:
             return None
@@ -195,7 +195,7 @@ class Average:
         if not classes and "power" in meta:  # of runs of before 0.3: a factor of the variance
             meta = {**meta, "widths": [float(np.log(meta["power"]))]}
         shape: Any = Sharpened if classes else Widened
-        ensemble: Ensemble[Any] = Ensemble.read(meta, NAMES, shape)
+        ensemble: Ensemble[Any] = Ensemble.from_meta(meta, NAMES, shape)
         exact, line = (Form(*form) for form in meta["forms"])
         own = (data, data.train, data.transforms)
         return cls(ensemble, *own, (exact, line), meta.get("threshold", 0.5))

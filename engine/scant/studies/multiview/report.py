@@ -135,7 +135,7 @@ def predicted(
     x = data.observed.x[query]
     told = data.ask(learner, transforms, x)
     if name == "this run" and data.settings.stack:
-        return Average.weighed(data, train, transforms).mixed(x, told)
+        return Average.fit(data, train, transforms).combine(x, told)
     return told
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from scant.ensemble import answered
+from scant.ensemble import describe
 from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.random import restart_generator
@@ -126,7 +126,7 @@ class Study(TrainedStudy):
         elif self.settings.stack:
             deadline = self.deadline.share(AVERAGE_SHARE)
             own = self.data.train, self.data.transforms
-            self.average = Average.weighed(self.data, *own, deadline)
+            self.average = Average.fit(self.data, *own, deadline)
         return write_report(self.present, self.snapshot(), score, self.report_deadline)
 
     def comparison(self, report: Report) -> Comparison | None:
@@ -175,7 +175,7 @@ class Study(TrainedStudy):
             Prepared(settings, metadata, observed, train, test, places, transforms, device)
         )
         study.start_restart(0, 0, parts["model"])
-        study.average = Average.read(study.data, meta.get("stack"))
+        study.average = Average.from_meta(study.data, meta.get("stack"))
         return study
 
     # --- questions ------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ class Study(TrainedStudy):
         own = MODELS[self.settings.model]
         parts = f"Hidden neurons, their influence and scores with views removed are of {own} alone."
         if self.average is None:
-            return (answered(None, own),)
-        return answered(self.average.ensemble, own), parts
+            return (describe(None, own),)
+        return describe(self.average.ensemble, own), parts
 
     @property
     def together(self) -> str:

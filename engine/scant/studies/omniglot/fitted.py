@@ -54,7 +54,7 @@ class FittedOmniglot:
         p, information = _array(told.probability), _array(told.information)
         first = self.data.observed.offset[output]
         own = CategoricalPredictive(p, information=information, first=first)
-        return own if self.average is None else self.average.mixed(own, x, output)
+        return own if self.average is None else self.average.combine(own, x, output)
 
     def factors(self) -> Float[np.ndarray, "q c r"]:
         """A_q of all classes, scaled by the prior deviation of u_q at typical rows."""

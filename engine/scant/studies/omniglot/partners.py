@@ -140,7 +140,7 @@ class Average:
     partners: Partners
 
     @classmethod
-    def weighed(
+    def fit(
         cls,
         data: Prepared,
         order: Int[np.ndarray, " m"],
@@ -163,7 +163,7 @@ class Average:
         left_out = {MODEL: told, **_asked(partners, PLAIN[1:], x, output)}
         drawn = deadline.units(partners.drawn, "classifiers of strokes")
         left_out |= _asked(partners, drawn, x, output)
-        found = Ensemble.weighed(left_out, observed.number[late], Sharpened)
+        found = Ensemble.fit(left_out, observed.number[late], Sharpened)
         weights = {name: found.weights.get(name, 0.0) for name in (MODEL, *partners.names)}
         again = Partners(data, data.train, partners.forms)
         return cls(Ensemble(weights, found.shape), again)
@@ -172,12 +172,12 @@ class Average:
         """The same weights and kernels, with partners that learn from other rows."""
         return Average(self.ensemble, Partners(data, data.train, self.partners.forms))
 
-    def mixed(
+    def combine(
         self, told: CategoricalPredictive, x: Rows, output: Int[np.ndarray, " n"]
     ) -> CategoricalPredictive:
         """The average, where the model tells so much of rows."""
         used = [name for name in self.ensemble.used if name != MODEL]
-        return self.ensemble.mixed({MODEL: told, **_asked(self.partners, used, x, output)})
+        return self.ensemble.combine({MODEL: told, **_asked(self.partners, used, x, output)})
 
     def meta(self) -> dict[str, Any]:
         """What `read` needs, ready for JSON."""
@@ -185,7 +185,7 @@ class Average:
         return {**self.ensemble.meta(), "forms": forms}
 
     @classmethod
-    def read(cls, data: Prepared, meta: Mapping[str, Any] | None) -> Average | None:
+    def from_meta(cls, data: Prepared, meta: Mapping[str, Any] | None) -> Average | None:
         """The inverse of `meta`; None of a run without an average."""
         if not meta:
             return None
@@ -194,7 +194,7 @@ class Average:
             kept[EXACT] = meta["form"]
         partners = Partners(data, data.train, {name: Form(*form) for name, form in kept.items()})
         names = (MODEL, *partners.names)
-        return cls(Ensemble.read(meta, names, Sharpened), partners)
+        return cls(Ensemble.from_meta(meta, names, Sharpened), partners)
 
 
 def _of_drawing(

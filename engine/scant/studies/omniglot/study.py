@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from jaxtyping import Int
 
-from scant.ensemble import answered
+from scant.ensemble import describe
 from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
@@ -250,7 +250,7 @@ class Study(TrainedStudy):
             )
         )
         study.temperature = float(meta.get("temperature", 1.0))
-        study.average = Average.read(study.data, meta.get("stack"))
+        study.average = Average.from_meta(study.data, meta.get("stack"))
         study.start_restart(0, 0, part(tensors, "model."))
         return study
 
@@ -278,7 +278,7 @@ class Study(TrainedStudy):
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
         own = MODELS[self.settings.model]
         ensemble = self.average.ensemble if self.average else None
-        limits = [answered(ensemble, own, "Probabilities")]
+        limits = [describe(ensemble, own, "Probabilities")]
         if self.average:
             limits.append(
                 "The similarity of classes, patches, maps and recall with fewer examples are of "

@@ -91,7 +91,7 @@ def find(
         p = chances(float(result.x)).cpu().numpy()
         offset = data.observed.offset[data.observed.output[data.train[left]]]
         told = CategoricalPredictive(p, first=offset)
-        average = Average.weighed(data, data.train[order], first, told, deadline)
+        average = Average.fit(data, data.train[order], first, told, deadline)
     return (
         value,
         (

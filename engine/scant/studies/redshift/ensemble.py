@@ -139,8 +139,8 @@ class GPzEnsemble:
             joined[name] = replace(joined[name], weights=weights, shares=None)
         prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
         trivial = TRIVIAL if len(rows.y) > MARGINAL_GP_MAX_ROWS else None
-        found = Ensemble.weighed(joined, y, Rescaled, trivial=trivial, prior=prior)
-        average = found.among(NAMES)
+        found = Ensemble.fit(joined, y, Rescaled, trivial=trivial, prior=prior)
+        average = found.reindex(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
         beside = fit_members(folds[0], rows, models, used, theta, quick)
         return cls([in_coordinates(m, T) for m in models], average, beside, parts, T, low, high)
@@ -203,7 +203,7 @@ class GPzEnsemble:
         for name, model in self.beside.items():
             member, bounds = MEMBERS[name], (self.low, self.high)
             predictions[name] = member.predict(model, z, own, *bounds, self.parts)
-        mixed = self._models.mixed(predictions)
+        mixed = self._models.combine(predictions)
         return MixturePredictive.gathered([(rows, mixed), (rest, gpz.rows(rest))])
 
     def _predict_gpz(
@@ -267,7 +267,7 @@ class GPzEnsemble:
         models = [_gpz(part(tensors, f"{k}."), settings).to(device) for k in range(count)]
         if not meta:
             return cls(models)
-        average = Ensemble.read(meta, NAMES, Rescaled)
+        average = Ensemble.from_meta(meta, NAMES, Rescaled)
         beside = {
             name: member.from_tensors(part(tensors, f"stack.{k}."))
             for k, (name, member) in enumerate(MEMBERS.items())
@@ -293,4 +293,4 @@ def _gpz(state: Tensors, settings: Any) -> GPz:
 def _part_weights(nearest: MixturePredictive, y: Float[np.ndarray, " n"]) -> tuple[float, ...]:
     """Weights of the components of a GP of the nearest rows, by left-out rows."""
     density = norm.logpdf(y[:, None], nearest.means, np.sqrt(nearest.variances))
-    return tuple(stacking.weights(density, prior=PART_PRIOR, least=0.0).tolist())
+    return tuple(stacking.weights(density, prior=PART_PRIOR, min_weight=0.0).tolist())

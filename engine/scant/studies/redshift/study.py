@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from scant.ensemble import answered
+from scant.ensemble import describe
 from scant.errors import BadInput
 from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scored import Scored
@@ -608,7 +608,7 @@ class Study(TrainedStudy):
         average = self.posterior.ensemble.average
         parts = ["Basis functions and relevance of features are of GPz alone."] if average else []
         gaps = self.gaps.limits(self.settings, self.learned_rows)
-        return (answered(average, GPZ), *parts, *gaps)
+        return (describe(average, GPZ), *parts, *gaps)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""

@@ -12,7 +12,7 @@ import torch
 from scipy.stats import norm
 
 import scant
-from scant.ensemble import answered
+from scant.ensemble import describe
 from scant.events import Fitted
 from scant.inference.exact import left_out
 from scant.kernels.box_average.support import boxes
@@ -46,7 +46,7 @@ def test_noise_is_said_to_be_noise(fitted: tuple[Fit, list[object]]) -> None:
     ensemble = run.study.average.ensemble
     assert sum(ensemble.weights.values()) == pytest.approx(1)
     assert len(ensemble.shape.coefficients) == 3  # constant, level and place
-    assert answered(ensemble, "MTGPA") == events[-1].report.limits[0]  # type: ignore[attr-defined]
+    assert describe(ensemble, "MTGPA") == events[-1].report.limits[0]  # type: ignore[attr-defined]
     predicted = run.study.predict(noise().drop(columns="y"))
     assert ((predicted["mean"] - 10) ** 2).mean() < 0.35**2 * 2**2
 
@@ -56,7 +56,7 @@ def test_the_mixture_has_the_moments_that_are_told(fitted: tuple[Fit, list[objec
     posterior = run.study.posterior
     lo = torch.tensor([[3.0], [20.5]]).double()
     supports = boxes(lo, lo + 1)
-    parts = run.study.average.mixed(supports, run.study.model.mixture(supports, 0).predictive())
+    parts = run.study.average.combine(supports, run.study.model.mixture(supports, 0).predictive())
     assert parts.weights.sum(1) == pytest.approx(1)
     told, std, new = posterior.ask(supports, 0)
     scale = posterior.scale[0]
@@ -141,7 +141,7 @@ def test_an_average_of_an_older_run_predicts_the_same(
     others = dict(zip(OTHERS, (run.study.model, other)))
     ensemble = dataclasses.replace(average.ensemble, weights=dict.fromkeys(NAMES, 1 / 7))
     older = dataclasses.replace(average, ensemble=ensemble, others=others, gps=gps)
-    again = Average.read(
+    again = Average.from_meta(
         older.tensors(),
         json.loads(json.dumps(older.meta())),
         lambda _, own: candidates.read(own, "eq", ["gaussian"] * 2),
@@ -150,10 +150,10 @@ def test_an_average_of_an_older_run_predicts_the_same(
     lo = torch.linspace(0, 100, 7).double().unsqueeze(1)
     supports = boxes(lo, lo + 1)
     told = run.study.model.mixture(supports, average.task).predictive()
-    mine, theirs = (made.mixed(supports, told) for made in (older, again))
+    mine, theirs = (made.combine(supports, told) for made in (older, again))
     np.testing.assert_array_equal(mine.means, theirs.means)
     np.testing.assert_array_equal(mine.variances, theirs.variances)
-    assert "an average" in answered(again.ensemble, "MTGPA")
+    assert "an average" in describe(again.ensemble, "MTGPA")
 
 
 def test_a_restored_grown_model_predicts_the_same(several: tuple[Fit, list[object]]) -> None:

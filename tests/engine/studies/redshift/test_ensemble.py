@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 import scant
-from scant.ensemble import Rescaled, answered
+from scant.ensemble import Rescaled, describe
 from scant.ensemble.shape import SCALES
 from scant.events import Fitted
 from scant.models.anchored_gp import AnchoredGP
@@ -50,7 +50,7 @@ def test_predictions_are_an_average_whose_weights_add_up_to_one(
     assert sum(ensemble.average.weights.values()) == pytest.approx(1)
     assert {"GPz", *ensemble.beside} == {"GPz", *ensemble.average.used}
     end = events[-1]
-    assert answered(ensemble.average, "GPz") == end.report.limits[0]
+    assert describe(ensemble.average, "GPz") == end.report.limits[0]
 
 
 def test_parts_of_the_deviation_add_up(straight: tuple[Fit, list[object]]) -> None:
