@@ -291,9 +291,10 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
         _guess_target(free, absent, taken, schema, guesses)
         found = {*taken, *guesses.certain.values(), *guesses.uncertain.values()}
         labels = [absent[t] for t in schema.targets if t in absent and absent[t].kind == "label"]
-        options = _optional_classes(columns, mapping, schema)
-        if labels and options and not found & {*schema.targets}:
-            guesses.assign(labels[0], target(columns, options)[0], options, False)
+        if labels and not found & {*schema.targets}:
+            options = _optional_classes(columns, mapping, schema)
+            if options:
+                guesses.assign(labels[0], target(columns, options)[0], options, False)
     if schema.one_target:
         guesses.certain |= _flag_targets(columns, mapping, schema)
         guesses.uncertain |= dict.fromkeys(_other_schema_targets(mapping, schema), "")

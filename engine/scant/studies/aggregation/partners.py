@@ -150,7 +150,7 @@ class Average:
         return np.asarray(own.cpu().numpy())
 
     def tensors(self) -> Tensors:
-        """What `read` needs beside `meta`."""
+        """Tensors for `from_meta`."""
         found = {
             f"{k}.{n}": v
             for k, name in enumerate(PARTNERS)
@@ -162,7 +162,7 @@ class Average:
         return {**found, "frame": self.frame}
 
     def meta(self) -> dict[str, Any]:
-        """What `read` needs, ready for JSON."""
+        """JSON-ready arguments of `from_meta`."""
         others = [OTHERS[name] for name in self.others]
         return {"task": self.task, "others": others, **self.ensemble.meta()}
 

@@ -182,7 +182,7 @@ class Average:
         return self.ensemble.combine({NETWORK: told, **self.partners.ask(x)})
 
     def meta(self) -> dict[str, Any]:
-        """What `read` needs, ready for JSON."""
+        """JSON-ready arguments of `from_meta`."""
         forms = [list(form) for form in self.forms]
         return {**self.ensemble.meta(), "forms": forms, "threshold": self.threshold}
 

@@ -163,10 +163,9 @@ class Average:
         left_out = {MODEL: told, **_asked(partners, PLAIN[1:], x, output)}
         drawn = deadline.units(partners.drawn, "classifiers of strokes")
         left_out |= _asked(partners, drawn, x, output)
-        found = Ensemble.fit(left_out, observed.number[late], Sharpened)
-        weights = {name: found.weights.get(name, 0.0) for name in (MODEL, *partners.names)}
+        ensemble = Ensemble.fit(left_out, observed.number[late], Sharpened)
         again = Partners(data, data.train, partners.forms)
-        return cls(Ensemble(weights, found.shape), again)
+        return cls(ensemble.reindex((MODEL, *partners.names)), again)
 
     def of(self, data: Prepared) -> Average:
         """The same weights and kernels, with partners that learn from other rows."""
@@ -180,7 +179,7 @@ class Average:
         return self.ensemble.combine({MODEL: told, **_asked(self.partners, used, x, output)})
 
     def meta(self) -> dict[str, Any]:
-        """What `read` needs, ready for JSON."""
+        """JSON-ready arguments of `from_meta`."""
         forms = {name: list(form) for name, form in self.partners.forms.items()}
         return {**self.ensemble.meta(), "forms": forms}
 

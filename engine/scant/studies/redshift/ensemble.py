@@ -45,6 +45,7 @@ from scant.studies.redshift.members import (
     MARGINAL_GP_MAX_ROWS,
     MEMBERS,
     NEAREST,
+    TRIVIAL,
     Model,
     fit_members,
 )
@@ -61,7 +62,7 @@ PRIOR = 0.3  # prior count of a member, in rows
 MARGINAL_GP_PRIOR = 10.0  # of the GP averaged over its hyperparameters
 PART_PRIOR = 1.0  # of a component of a GP of the nearest rows
 
-GPZ, TRIVIAL = "GPz", "no input"
+GPZ = "GPz"
 NAMES = (GPZ, *MEMBERS)
 
 
@@ -139,8 +140,7 @@ class GPzEnsemble:
             joined[name] = replace(joined[name], weights=weights, shares=None)
         prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
         trivial = TRIVIAL if len(rows.y) > MARGINAL_GP_MAX_ROWS else None
-        found = Ensemble.fit(joined, y, Rescaled, trivial=trivial, prior=prior)
-        average = found.reindex(NAMES)
+        average = Ensemble.fit(joined, y, Rescaled, trivial=trivial, prior=prior).reindex(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
         beside = fit_members(folds[0], rows, models, used, theta, quick)
         return cls([in_coordinates(m, T) for m in models], average, beside, parts, T, low, high)

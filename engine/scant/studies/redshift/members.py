@@ -31,6 +31,7 @@ GP_RANGE_MARGIN = 0.75  # of the range of GPz's means, added on either side for 
 EQUAL = (1 / PARTS,) * PARTS
 
 MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
+TRIVIAL = "no input"
 HALF = 0.5  # power of the noise, where few rows that look noisy may be a kind of their own
 
 Model = AnchoredGP | MarginalGP | NearestGP
@@ -138,14 +139,13 @@ MEMBERS = {
         EnsembleMember("GP with this noise", "rbf", 1.0),
         EnsembleMember("rough GP with this noise", "rough", 1.0),
         EnsembleMember("straight line", "linear", 0.0),
-        EnsembleMember("no input", "constant", 0.0),
+        EnsembleMember(TRIVIAL, "constant", 0.0),
         EnsembleMember("GP with uncertain hyperparameters", MARGINAL, 0.0),
         EnsembleMember("GP of the nearest rows", NEAREST, 1.0),
         EnsembleMember("GP of the nearest rows with evener noise", NEAREST, HALF, draw=1),
         EnsembleMember("GP of the nearest rows, of another choice", NEAREST, 1.0, draw=2),
     )
 }
-TRIVIAL, FIRST_NEAREST = "no input", "GP of the nearest rows"
 QUICKEST = ("linear", "constant")  # shapes that are fitted first, whatever the deadline
 
 
