@@ -24,7 +24,8 @@ from scant_dashboard.plots.theme import (
 Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
 NAMES = {"truth": "truth", "mean": "posterior mean", "std": "posterior deviation"}
-HEIGHT = 380
+HEIGHT = 340
+NARROW = ":host { --least: 9.5rem; }"  # of a map, whose axes take little room
 OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # visible on any color
 
 
@@ -76,6 +77,7 @@ class SurfacePlot(Plot):
                 plot.yaxis.visible = False
             made.append(plot)
         super().__init__(title, *made)
+        self.panel.stylesheets = [*self.panel.stylesheets, NARROW]
 
     def lay_out(self, edges: Sequence[Edges], truth: Cells | None, dims: Sequence[str]) -> None:
         """Set the cells.

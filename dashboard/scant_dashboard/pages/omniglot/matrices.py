@@ -14,7 +14,7 @@ from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
 
-WHOLE = 460  # maximum pixels of a single matrix
+WHOLE = 300  # maximum pixels of a single matrix: it is whole on the first screen
 
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:

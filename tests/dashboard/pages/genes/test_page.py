@@ -118,7 +118,8 @@ def test_a_clicked_replica_is_hidden_and_returns(model: Model) -> None:
     assert len(view.grid.plot.chosen.data["left"]) == 1
     model.answer(hidden_answer())
     assert view.pair.panel.visible
-    assert list(view.pair.labels.data["text"]) == ["r2, as trained", "r2, hidden"]
+    assert list(view.pair.labels.data["text"]) == ["r2, as trained", "r2"]
+    assert list(view.pair.labels.data["hidden"]) == ["", "hidden"]
     assert "0.250" in view.reading.object
     assert "contains 1 of 2" in view.reading.object
     view.clear(run())
