@@ -34,7 +34,7 @@ def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(
 ) -> None:
     page = visit("/mitosis")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
-    expect(reading(page, SHARED)).to_contain_text("the mean of mitosis is", timeout=PATIENCE)
+    expect(reading(page, SHARED)).to_contain_text("mitosis overlaps the others", timeout=PATIENCE)
 
     said = come_to(page, WALK)
     expect(said).to_contain_text("Expected image of mitosis", timeout=PATIENCE)

@@ -246,7 +246,7 @@ class ReplicaGrid(Plot):
         scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may have different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
         reading = (
-            f"{self._cell_reading()}; the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
+            f"{self._cell_reading()}: the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
             f"that of {self.rows[i]}, {self.replicas[i][j]} at {grid[k]:.3g}"
         )
         x, y, row, replica, held = self._points
@@ -257,18 +257,18 @@ class ReplicaGrid(Plot):
             [np.interp(x[n], grid, a[row[n], replica[n]]) for n in query] for a in (mean, std_y)
         ]
         inside = np.abs(y[query] - results[0]) <= 1.96 * np.asarray(results[1])
-        return f"{reading}; {self._coverage(inside, row[query])}."
+        return f"{self._coverage(inside, row[query])}. {reading}."
 
     def _coverage(self, inside: Bool[np.ndarray, " n"], row: Indices) -> str:
         """Describe how many held-out points lie in their bands, by row if these share points."""
-        bands = "the 95% bands of new measurements contain"
+        bands = "lie within the 95% band of new measurements"
         if self.rows_are == "outputs":
-            return f"{bands} {int(inside.sum())} of the {len(inside)} held-out points (green rings)"
+            return f"{int(inside.sum())} of {len(inside)} held-out points (green rings) {bands}"
         count = np.bincount(row, minlength=len(self.rows))
         covered = np.bincount(row, weights=inside, minlength=len(self.rows))
         message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, covered))
         which = "(green rings, the same in each row)"
-        return f"of {count.max()} held-out points {which} {bands}: {message}"
+        return f"Of {count.max()} held-out points {which} {bands}: {message}"
 
     def _cell_reading(self) -> str:
         n, n_replicas = len(self.rows), max(map(len, self.replicas))

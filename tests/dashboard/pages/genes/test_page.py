@@ -225,7 +225,7 @@ def test_the_grid_lays_out_a_run_once_and_follows_its_curves() -> None:
     laid = grid.plot._points
     grid.show(curves(2), message)
     assert grid.plot._points is laid
-    assert "contain 1 of the 1 held-out points" in grid.alt
+    assert "1 of 1 held-out points" in grid.alt
     grid.show(curves(2), metadata())
     assert grid.plot._points is not laid
 
@@ -241,8 +241,8 @@ def test_models_stand_side_by_side() -> None:
     view.update(Report(tuple(metrics), arrays), metadata())
     assert view.plot.rows == ["this run", "DHGP", "pooled GP"]
     assert len(view.plot.held.data["u"]) == 3
-    assert view.alt.startswith("All rows are o0. 3 models")
-    assert "of 1 held-out points" in view.alt
+    assert view.alt.startswith("All rows are o0. Of 1 held-out points")
+    assert "3 models" in view.alt
 
 
 def test_other_models_are_offered() -> None:
