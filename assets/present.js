@@ -3,7 +3,8 @@
 {
 const KEYS = [
   ['→ space n', 'next figure'], ['← p', 'the one before'], ['Home', 'the first'],
-  ['r', 'replay, or hold it'], ['?', 'these keys'], ['Esc', 'leave present mode'],
+  ['t', 'train'], ['r', 'replay, or hold it'], ['g', 'reveal a guess'], ['b', 'blank'],
+  ['s', 'notes in a window of their own'], ['?', 'these keys'], ['Esc', 'leave present mode'],
 ]
 // Where keys have a meaning of their own, they keep it.
 const TYPED = 'input, textarea, select, [contenteditable], [role=combobox], [role=listbox], [role=option], '
@@ -20,6 +21,57 @@ const marks = () => {
 }
 
 if (presenting()) growTexts() // of upstream/text_size.js
+
+// On a projector one figure fills the screen: all others are hidden, and its plots share the height
+// that is left.
+const LEAST = 320, FOOT = 64 // pixels of a plot, and below the figure
+const holder = (node, name) => {
+  for (; node; node = node.parentNode ?? node.host) if (node.classList?.contains(name)) return node
+  return null
+}
+const stage = (mark) => {
+  const shown = holder(mark, 'figure')
+  everywhere((node) => {
+    if (node.classList.contains('study')) node.classList.add('staged')
+    if (!node.classList.contains('figure')) return
+    node.classList.toggle('off', node !== shown)
+    if (node === shown) node.getRootNode().host?.classList.add('alone')
+  })
+  return shown
+}
+const plotsOf = (figure) => Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
+  .filter((model) => model.type === 'Figure')
+  .map((model) => ({model, box: Bokeh.index.find_one(model)?.el}))
+  .filter(({box}) => box?.getClientRects().length && holder(box, 'figure') === figure)
+// Dots and lines grow with the type, once.
+const BOLD = 1.8, bold = new WeakSet(), usual = new WeakMap() // glyphs that grew, heights before
+const embolden = (model) => {
+  for (const {glyph} of model.renderers.filter(({glyph}) => glyph && !bold.has(glyph))) {
+    bold.add(glyph)
+    for (const name of ['size', 'line_width']) {
+      const value = glyph[name]?.value ?? glyph[name]
+      if (Number.isFinite(value)) glyph.setv({[name]: {value: BOLD * value}}, {sync: false})
+    }
+  }
+}
+const fill = (figure) => {
+  const plots = plotsOf(figure), top = figure.getBoundingClientRect().top
+  plots.forEach(({model}) => embolden(model))
+  const rows = new Set(plots.map(({box}) => Math.round(box.getBoundingClientRect().top))).size
+  const spare = innerHeight - FOOT - Math.max(top, 0) - figure.offsetHeight
+  if (!rows || Math.abs(spare) < 8) return
+  for (const {model, box} of plots) {
+    if (!usual.has(model)) usual.set(model, box.offsetHeight)
+    const tall = Math.max(Math.min(LEAST, usual.get(model)), box.offsetHeight + spare / rows)
+    if (model.frame_height && !model.frame_width) continue // tiles, whose height follows their width
+    if (model.frame_height > 1) { // of a fixed shape
+      const by = Math.max(.5, 1 + (tall - box.offsetHeight) / model.frame_height)
+      model.setv({frame_height: Math.round(by * model.frame_height), frame_width: Math.round(by * model.frame_width)}, {sync: false})
+    } else if (Number.isFinite(model.aspect_ratio)) {
+      model.setv({max_width: Math.round(tall * model.aspect_ratio)}, {sync: false})
+    } else if (model.height) model.setv({height: Math.round(tall)}, {sync: false})
+  }
+}
 
 let here = null  // the heading that was stepped to
 let byHand = false  // whether the page was scrolled otherwise since
@@ -40,6 +92,8 @@ const unfold = (open) => {
 }
 
 const show = (steps = marks()) => {
+  if (here) stage(here) // also hides what was built since
+  jot()
   nav.hidden = !steps.length
   const k = steps.indexOf(here)
   const told = k < 0 ? `${steps.length} figures` : `${k + 1} of ${steps.length}: ${here.textContent}`
@@ -64,6 +118,7 @@ const hold = (mark, times) => {
   let last = null
   const look = () => {
     if (turn !== holding || byHand || times-- <= 0) return
+    if (presenting()) fill(holder(mark, 'figure'))
     const top = mark.getBoundingClientRect().top
     if (top === last) {
       uncover(mark)
@@ -81,6 +136,7 @@ const go = (mark, behavior = 'smooth') => {
   here = mark
   document.dispatchEvent(new CustomEvent('scant-step', {detail: Number(mark.dataset.step)}))
   if (presenting()) {
+    stage(mark)
     mark.dataset.here = ''
     const address = new URL(location.href)
     address.searchParams.set('step', Number(mark.dataset.step) + 1)
@@ -102,13 +158,41 @@ const step = (by) => {
   go(steps[Math.max(0, Math.min(steps.length - 1, by === 0 ? 0 : k + by))])
 }
 
-const replay = () => {
+const press = (label) => {
   let button = null
   everywhere((node) => {
-    if (node.tagName === 'BUTTON' && /^(Replay|Hold replay|Play on)$/.test(node.textContent.trim())
-      && node.getClientRects().length) button = node
+    if (node.tagName === 'BUTTON' && label.test(node.textContent.trim()) && node.getClientRects().length) button = node
   })
   button?.click()
+}
+const blank = () => {
+  const shade = document.querySelector('.blank')
+  if (shade) shade.remove()
+  else document.body.append(Object.assign(document.createElement('div'), {className: 'blank'}))
+}
+
+// The presenter's notes: what to say of this figure, what it reads now, and what comes next.
+let notes = null
+const open = () => {
+  notes = window.open('', 'scant-notes', 'width=720,height=560')
+  if (notes) notes.document.title = 'Notes'
+  jot()
+}
+const jot = () => {
+  if (!notes || notes.closed) return
+  const steps = marks(), k = steps.indexOf(here), figure = here && holder(here, 'figure')
+  const texts = {lesson: '', say: '', reading: ''}
+  everywhere((node) => {
+    if (node.matches('p.lesson')) texts.lesson = node.textContent
+    if (!figure || holder(node, 'figure') !== figure) return
+    if (node.matches('p.lede')) texts.say = node.textContent
+    if (node.matches('p.reading')) texts.reading = node.textContent
+  })
+  const told = [['h2', here?.textContent ?? ''], ['h1', texts.say], ['p', texts.reading], ['p', texts.lesson],
+    ['p', steps[k + 1] ? `Next: ${steps[k + 1].textContent}` : 'This is the last figure.']]
+  const body = notes.document.body
+  body.style.cssText = 'font: 22px/1.4 Georgia, serif; margin: 32px'
+  body.replaceChildren(...told.filter(([, words]) => words).map(([tag, words]) => Object.assign(notes.document.createElement(tag), {textContent: words})))
 }
 
 document.addEventListener('keydown', (event) => {
@@ -120,7 +204,8 @@ document.addEventListener('keydown', (event) => {
   const act = {
     ArrowRight: () => step(1), PageDown: () => step(1), n: () => step(1),
     ArrowLeft: () => step(-1), PageUp: () => step(-1), p: () => step(-1),
-    Home: () => step(0), r: replay, '?': () => unfold(keys.hidden),
+    Home: () => step(0), r: () => press(/^(Replay|Hold replay|Play on)$/), t: () => press(/^Train$/),
+    g: () => press(/^Reveal$/), b: blank, s: open, '?': () => unfold(keys.hidden),
     ' ': onButton ? null : () => step(event.shiftKey ? -1 : 1),
     Escape: () => {
       if (!keys.hidden) { unfold(false); return }
@@ -158,7 +243,7 @@ const begin = (wanted, until = performance.now() + 45000) => {
 }
 
 addEventListener('DOMContentLoaded', () => {
-  const wanted = Number(word('step'))
+  const wanted = Number(word('step')) || Number(presenting())
   if (wanted >= 1) begin(wanted)
   if (!presenting()) return
   document.body.append(nav)

@@ -5,7 +5,8 @@
 const growTexts = () => {
   const {Text, TextVector} = Bokeh.require('core/visuals/text')
   const scale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
-  const grown = (size) => size.replace(/^([\d.]+)(px|em)$/, (_, n, unit) => `${n * (unit === 'em' ? 14 : 1) * scale()}px`)
+  const LEAST = 24 // pixels, that are read from the back row
+  const grown = (size) => size.replace(/^([\d.]+)(px|em)$/, (_, n, unit) => `${Math.max(LEAST, n * (unit === 'em' ? 14 : 1) * scale())}px`)
   const {get_text_font_size} = Text.prototype, {values, font_value} = TextVector.prototype
   Text.prototype.get_text_font_size = function () {
     const size = get_text_font_size.call(this)

@@ -140,7 +140,7 @@ def variables(present: bool) -> str:
         "accent": "primary-main",
     }
     names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colors.items())
-    size = f"font-size: 21px; {_plot_type(20, 18)}" if present else ""
+    size = f"font-size: 24px; {_plot_type(24, 24)}" if present else ""
     return f":root {{ {names} --sans: {SANS}; --serif: {SERIF}; {size} }}"
 
 

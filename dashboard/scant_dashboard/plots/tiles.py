@@ -22,7 +22,9 @@ SMALLEST, LARGEST = 0.25, 8.0  # plausible font sizes relative to the default
 # Browsers do not report figures' sizes (assets/upstream/early_changes.js), so a script does.
 _REPORT_SIZE = """
 const width = cb_obj.inner_width
-const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
+// On a projector, tiles are as large as its height allows.
+const projected = new URLSearchParams(location.search).has('present')
+const type = projected ? innerHeight / 500 : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
 if (width > 0 && (Math.abs(width - sent.data.wide[0]) > 4 || type !== sent.data.type[0]))
   sent.data = {wide: [width], type: [type]}
 """

@@ -102,7 +102,7 @@ LOW = """
 :host { display: flex !important; flex-flow: row wrap !important; align-items: center;
   gap: 4px 20px; }
 :host > * { flex: 1 1 100% !important; width: auto !important; }
-:host > .state { flex: 1 1 60% !important; order: -2; }
+:host > .steered, :host > .status { flex: 1 1 60% !important; order: -2; }
 :host > .replay:not(.playing), :host > .room { flex: 0 0 auto !important; order: -1; }
 """
 TITLE_ROW = """
@@ -165,9 +165,12 @@ class Layout:
         self._verdict = text("", visible=False)
         self.sources = text(_sources(page.entry))
         result, everything = self._deferred["Result"][0], page.everything.panel
-        self._result = section("Result", self._verdict, result, everything, visible=False)
+        # In present mode a figure stands by itself.
+        parts = [result] if page.present else [self._verdict, result, everything]
+        heading = "unseen" if page.present else ""
+        self._result = section("Result", *parts, visible=False, heading=heading)
         self._explore = section(
-            "Explore", self._asking, self._deferred["Explore"][0], visible=False
+            "Explore", self._asking, self._deferred["Explore"][0], visible=False, heading=heading
         )
         controls = [] if page.present else self._controls()
         self.panel = column(
@@ -259,14 +262,11 @@ class Layout:
 
     def _bar(self) -> Viewable:
         page = self._page
-        steered = not page.present and not page.lesson.hides("train")
+        steered = not page.lesson.hides("train")
         replay = [] if page.lesson.hides("replay") else [page.replay.panel]
         if page.present:
             status = page.bar.status
-            status.stylesheets, status.css_classes = (
-                [*status.stylesheets, WITHOUT_DEVICE],
-                ["state"],
-            )
+            status.stylesheets = [*status.stylesheets, WITHOUT_DEVICE]
         return column(
             page.bar.panel if steered else page.bar.status,
             page.trouble.panel,
@@ -301,7 +301,8 @@ class Layout:
         main = main or list(page.views.live[:1])
         rest = [view for view in page.views.live if view not in main]
         first = column(*self._panels([page.views.trace, *main]), name="first", css=style("first"))
-        training = section("Training", first, self._grid(rest), self._notes, heading="unseen")
+        notes = [] if page.present else [self._notes]
+        training = section("Training", first, self._grid(rest), *notes, heading="unseen")
         shown = [] if page.lesson.hides("Training") else [training]
         keep = column()
         if not page.present and not page.lesson.hides("Keep"):
@@ -318,7 +319,7 @@ class Layout:
         )
         return column(
             *introduction, *shown, self._result, self._explore, *after,
-            name="body", css=":host { gap: 56px; }",
+            name="body", css=f":host {{ gap: {0 if page.present else 56}px; }}",
         )  # fmt: skip
 
 

@@ -99,7 +99,7 @@ class StudyPage:
                   "Try it on the demonstration": self._try_demonstration}  # fmt: skip
         self.bar = RunBar(
             self._train, self._pause, self._resume, self._stop,
-            extra={} if self.lesson.hides("Data") else extra, page=study.title,
+            extra={} if self.present or self.lesson.hides("Data") else extra, page=study.title,
         )  # fmt: skip
         self.replay = Replay(visit.doc, self.show_recorded)
         self.everything = FitEverything(self)
