@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.accessible import assert_accessible
+from tests.browser.visiting import figure
 
 PATIENCE = 60_000  # ms until an answer; other work may share the machine's cores
 
@@ -145,19 +146,26 @@ def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
 ) -> None:
     page = open_page("/redshift?present")
     expect(page.get_by_role("textbox", name="Basis functions")).to_have_count(0)
-    expect(page.get_by_role("button", name="Train", exact=True)).to_have_count(0)
+    expect(page.get_by_role("button", name="Use your own data")).to_have_count(0)
     expect(page.get_by_role("status").first).to_contain_text("recorded")
     size = page.evaluate("getComputedStyle(document.documentElement).fontSize")
-    assert float(size.removesuffix("px")) >= 20
-    page.wait_for_function(
-        """() => { const scroller = (root) => { for (const n of root.querySelectorAll('*')) {
-             if (n.classList.contains('main-content')) return n
-             const inner = n.shadowRoot && scroller(n.shadowRoot)
-             if (inner) return inner } }
-           window.scroller = scroller(document); return window.scroller.scrollHeight > 2000 }"""
-    )
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("() => window.scroller.scrollTop > 50")
+    assert float(size.removesuffix("px")) >= 24
+    for title in ("Prediction against truth", "Where the uncertainty comes from"):
+        expect(page.locator("nav.steps .at")).to_contain_text(title, timeout=PATIENCE)
+        shown = page.get_by_role("heading", level=3).filter(visible=True)
+        expect(shown).to_have_text(title)  # one figure, which fills the screen
+        drawn = figure(page, title).locator(".bk-Figure").first
+        large = "box => box.offsetHeight > innerHeight / 2"
+        page.wait_for_function(large, arg=drawn.element_handle(timeout=PATIENCE))
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("b")
+    expect(page.locator(".blank")).to_be_visible()
+    page.keyboard.press("b")
+    expect(page.locator(".blank")).to_have_count(0)
+    with page.expect_popup() as opened:
+        page.keyboard.press("s")
+    expect(opened.value.get_by_text("Is the predicted uncertainty correct?")).to_be_visible()
+    opened.value.close()
     page.keyboard.press("Escape")
     page.wait_for_url(lambda url: "present" not in url)
 

@@ -24,7 +24,8 @@ _REPORT_SIZE = """
 const width = cb_obj.inner_width
 // On a projector, tiles are as large as its height allows.
 const projected = new URLSearchParams(location.search).has('present')
-const type = projected ? innerHeight / 500 : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
+const size = parseFloat(getComputedStyle(document.documentElement).fontSize)
+const type = projected ? innerHeight / 500 : size / 16
 if (width > 0 && (Math.abs(width - sent.data.wide[0]) > 4 || type !== sent.data.type[0]))
   sent.data = {wide: [width], type: [type]}
 """
