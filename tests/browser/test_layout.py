@@ -52,7 +52,7 @@ CHANGE = """async ([at, change]) => {
 
 def test_only_what_a_change_concerns_is_laid_out(visit: Callable[[str], Page]) -> None:
     page = visit("/genes")
-    expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
+    expect(reading(page, "Posterior mean and deviation")).to_contain_text("cells", timeout=PATIENCE)
     # Figures are built when a visitor comes near.
     for title in ("What each level explains", "What more data would remove"):
         settled(figure(page, title))
@@ -107,7 +107,7 @@ WRITTEN = """(kind) => {
 def test_figures_are_read_from_the_back_row(page: Page, app_url: str) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
     page.goto(f"{app_url}/aggregation?present=1")
-    expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
+    expect(reading(page, "Posterior mean and deviation")).to_contain_text("cells", timeout=PATIENCE)
     sizes = [re.search(r"([\d.]+)px", font) for font in page.evaluate(FONTS)]
     assert len(sizes) >= 4
     assert all(size is not None and float(size[1]) >= 24 for size in sizes)
