@@ -19,6 +19,7 @@ SCIENCE = (
     "scant.models",
     "scant.random",
     "scant.training.loop",
+    "scant.training.search",
     "scant.training.api",
     "scant.training.folds",
     "scant.training.prediction",

@@ -32,7 +32,8 @@ from scant.errors import BadInput
 from scant.models.hyperprior import log_hyperprior
 from scant.models.laplace.kernels import LinearAndRBF, dense, squared_exponential, typical
 from scant.models.laplace.links import LIKELIHOODS, LINKS, Link, LinkDerivatives, probability
-from scant.optim.lbfgs import LBFGS
+from scant.optim.adam_lbfgs import AdamLBFGS
+from scant.optim.ascent import Convergence, maximize
 
 NEWTON_STEPS = 100
 TOLERANCE = 1e-10  # nats; gains of Newton steps at the mode are below rounding errors
@@ -321,13 +322,8 @@ class LaplaceGPC(GP):
             The log evidence in nats.
         """
         if len(self.y.unique()) > 1:
-            optimizer = LBFGS(self.parameters(), lambda: -self.elbo())
-            last = torch.inf
-            for _ in range(steps):
-                value = optimizer.step()
-                if optimizer.stalled or not last - value > tolerance:
-                    break
-                last = value
+            rule, trainer = Convergence(), AdamLBFGS(self, self.elbo, 1, adam=0)
+            maximize(trainer, steps, lambda elbo: not rule.gains(elbo, tolerance))
         with torch.no_grad():
             return self.log_evidence()
 

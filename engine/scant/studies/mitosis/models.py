@@ -16,6 +16,7 @@ from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
 from scant.models.gplvm.training import GPLVMTrainer
+from scant.optim.ascent import maximize
 from scant.studies.mitosis.settings import MitosisSettings
 
 Model = BGPLVM | DGPLVM  # SCLVM is a BGPLVM
@@ -78,11 +79,7 @@ def trainer(model: Model, steps: int, adam: int | None = None) -> GPLVMTrainer:
 
 def fit(model: Model, steps: int) -> Model:
     """Train it as far as so many steps go."""
-    training = trainer(model, steps)
-    for _ in range(steps):
-        value = training.step()
-        if training.stalled or value != value:
-            break
+    maximize(trainer(model, steps), steps)
     return model
 
 

@@ -19,6 +19,7 @@ from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
 from scant.models.gplvm.training import GPLVMTrainer
+from scant.optim.ascent import maximize
 from scant.studies.mitosis import published_data
 from scant.studies.mitosis.published_data import Case, Split, sets_of, split
 from scant.studies.reproduction import Fit, Runs, Score
@@ -287,9 +288,7 @@ def _dgplvm(name: str, rows: Rows, x: list[np.ndarray]) -> Found:
     kept = np.concatenate([np.flatnonzero(rare)[:most], others])
     label = torch.as_tensor(rare[kept]).long()
     model = DGPLVM.build(torch.as_tensor(x[0][kept]), label, DIMENSIONS, scale=0.1)
-    trainer = GPLVMTrainer(model, adam=0)
-    for _ in range(rows.case.steps // 4):
-        trainer.step()
+    maximize(GPLVMTrainer(model, adam=0), rows.case.steps // 4)
     z = [model.latent()[0], *(model.infer(torch.as_tensor(part), 1, 15) for part in x[1:])]
     yield from _machines(name, [np.asarray(part) for part in z], rare[kept], LATENT_GRID)
 
@@ -313,7 +312,5 @@ def _turned(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "8*n d"]:
 
 
 def _train(model: BGPLVM, steps: int) -> None:
-    """By Adam: L-BFGS from the start would stay with linear functions (`bgplvm_training`)."""
-    trainer = GPLVMTrainer(model, adam=steps)
-    for _ in range(steps):
-        trainer.step()
+    """Train by Adam, since L-BFGS stays with linear functions (`scant.models.gplvm.training`)."""
+    maximize(GPLVMTrainer(model, adam=steps), steps)
