@@ -52,7 +52,7 @@ def weights(study: Any) -> list[float]:
     """Weights of the fitted methods."""
     match study.settings.study:
         case "redshift":
-            return list(study.ensemble.average.weights.values())
+            return list(study.posterior.ensemble.average.weights.values())
         case "genes":
             return list(study.model.weights.tolist())
         case "mitosis":

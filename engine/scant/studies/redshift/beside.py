@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +68,7 @@ def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadli
     counts = range(min(5, max(len(bands), 1)) if len(complete) >= LEAST_ROWS else 1)
     table = (complete if len(counts) > 1 else fitted.held).iloc[:MISSING_ROWS]
     index, table = table.index.to_numpy(), table.reset_index(drop=True)
-    fitted = replace(fitted, gaps=fitted.gaps.copy())  # models for these scores alone
+    fitted = fitted.copy()  # models for these scores alone
     generator = np.random.default_rng(fitted.settings.seed)
     patterns = patterns_of(fitted)
     hidden = [hide(generator, len(table), len(bands), count, patterns) for count in counts]
