@@ -23,6 +23,8 @@ SCIENCE = (
     "scant.training.api",
     "scant.training.folds",
     "scant.training.prediction",
+    "scant.training.query",
+    "scant.training.downloads",
     "scant.bench",
     "scant.sklearn",
     "scant.rail",

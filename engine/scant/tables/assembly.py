@@ -13,8 +13,9 @@ from jaxtyping import Int
 from scant.tables import checks, column_matching, geometry
 from scant.tables.cells import Cells
 from scant.tables.checks import Diagnostics
+from scant.tables.column_kinds import is_time, views
 from scant.tables.dates import are_dates, as_numbers
-from scant.tables.guesses import Guesses, guess, is_time, views
+from scant.tables.guesses import Guesses, guess
 from scant.tables.intervals import CLOSED
 from scant.tables.levels import LEVELS, UNSEEN, Levels, encoded, levels_of, names, origin, same
 from scant.tables.limits import BESIDE, beside, with_limits

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from scant.ensemble.stacking import best_expected_threshold
 from scant.models.averaged_softmax import AveragedSoftmax
-from scant.models.softmax_gp import SoftmaxMixture
+from scant.models.softmax_mixture import SoftmaxMixture
 from scant.studies.mitosis.models import CalibratedClassifier
 
 SHARES = np.linspace(0, 0.9, 10)  # of the latent variable model

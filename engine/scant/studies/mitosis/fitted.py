@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from scant.ensemble.stacking import best_expected_threshold
 from scant.errors import BadInput
 from scant.models.averaged_softmax import AveragedSoftmax
-from scant.models.softmax_gp import SoftmaxMixture
+from scant.models.softmax_mixture import SoftmaxMixture
 from scant.studies.auto import AUTO, Choice
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.mitosis import models

@@ -18,7 +18,7 @@ from scant.ensemble import LEFT_OUT, sentence
 from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.averaged_softmax import AveragedSoftmax
-from scant.models.softmax_gp import SoftmaxMixture
+from scant.models.softmax_mixture import SoftmaxMixture
 from scant.predictive import CategoricalPredictive
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, CHOSEN

@@ -22,7 +22,8 @@ from scant.studies.aggregation.settings import FIXED, AggregationSettings
 from scant.studies.aggregation.study import Study
 from scant.tables.read import read_table
 from scant.training.api import fit, restore
-from scant.training.prediction import predict_file, predict_own
+from scant.training.downloads import predict_own
+from scant.training.prediction import predict_file
 from tests.engine.studies.aggregation.test_polygons import averages, geojson, mark
 from tests.engine.studies.studying import run as run_of
 
