@@ -107,9 +107,9 @@ class SoftmaxMixture:
             problem = Problem(columns, label, classes, rows[landmarks], scale)
             models.append(problem.model(kernel))
             held.append(p)
-        told = by_number(held)
-        ensemble = Ensemble.fit(told, label[rows], Sharpened)
-        return cls(inputs, tuple(models), ensemble, rows, ensemble.combine(told).probabilities)
+        left_out = by_number(held)
+        ensemble = Ensemble.fit(left_out, label[rows], Sharpened)
+        return cls(inputs, tuple(models), ensemble, rows, ensemble.combine(left_out).probabilities)
 
     def probability(self, x: Rows) -> Probabilities:
         """p(c | x) of rows, with the training rows' class frequencies."""

@@ -80,49 +80,51 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     spec = entry(study.settings.study)
     settings = study.settings
     if table is None:
-        frame, beside = open_table(spec, data, settings), pd.DataFrame()
+        frame, ignored = open_table(spec, data, settings), pd.DataFrame()
     else:
         stored = pd.read_parquet(io.BytesIO(table), use_threads=False)
         read = reopen_table(spec, stored, settings)
-        frame, beside = read.frame, read.ignored
+        frame, ignored = read.frame, read.ignored
     roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
-    told = study.predict(frame)
+    prediction = study.predict(frame)
     given = plain(spec.table, [str(c) for c in frame])
-    added = told.iloc[:, frame.shape[1] :]
+    added = prediction.iloc[:, frame.shape[1] :]
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
-    known = study.metadata.get(READING, {})
-    mine = decoded(frame[given], known.get(LEVELS, {}))
-    mine = mine.rename(columns={to: header for header, to in known.get("mapping", {}).items()})
-    mine = mine.assign(**{str(n): beside[n] for n in beside if n not in mine})
-    whole = with_columns(mine, columns)
+    reading = study.metadata.get(READING, {})
+    original = decoded(frame[given], reading.get(LEVELS, {}))
+    original = original.rename(
+        columns={to: header for header, to in reading.get("mapping", {}).items()}
+    )
+    original = original.assign(**{str(n): ignored[n] for n in ignored if n not in original})
+    whole = with_columns(original, columns)
     files = {"predictions.csv": csv_bytes(whole)}
     if isinstance(study, HasDensities):
-        files[f"predictions.{density_file.NAME}"] = density_file.as_bytes(study, frame, mine)
+        files[f"predictions.{density_file.NAME}"] = density_file.as_bytes(study, frame, original)
     every = [str(c) for c in whole]
-    if hasattr(study, "map") and len(drawn := study.map()):
-        files["map.csv"] = csv_bytes(drawn)
-        every += [str(c) for c in drawn if c not in every]
+    if hasattr(study, "map") and len(map_rows := study.map()):
+        files["map.csv"] = csv_bytes(map_rows)
+        every += [str(c) for c in map_rows if c not in every]
     files |= _as_maps(whole, frame)
-    words = data_dictionary(
+    dictionary = data_dictionary(
         spec,
-        [str(c) for c in mine],
+        [str(c) for c in original],
         every,
         target_header(spec, study),
         getattr(study, "further", ()),
     )
-    return _zipped({**files, COLUMNS: words.encode()})
+    return _zipped({**files, COLUMNS: dictionary.encode()})
 
 
 def _as_maps(whole: pd.DataFrame, frame: pd.DataFrame) -> dict[str, bytes]:
     """Encode predictions of polygons as maps in the supported formats."""
     if COLUMN not in frame:
         return {}
-    drawn = whole.assign(**{COLUMN: frame[COLUMN].to_numpy()})
+    polygons = whole.assign(**{COLUMN: frame[COLUMN].to_numpy()})
     made = {}
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:
         for ending in MAPS if find_spec("pyogrio") else MAPS[:1]:
             path = Path(folder) / f"predictions{ending}"
-            write(iter([drawn]), path, Style())
+            write(iter([polygons]), path, Style())
             made[path.name] = path.read_bytes()
     return made
 

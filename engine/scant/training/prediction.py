@@ -81,17 +81,17 @@ def predict_file(
     if out.resolve() == source.resolve():
         raise BadInput(f"{out.name} is the table itself; name another file for the predictions.")
     style, rows = opened(study.settings, spec, source, part)
-    seen: list[str] = []
+    notes: list[str] = []
     names: tuple[list[str], list[str]] = ([], [])
     count = [0, 0]
     summed: list[pd.DataFrame] | None = [] if getattr(study, "further", ()) else None
 
-    def told(tell: density_file.Tell) -> Iterator[pd.DataFrame]:
+    def blocks(add_densities: density_file.Tell) -> Iterator[pd.DataFrame]:
         for piece in joined(rows) if getattr(study, "together", "") else rows:
-            query = query_of(study, spec, piece, source.name, seen)
+            query = query_of(study, spec, piece, source.name, notes)
             if summed is not None:
                 summed.append(query)
-            frame = tell(piece.frame, query, predicted(study, piece, query, source.name))
+            frame = add_densities(piece.frame, query, predicted(study, piece, query, source.name))
             names[0][:], names[1][:] = list(map(str, piece.frame)), list(map(str, frame))
             count[0] += len(frame)
             flags = [c for c in names[1] if c not in names[0] and c.endswith("outside")]
@@ -102,24 +102,24 @@ def predict_file(
     try:
         with tempfile.TemporaryDirectory(prefix=".scant-", dir=out.parent) as folder:
             made, ensemble = Path(folder) / out.name, Path(folder) / "ensemble"
-            with density_file.opened(study, densities, ensemble) as tell:
-                write(told(tell), made, style)
+            with density_file.opened(study, densities, ensemble) as add_densities:
+                write(blocks(add_densities), made, style)
             progress(1.0, count[0])
             os.replace(made, out)
             beside: list[Path] = []
             if ensemble.exists():
                 beside.append(density_file.beside(out))
                 os.replace(ensemble, beside[0])
-                seen.insert(0, density_file.NOTE.format(beside[0].name))
-            words = data_dictionary(spec, *names, target_header(spec, study), _further(study))
-            dictionary = _dictionary(out, words)
-            totals = _totals(study, summed, out, seen)
+                notes.insert(0, density_file.NOTE.format(beside[0].name))
+            text = data_dictionary(spec, *names, target_header(spec, study), _further(study))
+            dictionary = _dictionary(out, text)
+            totals = _totals(study, summed, out, notes)
             if totals is not None:
                 beside.append(totals_beside(out))
     except OSError as error:
         raise BadInput(f"{out} cannot be written ({error.strerror}); name another place.") from None
-    notes = tuple(dict.fromkeys(seen))
-    return PredictedFile(out, dictionary, count[0], count[1], notes, totals, tuple(beside))
+    unique = tuple(dict.fromkeys(notes))
+    return PredictedFile(out, dictionary, count[0], count[1], unique, totals, tuple(beside))
 
 
 def _further(study: FittedStudy) -> tuple[ArraySpec, ...]:
@@ -131,8 +131,8 @@ def _totals(
     study: FittedStudy, rows: list[pd.DataFrame] | None, out: Path, notes: list[str]
 ) -> pd.DataFrame | None:
     """Write predicted and observed totals of polygons of a map, if available."""
-    told: Any = study
-    if not rows or (made := told.totals(pd.concat(rows))) is None:
+    areal: Any = study
+    if not rows or (made := areal.totals(pd.concat(rows))) is None:
         return None
     table, sentence = made
     path = totals_beside(out)
@@ -160,11 +160,11 @@ def predicted(study: FittedStudy, piece: Piece, query: pd.DataFrame, file: str) 
         BadInput: An error of `predict_file`.
     """
     try:
-        told = study.predict(query)
+        prediction = study.predict(query)
     except BadInput as error:
         sentence = str(error)
         raise BadInput(sentence if file in sentence else f"{file}: {sentence}") from None
-    added = told.iloc[:, query.shape[1] :]
+    added = prediction.iloc[:, query.shape[1] :]
     return with_columns(piece.frame, {str(name): added[name].to_numpy() for name in added})
 
 
@@ -176,10 +176,10 @@ def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:
     """
     spec = entry(settings.study)
     source, part = path_and_part(str(source))
-    seen: list[str] = []
+    notes: list[str] = []
     for piece in opened(settings, spec, source, part)[1]:
-        as_schema(settings, spec, piece, source.name, [], seen, {})
-    return tuple(dict.fromkeys(seen))
+        as_schema(settings, spec, piece, source.name, [], notes, {})
+    return tuple(dict.fromkeys(notes))
 
 
 def result_name(source: Path | str, alone: bool = True) -> str:

@@ -31,8 +31,8 @@ def query_of(
     study: FittedStudy, spec: Entry, piece: Piece, file: str, notes: list[str]
 ) -> pd.DataFrame:
     """Convert a block of rows to the format of a fitted study, and add to `notes`."""
-    known = study.metadata.get(READING, {})
-    return as_schema(study.settings, spec, piece, file, study.inputs, notes, known)
+    reading = study.metadata.get(READING, {})
+    return as_schema(study.settings, spec, piece, file, study.inputs, notes, reading)
 
 
 def as_schema(
@@ -42,19 +42,19 @@ def as_schema(
     file: str,
     inputs: list[str],
     notes: list[str],
-    known: Mapping[str, Any],
+    reading: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Convert a block of rows to the schema of the study.
 
-    `known` has the options with which the training table was read (`Table.reading`).
+    `reading` holds the options with which the training table was read (`Table.reading`).
     """
     reads: list[str] | None = inputs or None
     findings = Diagnostics(file, piece.frame.index.to_numpy())
     cells = piece.cells
     if spec.table.boxes:
-        cells, _ = bounds(cells, findings, known.get(CLOSED, {}))
+        cells, _ = bounds(cells, findings, reading.get(CLOSED, {}))
     names = list(cells)
-    mapping = as_before(names, spec.table, known["mapping"]) if "mapping" in known else None
+    mapping = as_before(names, spec.table, reading["mapping"]) if "mapping" in reading else None
     if reads is not None and spec.table.boxes:  # a dimension is a point or a box
         there = set((mapping or suggest(names, spec.table)).values())
         reads = [name for name in reads if name in there]
@@ -64,8 +64,8 @@ def as_schema(
         findings,
         mapping=mapping,
         target=_target(spec, settings),
-        missing_codes=known.get("missing_codes", {}),
-        levels=known.get(LEVELS),
+        missing_codes=reading.get("missing_codes", {}),
+        levels=reading.get(LEVELS),
         purpose="predict",
         features=reads if spec.table.features else None,
     )
@@ -74,8 +74,8 @@ def as_schema(
         also = f" ({more} more problem{'s' * (more > 1)} in this table.)" if more else ""
         raise BadInput(findings.problems[0] + also)
     table = with_covariates(table, settings)
-    late = [note for note in table.notes if NOT_LEARNED in note]
-    notes += late if notes else [*piece.notes, *table.notes]
+    not_learned = [note for note in table.notes if NOT_LEARNED in note]
+    notes += not_learned if notes else [*piece.notes, *table.notes]
     query = table.frame.set_axis(piece.frame.index)
     query.attrs = {FILE: file, UNSEEN: table.frame.attrs.get(UNSEEN, [])}
     return query
