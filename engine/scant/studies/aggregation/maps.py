@@ -11,13 +11,13 @@ import pandas as pd
 from jaxtyping import Bool
 
 from scant.errors import BadInput
-from scant.studies.aggregation import map_shapes, mean_rate, polygons
+from scant.studies.aggregation import map_layers, map_shapes, mean_rate, polygons
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.capacity import inside_each
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.population import weighted
 from scant.studies.aggregation.settings import COUNTED, AggregationSettings
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
 from scant.studies.base import ArraySpec
 from scant.tables import geometry
 
@@ -60,7 +60,7 @@ def shown(
     if PLACE in table:
         names = ["unnamed" if pd.isna(v) else str(v) for v in table[PLACE]]
     made, order = map_shapes.described(flat, observed, rows, rates, scarce, names)
-    return {map_shapes.MAP: made}, observed.at(order)
+    return {map_layers.MAP: made}, observed.at(order)
 
 
 def rates_of(settings: AggregationSettings, kinds: Sequence[str]) -> list[str]:
@@ -88,18 +88,18 @@ def posterior(
     made = np.full((2, len(rows)), np.nan)
     for t in np.unique(rows.task):
         mine = rows.task == t
-        made[:, mine] = fitted.ask(space.supports_of(rows, mine, fitted.device), int(t))[:2]
+        made[:, mine] = fitted.moments(space.supports_of(rows, mine, fitted.device), int(t))[:2]
     return dict(zip(ARRAYS, made))
 
 
 def exceedances(
-    fitted: FittedMTGPA, metadata: Mapping[str, Any], rows: Supports, told: Mapping[str, np.ndarray]
+    fitted: FittedMTGPA, rows: Supports, moments: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The column of `EXCEEDANCE` for rows of which `told` says mean and deviation.
+    """The column `EXCEEDANCE` for rows with these columns `mean` and `std`.
 
     The threshold of a task is its overall rate or mean; without a map there is no column.
     """
-    levels = {one.task: one.threshold for one in map_shapes.layers(metadata)}
+    levels = {one.task: one.threshold for one in map_layers.layers(fitted.metadata)}
     if not levels:
         return {}
     made = np.full(len(rows), np.nan)
@@ -107,7 +107,7 @@ def exceedances(
     for t, (task, kind) in enumerate(zip(fitted.tasks, fitted.kinds)):
         mine = rows.task == t
         units = rows.exposure[mine] if rates[t] == map_shapes.COUNTS else 1.0
-        mean, std = told["mean"][mine] / units, told["std"][mine] / units
+        mean, std = moments["mean"][mine] / units, moments["std"][mine] / units
         if task in levels and mine.any():
             made[mine] = mean_rate.exceedance(kind, mean, std, levels[task])
     return {EXCEEDANCE.name: made}
@@ -158,9 +158,8 @@ def polygon(fitted: FittedMTGPA, query: Mapping[str, Any]) -> dict[str, np.ndarr
         system=fitted.whole.system,
         covariates=np.zeros((1, covariates)) if covariates else None,  # their means
     )
-    mean, std, new = (
-        float(v[0]) for v in fitted.ask(space.supports_of(row, np.arange(1), fitted.device), task)
-    )
+    support = space.supports_of(row, np.arange(1), fitted.device)
+    mean, std, new = (float(v[0]) for v in fitted.moments(support, task))
     return _answer(shapely, fitted, shape, fitted.kinds[task], (mean, std, new), query)
 
 

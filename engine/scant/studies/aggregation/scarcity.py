@@ -24,7 +24,7 @@ from scant.models.mtgpa.tasks import TaskGP
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.optim.trainer import Trainer
 from scant.studies.aggregation.fitted import FittedMTGPA
-from scant.studies.aggregation.preprocessing import COUNTS, counts
+from scant.studies.aggregation.metadata import COUNTS, counts
 from scant.studies.aggregation.settings import EXACT, MOST_EXACT, MOST_PIECES
 
 REPEATS = 3
