@@ -170,6 +170,12 @@ def groups(frame: pd.DataFrame, by: str) -> Int[np.ndarray, " n"] | None:
     return number if number.max(initial=0) > 0 else None
 
 
+def with_groups(frame: pd.DataFrame, by: str) -> pd.DataFrame:
+    """The table with the groups of the setting `split_by`, if it is set, as its column `group`."""
+    group = groups(frame, by) if by else None
+    return frame if group is None else frame.assign(group=group.astype(str))
+
+
 def divide(
     n: int,
     seed: int,

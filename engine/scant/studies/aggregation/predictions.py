@@ -42,7 +42,7 @@ class FittedAggregation:
     def limits(self) -> tuple[str, ...]:
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
         model, average = self.posterior.model, self.posterior.average
-        limits = [describe(average and average.ensemble, OWN)]
+        limits = [describe(average.ensemble if average else None, OWN)]
         if average is not None:
             limits += average.limits(self.posterior.scarce, OWN)
         if isinstance(model, NodesGP | AreaNodes):

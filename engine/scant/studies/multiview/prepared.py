@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Int
 
 from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview.data import MultiviewData
+from scant.studies.multiview.metadata import metadata_of, notes
 from scant.studies.multiview.models import Learner
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import LAYERED, MultiviewSettings
-from scant.studies.multiview.table import MultiviewData
+from scant.studies.multiview.table import of
+from scant.studies.protocol import roles
+from scant.studies.split import TEST, marks, with_groups
 
 Told = CategoricalPredictive | MixturePredictive  # of the target on the scale of learning
 MeanVariance = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]
@@ -27,14 +33,16 @@ class Prepared:
     """A table, split and preprocessed.
 
     Attributes:
-        settings: Of the run, settled (`splits.settled`).
-        metadata: What labels the arrays on a page (`splits.metadata_of`).
-        observed: The rows of known target.
+        settings: Settings of the run, with choices in place of `auto` (`splits.settled`).
+        metadata: Metadata of the run (`metadata.metadata_of`).
+        observed: The rows with a target.
         train: Training rows.
-        test: Rows that are held out.
-        places: Of the rows in the table.
-        transforms: Inputs of the run's model, a transform of each view.
-        device: On which models are trained.
+        test: Held-out rows.
+        places: Positions of the rows in the table.
+        transforms: Transforms of the views for the run's model.
+        device: Device of the models.
+        notes: Notes on the table.
+        roles: Role of each row of the table (`protocol.roles`).
     """
 
     settings: MultiviewSettings
@@ -45,6 +53,8 @@ class Prepared:
     places: Int[np.ndarray, " n"]
     transforms: ViewTransforms
     device: torch.device
+    notes: Sequence[str] = ()
+    roles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
 
     @cached_property
     def y(self) -> Float[np.ndarray, " n"]:
@@ -168,3 +178,34 @@ def moments(told: Told) -> MeanVariance:
         p = told.probabilities[:, 1]
         return p, p * (1 - p)
     return told.mean, told.variance
+
+
+def prepare(settings: MultiviewSettings, table: pd.DataFrame, device: torch.device) -> Prepared:
+    """Split a table and transform its views.
+
+    Raises:
+        BadInput: The table does not fit the settings.
+    """
+    table = with_groups(table, settings.split_by)
+    whole = of(table, settings.task, settings.positive_class)
+    places = rows.known(whole)
+    observed, marked = whole.take(places), marks(table)[places]
+    settings = rows.settled(settings, observed)
+    train, test = rows.split(settings, observed, marked=marked)
+    metadata = metadata_of(settings, observed, train, test)
+    if (marked == TEST).any():
+        metadata["marked"] = True
+    return Prepared(
+        settings=settings,
+        metadata=metadata,
+        observed=observed,
+        train=train,
+        test=test,
+        places=places,
+        transforms=ViewTransforms.at(
+            observed, rows.views_of(settings, observed), train, settings.n_components
+        ),
+        device=device,
+        notes=notes(settings, observed, train),
+        roles=roles(len(whole), train=places[train], test=places[test]),
+    )

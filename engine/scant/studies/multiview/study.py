@@ -1,8 +1,7 @@
 """Rows seen in many views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
 
-What the study adds to the models: which rows are learned from, views as they are or by principal
-components, one way of training for all models, survival of patients, other methods on the same
-rows and on further random splits.
+The study trains one model on views, or on their principal components, and averages it with
+further methods.
 """
 
 from __future__ import annotations
@@ -19,16 +18,15 @@ from scant.events import Report
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, AVERAGE_SHARE
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.partners import Average
-from scant.studies.multiview.prepared import Prepared
+from scant.studies.multiview.prepared import Prepared, prepare
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MODELS, MultiviewSettings
-from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.predicted_table import by_levels
-from scant.studies.protocol import Tensors, required, roles
-from scant.studies.split import TEST, groups, marks
+from scant.studies.protocol import Tensors, arrays, part, required
 from scant.studies.trained import TrainedStudy
 
 ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
@@ -42,35 +40,19 @@ class Study(TrainedStudy):
     settings: MultiviewSettings
 
     def __init__(
-        self, settings: MultiviewSettings, table: pd.DataFrame | None, device: torch.device
+        self,
+        settings: MultiviewSettings,
+        table: pd.DataFrame | None,
+        device: torch.device,
+        prepared: Prepared | None = None,
     ) -> None:
-        table = required("multiview", table)
-        group = groups(table, settings.split_by)
-        if settings.split_by and group is not None:
-            table = table.assign(group=group.astype(str))
-        whole = of(table, settings.task, settings.positive_class)
-        places = rows.known(whole)
-        marked = marks(table)[places]
-        observed = whole.take(places)
-        settings = rows.settled(settings, observed)
-        train, test = rows.split(settings, observed, marked=marked)
-        self.roles = roles(len(whole), train=places[train], test=places[test])
-        transforms = ViewTransforms.at(
-            observed, rows.views_of(settings, observed), train, settings.n_components
-        )
-        metadata = rows.metadata_of(settings, observed, train, test)
-        if (marked == TEST).any():
-            metadata["marked"] = True
-        self._set_data(
-            Prepared(settings, metadata, observed, train, test, places, transforms, device)
-        )
-        self.notes += rows.notes(settings, observed, train)
-
-    def _set_data(self, data: Prepared) -> None:
-        self._configure(data.settings, data.device)
-        self.data, self.metadata = data, data.metadata
+        """A study of a table, or of prepared rows."""
+        self.data = prepared or prepare(settings, required("multiview", table), device)
+        self._configure(self.data.settings, device)
+        self.metadata, self.roles = self.data.metadata, self.data.roles
+        self.notes += self.data.notes
         self.average: Average | None = None
-        self.scheduled = rests(data.settings, data.settings.model)
+        self.scheduled = rests(self.settings, self.settings.model)
 
     # --- training -------------------------------------------------------------------------------
 
@@ -152,13 +134,8 @@ class Study(TrainedStudy):
         meta: dict[str, Any],
         device: torch.device,
     ) -> Study:
-        study = cls.__new__(cls)
-        metadata = meta["words"]
-        parts: dict[str, dict[str, torch.Tensor]] = {"model": {}, "looks": {}, "rows": {}}
-        for name, value in tensors.items():
-            room, _, own = name.partition(".")
-            parts[room][own] = value
-        kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
+        metadata, model = meta["words"], part(tensors, "model.")
+        kept = arrays(tensors, "rows.")
         observed = MultiviewData(
             task=metadata["task"],
             names=metadata["views"],
@@ -168,13 +145,12 @@ class Study(TrainedStudy):
             groups=meta["groups"],
             **{k: kept[k] for k in KEPT},
         )
-        settings = rows.settled(as_kept(settings, parts["model"]), observed)
-        transforms = ViewTransforms.from_tensors(metadata["looked"], parts["looks"])
+        settings = rows.settled(as_kept(settings, model), observed)
+        transforms = ViewTransforms.from_tensors(metadata["looked"], part(tensors, "looks."))
         train, test, places = kept["learnt"], kept["test"], kept["places"]
-        study._set_data(
-            Prepared(settings, metadata, observed, train, test, places, transforms, device)
-        )
-        study.start_restart(0, 0, parts["model"])
+        data = Prepared(settings, metadata, observed, train, test, places, transforms, device)
+        study = cls(settings, None, device, data)
+        study.start_restart(0, 0, model)
         study.average = Average.from_meta(study.data, meta.get("stack"))
         return study
 
