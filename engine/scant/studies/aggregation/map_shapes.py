@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from scant.studies.aggregation.supports import Supports
+from scant.studies.split import evenly_spaced
 from scant.tables import geometry
 
 COUNTS, RATES, VALUES = "counts", "rates", "values"
@@ -50,9 +51,7 @@ def described(
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     number, first = rank[number.ravel()], first[order]
-    kept = np.arange(len(first))
-    if len(kept) > MAX_SHAPES:
-        kept = np.linspace(0, len(first) - 1, MAX_SHAPES).astype(int)
+    kept = evenly_spaced(np.arange(len(first)), MAX_SHAPES)
     shown = np.isin(number, kept)
     number, first = np.searchsorted(kept, number), first[kept]
     groups = [

@@ -137,9 +137,8 @@ def polygon(fitted: FittedMTGPA, query: Mapping[str, Any]) -> dict[str, np.ndarr
     count = inside_each(fitted.settings, 1)
     inside = [polygons.points(shapely.to_wkb(shape), count)]
     if fitted.people is not None:
-        places = polygons.projected(shapely.points(fitted.people.places), fitted.whole.system)
-        homes, number = shapely.get_coordinates(places), fitted.people.number
-        inside, _ = weighted(np.array([shape]), inside, homes, number, count)
+        places = polygons.homes(fitted.people, fitted.whole.system)
+        inside, _ = weighted(np.array([shape]), inside, places, fitted.people.number, count)
     bounds = np.array(shapely.bounds(shape)).reshape(2, 2)
     covariates = fitted.model.prior.covariates
     unknown = np.full(1, np.nan)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from scant.studies.aggregation.supports import Supports
+from scant.studies.split import evenly_spaced
 from scant.tables.schema import COVARIATE
 
 MAX_CELLS = {1: 700, 2: 3000}  # of the figure, by its dimensions
@@ -70,9 +71,7 @@ def metadata_of(
         whole: All rows of the table, which give the range of the cells and the truth there.
     """
     sides, mine = edges(whole, scarce), whole.is_task(scarce)
-    shown = np.flatnonzero(rows | observed.test)
-    if len(shown) > MAX_OBSERVATIONS:
-        shown = shown[np.linspace(0, len(shown) - 1, MAX_OBSERVATIONS).astype(int)]
+    shown = evenly_spaced(np.flatnonzero(rows | observed.test), MAX_OBSERVATIONS)
     return {
         "tasks": list(observed.tasks),
         "likelihoods": kinds,

@@ -15,6 +15,7 @@ from scant.studies.aggregation.population import People
 from scant.studies.aggregation.settings import AggregationSettings
 from scant.studies.aggregation.supports import Supports
 from scant.studies.protocol import Tensors, arrays, part
+from scant.studies.split import evenly_spaced
 
 MAX_STORED_ROWS = 5000  # rows, for the curve over fine observations
 ROWS = ("task", "lo", "hi", "y", "exposure", "test")
@@ -23,9 +24,7 @@ ROWS = ("task", "lo", "hi", "y", "exposure", "test")
 def to_tensors(fitted: FittedMTGPA) -> tuple[Tensors, dict[str, Any]]:
     """Tensors and JSON-ready metadata for `from_tensors`."""
     whole, people, average = fitted.whole, fitted.people, fitted.average
-    keep = np.arange(len(whole))
-    if len(keep) > MAX_STORED_ROWS:
-        keep = np.linspace(0, len(keep) - 1, MAX_STORED_ROWS).astype(int)
+    keep = evenly_spaced(np.arange(len(whole)), MAX_STORED_ROWS)
     names = [*ROWS, *(n for n in ("inside", "covariates") if getattr(whole, n) is not None)]
     if fitted.settings.known_noise and np.isfinite(whole.y_err).any():
         names.append("y_err")

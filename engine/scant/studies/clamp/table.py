@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -146,13 +147,13 @@ class PatchPool:
         at = np.arange(len(frame)) if rows is None else np.asarray(rows)
         labels = _text(frame, "label")
         own = _classes(labels, positive, name, named) if classes is None else list(classes)
-        number = {word: i for i, word in enumerate(own)}
-        label = np.array([number.get(w, UNKNOWN) if w else UNKNOWN for w in labels], dtype=np.int64)
-        named = [w or f"row {at[i]}" for i, w in enumerate(_text(frame, "picture"))]
-        pictures = list(dict.fromkeys(named)) if "picture" in frame else []
-        index = {word: i for i, word in enumerate(pictures)}
-        picture = [index[w] for w in named] if pictures else list(range(len(frame)))
-        place = _places(frame, np.array(picture, dtype=np.int64), name, at)
+        label = pd.Index(own, dtype=object).get_indexer(pd.Index(labels, dtype=object))
+        picture, pictures = np.arange(len(frame)), list[str]()
+        if "picture" in frame and len(frame):
+            names = [w or f"row {at[i]}" for i, w in enumerate(_text(frame, "picture"))]
+            picture, of_pictures = pd.factorize(np.array(names, dtype=object))
+            pictures = of_pictures.tolist()
+        place = _places(frame, picture, name, at)
         columns = _numeric(frame) if features is None else list(features)
         matrix = finite(frame, columns, name, at)
         kept = np.ones(len(columns), dtype=bool)
@@ -165,12 +166,12 @@ class PatchPool:
                 f"{name} has neither images nor feature columns with numbers that differ; add some."
             )
         wholes = {
-            picture[i]: content
+            int(picture[i]): content
             for i, content in enumerate(_files(frame, "whole", name, at, gaps=True))
             if content
         }
         return cls(
-            own, label, pictures, np.array(picture, dtype=np.int64), place, images,
+            own, label, pictures, picture, place, images,
             matrix[:, kept], columns, wholes if pictures else {},
         )  # fmt: skip
 
@@ -186,10 +187,7 @@ def _classes(
     labels: Sequence[str], positive: str, name: str, named: Sequence[str] = ()
 ) -> list[str]:
     """The classes, the one that is looked for last, before it the others by their rows."""
-    counts: dict[str, int] = {}
-    for word in labels:
-        if word:
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(filter(None, labels))
     if len(counts) > MOST_CLASSES:
         raise BadInput(
             f"{name}, column 'label': there are {len(counts)} classes, {listed(list(counts))}, and "

@@ -11,7 +11,7 @@ from scant.studies.auto import set_or
 from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.settings import LAYERED, SHOWN, MultiviewSettings
 from scant.studies.query import names_in
-from scant.studies.split import EVERYTHING, TEST
+from scant.studies.split import EVERYTHING, TEST, evenly_spaced
 
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
 POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
@@ -206,7 +206,7 @@ def views_of(s: MultiviewSettings, observed: MultiviewData) -> list[str]:
 
 def shown(test: Int[np.ndarray, " t"]) -> Int[np.ndarray, " n"]:
     """Held-out rows that a snapshot shows, evenly spread."""
-    return test[np.unique(np.linspace(0, len(test) - 1, min(len(test), SHOWN)).astype(int))]
+    return evenly_spaced(test, SHOWN)
 
 
 def model_inputs(s: MultiviewSettings, observed: MultiviewData) -> Float[np.ndarray, " n"]:

@@ -116,7 +116,7 @@ def test_sclvm_finds_mitoses_on_slides_it_has_not_seen() -> None:
     case = replace(case, learn=(150, 450), steps=60)
     rows = published_methods.Rows(case, cases.split(case, 0))
     columns = rows.columns(20)
-    model = tables._sclvm(rows, columns(rows.learn), published_methods.SPACES, 15, 0)
+    model = published_methods._sclvm(rows, columns(rows.learn), published_methods.SPACES, 15, 0)
     own = next(cases.sets_of(case, rows.index[2], 0))
-    score = tables._odds(model, columns(rows.test[own]))
+    score = published_methods._odds(model, columns(rows.test[own]))
     assert tables.measures(score, rows.rare[2][own], 0.0)["F1"] > 0.6
