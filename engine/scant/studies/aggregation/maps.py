@@ -1,4 +1,4 @@
-"""Answers of a fitted run on a map: its polygons as they stand, and any polygon that is asked."""
+"""A fitted run on a map: posterior of its polygons, and of any polygon in a query."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def shown(
     rates: Sequence[str],
     scarce: str,
 ) -> tuple[dict[str, Any], Supports | None]:
-    """What a run's metadata tell of its map, and the rows that are on it.
+    """Metadata of a run's map, and the rows that are on it.
 
     Args:
         table: The rows of the run.
-        observed: The same as arrays.
-        rows: Which of them are learned from.
-        rates: Of each task, whether it is of counts, rates or values (`rates_of`).
-        scarce: The task that is asked about.
+        observed: The rows as arrays.
+        rows: Which of them are training rows.
+        rates: Kind of values of each task (`rates_of`).
+        scarce: Name of the scarce task.
 
     Returns:
-        Nothing and None where no row is a polygon.
+        An empty dictionary and None where no row is a polygon.
     """
     if observed.inside is None:
         return {}, None
@@ -64,7 +64,7 @@ def shown(
 
 
 def rates_of(settings: AggregationSettings, kinds: Sequence[str]) -> list[str]:
-    """Of tasks with these likelihoods, whether their values are counts, rates or neither."""
+    """Kind of values of tasks with these likelihoods: counts, rates or values."""
     counted = map_shapes.RATES if settings.rate_per else map_shapes.COUNTS
     return [counted if kind in COUNTED else map_shapes.VALUES for kind in kinds]
 

@@ -94,7 +94,7 @@ class Study(TrainedStudy):
 
     @property
     def present(self) -> FittedMultiview:
-        """The model at its present state, for what is made from it."""
+        """The model at its present state."""
         return FittedMultiview(self.data, self.learner, self.average)
 
     # --- afterwards -----------------------------------------------------------------------------
@@ -192,9 +192,9 @@ class Study(TrainedStudy):
 
 
 def as_kept(settings: MultiviewSettings, model: Tensors) -> MultiviewSettings:
-    """Settings with as many inducing points as a kept model has, where they left it open.
+    """Settings with the stored model's number of inducing points in place of `auto` or 0.
 
-    What is meant by leaving it open may change; a run that was kept stays what it was.
+    The meaning of `auto` may change between versions; a stored run must not.
     """
     own = [v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))]
     if settings.n_inducing not in (0, AUTO) or not own:
