@@ -26,12 +26,12 @@ from scant.studies.aggregation.inference import VARIATIONAL, ranks
 from scant.studies.aggregation.metadata import input_columns
 from scant.studies.aggregation.partners import Average
 from scant.studies.aggregation.predictions import FittedAggregation
-from scant.studies.aggregation.prepared import choose, prepare
+from scant.studies.aggregation.prepared import Prepared, choose, prepare
 from scant.studies.aggregation.problem import problem_of
 from scant.studies.aggregation.report import answer_of, write_report
 from scant.studies.aggregation.settings import AggregationSettings
 from scant.studies.base import ArraySpec
-from scant.studies.protocol import Step, Tensors, required
+from scant.studies.protocol import Step, Tensors
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
 MIN_COMPARED_ROWS = 5  # training rows of the scarce task, for tools for one table
@@ -42,7 +42,9 @@ class Study(TrainedStudy):
     """MTGPA on one table in long form (see `scant.studies.protocol.Study` for how it is driven)."""
 
     settings: AggregationSettings
+    data: Prepared
     model: models.Model
+    prepare = staticmethod(prepare)
     average: Average | None = None
     done = False  # whether training has ended
     penalty = 0.0  # nats a row for the hyperparameters of a model that may grow
@@ -50,28 +52,25 @@ class Study(TrainedStudy):
     def __init__(
         self, settings: AggregationSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        self.prepared = prepare(settings, required("aggregation", table), device)
-        self._configure(self.prepared.settings, device)
-        self.metadata, self.roles = self.prepared.metadata, self.prepared.roles
-        self.notes += self.prepared.notes
-        self.restarts, self.stages = len(self.prepared.kernels), self.prepared.stages
-        if self.prepared.inference != VARIATIONAL:
+        super().__init__(settings, table, device)
+        self.restarts, self.stages = len(self.data.kernels), self.data.stages
+        if self.data.inference != VARIATIONAL:
             # Less than a nat in so many steps of L-BFGS says nothing of the hyperparameters.
             self.patience = min(self.patience, EXACT_PATIENCE)
-            self.tolerance = 1 / len(self.prepared.learned.y)
+            self.tolerance = 1 / len(self.data.learned.y)
 
     # --- training -------------------------------------------------------------------------------
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        kernel = self.prepared.kernels[restart]  # each restart from the same draws
+        kernel = self.data.kernels[restart]  # each restart from the same draws
         generator = restart_generator(self.settings.seed, 0)
-        self.model = models.build(self.prepared, kernel, generator, best)
+        self.model = models.build(self.data, kernel, generator, best)
         # A stage adds a function, unless the one before did not raise the score.
-        functions = len(ranks(self.prepared.settings, len(self.prepared.kinds))) + stage
+        functions = len(ranks(self.data.settings, len(self.data.kinds))) + stage
         if stage and restart == 0 and functions == len(self.model.prior.kernels) + 1:
             self.model.grow(self.settings.rank, generator)
-        self.trainer = models.trainer(self.model, self.prepared, generator)
-        self.bound, self.n_rows = float("nan"), len(self.prepared.learned.y)
+        self.trainer = models.trainer(self.model, self.data, generator)
+        self.bound, self.n_rows = float("nan"), len(self.data.learned.y)
         if self.stages > 1:
             learned = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
             self.penalty = learned / self.n_rows
@@ -88,16 +87,16 @@ class Study(TrainedStudy):
         if self.trainer.steps % WHOLE_EVERY != 1:
             return self.bound
         with torch.no_grad():
-            return float(self.model.elbo(self.prepared.train.data)) / self.n_rows
+            return float(self.model.elbo(self.data.train.data)) / self.n_rows
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        fitted, on_map = self.posterior, self.prepared.on_map
+        fitted, on_map = self.posterior, self.data.on_map
         return {**fitted.snapshot(), **maps.posterior(fitted, on_map, live=not self.done)}
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         scores = [score for score, _ in restarts]
         best = int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))
-        kernels = self.prepared.kernels
+        kernels = self.data.kernels
         if self.restarts > 1:
             of_each = ", ".join(f"{k} {score:.3f}" for k, score in zip(kernels, scores))
             self._choose("kernel", kernels[best], f"log evidence a row: {of_each}")
@@ -105,13 +104,13 @@ class Study(TrainedStudy):
         if self.stages > 1:
             why = "added while the log evidence, less a nat for each hyperparameter, rose"
             self._choose("n_latent", len(self.model.prior.kernels), why)
-        self.model = models.conditioned(self.settings, self.model, self.prepared.train.data)
+        self.model = models.conditioned(self.settings, self.model, self.data.train.data)
         if self.settings.stack and isinstance(self.model, ExactGP):
             self.average = Average.fit(self.model, self.posterior.task(self.posterior.scarce))
         self.done = True
         scored = self.held_scores if len(self.problem.y_test) > 1 else None
         report = write_report(
-            self.posterior, self.prepared.train, self.problem, scored, self.report_deadline
+            self.posterior, self.data.train, self.problem, scored, self.report_deadline
         )
         return self._with_map(report)
 
@@ -120,8 +119,8 @@ class Study(TrainedStudy):
 
     def _with_map(self, report: Report) -> Report:
         """The report with the posterior of a map's polygons, and parts against totals."""
-        arrays = {**report.arrays, **maps.posterior(self.posterior, self.prepared.on_map)}
-        table = totals.of_run(self.posterior, self.prepared.on_map)
+        arrays = {**report.arrays, **maps.posterior(self.posterior, self.data.on_map)}
+        table = totals.of_run(self.posterior, self.data.on_map)
         if table is None:
             return replace(report, arrays={**arrays, "totals": np.empty((len(totals.ARRAY), 0))})
         arrays["totals"] = table[list(totals.ARRAY)].to_numpy(float).T
@@ -132,12 +131,12 @@ class Study(TrainedStudy):
     @cached_property
     def problem(self) -> Problem:
         """Training and held-out rows of the scarce task."""
-        return problem_of(self.prepared.train, self.posterior.task(self.posterior.scarce))
+        return problem_of(self.data.train, self.posterior.task(self.posterior.scarce))
 
     @cached_property
     def held_scores(self) -> Scored:
         """Predictions of the held-out rows and their scores."""
-        return self.problem.scored(answer_of(self.posterior, self.prepared.train))
+        return self.problem.scored(answer_of(self.posterior, self.data.train))
 
     def comparison(self, report: Report) -> Comparison | None:
         if len(self.problem.y) < MIN_COMPARED_ROWS or not len(self.problem.y_test):
@@ -165,10 +164,10 @@ class Study(TrainedStudy):
             settings=self.settings,
             metadata=self.metadata,
             model=self.model,
-            whole=self.prepared.whole,
+            whole=self.data.whole,
             device=self.device,
             average=self.average,
-            people=self.prepared.people,
+            people=self.data.people,
         )
 
     @property

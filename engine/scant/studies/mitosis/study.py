@@ -20,12 +20,12 @@ from scant.predictive import CategoricalPredictive
 from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.mitosis import models, stored
 from scant.studies.mitosis.fitted import FittedMitosis, classifier, settle, shifted
-from scant.studies.mitosis.prepared import prepare
+from scant.studies.mitosis.prepared import Prepared, prepare
 from scant.studies.mitosis.problem import problem_of
 from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.snapshot import snapshot
 from scant.studies.predicted_table import by_levels
-from scant.studies.protocol import Tensors, required
+from scant.studies.protocol import Tensors
 from scant.studies.trained import TrainedStudy
 
 
@@ -35,24 +35,10 @@ class Study(TrainedStudy):
 
     tolerance = 1e-3
     settings: MitosisSettings
+    data: Prepared
     model: models.Model
     present: FittedMitosis  # the model at its present state
-
-    def __init__(
-        self,
-        settings: MitosisSettings,
-        table: pd.DataFrame | None,
-        device: torch.device,
-        present: FittedMitosis | None = None,
-    ) -> None:
-        """A study of a table, or a restored one (`present`)."""
-        if present is None:
-            self.data = prepare(settings, required("mitosis", table), device)
-        else:
-            self.data, self.model, self.present = present.data, present.model, present
-        self._configure(self.data.settings, device)
-        self.metadata, self.roles = self.data.metadata, self.data.roles
-        self.notes += self.data.notes
+    prepare = staticmethod(prepare)
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
@@ -95,7 +81,10 @@ class Study(TrainedStudy):
         meta: dict[str, Any],
         device: torch.device,
     ) -> Study:
-        return cls(settings, None, device, stored.from_tensors(settings, tensors, meta, device))
+        present = stored.from_tensors(settings, tensors, meta, device)
+        study = cls(settings, None, device, present.data)
+        study.present, study.model = present, present.model
+        return study
 
     # --- questions ------------------------------------------------------------------------------
 

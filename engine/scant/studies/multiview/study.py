@@ -26,7 +26,7 @@ from scant.studies.multiview.prepared import Prepared, prepare
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MODELS, MultiviewSettings
 from scant.studies.predicted_table import by_levels
-from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.protocol import Tensors, arrays, part
 from scant.studies.trained import TrainedStudy
 
 ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
@@ -38,21 +38,14 @@ class Study(TrainedStudy):
     driven)."""
 
     settings: MultiviewSettings
+    data: Prepared
+    average: Average | None = None
+    prepare = staticmethod(prepare)
 
-    def __init__(
-        self,
-        settings: MultiviewSettings,
-        table: pd.DataFrame | None,
-        device: torch.device,
-        prepared: Prepared | None = None,
-    ) -> None:
-        """A study of a table, or of prepared rows."""
-        self.data = prepared or prepare(settings, required("multiview", table), device)
-        self._configure(self.data.settings, device)
-        self.metadata, self.roles = self.data.metadata, self.data.roles
-        self.notes += self.data.notes
-        self.average: Average | None = None
-        self.scheduled = rests(self.settings, self.settings.model)
+    @property
+    def scheduled(self) -> bool:  # type: ignore[override]
+        """Whether training ends at `max_steps` with a learning rate of zero."""
+        return rests(self.settings, self.settings.model)
 
     # --- training -------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from scant.studies.omniglot.problem import problem_of, too_many
 from scant.studies.omniglot.settings import MODELS, OmniglotSettings
 from scant.studies.omniglot.snapshot import snapshot
 from scant.studies.predicted_table import by_levels
-from scant.studies.protocol import Tensors, part, required
+from scant.studies.protocol import Tensors, part
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
 MOST_SCORED = 2000  # maximum number of rows of the bound on all rows
@@ -42,22 +42,11 @@ class Study(TrainedStudy):
     scheduled = True
     search_share = 0.45  # a second model of as many steps gives the temperature
     settings: OmniglotSettings
+    data: Prepared
     model: models.Model
-
-    def __init__(
-        self,
-        settings: OmniglotSettings,
-        table: pd.DataFrame | None,
-        device: torch.device,
-        prepared: Prepared | None = None,
-    ) -> None:
-        """A study of a table, or of prepared rows."""
-        self.data = prepared or prepare(settings, required("omniglot", table), device)
-        self._configure(self.data.settings, device)
-        self.metadata, self.roles = self.data.metadata, self.data.roles
-        self.notes += self.data.notes
-        self.temperature = 1.0
-        self.average: Average | None = None
+    temperature = 1.0
+    average: Average | None = None
+    prepare = staticmethod(prepare)
 
     # --- training -------------------------------------------------------------------------------
 

@@ -246,7 +246,7 @@ def test_rows_with_large_errors_count_less_and_errors_widen_what_is_told(inferen
         run(study)
         told = study.predict(ask)
         off.append(np.sqrt(np.mean((told["mean"] - np.sin(ask["x"])) ** 2)))
-        assert (study.prepared.train.data.known is not None) == known
+        assert (study.data.train.data.known is not None) == known
         if known:
             wide = study.predict(ask.assign(y_err=0.7))
             np.testing.assert_allclose(wide["mean"], told["mean"])

@@ -106,9 +106,7 @@ def test_of_many_rows_some_tell_the_hyperparameters_and_all_the_posterior(
     *_, end = run
     assert any("learned from 41 of these rows" in note for note in run.study.notes)
     model = run.study.model
-    assert (
-        len(model.y) == len(run.study.prepared.train.data.y) == end.report.arrays["check"].shape[1]
-    )
+    assert len(model.y) == len(run.study.data.train.data.y) == end.report.arrays["check"].shape[1]
     back, (tensors, meta) = type(run.study), run.study.fitted()
     restored = back.restore(run.study.settings, tensors, meta, torch.device("cpu"))
     assert np.array_equal(restored.predict(table)["std"], run.study.predict(table)["std"])

@@ -122,8 +122,8 @@ def test_two_tasks_and_two_times_are_layers_of_the_same_shapes() -> None:
     assert [one.start for one in layers] == [0, 6, 12, 18]
     assert all(one.shape.tolist() == list(range(6)) for one in layers)
     assert len(study.metadata["map"]["shapes"]) == 6
-    assert study.prepared.on_map.task.tolist() == [1] * 12 + [0] * 12
-    assert study.prepared.on_map.lo[0, 2] == 2000
+    assert study.data.on_map.task.tolist() == [1] * 12 + [0] * 12
+    assert study.data.on_map.lo[0, 2] == 2000
 
 
 def test_many_vertices_are_thinned_and_neighbors_go_on_sharing_their_borders() -> None:
@@ -153,8 +153,8 @@ def test_a_snapshot_of_many_polygons_is_of_their_centers(run: Any) -> None:
     table = read_table(folder / "deaths.geojson", study_table()).frame
     made = Study(AggregationSettings.parse(SETTINGS), table, CPU)
     made.start_restart(0, 0, None)
-    exact = posterior(made.posterior, made.prepared.on_map)
-    many = made.prepared.on_map.at(np.tile(np.arange(24), MOST_LIVE // 24))
+    exact = posterior(made.posterior, made.data.on_map)
+    many = made.data.on_map.at(np.tile(np.arange(24), MOST_LIVE // 24))
     quick = posterior(made.posterior, many, live=True)
     np.testing.assert_allclose(quick["map_mean"][:24], exact["map_mean"], rtol=0.2)
     assert posterior(made.posterior, None)["map_mean"].shape == (0,)

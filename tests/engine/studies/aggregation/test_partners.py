@@ -134,7 +134,7 @@ def test_an_average_of_an_older_run_predicts_the_same(
     several: tuple[Fit, list[object]],
 ) -> None:
     run, _ = several
-    average, data = run.study.average, run.study.prepared.train.data
+    average, data = run.study.average, run.study.data.train.data
     other = baseline("dependent", data, 1, torch.Generator().manual_seed(0))
     x, y = average.frame.standardized(data.supports), data.y.numpy()
     gps = {name: AnchoredGP.fit(shape, x, y) for name, shape in PARTNERS.items()}

@@ -298,7 +298,7 @@ def test_a_stored_upload_is_fitted_as_its_file(districts_run: tuple[Any, Any, Pa
     own = pd.read_parquet(BytesIO(stored.getvalue()))
     settings = AggregationSettings.parse({**FIXED, "max_steps": 3})
     one, other = (Study(settings, frame, CPU) for frame in (table.frame, own))
-    torch.testing.assert_close(*(s.prepared.train.data.supports for s in (one, other)))
+    torch.testing.assert_close(*(s.data.train.data.supports for s in (one, other)))
     assert any("Lambert azimuthal equal-area" in note for note in one.notes)
 
 
@@ -342,7 +342,7 @@ def test_counts_over_polygons_are_learned_variationally(tmp_path: Path) -> None:
     )
     study = Study(settings, read_table(path, ENTRY.table).frame, CPU)
     assert study.metadata["likelihoods"] == ["poisson"]
-    assert study.prepared.inference != "exact"
+    assert study.data.inference != "exact"
     run(study)
     told = study.predict(pd.DataFrame({"task": "all", "geometry": [mark(s) for s in shapes]}))
     assert np.corrcoef(told["mean"], rate)[0, 1] > 0.5

@@ -40,7 +40,7 @@ def fitted(births: pd.DataFrame, request: pytest.FixtureRequest) -> tuple[Study,
 
 def test_few_fine_rows_are_learnt_from_and_all_coarse_ones(births: pd.DataFrame) -> None:
     study = Study(settings(fine_rows=17), births, CPU)
-    train = study.prepared.train
+    train = study.data.train
     tasks = np.array(train.observed.tasks)[train.observed.task[train.rows]]
     assert (tasks == "first births").sum() == 17
     assert (tasks == "first births 5x5").sum() == 104
@@ -51,7 +51,7 @@ def test_few_fine_rows_are_learnt_from_and_all_coarse_ones(births: pd.DataFrame)
 def test_a_task_left_out_is_unknown_to_the_model(births: pd.DataFrame) -> None:
     study = Study(settings(leave_out="first births 5x5"), births, CPU)
     assert study.metadata["tasks"] == ["first births"]
-    assert int(study.prepared.train.data.task.max()) == 0
+    assert int(study.data.train.data.task.max()) == 0
     assert any("first births 5x5" in note for note in study.notes)
 
 
@@ -159,7 +159,7 @@ def test_inference_is_exact_where_it_can_be_and_is_quick(
     births: pd.DataFrame, values: dict[str, Any], exact: bool
 ) -> None:
     study = Study(settings(**{"inference": "auto", **values}), births, CPU)
-    assert (study.prepared.inference == "exact") is exact
+    assert (study.data.inference == "exact") is exact
     assert any("Inference is exact" in note for note in study.notes) is exact
 
 
