@@ -202,7 +202,9 @@ def scant(case: Case, table: pd.DataFrame, values: dict[str, Any]) -> Predicted:
     study: Any = run.study
     fitted = study.posterior
     rows = table[table["split"] == TEST]
-    supports = space.read(study.settings, rows.drop(columns="y"), study.metadata, study.people)
+    supports = space.read(
+        study.settings, rows.drop(columns="y"), study.metadata, study.posterior.people
+    )
     number = fitted.task(case.own.wanted)
     data = fitted.data_of(supports, np.arange(len(rows)))
     told = fitted.model.log_rates(data.supports, number)  # once for all counts

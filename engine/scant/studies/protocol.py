@@ -123,6 +123,12 @@ def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
     return {k: v.cpu().numpy() for k, v in part(tensors, prefix).items()}
 
 
+def to_numpy(values: Tensor) -> np.ndarray:
+    """A tensor as an array, without gradients."""
+    array: np.ndarray = values.detach().cpu().numpy()
+    return array
+
+
 def clone(tensors: Tensors) -> Tensors:
     """Copies, of which no two share memory, as safetensors wants them."""
     return {k: v.detach().clone().contiguous() for k, v in tensors.items()}

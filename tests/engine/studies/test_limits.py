@@ -56,7 +56,8 @@ def weights(study: Any) -> list[float]:
         case "genes":
             return list(study.model.weights.tolist())
         case "mitosis":
-            return [study.chances.share, 1 - study.chances.share]
+            share = study.present.chances.share
+            return [share, 1 - share]
         case _:
             return list(study.average.ensemble.weights.values())
 

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 
 from scant.evaluate.problem import Problem
 from scant.studies.aggregation.fitted import TrainingData
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
 
 
 def problem_of(train: TrainingData, number: int) -> Problem:

@@ -19,7 +19,8 @@ from scant.studies.mitosis import models
 from scant.studies.mitosis.classifier import Classifier, doubted
 from scant.studies.mitosis.cost import MOST_DGPLVM, MOST_ROWS, STEPS
 from scant.studies.mitosis.entry import OTHERS
-from scant.studies.mitosis.fitted import Prepared, settle
+from scant.studies.mitosis.fitted import settle
+from scant.studies.mitosis.prepared import Prepared
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS, OURS
 

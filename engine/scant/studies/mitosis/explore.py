@@ -14,7 +14,8 @@ from scant.evaluate.scores import scores_of
 from scant.studies.mitosis import baselines, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.entry import RATIOS, SHOWN, STRIP
-from scant.studies.mitosis.fitted import FittedMitosis, Prepared
+from scant.studies.mitosis.fitted import FittedMitosis
+from scant.studies.mitosis.prepared import Prepared
 from scant.studies.mitosis.problem import OF_RARE, problem_of
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import UNKNOWN, columns_of

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from scant.evaluate.problem import Problem
-from scant.studies.mitosis.fitted import Prepared
+from scant.studies.mitosis.prepared import Prepared
 
 OF_RARE = ("precision", "recall", "F1", "average precision")
 

@@ -28,6 +28,7 @@ from scant.studies.predicted_table import (
     with_columns,
     words,
 )
+from scant.studies.query import names_in
 from scant.tables.column_matching import listed
 
 VIEW_STEPS = 60  # of a model that is trained anew on some of the views
@@ -59,9 +60,7 @@ def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
 
     Both learn from the run's rows (at most `VIEW_ROWS`), and are asked of the same held-out ones.
     """
-    given = query.get("names", query.get("views", ""))
-    named = [w.strip() for w in given.split(",")] if isinstance(given, str) else list(given)
-    names = data.observed.only([str(n) for n in named if str(n)]).names
+    names = data.observed.only(names_in(query.get("names", query.get("views", "")))).names
     train = data.train
     if len(train) > VIEW_ROWS:
         rng = np.random.default_rng([data.settings.seed, 53])

@@ -18,7 +18,7 @@ from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.settings import BLOCK
 from scant.studies.omniglot.table import Characters, columns_of, of
 from scant.studies.predicted_table import checked, images, with_classes, words
-from scant.studies.query import numbers, whole
+from scant.studies.query import names_in, numbers, whole
 from scant.tables.column_matching import listed
 
 MOST_COLUMNS = 500  # classes up to which predictions have a column for each
@@ -123,8 +123,7 @@ def _top(data: Prepared, p: Float[np.ndarray, "d c"]) -> tuple[np.ndarray, np.nd
 def block(fitted: FittedOmniglot, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """One coregionalisation matrix among the classes of some outputs."""
     data = fitted.data
-    named = query.get("outputs", "") or data.observed.outputs
-    named = [w.strip() for w in named.split(",")] if isinstance(named, str) else list(named)
+    named = names_in(query.get("outputs", "") or data.observed.outputs)
     lost = [name for name in named if name not in data.observed.outputs]
     if lost:
         raise BadInput(f"There is no output {lost[0]!r}; there is {listed(data.observed.outputs)}.")

@@ -222,7 +222,7 @@ def test_with_too_few_rows_of_a_class_to_spare_any_all_methods_are_compared(othe
 def test_dgplvm_learns_from_fewer_rows(
     cells: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scant.studies.mitosis.study.MOST", 30)
+    monkeypatch.setattr("scant.studies.mitosis.prepared.MOST_DGPLVM", 30)
     study = Study(settings(model="dgplvm"), cells, CPU)
     assert len(study.data.train) == 30
     assert any("DGPLVM learns from 30 of" in note for note in study.notes)

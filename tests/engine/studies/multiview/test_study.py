@@ -155,7 +155,7 @@ def test_what_compared_methods_do_not_learn_from_is_said(
     values: pd.DataFrame, lives: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert baselines.notes(Study(settings(baselines=True), values, CPU).data) == ()
-    monkeypatch.setattr("scant.studies.multiview.splits.MOST_PROCESS", 50)
+    monkeypatch.setattr("scant.studies.multiview.metadata.MOST_PROCESS", 50)
     monkeypatch.setattr(baselines, "MOST_ROWS", 30)
     study = Study(settings(baselines=True), values, CPU)
     assert "Student-t" not in study.metadata["methods"]

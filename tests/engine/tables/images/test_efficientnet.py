@@ -11,7 +11,8 @@ import torch
 from PIL import Image
 
 from scant.errors import BadInput
-from scant.studies.clamp.entry import FEATURES, ClampSettings, estimate
+from scant.studies.clamp.cost import estimate
+from scant.studies.clamp.settings import FEATURES, ClampSettings
 from scant.studies.clamp.splits import looked_at
 from scant.studies.clamp.table import PatchPool
 from scant.tables.images import efficientnet, kinds
