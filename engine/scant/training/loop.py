@@ -21,7 +21,6 @@ from safetensors.torch import load, save
 from scant.deadline import PATIENCE, Deadline, Effort
 from scant.errors import BadInput
 from scant.evaluate.compare import compared
-from scant.evaluate.problem import Comparison
 from scant.events import (
     ON_ALL_ROWS,
     TRAINING_ENDED,
@@ -36,8 +35,9 @@ from scant.events import (
     Started,
     State,
 )
+from scant.learners.cost import SECONDS
 from scant.optim.lbfgs import HISTORY
-from scant.rivals.cost import SECONDS
+from scant.problem import Comparison
 from scant.studies.auto import CHOSEN, listed, read
 from scant.studies.protocol import Study, Tensors, blob, clone, part
 from scant.training.checkpoint_format import FORMAT, OTHER_VERSION, header, of_other_version

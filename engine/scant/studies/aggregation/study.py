@@ -18,8 +18,6 @@ from jaxtyping import Float
 
 from scant.ensemble import describe
 from scant.errors import BadInput
-from scant.evaluate.problem import Comparison, Problem
-from scant.evaluate.scored import Scored
 from scant.events import Report
 from scant.models.mtgpa.area_nodes import AreaNodes
 from scant.models.mtgpa.areas import AreaGP
@@ -28,6 +26,8 @@ from scant.models.mtgpa.hyperparameter_nodes import NodesGP
 from scant.models.mtgpa.hyperpriors import favor_flat_maps
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.training import MTGPATrainer
+from scant.predictive.scored import Scored
+from scant.problem import Comparison, Problem
 from scant.random import restart_generator
 from scant.studies.aggregation import beside, maps, polygons, totals
 from scant.studies.aggregation import preprocessing as space

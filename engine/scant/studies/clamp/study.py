@@ -16,10 +16,10 @@ import torch
 
 from scant.deadline import NEVER, Deadline
 from scant.ensemble import sentence
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.laplace import stopping
 from scant.models.laplace.acquisition import STRICT
+from scant.problem import Comparison
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of

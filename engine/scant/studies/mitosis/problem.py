@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Int
 
-from scant.evaluate.problem import Problem
+from scant.problem import Problem
 from scant.studies.mitosis.fitted import Prepared
 
 OF_RARE = ("precision", "recall", "F1", "average precision")

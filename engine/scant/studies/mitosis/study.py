@@ -15,11 +15,11 @@ import pandas as pd
 import torch
 
 from scant.ensemble import LEFT_OUT, sentence
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.predictive import CategoricalPredictive
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.mitosis import covariances, models, sight

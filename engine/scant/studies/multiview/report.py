@@ -11,10 +11,10 @@ from scipy.stats import ttest_rel
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
-from scant.evaluate.scored import Scored
 from scant.evaluate.scores import COVERAGE, coverage, scores_of
 from scant.events import Metric, Report
 from scant.predictive import CategoricalPredictive, MixturePredictive
+from scant.predictive.scored import Scored
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview

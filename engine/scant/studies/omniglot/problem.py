@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scant.evaluate.problem import Problem
+from scant.problem import Problem
 from scant.studies.omniglot.prepared import Prepared
 
 MOST_CHANCES = 20_000_000  # probabilities, held-out rows times classes

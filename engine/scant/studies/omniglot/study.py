@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Int
 
 from scant.ensemble import describe
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AVERAGE_SHARE, CHOSEN
 from scant.studies.omniglot import coregionalization as matrices

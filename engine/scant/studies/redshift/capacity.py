@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from scant.rivals.cost import beside
+from scant.learners.cost import beside
 from scant.studies.auto import AUTO, TRAINING_SHARE, Choice
 from scant.studies.base import Counts, partner_seconds, until_rest
 from scant.studies.redshift.settings import RedshiftSettings

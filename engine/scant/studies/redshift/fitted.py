@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from scant.evaluate.scored import Scored
 from scant.models.gpz.input_density import Mixture
 from scant.predictive import MixturePredictive
+from scant.predictive.scored import Scored
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.redshift.ensemble import GPzEnsemble
 from scant.studies.redshift.gaps import Gaps, LearnedRows, lacking

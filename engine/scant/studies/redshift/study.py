@@ -22,8 +22,6 @@ from torch import Tensor
 
 from scant.ensemble import describe
 from scant.errors import BadInput
-from scant.evaluate.problem import Comparison, Problem
-from scant.evaluate.scored import Scored
 from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
@@ -32,6 +30,8 @@ from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.predictive import MixturePredictive
+from scant.predictive.scored import Scored
+from scant.problem import Comparison, Problem
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
 from scant.studies.densities import MOST
