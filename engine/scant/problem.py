@@ -75,18 +75,8 @@ class Problem:
 
     def learning_from(self, rows: Int[ndarray, " m"] | Bool[ndarray, " n"] | slice) -> Problem:
         """Return the same problem with some of the training rows."""
-
-        def some(values: ndarray | None) -> ndarray | None:
-            return None if values is None else values[rows]
-
-        return replace(
-            self,
-            x=self.x[rows],
-            y=self.y[rows],
-            part=some(self.part),
-            late=some(self.late),
-            spared=some(self.spared),
-        )
+        roles = {name: getattr(self, name) for name in ("x", "y", "part", "late", "spared")}
+        return replace(self, **{n: v[rows] for n, v in roles.items() if v is not None})
 
     def trivial(self) -> Predictive:
         """Predictions that ignore the inputs: mean and variance, or frequencies of the classes."""

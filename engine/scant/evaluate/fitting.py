@@ -56,9 +56,7 @@ def fit_all(
     minimum: int = 0,
     halted: Callable[[], bool] = lambda: False,
 ) -> Iterator[Result]:
-    """Fit learners as far as time allows; each gives one result.
-
-    An exception of a learner is the reason of its result, since the run must not be lost by it.
+    """Fit learners as far as time allows; each gives one result, with an exception as its reason.
 
     Args:
         problem: Problem to learn and predict.

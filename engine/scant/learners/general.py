@@ -7,6 +7,8 @@ methods they are replaced by medians, with indicator columns.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
@@ -113,9 +115,12 @@ def forest_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> nd
     return (p * votes + 1 / classes) / (votes + 1)
 
 
-def logistic(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
-    """Logistic regression on standardized columns."""
-    model = filled(StandardScaler(), LogisticRegression(max_iter=500))
+def logistic(
+    x: X, y: Int[ndarray, " n"], query: X, classes: int, max_iter: int = 500, scaled: bool = False
+) -> ndarray:
+    """Logistic regression on standardized columns; on the columns themselves if `scaled`."""
+    steps = [] if scaled else [StandardScaler()]
+    model = filled(*steps, LogisticRegression(max_iter=max_iter))
     return probabilities(model, x, y, query, classes)
 
 
@@ -150,24 +155,24 @@ _VALUES = (
               also="; from sklearn.gaussian_process.kernels import RBF, WhiteKernel"),
          lambda rows, columns, classes: rows <= GP_ROWS),
 )  # fmt: skip
+classifier = partial(tool, classes=True)
+NEAREST = classifier(
+    "nearest neighbor", nearest,
+    code("sklearn.neighbors", "KNeighborsClassifier(1)", filled=False), images=True, density=False,
+)  # fmt: skip
 _CLASSES = (
-    tool("logistic regression", logistic,
-         code("sklearn.linear_model", "LogisticRegression(max_iter=500)", PROBABLE),
-         classes=True),
-    tool("nearest neighbor", nearest,
-         code("sklearn.neighbors", "KNeighborsClassifier(1)", filled=False),
-         classes=True, images=True, density=False),
-    tool("random forest", forest_of_classes,
-         code("sklearn.ensemble", "RandomForestClassifier()", PROBABLE, filled=False),
-         classes=True),
-    tool("gradient boosting", boosting_of_classes,
-         code("sklearn.ensemble", "HistGradientBoostingClassifier()", PROBABLE, filled=False),
-         lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST
-         and classes <= 30, classes=True),
-    tool("GP by Laplace's approximation", process_of_classes,
-         code(_GP, "GaussianProcessClassifier()", PROBABLE),
-         lambda rows, columns, classes: rows**2 * max(1, classes - 1) <= GPC_COST,
-         classes=True),
+    classifier("logistic regression", logistic,
+               code("sklearn.linear_model", "LogisticRegression(max_iter=500)", PROBABLE)),
+    NEAREST,
+    classifier("random forest", forest_of_classes,
+               code("sklearn.ensemble", "RandomForestClassifier()", PROBABLE, filled=False)),
+    classifier("gradient boosting", boosting_of_classes,
+               code("sklearn.ensemble", "HistGradientBoostingClassifier()", PROBABLE, filled=False),
+               lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST
+               and classes <= 30),
+    classifier("GP by Laplace's approximation", process_of_classes,
+               code(_GP, "GaussianProcessClassifier()", PROBABLE),
+               lambda rows, columns, classes: rows**2 * max(1, classes - 1) <= GPC_COST),
 )  # fmt: skip
 
 

@@ -142,9 +142,10 @@ class Study(TrainedStudy):
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
         query = rows.some(self.data.test, self.data.observed.output[self.data.test], rows.AT_ONCE)
-        p = self.present.predictive(query, draws=DRAWS).probabilities
+        predictive = self.present.predictive(query, draws=DRAWS)
+        p = predictive.probabilities
         return {
-            "accuracy": rows.accuracy(self.data.observed, query, p),
+            "accuracy": rows.accuracy(self.data.observed, query, predictive.point),
             **self.shared(),
             **self.patches(),
             **rows.examples(self.data.observed, self.data.image, query, p),
@@ -204,7 +205,11 @@ class Study(TrainedStudy):
         return replace(report, notes=(*filter(None, notes), *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
-        return None if too_many(self.data) else Comparison(problem_of(self.data), self.predictive)
+        return (
+            None
+            if too_many(self.data)
+            else Comparison(problem_of(self.data, self.data.train, self.data.test), self.predictive)
+        )
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
