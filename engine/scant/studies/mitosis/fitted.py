@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 
 from scant.ensemble.stacking import best_expected_threshold
 from scant.errors import BadInput
+from scant.learners.calibrated import USUAL, CalibratedClassifier, best_svm, decisions
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.studies.auto import AUTO, Choice
@@ -213,7 +214,7 @@ class Settled(NamedTuple):
     """How classes are read off a model, and what it says of the rows spared."""
 
     reader: models.Reader
-    chances: models.CalibratedClassifier
+    chances: CalibratedClassifier
     how: tuple[float, float]
     evidence: Float[np.ndarray, "v c"]
 
@@ -230,7 +231,7 @@ def settle(
         name: One of `scant.studies.mitosis.settings.MODELS`; empty: the run's.
     """
     spared = data.split.validation
-    label, how = data.label[train], models.USUAL
+    label, how = data.label[train], USUAL
     reader = models.Reader(model, label, data.n_classes)
     evidence = np.empty((0, data.n_classes))
     if len(spared):
@@ -238,17 +239,15 @@ def settle(
         evidence = result.evidence
         if reader.machine is not None:
             own, held = (v.detach().cpu().numpy() for v in (model.latent()[0], result.mean[:, 0]))
-            reader.machine, how = models.best_svm(
-                own, label, held, data.label[spared], data.n_classes
-            )
-            evidence = models.decisions(reader.machine, held, data.n_classes)
+            reader.machine, how = best_svm(own, label, held, data.label[spared], data.n_classes)
+            evidence = decisions(reader.machine, held, data.n_classes)
     prior = data.prior(train)
     chances = models.temperature_scaled(evidence, data.label[spared], prior, model)
     return Settled(reader, chances, how, evidence)
 
 
 def classifier(
-    data: Prepared, latent: models.CalibratedClassifier, evidence: Float[np.ndarray, "v c"]
+    data: Prepared, latent: CalibratedClassifier, evidence: Float[np.ndarray, "v c"]
 ) -> tuple[Classifier, Choice]:
     """What tells the classes, as the settings want it, and why.
 

@@ -16,6 +16,7 @@ import torch
 
 from scant.ensemble import LEFT_OUT, sentence
 from scant.events import Report
+from scant.learners.calibrated import USUAL, CalibratedClassifier, weighted_svm
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.predictive import CategoricalPredictive
@@ -25,8 +26,8 @@ from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.mitosis import covariances, models, sight
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.classifier import Classifier
+from scant.studies.mitosis.cost import DGPLVM_MAX_ROWS as MOST
 from scant.studies.mitosis.cost import MODELED, MOST_KNOWN, MOST_MODELED
-from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
 from scant.studies.mitosis.entry import OTHERS, PAIRS, SHOWN, STRIP
 from scant.studies.mitosis.fitted import (
     FittedMitosis,
@@ -120,7 +121,7 @@ class Study(TrainedStudy):
         self.data, self.metadata = data, data.metadata
         self.reader: models.Reader | None = None
         self.chances: Classifier | None = None
-        self.how = models.USUAL
+        self.how = USUAL
 
     # --- training -------------------------------------------------------------------------------
 
@@ -274,9 +275,9 @@ class Study(TrainedStudy):
         study.reader = models.Reader(study.model, label[data.train], data.n_classes)
         if study.reader.machine is not None:
             own = _array(study.model.latent()[0])
-            study.reader.machine = models.weighted_svm(own, label[data.train], study.how)
+            study.reader.machine = weighted_svm(own, label[data.train], study.how)
         chances["threshold"] = float(chances["threshold"])
-        latent = models.CalibratedClassifier(**chances)
+        latent = CalibratedClassifier(**chances)
         study.chances = Classifier.of_latent(latent)
         gp, mixed = (arrays(tensors, f"rows.{p}.") for p in ("gp", "mixed"))
         if gp:
