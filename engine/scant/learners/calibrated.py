@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
 
 from scant.deadline import Deadline
-from scant.learners.learner import Capabilities, Learner
+from scant.learners.learner import Capabilities, Learner, lacks_classes
 from scant.predictive import CategoricalPredictive
 from scant.problem import Problem
 
@@ -174,10 +174,4 @@ def calibrated(name: str, prior: Float[np.ndarray, " c"] | None = None) -> Learn
         share = np.bincount(label, minlength=c) / len(label) if prior is None else prior
         return CalibratedClassifier.fit(held, problem.y[spared], share).predictive(query)
 
-    return Learner(name, answer, Capabilities(classes=True), _lacking)
-
-
-def _lacking(problem: Problem) -> str:
-    learned = problem.y if problem.spared is None else problem.y[~problem.spared]
-    lacks = len(np.unique(learned)) < problem.classes
-    return "a class has no rows to learn from." if lacks else ""
+    return Learner(name, answer, Capabilities(classes=True), lacks_classes)

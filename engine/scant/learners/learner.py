@@ -102,3 +102,10 @@ class Learner:
         if reason := self.refuse(problem):
             raise BadInput(reason)
         return self.answer(problem, deadline)
+
+
+def lacks_classes(problem: Problem) -> str:
+    """Return that a class has no rows to fit to; "" if all have some."""
+    fitted = problem.y if problem.spared is None else problem.y[~problem.spared]
+    lacks = problem.classes and len(np.unique(fitted)) < problem.classes
+    return "a class has no rows to learn from." if lacks else ""

@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Int
 
 from scant.errors import BadInput
+from scant.studies.multiview.learners import predicted
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
-from scant.studies.multiview.report import main, predicted
+from scant.studies.multiview.report import main
 from scant.studies.multiview.splits import blocks
 from scant.studies.query import whole
 
