@@ -17,9 +17,9 @@ from torch import Tensor
 
 from scant.deadline import Deadline
 from scant.errors import BadInput
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.optim.state import with_prefix as part
+from scant.problem import Comparison
 from scant.studies import Settings, entry
 
 Tensors = dict[str, Tensor]

@@ -18,7 +18,6 @@ import torch
 from scant.deadline import PATIENCE, Deadline, Effort
 from scant.errors import BadInput
 from scant.evaluate.compare import compared
-from scant.evaluate.problem import Comparison
 from scant.events import (
     ON_ALL_ROWS,
     TRAINING_ENDED,
@@ -32,7 +31,7 @@ from scant.events import (
     Started,
     State,
 )
-from scant.rivals.cost import SECONDS
+from scant.learners.cost import SECONDS
 from scant.studies.auto import CHOSEN, listed, read
 from scant.studies.protocol import Study, blob
 from scant.training.control import Control

@@ -389,7 +389,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow("engine/scant/studies", "engine/scant/evaluate", "engine/scant/rivals")
+@pytest.mark.slow("engine/scant/studies", "engine/scant/evaluate", "engine/scant/learners")
 @pytest.mark.parametrize("study", SMALL)
 def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
     values = entry(study).presets["quick"] | SMALL[study]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from scant.evaluate.problem import Problem
+from scant.problem import Problem
 from scant.studies.aggregation.fitted import TrainingData
 from scant.studies.aggregation.supports import Supports
 

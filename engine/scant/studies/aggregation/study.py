@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from scant.evaluate.problem import Comparison, Problem
-from scant.evaluate.scored import Scored
 from scant.events import Report
 from scant.models.mtgpa.exact import ExactGP
 from scant.models.mtgpa.model import MTGPA
+from scant.predictive.scored import Scored
+from scant.problem import Comparison, Problem
 from scant.random import restart_generator
 from scant.studies.aggregation import maps, models, stored, totals
 from scant.studies.aggregation.fitted import FittedMTGPA

@@ -16,7 +16,6 @@ import torch
 
 from scant.deadline import NEVER, Deadline
 from scant.ensemble import sentence
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.laplace import stopping
 from scant.models.laplace.acquisition import STRICT

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.replicated.stack import Stack
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AVERAGE_SHARE
 from scant.studies.genes import explore, models, stacking

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from scant.ensemble.stacking import best_expected_threshold
 from scant.errors import BadInput
+from scant.learners.calibrated import USUAL, CalibratedClassifier, best_svm, decisions
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_mixture import SoftmaxMixture
 from scant.studies.auto import AUTO, Choice
@@ -37,7 +38,7 @@ class FittedMitosis:
     model: models.Model
     reader: models.Reader | None = None
     chances: Classifier | None = None
-    how: tuple[float, float] = models.USUAL
+    how: tuple[float, float] = USUAL
 
     def ask(
         self, z: torch.Tensor, seen: Float[np.ndarray, "n _"], restarts: int = 1
@@ -78,7 +79,7 @@ class Settled(NamedTuple):
     """Classes by latent positions, and the model's evidence of the validation rows."""
 
     reader: models.Reader
-    chances: models.CalibratedClassifier
+    chances: CalibratedClassifier
     how: tuple[float, float]
     evidence: Float[np.ndarray, "v c"]
 
@@ -95,7 +96,7 @@ def settle(
         name: One of `scant.studies.mitosis.settings.MODELS`; empty: the run's.
     """
     spared = data.split.validation
-    label, how = data.label[train], models.USUAL
+    label, how = data.label[train], USUAL
     reader = models.Reader(model, label, data.n_classes)
     evidence = np.empty((0, data.n_classes))
     if len(spared):
@@ -103,17 +104,15 @@ def settle(
         evidence = result.evidence
         if reader.machine is not None:
             own, held = (v.detach().cpu().numpy() for v in (model.latent()[0], result.mean[:, 0]))
-            reader.machine, how = models.best_svm(
-                own, label, held, data.label[spared], data.n_classes
-            )
-            evidence = models.decisions(reader.machine, held, data.n_classes)
+            reader.machine, how = best_svm(own, label, held, data.label[spared], data.n_classes)
+            evidence = decisions(reader.machine, held, data.n_classes)
     prior = data.prior(train)
     chances = models.temperature_scaled(evidence, data.label[spared], prior, model)
     return Settled(reader, chances, how, evidence)
 
 
 def classifier(
-    data: Prepared, latent: models.CalibratedClassifier, evidence: Float[np.ndarray, "v c"]
+    data: Prepared, latent: CalibratedClassifier, evidence: Float[np.ndarray, "v c"]
 ) -> tuple[Classifier, Choice]:
     """The classifier by the settings, and the reason for it.
 

@@ -16,7 +16,7 @@ from scant.random import restart_generator
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.mitosis import models
 from scant.studies.mitosis import splits as rows
-from scant.studies.mitosis.cost import MODELED, MOST_DGPLVM, MOST_KNOWN, MOST_MODELED
+from scant.studies.mitosis.cost import DGPLVM_MAX_ROWS, MODELED, MOST_KNOWN, MOST_MODELED
 from scant.studies.mitosis.entry import OTHERS, STRIP
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import EARLY, LATENT, MODELS, OURS, PRIORS, MitosisSettings
@@ -171,9 +171,9 @@ def prepare(settings: MitosisSettings, table: pd.DataFrame, device: torch.device
     size = rows.shape(s, cells)
     x, image = rows.model_inputs(s, cells, size)
     split, notes = rows.split(s, cells, marks(table)[places])
-    if s.model == "dgplvm" and len(split.learnt) > MOST_DGPLVM:
-        notes.append(f"DGPLVM learns from {MOST_DGPLVM:,} of {len(split.learnt):,} rows.")
-        some = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST_DGPLVM)
+    if s.model == "dgplvm" and len(split.learnt) > DGPLVM_MAX_ROWS:
+        notes.append(f"DGPLVM learns from {DGPLVM_MAX_ROWS:,} of {len(split.learnt):,} rows.")
+        some = rows.some(np.random.default_rng(s.seed), cells, split.learnt, DGPLVM_MAX_ROWS)
         split = replace(split, learnt=some)
     if s.classifier != LATENT and len(split.learnt) > MOST_MODELED:
         notes.append(

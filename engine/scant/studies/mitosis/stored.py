@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from scant.learners.calibrated import CalibratedClassifier, weighted_svm
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_mixture import SoftmaxMixture
 from scant.studies.mitosis import models
@@ -63,10 +64,10 @@ def from_tensors(
     how, label = tuple(meta["how"]), data.label[data.train]
     reader = models.Reader(model, label, data.n_classes)
     if reader.machine is not None:
-        reader.machine = models.weighted_svm(to_numpy(model.latent()[0]), label, how)
+        reader.machine = weighted_svm(to_numpy(model.latent()[0]), label, how)
     calibration = arrays(tensors, "rows.chances.")
     calibration["threshold"] = float(calibration["threshold"])
-    latent = models.CalibratedClassifier(**calibration)
+    latent = CalibratedClassifier(**calibration)
     chances = Classifier.of_latent(latent)
     gp, mixed = (arrays(tensors, f"rows.{name}.") for name in ("gp", "mixed"))
     if gp:

@@ -14,7 +14,6 @@ import pandas as pd
 import torch
 
 from scant.ensemble import LEFT_OUT, sentence
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.predictive import CategoricalPredictive
 from scant.studies.auto import AUTO, CHOSEN

@@ -12,9 +12,10 @@ from scipy.special import ndtr
 
 from scant.errors import BadInput
 from scant.predictive import CategoricalPredictive, MixturePredictive
-from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview import survival
 from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.learners import predicted
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main
@@ -72,7 +73,7 @@ def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     learner.train(steps)
     test = data.test
     own = data.ask(learner, transforms, data.observed.x[test])
-    other = baselines.averaged(data, transforms, train, test)
+    other = predicted(data, rows.AVERAGED[data.observed.task], train, test, transforms)
     on = np.array([name in names for name in data.observed.names])
     return {
         "on": on.astype(np.int64),

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 
 from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
+from scant.problem import Problem
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.data import MultiviewData
@@ -64,6 +65,30 @@ class Prepared:
     def joined(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "n d"]:
         """Inputs of all views, concatenated."""
         return np.hstack([view.cpu().numpy() for view in self.transforms.of(x, self.device)])
+
+    def problem(
+        self,
+        train: Int[np.ndarray, " n"],
+        query: Int[np.ndarray, " t"],
+        transforms: ViewTransforms,
+    ) -> Problem:
+        """Rows as the models learn them: transformed views side by side, targets on their scale."""
+        views, new = (
+            [v.cpu().numpy() for v in transforms.of(self.observed.x[r], self.device)]
+            for r in (train, query)
+        )
+        classes = self.observed.task == "classification"
+        y = self.y.astype(int) if classes else self.y
+        return Problem(
+            x=np.hstack(views),
+            y=y[train],
+            x_test=np.hstack(new),
+            y_test=y[query],
+            scores=(),
+            classes=2 if classes else 0,
+            late=~self.observed.event[train] if self.observed.task == "survival" else None,
+            views=np.repeat(np.arange(len(views)), [v.shape[1] for v in views]),
+        )
 
     @cached_property
     def region(self) -> LearnedRegion:

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from scant.evaluate.problem import Comparison, Problem
 from scant.predictive import MixturePredictive
+from scant.problem import Comparison, Problem
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.data import MultiviewData

@@ -13,8 +13,8 @@ import pandas as pd
 import torch
 
 from scant.ensemble import describe
-from scant.evaluate.problem import Comparison
 from scant.events import Report
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, AVERAGE_SHARE
 from scant.studies.multiview import splits as rows

@@ -18,12 +18,12 @@ def snapshot(fitted: FittedOmniglot) -> dict[str, np.ndarray]:
     """Accuracy, coregionalization, inducing patches and examples of the held-out rows."""
     data = fitted.data
     query = rows.some(data.test, data.observed.output[data.test], rows.AT_ONCE)
-    p = fitted.predictive(query, draws=DRAWS).probabilities
+    predictive = fitted.predictive(query, draws=DRAWS)
     return {
-        "accuracy": rows.accuracy(data.observed, query, p),
+        "accuracy": rows.accuracy(data.observed, query, predictive.point),
         **_coregionalization(fitted),
         **_patches(fitted),
-        **rows.examples(data.observed, data.image, query, p),
+        **rows.examples(data.observed, data.image, query, predictive.probabilities),
     }
 
 

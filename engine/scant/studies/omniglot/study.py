@@ -14,9 +14,9 @@ import pandas as pd
 import torch
 
 from scant.ensemble import describe
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AVERAGE_SHARE
 from scant.studies.omniglot import models, stored, temperature
@@ -125,7 +125,11 @@ class Study(TrainedStudy):
         return replace(report, notes=(*filter(None, notes), *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
-        return None if too_many(self.data) else Comparison(problem_of(self.data), self.predictive)
+        return (
+            None
+            if too_many(self.data)
+            else Comparison(problem_of(self.data, self.data.train, self.data.test), self.predictive)
+        )
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from importlib.util import find_spec
 
-from scant.rivals.cost import beside
+from scant.learners.cost import beside
 from scant.studies.auto import AUTO, TRAINING_SHARE, Choice
 from scant.studies.base import Counts, partner_seconds, until_rest
 from scant.studies.redshift.growth_budget import (

@@ -17,12 +17,12 @@ from torch import Tensor
 from scant.deadline import Deadline
 from scant.ensemble import describe
 from scant.errors import BadInput
-from scant.evaluate.scored import Scored
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.prediction import GPzPrediction
 from scant.predictive import MixturePredictive
+from scant.predictive.scored import Scored
 from scant.studies.auto import AUTO
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from scant.errors import BadInput
-from scant.evaluate.problem import Problem
 from scant.models.gpz.input_density import fill, single_gaussian
+from scant.problem import Problem
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, Choice
 from scant.studies.protocol import roles

@@ -19,13 +19,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from scant.evaluate.problem import Comparison
-from scant.evaluate.scored import Scored
 from scant.events import Report
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.predictive import MixturePredictive
+from scant.predictive.scored import Scored
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE
 from scant.studies.densities import MOST
@@ -53,6 +53,7 @@ class Study(TrainedStudy):
     """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
 
     settings: RedshiftSettings
+    data: Prepared
     search: Growth | Restart  # trains the models
     held_scores: Scored  # of the held-out rows, once it is fitted
 

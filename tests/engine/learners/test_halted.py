@@ -9,10 +9,11 @@ import pytest
 
 import scant
 from scant.evaluate import compare
-from scant.evaluate.problem import Comparison, Problem
 from scant.events import Checkpoint, Event, Finished, Progress, Report, State
+from scant.learners.learner import Learner
+from scant.learners.tool import tool
 from scant.predictive import MixturePredictive
-from scant.rivals.rival import Rival
+from scant.problem import Comparison, Problem
 from scant.training.control import Control
 
 pytestmark = pytest.mark.usefixtures("toy")
@@ -27,19 +28,19 @@ def asked(monkeypatch: pytest.MonkeyPatch, toy: None) -> list[str]:
 
     fitted: list[str] = []
 
-    def rival(name: str) -> Rival:
+    def rival(name: str) -> Learner:
         def ask(x: np.ndarray, y: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             fitted.append(name)
             return np.full(len(new), y.mean()), np.ones(len(new))
 
-        return Rival(name, ask, "")
+        return tool(name, ask, "")
 
     def comparison(study: Study, report: Report) -> Comparison:
         own = MixturePredictive.gaussian(Y[30:] + 0.1, np.ones(10))
         return Comparison(Problem(X[:30], Y[:30], X[30:], Y[30:], ("RMSE",)), own)
 
     monkeypatch.setattr(Study, "comparison", comparison)
-    monkeypatch.setattr(compare, "rivals", lambda classes: [rival("first"), rival("second")])
+    monkeypatch.setattr(compare, "general_tools", lambda classes: [rival("first"), rival("second")])
     return fitted
 
 

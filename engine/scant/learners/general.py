@@ -7,6 +7,8 @@ methods they are replaced by medians, with indicator columns.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
@@ -24,18 +26,17 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from scant.rivals.cost import CROSS_ROWS, FOREST_ROWS, GP_ROWS, GPC_COST
-from scant.rivals.extras import extras
-from scant.rivals.rival import (
+from scant.learners.cost import CROSS_ROWS, FOREST_ROWS, GP_ROWS, GPC_COST
+from scant.learners.extras import extras
+from scant.learners.learner import FLOOR, Learner, X
+from scant.learners.tool import (
     BOOSTING_COST,
-    FLOOR,
     PROBABLE,
     MeanVariance,
-    Rival,
-    X,
     code,
     filled,
     probabilities,
+    tool,
 )
 
 SEARCH_ROWS = 200  # rows of a GP used for its hyperparameters
@@ -103,21 +104,24 @@ def process(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
 
 def boosting_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
     """Gradient boosting classifier."""
-    return probabilities(HistGradientBoostingClassifier(random_state=0), y)(x, query, classes)
+    return probabilities(HistGradientBoostingClassifier(random_state=0), x, y, query, classes)
 
 
 def forest_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
     """Random forest with one uniform pseudo-vote, to avoid probabilities of 0 and 1."""
     model = RandomForestClassifier(random_state=0, max_samples=_sampled(len(y)))
     votes = model.n_estimators
-    p = probabilities(filled(model), y)(x, query, classes)
+    p = probabilities(filled(model), x, y, query, classes)
     return (p * votes + 1 / classes) / (votes + 1)
 
 
-def logistic(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
-    """Logistic regression on standardized columns."""
-    model = filled(StandardScaler(), LogisticRegression(max_iter=500))
-    return probabilities(model, y)(x, query, classes)
+def logistic(
+    x: X, y: Int[ndarray, " n"], query: X, classes: int, max_iter: int = 500, scaled: bool = False
+) -> ndarray:
+    """Logistic regression on standardized columns; on the columns themselves if `scaled`."""
+    steps = [] if scaled else [StandardScaler()]
+    model = filled(*steps, LogisticRegression(max_iter=max_iter))
+    return probabilities(model, x, y, query, classes)
 
 
 def process_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
@@ -125,12 +129,12 @@ def process_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> n
     scale = float(np.sqrt(x.shape[1]))
     kernel = ConstantKernel(1.0) * RBF(scale, (1e-2, 1e4))
     model = filled(StandardScaler(), GaussianProcessClassifier(kernel, random_state=0))
-    return probabilities(model, y)(x, query, classes)
+    return probabilities(model, x, y, query, classes)
 
 
 def nearest(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> ndarray:
     """Nearest neighbor classifier."""
-    return probabilities(filled(KNeighborsClassifier(1)), y)(x, query, classes)
+    return probabilities(filled(KNeighborsClassifier(1)), x, y, query, classes)
 
 
 def _sampled(rows: int) -> int | None:
@@ -139,36 +143,39 @@ def _sampled(rows: int) -> int | None:
 
 _GP = "sklearn.gaussian_process"
 _VALUES = (
-    Rival("ridge regression", ridge,
-          code("sklearn.linear_model", "RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1000])")),
-    Rival("random forest", forest,
-          code("sklearn.ensemble", "RandomForestRegressor()", filled=False)),
-    Rival("gradient boosting", boosting,
-          code("sklearn.ensemble", "HistGradientBoostingRegressor()", filled=False)),
-    Rival("exact GP", process,
-          code(_GP, "GaussianProcessRegressor(1.0 * RBF([2.0] * X.shape[1]) "
-                "+ WhiteKernel(0.1), normalize_y=True)",
-                also="; from sklearn.gaussian_process.kernels import RBF, WhiteKernel"),
-          lambda rows, columns, classes: rows <= GP_ROWS),
+    tool("ridge regression", ridge,
+         code("sklearn.linear_model", "RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1000])")),
+    tool("random forest", forest,
+         code("sklearn.ensemble", "RandomForestRegressor()", filled=False)),
+    tool("gradient boosting", boosting,
+         code("sklearn.ensemble", "HistGradientBoostingRegressor()", filled=False)),
+    tool("exact GP", process,
+         code(_GP, "GaussianProcessRegressor(1.0 * RBF([2.0] * X.shape[1]) "
+               "+ WhiteKernel(0.1), normalize_y=True)",
+              also="; from sklearn.gaussian_process.kernels import RBF, WhiteKernel"),
+         lambda rows, columns, classes: rows <= GP_ROWS),
+)  # fmt: skip
+classifier = partial(tool, classes=True)
+NEAREST = classifier(
+    "nearest neighbor", nearest,
+    code("sklearn.neighbors", "KNeighborsClassifier(1)", filled=False), images=True, density=False,
 )  # fmt: skip
 _CLASSES = (
-    Rival("logistic regression", logistic,
-          code("sklearn.linear_model", "LogisticRegression(max_iter=500)", PROBABLE)),
-    Rival("nearest neighbor", nearest,
-          code("sklearn.neighbors", "KNeighborsClassifier(1)", filled=False),
-          images=True, certain=True),
-    Rival("random forest", forest_of_classes,
-          code("sklearn.ensemble", "RandomForestClassifier()", PROBABLE, filled=False)),
-    Rival("gradient boosting", boosting_of_classes,
-          code("sklearn.ensemble", "HistGradientBoostingClassifier()", PROBABLE, filled=False),
-          lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST
-          and classes <= 30),
-    Rival("GP by Laplace's approximation", process_of_classes,
-          code(_GP, "GaussianProcessClassifier()", PROBABLE),
-          lambda rows, columns, classes: rows**2 * max(1, classes - 1) <= GPC_COST),
+    classifier("logistic regression", logistic,
+               code("sklearn.linear_model", "LogisticRegression(max_iter=500)", PROBABLE)),
+    NEAREST,
+    classifier("random forest", forest_of_classes,
+               code("sklearn.ensemble", "RandomForestClassifier()", PROBABLE, filled=False)),
+    classifier("gradient boosting", boosting_of_classes,
+               code("sklearn.ensemble", "HistGradientBoostingClassifier()", PROBABLE, filled=False),
+               lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST
+               and classes <= 30),
+    classifier("GP by Laplace's approximation", process_of_classes,
+               code(_GP, "GaussianProcessClassifier()", PROBABLE),
+               lambda rows, columns, classes: rows**2 * max(1, classes - 1) <= GPC_COST),
 )  # fmt: skip
 
 
-def rivals(classes: int) -> list[Rival]:
-    """Return methods for regression (`classes` 0) or classification, fastest first, then extras."""
+def general_tools(classes: int) -> list[Learner]:
+    """Return tools for regression (`classes` 0) or classification, fastest first, then extras."""
     return [*(_CLASSES if classes else _VALUES), *extras(classes)]

@@ -8,7 +8,9 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from scant.rivals.knocked_out import Method, ask, forest, knocked, methods, with_copies, without
+from scant.learners.knocked_out import forest, knocked, learners, with_copies, without
+from scant.learners.learner import Learner
+from scant.problem import Problem
 
 RNG = np.random.default_rng(5)
 BLOCKS = np.array([0, 1, 2, 0, 1, 2])  # three bands and their errors
@@ -23,6 +25,13 @@ def table(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 X, Y = table(500)
 ASKED, TRUTH = table(300)
+
+
+def problem(query: np.ndarray) -> Problem:
+    """These rows to learn from, those to predict; their truth does not matter."""
+    return Problem(X, Y, query, np.zeros(len(query)), (), blocks=BLOCKS)
+
+
 LESS = without(ASKED, BLOCKS, np.arange(3) == RNG.integers(3, size=300)[:, None])
 
 
@@ -55,9 +64,10 @@ def test_what_no_row_lacks_stays_in_every_copy() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "method"), list(methods()), ids=[n for n, _ in methods()])
-def test_rows_with_gaps_are_answered_better_than_by_filling_in(name: str, method: Method) -> None:
-    mean, variance = ask(method, X, Y, BLOCKS, LESS, 0)
+@pytest.mark.parametrize("learner", learners(0), ids=lambda learner: learner.name)
+def test_rows_with_gaps_are_answered_better_than_by_filling_in(learner: Learner) -> None:
+    told = learner.predict(problem(LESS))
+    mean, variance = told.mean, told.variance
     filled = make_pipeline(SimpleImputer(), RandomForestRegressor(random_state=0)).fit(X, Y)
     straw = np.mean((filled.predict(LESS) - TRUTH) ** 2)
     assert np.mean((mean - TRUTH) ** 2) < 0.5 * straw
@@ -66,13 +76,12 @@ def test_rows_with_gaps_are_answered_better_than_by_filling_in(name: str, method
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "method"), list(methods()), ids=[n for n, _ in methods()])
-def test_whole_rows_are_asked_of_a_fit_to_whole_rows(name: str, method: Method) -> None:
+@pytest.mark.parametrize("learner", learners(0), ids=lambda learner: learner.name)
+def test_whole_rows_are_asked_of_a_fit_to_whole_rows(learner: Learner) -> None:
     both = np.concatenate([LESS[:20], ASKED[:20]])
-    mean, variance = ask(method, X, Y, BLOCKS, both, 0)
-    alone = method(X, Y, np.arange(len(Y)), ASKED[:20], 0)
-    np.testing.assert_allclose(mean[20:], alone[0])
-    np.testing.assert_allclose(variance[20:], alone[1])
+    told, alone = learner.predict(problem(both)), learner.predict(problem(ASKED[:20]))
+    np.testing.assert_allclose(told.mean[20:], alone.mean)
+    np.testing.assert_allclose(told.variance[20:], alone.variance)
 
 
 def test_the_forest_s_variance_is_that_of_its_leaves_rows_and_between_trees() -> None:

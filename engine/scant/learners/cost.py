@@ -8,6 +8,7 @@ CROSS_ROWS = 10_000  # maximum rows for cross-validated residuals; else one spli
 MOST_ROWS = 200_000  # maximum training rows of other methods
 GP_ROWS = 2_000  # maximum training rows of an exact GP
 GPC_COST = 500_000  # maximum of rows squared times classes for a GP classifier
+ROUNDS = 30  # without improvement on the validation split before boosting stops
 # For methods fitted to copies with missing values (`knocked_out`):
 COPIES = 4  # per row; fewer for many rows
 COPIED_ROWS = 40_000  # approximate number of rows and copies

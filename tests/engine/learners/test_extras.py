@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 from scant.errors import BadInput
 from scant.evaluate import compare
 from scant.evaluate.compare import compared
-from scant.evaluate.problem import Comparison, Problem
 from scant.events import Report
+from scant.learners import extras
+from scant.learners.general import general_tools
 from scant.predictive import MixturePredictive
-from scant.rivals import extras
+from scant.problem import Comparison, Problem
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(160, 3))
@@ -84,13 +85,14 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_tabpfn_is_compared_with_the_weights_given(weights: Path) -> None:
     [values] = [r for r in extras.extras(0) if r.name == "TabPFN"]
-    mean, variance = values.ask(X[:100], Y[:100], X[100:])
-    assert mean == pytest.approx(Y[:100].mean())
-    assert variance == pytest.approx(Y[:100].var())
+    told = values.predict(Problem(X[:100], Y[:100], X[100:], Y[100:], ()))
+    assert told.mean == pytest.approx(Y[:100].mean())
+    assert told.variance == pytest.approx(Y[:100].var())
     [classes] = [r for r in extras.extras(3) if r.name == "TabPFN"]
     label = 2 * (X[:, 0] > 0)
-    p = classes.ask(X[:100], label[:100], X[100:], 3)
-    assert p[0] == pytest.approx([np.mean(label[:100] == 0), 0, np.mean(label[:100] == 2)])
+    told = classes.predict(Problem(X[:100], label[:100], X[100:], label[100:], (), 3))
+    share = float(np.mean(label[:100] == 0))
+    assert told.probabilities[0] == pytest.approx([share, 0, 1 - share])
     assert extras.tabpfn_weights("classifier") == weights / "tabpfn-v2-classifier.ckpt"
     assert extras.tabpfn_weights("regressor") == weights / "tabpfn-v2-regressor.ckpt"
 
@@ -116,7 +118,7 @@ def test_without_weights_or_package_there_is_no_tabpfn(monkeypatch: pytest.Monke
         extras.tabpfn_weights("regressor")
     own = MixturePredictive.gaussian(Y[100:], np.ones(60))
     c = Comparison(Problem(X[:100], Y[:100], X[100:], Y[100:], ("RMSE",)), own)
-    monkeypatch.setattr(compare, "rivals", extras.extras)
+    monkeypatch.setattr(compare, "general_tools", extras.extras)
     told = compared(Report(), c, 1.0, own=True, rivals=True).notes
     assert len(told) == 1
     assert told[0].startswith("TabPFN was not compared: There are weights of TabPFN (/nowhere)")
@@ -135,12 +137,12 @@ def test_what_another_package_raises_is_a_note(monkeypatch: pytest.MonkeyPatch) 
     class CatBoostError(Exception):
         pass
 
-    def ask(*_: Any) -> Any:
+    def answer(*_: Any) -> Any:
         raise CatBoostError("All features are constant.")
 
     own = MixturePredictive.gaussian(Y, None)
-    rival = replace(compare._all(Problem(X, Y, X, Y, ()))[0], ask=ask)
-    monkeypatch.setattr(compare, "rivals", lambda classes: [rival])
+    rival = replace(general_tools(0)[0], answer=answer)
+    monkeypatch.setattr(compare, "general_tools", lambda classes: [rival])
     problem = Problem(X[:100], Y[:100], X[100:], Y[100:], ("RMSE",))
     c = Comparison(problem, own.rows(slice(100, None)))
     notes = compared(Report(), c, 1.0, own=True, rivals=True).notes

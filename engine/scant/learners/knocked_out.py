@@ -11,7 +11,8 @@ has a higher log-likelihood than boosting of quantiles and CatBoost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -19,9 +20,11 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
-from scant.rivals.cost import COPIED_ROWS, COPIES, TREE_ROWS
-from scant.rivals.extras import ROUNDS
-from scant.rivals.rival import FLOOR, X
+from scant.deadline import Deadline
+from scant.learners.cost import COPIED_ROWS, COPIES, ROUNDS, TREE_ROWS
+from scant.learners.learner import FLOOR, Capabilities, Learner, X
+from scant.predictive import MixturePredictive
+from scant.problem import Problem
 
 MOST_BLOCKS = 4  # maximum number of removed groups of columns
 # Index of the group of columns that are missing together, for each column; -1 for never.
@@ -34,37 +37,32 @@ FOREST, BOOSTING, CATBOOST = "random forest", "gradient boosting", "CatBoost"
 NAMES = (FOREST, BOOSTING, CATBOOST)
 
 
-def methods() -> Iterator[tuple[str, Method]]:
-    """Iterate over the methods, fastest first; CatBoost if it is installed."""
-    yield BOOSTING, boosting
-    yield FOREST, forest
-    if find_spec("catboost"):
-        yield CATBOOST, catboost
-
-
-def ask(
-    method: Method, x: X, y: Float[ndarray, " n"], blocks: Blocks, query: X, seed: int
-) -> Moments:
-    """Fit a method and predict mean and variance of query rows.
+def learners(seed: int) -> list[Learner]:
+    """Return the methods, fastest first; CatBoost if it is installed.
 
     Args:
-        method: Method from `methods`.
-        x: Training inputs; NaN for missing values.
-        y: Training values.
-        blocks: Index of the group of columns that are missing together, for each column; -1 for
-            columns that are never missing.
-        query: Query inputs, with or without missing values.
-        seed: Seed of the removed values and of the method.
+        seed: Seed of the removed values and of the methods.
     """
+    methods: dict[str, Method] = {BOOSTING: boosting, FOREST: forest}
+    if find_spec("catboost"):
+        methods[CATBOOST] = catboost
+    kind = Capabilities(values=True, missing=True)
+    return [Learner(name, partial(_predict, each, seed), kind) for name, each in methods.items()]
+
+
+def _predict(method: Method, seed: int, problem: Problem, _: Deadline) -> MixturePredictive:
+    """Predict complete rows by a fit to the rows, others by a fit to rows and copies."""
+    x, y, query = problem.x, problem.y, problem.x_test
+    blocks = np.full(x.shape[1], -1) if problem.blocks is None else problem.blocks
     incomplete = np.isnan(query).any(1)
-    mean, variance = np.zeros(len(query)), np.zeros(len(query))
+    mean, variance = np.zeros((2, len(query)))
     if not incomplete.all():
         moments = method(x, y, np.arange(len(y)), query[~incomplete], seed)
         mean[~incomplete], variance[~incomplete] = moments
     if incomplete.any():
-        moments_incomplete = method(*with_copies(x, y, blocks, seed), query[incomplete], seed)
-        mean[incomplete], variance[incomplete] = moments_incomplete
-    return mean, variance
+        moments = method(*with_copies(x, y, blocks, seed), query[incomplete], seed)
+        mean[incomplete], variance[incomplete] = moments
+    return MixturePredictive.gaussian(mean, variance)
 
 
 def with_copies(

@@ -1,9 +1,9 @@
-"""What is learned, from which rows, and which rows are held out: what every method is given."""
+"""A supervised problem: training rows, held-out rows, and the roles of columns and rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from scant.evaluate.scored import Scored
 from scant.inference import censored
 from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
+from scant.predictive.scored import Scored
 
 
 @dataclass(frozen=True)
@@ -21,28 +21,31 @@ class Problem:
     """One supervised problem as a matrix.
 
     Attributes:
-        x: Rows learned from; NaN where a value is missing.
-        y: Their values, or numbers of their classes.
+        x: Training rows; NaN where a value is missing.
+        y: Values or class indices of the training rows.
         x_test: Held-out rows.
-        y_test: Their truth.
-        scores: Of `SCORES`, those that the study's report names.
-        classes: How many there are; 0: values.
-        rare: The class that F1 and average precision are of; None: all, weighted by their rows.
-        images: Whether the columns are pixels or components of them.
-        part: Of each row, the problem of its own that it belongs to (an alphabet); None: one.
-        part_test: Of each held-out row.
-        replaces: Whether the report's own baselines give way to the rivals, which are of the same
-            kinds; else rivals that bear a baseline's name are not fitted.
-        shown: Of the held-out rows, how many are of the run's own split, the first ones, which the
-            report's table shows: the others are of further folds. 0: there are none.
-        late: Whether a row's value is only a bound from below (`scant.inference.censored`); None:
-            none is.
-        late_test: Of each held-out row.
-        note: What a reader should know of the comparison with rivals.
-        by: What the values are called, where a verdict is told by bins of them too; "": it is not.
-        blocks: Of each column, the number of those that it is missing with; -1: it never is.
-            Where held-out rows lack something, rivals then learn what to say of these from rows
-            with such gaps.
+        y_test: Values or class indices of the held-out rows.
+        scores: Names from `SCORES` that the study's report uses.
+        classes: Number of classes; 0 for values.
+        rare: Class that F1 and average precision refer to; None: all, weighted by their rows.
+        images: True if the columns are pixels or components of them.
+        part: Separate problem (an alphabet) that each training row belongs to; None: one problem.
+        part_test: The same for each held-out row.
+        replaces: True if general tools replace the report's own baselines, which are of the same
+            kinds; else tools that bear a baseline's name are not fitted.
+        shown: Number of held-out rows of the run's own split, which come first and which the
+            report's table shows; the others are of further folds. 0: there are none.
+        late: True where a training value is only a lower bound (`scant.inference.censored`); None:
+            no value is.
+        late_test: The same for the held-out rows.
+        note: A sentence on the comparison with general tools.
+        by: Name of the values if verdicts are given by bins of them, too; else "".
+        blocks: Index of the group of columns that are missing together, for each column; -1 for
+            columns that are never missing. Held-out rows with gaps are then predicted by a fit to
+            rows with such gaps.
+        views: Index of the view of each column; None: columns are in no views.
+        spared: True for training rows that the study's methods calibrate with and do not fit to;
+            None: there are none. General tools fit to all rows.
     """
 
     x: Float[ndarray, "n d"]
@@ -62,11 +65,18 @@ class Problem:
     note: str = ""
     by: str = ""
     blocks: Int[ndarray, " d"] | None = None
+    views: Int[ndarray, " d"] | None = None
+    spared: Bool[ndarray, " n"] | None = None
 
     @property
     def table_rows(self) -> Int[ndarray, " s"]:
-        """The held-out rows of the run's own split."""
+        """Indices of the held-out rows of the run's own split."""
         return np.arange(self.shown or len(self.y_test))
+
+    def learning_from(self, rows: Int[ndarray, " m"] | Bool[ndarray, " n"] | slice) -> Problem:
+        """Return the same problem with some of the training rows."""
+        roles = {name: getattr(self, name) for name in ("x", "y", "part", "late", "spared")}
+        return replace(self, **{n: v[rows] for n, v in roles.items() if v is not None})
 
     def trivial(self) -> Predictive:
         """Predictions that ignore the inputs: mean and variance, or frequencies of the classes."""
@@ -77,10 +87,9 @@ class Problem:
             rows = np.ones(len(self.y_test))
             return MixturePredictive.gaussian(mean * rows, variance * rows)
         share = np.zeros((len(self.y_test), self.classes))
-        for part, mine, asked in self.parts():
-            del part
-            counts = np.bincount(self.y[mine].astype(int), minlength=self.classes)
-            share[asked] = counts / counts.sum()
+        for _, rows, query in self.parts():
+            counts = np.bincount(self.y[rows].astype(int), minlength=self.classes)
+            share[query] = counts / counts.sum()
         return CategoricalPredictive(share)
 
     @cached_property
@@ -99,7 +108,7 @@ class Problem:
         return Scored(self.y_test, predictive, late, horizon)
 
     def parts(self) -> list[tuple[int, Int[ndarray, " m"], Int[ndarray, " q"]]]:
-        """Number of each problem, its rows to learn from, its held-out rows."""
+        """Index, training rows and held-out rows of each part."""
         if self.part is None or self.part_test is None:
             return [(0, np.arange(len(self.y)), np.arange(len(self.y_test)))]
         return [
@@ -110,13 +119,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Answers to a problem.
+    """A run's predictions for a problem.
 
     Attributes:
-        problem: What was asked.
-        own: What this run says of the held-out rows.
-        others: What models of the study's own say of them, by name; they are judged too where there
-            are further folds.
+        problem: The problem.
+        own: The run's predictions of the held-out rows.
+        others: Predictions of the study's other models, by name; with further folds they are
+            compared, too.
     """
 
     problem: Problem
@@ -125,5 +134,5 @@ class Comparison:
 
     @cached_property
     def scored(self) -> Scored:
-        """This run's answer beside the truth."""
+        """The run's predictions beside the truth."""
         return self.problem.scored(self.own)

@@ -16,24 +16,22 @@ from numpy import ndarray
 from sklearn.model_selection import train_test_split
 
 from scant.errors import BadInput
-from scant.rivals.cost import CROSS_ROWS
-from scant.rivals.rival import (
+from scant.learners.cost import CROSS_ROWS, ROUNDS
+from scant.learners.learner import FLOOR, Learner, X
+from scant.learners.tool import (
     BOOSTING_COST,
-    FLOOR,
     PROBABLE,
     MeanVariance,
-    Rival,
-    X,
     code,
     filled,
     probabilities,
+    tool,
 )
 
 WEIGHTS = "SCANT_TABPFN"  # environment variable with a weights file of TabPFN or a folder
 TABPFN_ROWS = 2_000  # maximum rows, for seconds on a CPU
 TABPFN_COLUMNS = 500
 TABPFN_CLASSES = 10
-ROUNDS = 30  # without improvement on the validation split before boosting stops
 DEVIATION = (0.158655, 0.841345)  # normal quantile levels one standard deviation from the mean
 
 
@@ -56,7 +54,7 @@ def catboost_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> 
     from catboost import CatBoostClassifier
 
     model = CatBoostClassifier(300, random_seed=0, verbose=0, allow_writing_files=False)
-    return probabilities(model, y)(x, query, classes)
+    return probabilities(model, x, y, query, classes)
 
 
 def ngboost(x: X, y: Float[ndarray, " n"], query: X) -> MeanVariance:
@@ -91,7 +89,7 @@ def tabpfn_of_classes(x: X, y: Int[ndarray, " n"], query: X, classes: int) -> nd
     from tabpfn import TabPFNClassifier
 
     model = TabPFNClassifier(model_path=str(weights), random_state=0)
-    return probabilities(model, y)(x, query, classes)
+    return probabilities(model, x, y, query, classes)
 
 
 def tabpfn_weights(kind: str) -> Path:
@@ -126,31 +124,33 @@ def _small(rows: int, columns: int, classes: int) -> bool:
 _WITH_WEIGHTS = 'model_path="the weights file")'
 _EXTRAS = {
     "catboost": (
-        Rival("CatBoost", catboost,
-              code("catboost", 'CatBoostRegressor(loss_function="RMSEWithUncertainty")',
-                   filled=False)),
-        Rival("CatBoost", catboost_of_classes,
-              code("catboost", "CatBoostClassifier()", PROBABLE, filled=False),
-              lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST),
+        tool("CatBoost", catboost,
+             code("catboost", 'CatBoostRegressor(loss_function="RMSEWithUncertainty")',
+                  filled=False)),
+        tool("CatBoost", catboost_of_classes,
+             code("catboost", "CatBoostClassifier()", PROBABLE, filled=False),
+             lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST,
+             classes=True),
     ),
     "ngboost": (
-        Rival("NGBoost", ngboost, code("ngboost", "NGBRegressor()", filled=False),
-              lambda rows, columns, classes: rows <= CROSS_ROWS),
+        tool("NGBoost", ngboost, code("ngboost", "NGBRegressor()", filled=False),
+             lambda rows, columns, classes: rows <= CROSS_ROWS),
         None,
     ),
     "tabpfn": (
-        Rival("TabPFN", tabpfn,
-              code("tabpfn", f"TabPFNRegressor({_WITH_WEIGHTS}", filled=False), _small),
-        Rival("TabPFN", tabpfn_of_classes,
-              code("tabpfn", f"TabPFNClassifier({_WITH_WEIGHTS}", PROBABLE, filled=False), _small),
+        tool("TabPFN", tabpfn,
+             code("tabpfn", f"TabPFNRegressor({_WITH_WEIGHTS}", filled=False), _small),
+        tool("TabPFN", tabpfn_of_classes,
+             code("tabpfn", f"TabPFNClassifier({_WITH_WEIGHTS}", PROBABLE, filled=False), _small,
+             classes=True),
     ),
 }  # fmt: skip
 
 
-def extras(classes: int) -> list[Rival]:
+def extras(classes: int) -> list[Learner]:
     """Return the methods of installed packages; TabPFN also requires weights."""
     available = {name for name in ("catboost", "ngboost") if find_spec(name)}
     if os.environ.get(WEIGHTS):
         available.add("tabpfn")
     installed = [pair[1 if classes else 0] for name, pair in _EXTRAS.items() if name in available]
-    return [rival for rival in installed if rival is not None]
+    return [learner for learner in installed if learner is not None]

@@ -14,15 +14,15 @@ from sklearn.metrics import f1_score, recall_score
 
 from scant import verdict
 from scant.evaluate import compare
-from scant.evaluate.answers import answer
 from scant.evaluate.compare import compared, nothing_learned
-from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scores import metrics_of, scores_of
 from scant.events import Finished, Metric, Report, State, decode, encode
+from scant.learners.deformable import DeformableNeighbor, distances, slopes
+from scant.learners.general import forest, general_tools
+from scant.learners.learner import Learner
+from scant.learners.tool import filled
 from scant.predictive import CategoricalPredictive, MixturePredictive
-from scant.rivals.deformable import DeformableNeighbor, distances, slopes
-from scant.rivals.methods import forest, rivals
-from scant.rivals.rival import Rival, filled
+from scant.problem import Comparison, Problem
 from scant.verdict import Contest, Verdict
 from tests.paths import ROOT
 
@@ -133,23 +133,25 @@ def test_nothing_is_learned_where_one_class_is_named_always() -> None:
     assert nothing_learned(ranked.problem, ranked.scored) == ""
 
 
-@pytest.mark.parametrize("rival", rivals(0), ids=lambda r: r.name)
-def test_regressors_take_gaps_and_know_their_error(rival: Rival) -> None:
+@pytest.mark.parametrize("rival", general_tools(0), ids=lambda r: r.name)
+def test_regressors_take_gaps_and_know_their_error(rival: Learner) -> None:
     gaps = np.where(RNG.random(X.shape) < 0.05, np.nan, X)
-    mean, variance = rival.ask(gaps[:100], Y[:100], gaps[100:])
+    told = rival.predict(Problem(gaps[:100], Y[:100], gaps[100:], Y[100:], ()))
+    mean, variance = told.mean, told.variance
     assert np.mean((mean - Y[100:]) ** 2) < 0.6 * Y.var()
     assert (variance > 0).all()
     z = (mean - Y[100:]) / np.sqrt(variance)
     assert 0.2 < np.mean(z**2) < 5
 
 
-@pytest.mark.parametrize("rival", rivals(3), ids=lambda r: r.name)
-def test_classifiers_give_probabilities_of_every_class(rival: Rival) -> None:
+@pytest.mark.parametrize("rival", general_tools(3), ids=lambda r: r.name)
+def test_classifiers_give_probabilities_of_every_class(rival: Learner) -> None:
     label = 2 * (X[:, 0] > 0)  # class 1 does not occur among the rows learned from
-    p = rival.ask(X[:100], label[:100], X[100:], 3)
-    np.testing.assert_allclose(p.sum(1), 1)
-    assert p[:, 1].max() < 0.01
-    assert np.mean(p.argmax(1) == label[100:]) > 0.8
+    told = rival.predict(Problem(X[:100], label[:100], X[100:], label[100:], (), 3, images=True))
+    if rival.capabilities.density:
+        np.testing.assert_allclose(told.probabilities.sum(1), 1)
+        assert told.probabilities[:, 1].max() < 0.01
+    assert np.mean(told.point == label[100:]) > 0.8
 
 
 def test_the_forest_s_variance_is_within_leaves_and_between_trees() -> None:
@@ -180,7 +182,7 @@ def test_classes_that_compete_in_parts_are_learned_part_by_part() -> None:
     )  # fmt: skip
     share = c.trivial()
     assert np.all(share.point // 2 == part[100:])
-    told = answer(next(r for r in rivals(4) if r.name == "random forest"), c)
+    told = next(r for r in general_tools(4) if r.name == "random forest").predict(c)
     assert np.all(told.point // 2 == part[100:])
 
 
@@ -228,9 +230,9 @@ def test_figures_alone_name_the_best_baseline() -> None:
     ]
 
 
-@pytest.mark.parametrize("rival", [*rivals(0), *rivals(2)], ids=lambda r: r.name)
-def test_the_lines_of_code_run_as_they_stand(rival: Rival) -> None:
-    y = Y if rival in rivals(0) else (X[:, 0] > 0).astype(int)
+@pytest.mark.parametrize("rival", [*general_tools(0), *general_tools(2)], ids=lambda r: r.name)
+def test_the_lines_of_code_run_as_they_stand(rival: Learner) -> None:
+    y = Y if rival in general_tools(0) else (X[:, 0] > 0).astype(int)
     first, second = rival.code.splitlines()
     scope = {"X": X[:100], "y": y[:100], "X_new": X[100:]}
     exec(f"{first}\nanswer = {second}", scope)
