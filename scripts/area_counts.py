@@ -12,7 +12,7 @@ Carolina, ships with the package; `stl`, homicides around St. Louis, `tokyo`, de
 municipality, and `georgia`, education by county, are in libpysal.
 
 R-INLA, which its authors give out through a repository of their own, is not among the methods; the
-models that are built in it are, by our own implementation (`scant.learners.areal`). tobler is
+models that are built in it are, by our own implementation (`areal_models`). tobler is
 compared with where it is installed.
 
 Columns: `log_score`, mean log probability of the areas' counts (nats); `rmse` of their rates, per
@@ -38,8 +38,8 @@ import pandas as pd
 import shapely
 import torch
 
-from scant.learners import areal
-from scant.learners.areal import LogRates, Problem
+import areal_models as areal
+from areal_models import LogRates, Problem
 from scant.models.mtgpa.likelihoods import Moments
 from scant.studies.aggregation import polygons
 from scant.studies.aggregation.grouping import merged, neighbors, regions

@@ -32,6 +32,7 @@ from scant.events import (
     State,
 )
 from scant.learners.cost import SECONDS
+from scant.problem import Comparison
 from scant.studies.auto import CHOSEN, listed, read
 from scant.studies.protocol import Study, blob
 from scant.training.control import Control

@@ -9,12 +9,12 @@ from scipy.stats import poisson
 from scant.evaluate.compare import compared
 from scant.evaluate.parts import bins, everywhere, part
 from scant.events import Finished, Metric, Report, State, decode, encode
-from scant.learners import areal
-from scant.learners.areal import LogRates
 from scant.predictive import MixturePredictive
 from scant.predictive.scored import Scored
 from scant.problem import Comparison, Problem
 from scant.verdict import NOBODY, OURS, RIVAL, Part, Verdict
+from scripts import areal_models as areal
+from scripts.areal_models import LogRates
 
 LINE = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) == 1  # six units in a row
 

@@ -193,7 +193,7 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("density", {"row": 10**6}, "no test row"),
     ],
     "genes": [
-        ("curves", {"outputs": ""}, "There is no output ''"),
+        ("curves", {"outputs": ""}, "Ask for 1 to 12 outputs at once; got 0"),
         ("curves", {"outputs": ["gene A"] * 13}, "Ask for 1 to 12 outputs at once; got 13"),
         ("hide", {"output": "gene A", "replica": "x"}, "There is no replica 'x' of gene A"),
         ("new", {"output": "gene Z"}, "There is no output 'gene Z'; there is"),

@@ -19,6 +19,7 @@ from scant.ensemble import sentence
 from scant.events import Report
 from scant.models.laplace import stopping
 from scant.models.laplace.acquisition import STRICT
+from scant.problem import Comparison
 from scant.studies.auto import TRAINING_SHARE
 from scant.studies.clamp.active_learner import ActiveLearner
 from scant.studies.clamp.fitted import FittedClamp, advised

@@ -16,6 +16,7 @@ import torch
 from scant.ensemble import LEFT_OUT, sentence
 from scant.events import Report
 from scant.predictive import CategoricalPredictive
+from scant.problem import Comparison
 from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.mitosis import models, stored
 from scant.studies.mitosis.fitted import FittedMitosis, classifier, settle, shifted

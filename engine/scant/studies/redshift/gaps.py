@@ -69,7 +69,9 @@ class MissingPatternModels:
     def __init__(self, features: Features, models: dict[Measured, MissingPatternModel]) -> None:
         self.features, self.models = features, models
 
-    def parts(self, x: Float[Tensor, "n d"]) -> Iterator[tuple[Gap | None, Int[np.ndarray, " r"]]]:
+    def parts(
+        self, x: Float[Tensor, "n d"]
+    ) -> Iterator[tuple[MissingPatternModel | None, Int[np.ndarray, " r"]]]:
         """Rows by the model that answers for them; None: that of whole rows."""
         there = (~x.isnan()).cpu().numpy()
         rest = np.ones(len(x), dtype=bool)

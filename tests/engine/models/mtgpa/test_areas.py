@@ -10,14 +10,14 @@ from torch import Tensor
 from scant.errors import BadInput
 from scant.inference.quadrature import log_expected
 from scant.kernels.box_average.support import weighted_points
-from scant.learners.areal import FLAT as RIVALS_FLAT
-from scant.learners.areal import Problem, _laplace
 from scant.models.mtgpa.area_nodes import AreaNodes
 from scant.models.mtgpa.areas import FLAT, AreaGP, fits
 from scant.models.mtgpa.exact import ExactTrainer
 from scant.models.mtgpa.hyperpriors import favor_flat_maps
 from scant.models.mtgpa.prior import Data
 from scant.predictive import CountsPredictive
+from scripts.areal_models import FLAT as RIVALS_FLAT
+from scripts.areal_models import Problem, _laplace
 
 
 def _rand(*shape: int, seed: int = 0) -> Tensor:

@@ -155,7 +155,7 @@ def test_scores_and_answers_with_bands_missing_are_of_the_models_that_predict_le
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
-    monkeypatch.setattr(beside, "methods", lambda: iter(()))  # rivals take long
+    monkeypatch.setattr(beside, "learners", lambda seed: [])  # rivals take long
     made = study(galaxies(300), validation_share=0.2)
     *_, end = train(made, clock=Clock(), budget=BUDGET)
     kept, held = blob(*made.fitted()), made.data.held
