@@ -207,8 +207,12 @@ class FittedGPz:
         parts = ["Basis functions and relevance of features are of GPz alone."] if average else []
         return (describe(average, GPZ), *parts, *self.gaps.limits(self.settings, self.learned))
 
-    def to_tensors(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return tensors, and metadata that JSON can hold, for `from_tensors`."""
+    def to_tensors(self, metadata: dict[str, Any]) -> tuple[Tensors, dict[str, Any]]:
+        """Return tensors, and metadata that JSON can hold, for `from_tensors`.
+
+        Args:
+            metadata: Metadata of the run.
+        """
         shown = self.shown.select_dtypes("number")
         tensors = self.ensemble.tensors()
         tensors["shown"] = torch.tensor(shown.to_numpy(float))
@@ -222,6 +226,7 @@ class FittedGPz:
             "target": self.target._asdict(),
             "members": len(self.ensemble.models),
             "columns": list(shown.columns),
+            "words": metadata,
             "gaps": self.gaps.meta(),
             "learned": [] if self.learned is None else list(self.learned.table.columns),
         }

@@ -218,8 +218,7 @@ class Study(TrainedStudy):
         return Comparison(self.data.problem, self.held_scores.predictive)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
-        tensors, meta = self.posterior.to_tensors()
-        return tensors, {**meta, "words": self.metadata}
+        return self.posterior.to_tensors(self.metadata)
 
     @classmethod
     def restore(
