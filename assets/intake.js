@@ -128,9 +128,4 @@ export function render({model}) {
       take([new File([words], 'pasted.tsv', {type: 'text/tab-separated-values'})])
     }
   })
-  // Who has used the page once finds its story folded (frame/session.py).
-  on('scant-pressed', () => {
-    const secure = location.protocol === 'https:' ? ';secure' : ''
-    document.cookie = `scant_used=1;path=/;max-age=31536000;samesite=lax${secure}`
-  })
 }

@@ -73,7 +73,6 @@
 
   // Train starts the run at once; the live page then opens on it.
   const train = async (button) => {
-    remember('scant_used=1')
     const followed = new URLSearchParams(location.search).has('run') // of which the server's start knows nothing
     if (over || state.todo.length || followed) { say('starting…'); wants(button, 'button'); return }
     say('starting…')
@@ -91,8 +90,7 @@
       const dark = look.classList.toggle('dark')
       remember(`scant_theme=${dark ? 'dark' : 'light'}`)
       if (over) wants(button, 'button')
-    } else if (button.matches('.unfold')) look.classList.add('first')
-    else if (words(button) === 'Copy link') navigator.clipboard?.writeText(button.parentElement.querySelector('input').value)
+    } else if (words(button) === 'Copy link') navigator.clipboard?.writeText(button.parentElement.querySelector('input').value)
     else if (words(button) === 'Train') train(button)
     else { say('opening the controls…'); wants(button, 'button') }
   }

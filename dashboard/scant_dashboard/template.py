@@ -80,11 +80,9 @@ def assets() -> Path:
 def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HTML:
     """Return links to all pages, with that of `study` marked, and the user's logout button."""
     keep = "?present" if present else ""
-    here = entry(study).tab_of or study if study else ""
     links = "".join(
-        f"<a href='./{to.name}{keep}'{_current(to.name == here)}>{html.escape(to.title)}</a>"
+        f"<a href='./{to.name}{keep}'{_current(to.name == study)}>{html.escape(to.title)}</a>"
         for to in map(entry, STUDIES)
-        if not to.tab_of
     )
     return text(
         f"<nav class='top' aria-label='Pages'><a class='mark' href='./{keep}'>Scant</a>"

@@ -15,7 +15,6 @@ from typing import Any
 from scant_dashboard.followers.wanted import PageKey
 from scant_dashboard.static_page.frames import STYLES, Frame, topmost
 from scant_dashboard.static_page.page import ACCOUNT, CLASSES
-from scant_dashboard.static_page.published import PageVariant
 from scant_dashboard.template import log_out
 
 # Each update is compressed once for all followers. Pieces are compressed separately and not
@@ -72,7 +71,7 @@ class Channel:
         self._text = message.get("page", self._text)
         self._title, self.stamp = message["title"], message["stamp"]
         self.over = message["final"]
-        self._packed = {k: v for k, v in self._packed.items() if isinstance(k, PageVariant)}
+        self._packed = {k: v for k, v in self._packed.items() if isinstance(k, bool)}
         if not self.ready.done():
             self.ready.set_result(True)
         self._wake()
@@ -84,8 +83,8 @@ class Channel:
             self.ready.set_result(False)
         self._wake()
 
-    def page(self, variant: PageVariant, user: str = "") -> str:
-        """Return the page's HTML, at most `PAGE_SECONDS` old, for one variant and user."""
+    def page(self, dark: bool, user: str = "") -> str:
+        """Return the page's HTML, at most `PAGE_SECONDS` old, in one theme and for one user."""
         now = time.monotonic()
         made, turn, text = self._made
         if turn != self._turn and now - made >= PAGE_SECONDS:
@@ -97,12 +96,12 @@ class Channel:
             )
             text = text.replace("</body>", f"{script}</body>")
             self._made, self._packed = (now, self._turn, text), {}
-        return text.replace(CLASSES, variant.classes(), 1).replace(ACCOUNT, log_out(user), 1)
+        return text.replace(CLASSES, "dark" * dark, 1).replace(ACCOUNT, log_out(user), 1)
 
-    def packed_page(self, variant: PageVariant) -> bytes:
+    def packed_page(self, dark: bool) -> bytes:
         """Return the page for a visitor without an account, compressed by gzip."""
-        text = self.page(variant)
-        return self._cached(variant, lambda: gzip.compress(text.encode(), 6, mtime=0))
+        text = self.page(dark)
+        return self._cached(dark, lambda: gzip.compress(text.encode(), 6, mtime=0))
 
     def since(self, turn: str, packed: bool) -> bytes:
         """Return one event with the parts that changed since `turn`, or all parts if it is unknown.

@@ -67,7 +67,7 @@ class FollowedPage:
         with set_curdoc(self._doc):
             views = import_module(f"scant_dashboard.pages.{study}.page").views
             site = Site(SilentService(store, hours), Path(), "")
-            visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=True)
+            visit = SessionContext(site, self._doc, "", dict(query), base="./")
             self._page = StudyPage(visit, entry(study), views)
             self._page.watcher.up = True
             self._update_views()

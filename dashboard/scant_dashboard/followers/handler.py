@@ -40,15 +40,15 @@ class FollowFirst(StaticPageMixin):
         if channel is None:
             await super().get(*args, **kwargs)  # type: ignore[misc]
             return
-        variant = self.variant
-        page = channel.page(variant, self.user)
+        dark = self.dark
+        page = channel.page(dark, self.user)
         if LIVE in self.request.arguments:
             self.set_overlay(page)
             for given in (self.request.arguments, self.request.query_arguments):
                 given.pop(LIVE, None)  # so that the recorded run's page does not cover it, too
             await super().get(*args, **kwargs)  # type: ignore[misc]
             return
-        self.send_static(page, lambda: channel.packed_page(variant))
+        self.send_static(page, lambda: channel.packed_page(dark))
 
     async def _followed(self: Any) -> Channel | None:
         """Return the page's channel; None for visitors who may control the run."""

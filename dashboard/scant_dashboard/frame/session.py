@@ -53,7 +53,6 @@ class SessionContext:
         base: Address of the gallery in the visitor's browser.
         address: The visitor's network address; "" if unknown.
         user: Name of the logged-in user; "" if the server requires no login.
-        returning: Whether the visitor has used a page before.
     """
 
     site: Site
@@ -65,7 +64,6 @@ class SessionContext:
     base: str = "/"
     address: str = ""
     user: str = ""
-    returning: bool = False
     _restyle: list[Callable[[bool], None]] = field(default_factory=list)
 
     def on_theme(self, restyle: Callable[[bool], None]) -> None:
@@ -121,7 +119,6 @@ def _context(site: Site) -> SessionContext:
         present="present" in query and query["present"] not in ("0", "false"),
         base=_base(request),
         user=user or "",
-        returning="scant_used" in pn.state.cookies,
         address=str(getattr(request, "remote_ip", None) or ""),
     )
 

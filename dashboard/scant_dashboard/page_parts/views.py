@@ -87,15 +87,17 @@ class PageViews:
     """All that is particular to one study's page.
 
     Attributes:
-        story: Markdown under the page's heading: the scarcity, the model's remedy, and where to
-            look. It has no heading; the question of the catalog entry stands above it.
-        equations: Markdown with LaTeX, collapsed at first.
+        story: Markdown under the page's heading, without a heading of its own. Its first paragraph,
+            a list of three lines (what is scarce, what the model does, where to look), is always
+            visible; the rest is behind *Read on*.
+        equations: Markdown with LaTeX, after the story.
         trace: The objective's curve.
         live: Views shown from the first snapshot on, in this order, two per row on wide screens.
+        main: Titles of the live views that are placed beside the curve, of which one applies to a
+            run; by default the first.
         full_width: Titles of the views that take a whole row.
         result: Views shown once there is a report.
         explore: Views shown once there is a usable model.
-        above: Shown above the page's heading: links to related pages.
         steps: Steps of present mode: (id of a view's title, text to show). Empty: all views in
             order.
         hides: Returns the titles of the views that do not apply to a run, for studies with several
@@ -108,8 +110,8 @@ class PageViews:
     result: Sequence[ResultView] = ()
     explore: Sequence[ExploreView] = ()
     equations: str = ""
+    main: frozenset[str] = frozenset()
     full_width: frozenset[str] = frozenset()
-    above: Viewable | None = None
     steps: Sequence[tuple[str, str]] = field(default_factory=tuple)
     hides: Callable[[RunState], Container[str]] = lambda run: ()
 

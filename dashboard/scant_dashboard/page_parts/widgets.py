@@ -94,10 +94,11 @@ def controls_row(*controls: Any, gap: int = 20) -> pn.FlexBox:
                       sizing_mode="stretch_width")  # fmt: skip
 
 
-def section(title: str, *parts: Any, visible: bool = True) -> Viewable:
-    """Lay out parts under a heading of the second level."""
-    heading = text(f"<h2 id='{slug(title)}'>{html.escape(title)}</h2>")
-    return column(heading, *parts, css=":host { gap: 14px; }", visible=visible)
+def section(title: str, *parts: Any, visible: bool = True, heading: str = "") -> Viewable:
+    """Lay out parts under a heading of the second level, whose CSS class is `heading`."""
+    kind = f" class='{heading}'" if heading else ""
+    head = text(f"<h2 id='{slug(title)}'{kind}>{html.escape(title)}</h2>")
+    return column(head, *parts, css=":host { gap: 14px; }", visible=visible)
 
 
 def markdown(source: str, css: str = "") -> list[Viewable]:
@@ -140,20 +141,6 @@ def collapsible(label: str, content: pn.Column) -> list[Viewable]:
 
     button.on_click(toggle)
     return [button, content]
-
-
-def folded(content: pn.Column, label: str = "Read on") -> list[Viewable]:
-    """Return `content` truncated by the CSS class `folded`, and a button that expands it."""
-    content.css_classes = [*content.css_classes, "folded"]
-    button = pmui.Button(label=label, variant="text", size="small", margin=0,
-                         css_classes=["unfold"], sx={"ml": "-5px", "width": "auto"})  # fmt: skip
-
-    def unfold(_: Any) -> None:
-        content.css_classes = [name for name in content.css_classes if name != "folded"]
-        button.visible = False
-
-    button.on_click(unfold)
-    return [content, button]
 
 
 def slug(title: str) -> str:

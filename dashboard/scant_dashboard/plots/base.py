@@ -20,7 +20,7 @@ MAX_LIST_LENGTH = 32
 PERMANENT = "kept"  # tag of sources that `clear` must not empty: legends need a row to draw from
 SIDE_BY_SIDE = """
 :host { display: grid !important; gap: 12px; max-height: none !important;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 13.75rem), 1fr)); }
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least, 13.75rem)), 1fr)); }
 :host > * { width: auto !important; min-width: 0; max-height: none !important; }
 .scroll-button { display: none !important; }
 """

@@ -58,7 +58,7 @@ class ElboPlot(Plot):
         self.extent = columns("x", "y", name="extent")
         update_source(self.extent, **UNIT)
         units = [_unit(objective), *([_unit(score)] if _unit(score) != _unit(objective) else [])]
-        plot = new_figure("objective", "step", "; dashed: ".join(units), height=340)
+        plot = new_figure("objective", "step", "; dashed: ".join(units), height=300)
         # The ranges follow two invisible corners, which exclude the extreme first steps; Bokeh
         # stops following when the visitor zooms.
         corners = plot.scatter("x", "y", source=self.extent, alpha=0)

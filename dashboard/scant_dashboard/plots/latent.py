@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import ndtr
 
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.fixed_legend import FixedLegend, group_style
@@ -191,7 +192,10 @@ class ClassesPlot(Plot):
 def _separation(
     positions: Float[np.ndarray, "n 2"], label: Int[np.ndarray, " n"], classes: Sequence[str]
 ) -> str:
-    """Describe the rows per class, and the distance of the class means in deviations."""
+    """Describe the rows per class, and how far the rarest overlaps the others.
+
+    Two normal distributions of equal variance, d deviations apart, share 2 Phi(-d / 2).
+    """
     observed = [c for c in range(len(classes)) if (label == c).any()]
     counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in observed[:3])
     more = f" and {len(observed) - 3} more classes" if len(observed) > 3 else ""
@@ -202,7 +206,8 @@ def _separation(
     own, others = positions[label == rare], positions[label != rare]
     spread = np.sqrt((own.var(0) + others.var(0)) / 2)
     distance = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
+    overlap = 2 * ndtr(-distance / 2)
     return (
-        f"{message}; the mean of {classes[rare]} is {distance:.1f} deviations from the mean of the "
-        "others."
+        f"{message}. {classes[rare]} overlaps the others by {overlap:.0%}: the means are "
+        f"{distance:.1f} deviations apart."
     )

@@ -31,7 +31,7 @@ Indices = Int[np.ndarray, " n"]
 
 ACROSS, DOWN = 0.08, 0.34  # gaps between cells, in cells; the lower gap holds a replica's name
 ROW = 96  # pixels of a cell's height
-MIN_CELL_WIDTH = 100  # pixels; on narrower pages the grid scrolls
+MIN_CELL_WIDTH = 70  # pixels; on narrower pages the grid scrolls
 BAND_Y, BAND_F = "95% of new measurements y", "95% for the curve f"
 SHARED = "shared by the replicas, g"
 MEAN, TRAINED, HELD = "mean", "training points", "held out"
@@ -73,7 +73,9 @@ class ReplicaGrid(Plot):
         self.curves, self.points, self.held = (columns(*c) for c in (CURVES, ("u", "v"), "uv"))
         self.cells = columns("left", "right", "bottom", "top")
         self.chosen = columns("left", "right", "bottom", "top")
-        self.labels = models.ColumnDataSource({"u": [], "v": [], "text": []})
+        self.labels = models.ColumnDataSource(
+            {"u": [], "top": [], "bottom": [], "text": [], "hidden": []}
+        )
         plot = _figure(self, legend)
         if pick is not None:
             plot.on_event(Tap, lambda event: self._tapped(event, pick))
@@ -200,8 +202,10 @@ class ReplicaGrid(Plot):
         update_source(self.cells, **dict(zip(("left", "right", "bottom", "top"), edges.T)))
         self.labels.data = {
             "u": edges[:, 0],
-            "v": edges[:, 3],
-            "text": [self._cell_name(i, j) for i, j in cells],
+            "top": edges[:, 3],
+            "bottom": edges[:, 2],
+            "text": [self.replicas[i][j] for i, j in cells],
+            "hidden": ["hidden" if self._hidden(i, j) else "" for i, j in cells],
         }
         total = len(self.rows) * (1 + DOWN)
         plot.x_range.update(start=-0.04, end=n_columns * (1 + ACROSS) - ACROSS + 0.04)
@@ -229,13 +233,11 @@ class ReplicaGrid(Plot):
             axis.ticker = models.FixedTicker(ticks=list(labels))
             axis.major_label_overrides = labels
 
-    def _cell_name(self, i: int, j: int) -> str:
+    def _hidden(self, i: int, j: int) -> bool:
+        """Whether a replica has points, all of them held out."""
         _, _, row, replica, held = self._points
         cell_held = held[(row == i) & (replica == j)]
-        name = self.replicas[i][j]
-        if len(cell_held) and cell_held.all():
-            return f"{name}, hidden"
-        return name
+        return len(cell_held) > 0 and bool(cell_held.all())
 
     def _reading(self, grid: np.ndarray, mean: Curves, std_f: Curves, std_y: Curves) -> str:
         if not len(self.rows) or not np.isfinite(std_y).any():
@@ -244,7 +246,7 @@ class ReplicaGrid(Plot):
         scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may have different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
         reading = (
-            f"{self._cell_reading()}; the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
+            f"{self._cell_reading()}: the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
             f"that of {self.rows[i]}, {self.replicas[i][j]} at {grid[k]:.3g}"
         )
         x, y, row, replica, held = self._points
@@ -255,18 +257,18 @@ class ReplicaGrid(Plot):
             [np.interp(x[n], grid, a[row[n], replica[n]]) for n in query] for a in (mean, std_y)
         ]
         inside = np.abs(y[query] - results[0]) <= 1.96 * np.asarray(results[1])
-        return f"{reading}; {self._coverage(inside, row[query])}."
+        return f"{self._coverage(inside, row[query])}. {reading}."
 
     def _coverage(self, inside: Bool[np.ndarray, " n"], row: Indices) -> str:
         """Describe how many held-out points lie in their bands, by row if these share points."""
-        bands = "the 95% bands of new measurements contain"
+        bands = "lie within the 95% band of new measurements"
         if self.rows_are == "outputs":
-            return f"{bands} {int(inside.sum())} of the {len(inside)} held-out points (green rings)"
+            return f"{int(inside.sum())} of {len(inside)} held-out points (green rings) {bands}"
         count = np.bincount(row, minlength=len(self.rows))
         covered = np.bincount(row, weights=inside, minlength=len(self.rows))
         message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, covered))
         which = "(green rings, the same in each row)"
-        return f"of {count.max()} held-out points {which} {bands}: {message}"
+        return f"Of {count.max()} held-out points {which} {bands}: {message}"
 
     def _cell_reading(self) -> str:
         n, n_replicas = len(self.rows), max(map(len, self.replicas))
@@ -322,8 +324,9 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
                  line_width=2, legend_label=HELD)  # fmt: skip
     plot.quad("left", "right", "bottom", "top", source=grid.chosen, fill_color=None,
               line_color=GREEN, line_width=3)  # fmt: skip
-    plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GRAY,
-              text_baseline="bottom", y_offset=-2)  # fmt: skip
+    for y, field, color in (("top", "text", GRAY), ("bottom", "hidden", GREEN)):
+        plot.text("u", y, field, source=grid.labels, text_font_size="11px", text_color=color,
+                  text_baseline="bottom", x_offset=3 * (y == "bottom"), y_offset=-2)  # fmt: skip
     if legend:
         place_legend_above(plot)
         plot.legend[0].ncols = 3  # a single row would be wider than a phone

@@ -67,15 +67,13 @@ class ScatterPlot(Plot):
         self._draw_lines(true)
         self._ring()
         error = mean - true
-        rmse = np.sqrt(np.mean(error**2))
-        reading = (
-            f"{len(true):,} rows shown: root mean squared error {rmse:.4f}, "
-            f"median predicted deviation {np.median(std):.4f} (orange: larger)"
-        )
+        within = int(np.sum(np.abs(error) <= 1.96 * std))
+        reading = f"{within:,} of {len(true):,} rows lie within their 95% interval"
         if self.outlier is not None:
-            wild = np.mean(np.abs(error) > self.outlier * (1 + true))
-            reading += f", {wild:.1%} off by more than {self.outlier} (1 + {self.target})"
-        self.describe(reading + ".")
+            beyond = int(np.sum(np.abs(error) > self.outlier * (1 + true)))
+            reading += f", {beyond:,} beyond the dashed lines"
+        rmse = np.sqrt(np.mean(error**2))
+        self.describe(f"{reading}. Root mean squared error {rmse:.4f}. Orange: uncertain rows.")
 
     def select(self, row: int | None) -> None:
         """Mark one row, or none."""

@@ -68,20 +68,14 @@ class ScoreDistributionPlot(Plot):
             item.update(label={"value": label}, visible=True)
         self.figures[0].xaxis.axis_label = f"probability of {name}"
         messages = [
-            f"{share:.0%} of the {rows.sum()} rows of {label} are {where} one half"
-            for rows, share, label, where in (
-                (inside, float(np.mean(p[inside] > 0.5)) if inside.any() else 0, name, "above"),
-                (~inside, float(np.mean(p[~inside] <= 0.5)) if (~inside).any() else 0, other,
-                 "below"),
+            f"{right.sum()} of the {rows.sum()} rows of {label} are {where} one half"
+            for rows, right, label, where in (
+                (inside, p[inside] > 0.5, name, "above"),
+                (~inside, p[~inside] <= 0.5, other, "below"),
             )
             if rows.any()
-        ]  # fmt: skip
-        extreme = float(np.mean((p < 0.1) | (p > 0.9))) if len(p) else 0.0
-        self.describe(
-            f"{'; '.join(messages)}; {extreme:.0%} of all are below 10% or above 90%."
-            if messages
-            else "No row was held out."
-        )
+        ]
+        self.describe(f"{', '.join(messages)}." if messages else "No row was held out.")
 
     def clear(self) -> None:
         for item in self.items:

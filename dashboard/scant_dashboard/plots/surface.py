@@ -24,7 +24,8 @@ from scant_dashboard.plots.theme import (
 Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
 NAMES = {"truth": "truth", "mean": "posterior mean", "std": "posterior deviation"}
-HEIGHT = 380
+HEIGHT = 340
+NARROW = ":host { --least: 9.5rem; }"  # of a map, whose axes take little room
 OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # visible on any color
 
 
@@ -76,6 +77,7 @@ class SurfacePlot(Plot):
                 plot.yaxis.visible = False
             made.append(plot)
         super().__init__(title, *made)
+        self.panel.stylesheets = [*self.panel.stylesheets, NARROW]
 
     def lay_out(self, edges: Sequence[Edges], truth: Cells | None, dims: Sequence[str]) -> None:
         """Set the cells.
@@ -120,16 +122,19 @@ class SurfacePlot(Plot):
         _span(self.spread, std)
         lowest, highest = int(np.argmin(std)), int(np.argmax(std))
         reading = (
-            f"Mean between {mean.min():.3g} and {mean.max():.3g}; most certain at "
-            f"{self._coordinates(lowest)} (± {std[lowest]:.2g}), least certain at "
-            f"{self._coordinates(highest)} (± {std[highest]:.2g})"
+            f"Most certain at {self._coordinates(lowest)} (± {std[lowest]:.2g}), least certain at "
+            f"{self._coordinates(highest)} (± {std[highest]:.2g})."
         )
         if finite.any():
-            error = np.sqrt(np.mean((mean[finite] - truth[finite]) ** 2))
-            reading += f"; root mean squared error against the truth {error:.3g}"
+            error = mean[finite] - truth[finite]
+            within = int(np.sum(np.abs(error) <= 1.96 * std[finite]))
+            reading = (
+                f"The truth lies within the 95% interval in {within:,} of {len(error):,} cells "
+                f"(root mean squared error {np.sqrt(np.mean(error**2)):.3g}). {reading}"
+            )
         if len(self.observed.data["left"]):
-            reading += "; outlines are the observed boxes"
-        self.describe(reading + ".")
+            reading += " Outlines are the observed boxes."
+        self.describe(reading)
 
     def _coordinates(self, cell: int) -> str:
         middles = [(e[:-1] + e[1:]) / 2 for e in self.edges]

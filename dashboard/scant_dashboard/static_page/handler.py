@@ -37,12 +37,12 @@ class StaticFirst(StaticPageMixin):
         over = self.get_query_argument(LIVE, "") == OVER
         if not arguments <= (PLAIN | {LIVE, "run"} if over else PLAIN):
             return False
-        variant, published = self.variant, self.published
-        page = published.markup(self.page, variant, self.user)
+        dark, published = self.dark, self.published
+        page = published.markup(self.page, dark, self.user)
         if page is None:
             return False
         if over:
             self.set_overlay(page)
             return False
-        self.send_static(page, lambda: published.packed(self.page, variant))
+        self.send_static(page, lambda: published.packed(self.page, dark))
         return True

@@ -99,9 +99,8 @@ def opened(study: str, service: Any, query: dict[str, str]) -> Iterator[StudyPag
     doc = LoneDocument()
     with set_curdoc(doc):
         views = import_module(f"scant_dashboard.pages.{study}.page").views
-        # A style expands the collapsed story for new visitors.
         site = Site(service, Path(), "")
-        visit = SessionContext(site, doc, "", query, base="./", returning=True)
+        visit = SessionContext(site, doc, "", query, base="./")
         page = StudyPage(visit, entry(study), views)
         page.layout.complete()
         page.watcher.flush()

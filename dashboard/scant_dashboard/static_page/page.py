@@ -9,9 +9,7 @@ from panel.viewable import Viewable
 from scant_dashboard.static_page.markup import Markup
 from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
 
-CLASSES = (
-    "{{classes}}"  # placeholder of the classes `dark` and `first`, which depend on the visitor
-)
+CLASSES = "{{classes}}"  # placeholder of the class `dark`, which depends on the visitor
 ACCOUNT = "<!--account-->"  # placeholder of the logout button
 SUN = (
     "<button type='button' class='theme' aria-label='Toggle theme'>"
@@ -29,8 +27,6 @@ header.bar > div { flex: 1; min-width: 0; }
 header.bar > button { min-width: 40px; height: 40px; margin: 8px 0; padding: 8px;
   color: var(--ink); }
 header.bar svg { display: block; fill: currentColor; }
-.first .folded.folded, :host(.first) .folded.folded { max-height: none !important; }
-.first .unfold, :host(.first) .unfold { display: none; }
 .parts { display: flex; flex-direction: column; }
 .steered > .parts { align-self: start; }
 """

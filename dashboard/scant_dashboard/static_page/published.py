@@ -12,9 +12,8 @@ import gzip
 import hashlib
 import logging
 from collections.abc import Iterator
-from itertools import product, starmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import scant
 from scant.package_data import package_file
@@ -33,20 +32,6 @@ DATA = Path(str(package_file()))  # includes the recordings
 log = logging.getLogger(__name__)
 
 
-class PageVariant(NamedTuple):
-    """Differences of a static page between visitors."""
-
-    first: bool  # whether the visitor is new; otherwise the story is collapsed
-    dark: bool
-
-    def classes(self) -> str:
-        """Return the classes of the page's root element."""
-        return " ".join(name for name, holds in self._asdict().items() if holds)
-
-
-VARIANTS = tuple(starmap(PageVariant, product((True, False), repeat=2)))
-
-
 class Published:
     """Static pages by study, as far as they exist.
 
@@ -59,7 +44,7 @@ class Published:
     def __init__(self, folder: Path, database: str, hours: float) -> None:
         self._folder, self._database, self._hours = folder / FOLDER, database, hours
         self._pages: dict[str, str] = {}
-        self._packed: dict[tuple[str, PageVariant], bytes] = {}
+        self._packed: dict[tuple[str, bool], bytes] = {}
         self._maker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -76,27 +61,27 @@ class Published:
         if self._maker is not None:
             self._maker.cancel()
 
-    def markup(self, study: str, variant: PageVariant, user: str = "") -> str | None:
+    def markup(self, study: str, dark: bool, user: str = "") -> str | None:
         """Return a study's page as HTML; None if it does not exist yet.
 
         Args:
             study: Name of the study, or of the gallery.
-            variant: The visitor's variant.
+            dark: Whether the visitor's theme is dark.
             user: Name of the logged-in user.
         """
         page = self._pages.get(study)
         if page is None:
             return None
-        return page.replace(CLASSES, variant.classes(), 1).replace(ACCOUNT, log_out(user), 1)
+        return page.replace(CLASSES, "dark" * dark, 1).replace(ACCOUNT, log_out(user), 1)
 
-    def packed(self, study: str, variant: PageVariant) -> bytes | None:
+    def packed(self, study: str, dark: bool) -> bytes | None:
         """Return the page for a visitor without an account, compressed by gzip."""
-        if (study, variant) not in self._packed:
-            made = self.markup(study, variant)
+        if (study, dark) not in self._packed:
+            made = self.markup(study, dark)
             if made is None:
                 return None
-            self._packed[study, variant] = gzip.compress(made.encode(), 9, mtime=0)
-        return self._packed[study, variant]
+            self._packed[study, dark] = gzip.compress(made.encode(), 9, mtime=0)
+        return self._packed[study, dark]
 
     async def _make(self) -> None:
         try:
@@ -119,9 +104,9 @@ class Published:
         return True
 
     async def _pack(self, study: str) -> None:
-        """Compress all variants of a page in advance."""
-        for variant in VARIANTS:
-            await asyncio.to_thread(self.packed, study, variant)
+        """Compress a page in both themes in advance."""
+        for dark in (False, True):
+            await asyncio.to_thread(self.packed, study, dark)
 
     def read(self, key: str, study: str) -> bool:
         """Read a page from disk; return False if it is missing or incomplete."""
@@ -132,8 +117,8 @@ class Published:
         if CLASSES not in page or END not in page:
             return False
         self._pages[study] = page
-        for variant in VARIANTS:
-            self._packed.pop((study, variant), None)
+        for dark in (False, True):
+            self._packed.pop((study, dark), None)
         return True
 
     async def _make_pages(self, key: str, studies: list[str]) -> None:

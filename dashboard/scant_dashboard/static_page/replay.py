@@ -133,7 +133,7 @@ def _html(title: str, end: Frame, sequence: Sequence[tuple[int, Frame]]) -> str:
         f"<script>{script}</script>"
     )
     return (
-        "<!DOCTYPE html><html lang='en' class='first'><head><meta charset='utf-8'>"
+        "<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'>"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f"<title>{escape(title)}</title><meta name='color-scheme' content='light dark'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"

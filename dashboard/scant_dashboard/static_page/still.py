@@ -12,7 +12,7 @@ from scant_dashboard.auth.sessions import login_user
 from scant_dashboard.frame.site import Site
 from scant_dashboard.server.headers import Policy
 from scant_dashboard.static_page.page import overlay
-from scant_dashboard.static_page.published import GALLERY, PageVariant
+from scant_dashboard.static_page.published import GALLERY
 from scant_dashboard.upstream.server_parts import application
 
 
@@ -25,10 +25,10 @@ class StaticPageMixin:
     _over = ""  # HTML that initially covers the live page
 
     @property
-    def variant(self: Any) -> PageVariant:
-        """The visitor's variant of pages."""
+    def dark(self: Any) -> bool:
+        """Whether the visitor's theme is dark."""
         theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
-        return PageVariant(self.get_cookie("scant_used") is None, theme == "dark")
+        return str(theme) == "dark"
 
     @property
     def user(self: Any) -> str:

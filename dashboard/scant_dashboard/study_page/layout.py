@@ -20,7 +20,6 @@ from scant_dashboard.page_parts.widgets import (
     DeferredRenderer,
     collapsible,
     column,
-    folded,
     markdown,
     section,
 )
@@ -106,21 +105,31 @@ LOW = """
 :host > .state { flex: 1 1 60% !important; order: -2; }
 :host > .replay:not(.playing), :host > .room { flex: 0 0 auto !important; order: -1; }
 """
-# The story in columns, truncated to two lines for returning visitors. On low screens its type is
-# small, so that the curve and the page's main figure are visible.
 TITLE_ROW = """
-@media (min-width: 1000px) { :host > div { display: flex; align-items: baseline; gap: 12px 36px; }
-  h1 { flex: none; } p.lede { margin: 0; max-width: none; } }
+@media (min-width: 1000px) { :host > div { display: flex; align-items: baseline; gap: 4px 28px; }
+  h1 { flex: none; font-size: 2.25rem; } p.lede { margin: 0; max-width: none; } }
+@media (max-width: 699px) { p.lede { margin: 0; font-size: 1rem; line-height: 1.4; } }
+"""
+# The button at the end of the last line, what it expands beneath.
+INLINE = """
+:host { display: flex !important; flex-flow: row wrap !important; align-items: flex-end;
+  gap: 6px 20px; }
+:host > :last-child { flex: 1 1 100% !important; }
+"""
+# Three lines; on a phone only the first, since the others would push the figure out of sight.
+SUMMARY = """
+:host { flex: 1 1 0 !important; }
+ul { margin: 0; padding: 0; list-style: none; max-width: none; }
+li { margin: 0; }
+@media (min-width: 700px) { :host > div { font-size: .9375rem; line-height: 1.5; } }
+@media (max-width: 699px) { :host > div { font-size: .875rem; line-height: 1.45; }
+  li + li { display: none; } }
 """
 STORY = """
 :host > div { columns: 3 21rem; column-gap: 40px; }
 p { max-width: none; }
 p:first-child { margin-top: 0; }
-@media (min-width: 1000px) and (max-height: 850px) {
-  :host > div { font-size: .875rem; line-height: 1.45; }
-}
 """
-FOLDED = ":host(.folded) { max-height: 3.2rem !important; overflow: hidden; }"
 # The replay button is next to the state until it plays.
 BAR = """
 :host { display: flex !important; flex-flow: row wrap !important; align-items: center;
@@ -129,6 +138,9 @@ BAR = """
 @media (min-width: 700px) {
   :host > .steered { flex: 1 1 60% !important; order: -2; }
   :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+}
+@media (max-width: 699px) {
+  :host > .replay:not(.playing) { flex: 0 0 auto !important; margin: -44px 0 0 auto !important; }
 }
 """
 WITHOUT_DEVICE = "dl div:last-child:not(:first-child) { display: none; }"
@@ -235,15 +247,15 @@ class Layout:
             f"<h1>{html.escape(study.title)}</h1><p class='lede'>{html.escape(study.question)}</p>"
         )
         title.stylesheets = [*title.stylesheets, TITLE_ROW]
-        above = [] if views.above is None else [column(views.above, name="above")]
         if self._page.present or self._page.lesson.hides("story"):
-            return column(*above, title, name="head")
-        story: list[Any] = [*markdown(views.story, STORY)]
-        if views.equations:
-            story += collapsible("Equations", column(*markdown(views.equations)))
-        content = column(*story, css=FOLDED)
-        parts = [*folded(content)] if self._page.visit.returning else [content]
-        return column(*above, title, *parts, name="head", css=style("head"))
+            return column(title, name="head")
+        summary, _, story = views.story.partition("\n\n")
+        more = column(*markdown(story, STORY), *markdown(views.equations))
+        return column(
+            title,
+            column(*markdown(summary, SUMMARY), *collapsible("Read on", more), css=INLINE),
+            name="head", css=style("head"),
+        )  # fmt: skip
 
     def _bar(self) -> Viewable:
         page = self._page
@@ -285,8 +297,12 @@ class Layout:
         introduction = (
             [text(f"<p class='lesson' role='note'>{html.escape(message)}</p>")] if message else []
         )
-        figures = self._grid([page.views.trace, *page.views.live])
-        training = self._sections(("Training", [figures, self._notes]))
+        main = [view for view in page.views.live if view.title in page.views.main]
+        main = main or list(page.views.live[:1])
+        rest = [view for view in page.views.live if view not in main]
+        first = column(*self._panels([page.views.trace, *main]), name="first", css=style("first"))
+        training = section("Training", first, self._grid(rest), self._notes, heading="unseen")
+        shown = [] if page.lesson.hides("Training") else [training]
         keep = column()
         if not page.present and not page.lesson.hides("Keep"):
             self._later.fill(keep, lambda: [page.keep.panel])
@@ -301,7 +317,7 @@ class Layout:
             )
         )
         return column(
-            *introduction, *training, self._result, self._explore, *after,
+            *introduction, *shown, self._result, self._explore, *after,
             name="body", css=":host { gap: 56px; }",
         )  # fmt: skip
 

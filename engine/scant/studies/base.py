@@ -233,7 +233,6 @@ class Entry:
         limits: Sentences on what method and implementation cannot do, and where we depart.
         objective: What `Progress.elbo` is here, with its unit.
         score: What `Progress.score` is here, with its unit.
-        tab_of: The study whose page this one's is a tab of; the navigation names only that.
         estimate: Seconds and bytes that a fit takes on one core, of a worker that has its libraries
             in; for the page to say before it is begun. Of (settings, rows, columns, what
             `tables.counts` says of the table: empty where it was not read); None: nobody knows.
@@ -258,7 +257,6 @@ class Entry:
     limits: tuple[str, ...] = ()
     objective: str = "ELBO (nats a row)"
     score: str = "validation log-likelihood (nats a row)"
-    tab_of: str = ""
     estimate: Callable[[Any, int, int, Counts], tuple[float, float]] | None = None
     parts: Callable[[Any, int, Counts], Any] | None = None
     capacity: Callable[[Any, int, int, Counts], Choices] | None = None

@@ -13,10 +13,8 @@ import pytest
 from scant_dashboard.followers.channel import GZIP_BEGINS, Channel, piece
 from scant_dashboard.followers.wanted import PageKey
 from scant_dashboard.static_page.page import BEGIN, CLASSES, END
-from scant_dashboard.static_page.published import PageVariant
 
 WANTED = PageKey("redshift", "abc")
-LOOK = PageVariant(first=True, dark=False)
 BODY = f"<body>{BEGIN}{{{{styles}}}}<main>{{{{main}}}}</main>{END}</body>"
 PAGE = f"<html lang='en' class='{CLASSES}'>{BODY}</html>"
 
@@ -107,15 +105,17 @@ def test_a_page_is_sent_as_it_stands_with_its_stream_until_the_run_is_over(
         assert not channel.ready.done()
         channel.take(drawing("queued", page=PAGE))
         assert channel.ready.result()
-        page = channel.page(PageVariant(first=False, dark=True))
+        page = channel.page(dark=True)
         assert "queued" in page
         assert "class='dark'" in page
         assert f"data-at='{channel.turn}'" in page
         channel.take(drawing("converged", final=True))
-        page = channel.page(LOOK)
+        page = channel.page(dark=False)
         assert "converged" in page
         assert "data-at" not in page
-        assert zlib.decompress(channel.packed_page(LOOK), zlib.MAX_WBITS | 16).decode() == page
+        assert (
+            zlib.decompress(channel.packed_page(dark=False), zlib.MAX_WBITS | 16).decode() == page
+        )
 
     on_loop(story)
 

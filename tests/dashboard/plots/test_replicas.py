@@ -60,7 +60,8 @@ def test_each_cell_has_its_place_and_each_row_its_scale() -> None:
     assert v[2] == pytest.approx(0.2 / 1.4 - 1 - DOWN)
     assert plot.held.data["u"].tolist() == pytest.approx([1 + ACROSS + 0.5])
     assert len(plot.cells.data["left"]) == 5
-    assert list(plot.labels.data["text"]) == ["r1", "r2, hidden", "r3", "r1", "r2"]
+    assert list(plot.labels.data["text"]) == ["r1", "r2", "r3", "r1", "r2"]
+    assert list(plot.labels.data["hidden"]) == ["", "hidden", "", "", ""]
     assert list(plot.figures[0].yaxis[1].major_label_overrides.values()) == ["a", "b"]
     assert "100" in plot.figures[0].yaxis[0].major_label_overrides.values()
 
@@ -85,11 +86,11 @@ def test_the_grid_says_where_least_is_known_and_how_many_held_out_points_it_caug
     plot = laid()
     plot.show(GRID, *curves())
     assert "the widest 95% interval, ± 0.78, is that of a, r3 at 7" in plot.alt
-    assert "contain 1 of the 1 held-out points (green rings)" in plot.alt
+    assert "1 of 1 held-out points (green rings) lie within the 95% band" in plot.alt
     mean, std_f, std_y = curves()
     mean[0, 1] = 5.0
     plot.show(GRID, mean, std_f, std_y)
-    assert "contain 0 of the 1 held-out" in plot.alt
+    assert "0 of 1 held-out" in plot.alt
     plot.clear()
     assert plot.alt == NOTHING
     assert len(plot.curves.data["u"]) == 0
@@ -119,9 +120,8 @@ def test_points_that_every_row_shows_are_counted_once() -> None:
              np.array([0.0, 1.0] * 2), two, np.zeros(4, int), np.ones(4, bool))  # fmt: skip
     mean = np.stack([np.linspace(-0.1, 1.1, 11), np.zeros(11)])[:, None]
     plot.show(GRID, mean, np.full_like(mean, np.nan), np.full_like(mean, 0.1))
-    assert plot.alt.startswith("2 models, one replica;")
-    assert "of 2 held-out points (green rings, the same in each row)" in plot.alt
-    assert plot.alt.endswith("contain: this run 2, pooled 1.")
+    assert plot.alt.startswith("Of 2 held-out points (green rings, the same in each row) lie")
+    assert "band of new measurements: this run 2, pooled 1. 2 models, one replica" in plot.alt
 
 
 def test_a_model_without_a_curve_leaves_the_grid_empty() -> None:

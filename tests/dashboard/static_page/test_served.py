@@ -91,18 +91,17 @@ def classes(page: bytes) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("over", ["", "live=over"])
-def test_theme_and_story_are_those_of_the_visitor(served: Standing, over: str) -> None:
+def test_the_theme_is_that_of_the_visitor(served: Standing, over: str) -> None:
     def look(query: str = "", **cookies: str) -> set[str]:
         cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
         page = ask(f"{served.url}/redshift?{query}&{over}".rstrip("?&"), Cookie=cookie).body
         return set(re.findall(r"id='still' class='([^']*)'", page.decode())[0].split()) if over \
             else classes(page)  # fmt: skip
 
-    assert look() == {"first"}
-    assert look(scant_used="1") == set()
-    assert look(scant_theme="dark") == {"first", "dark"}
-    assert look("theme=dark", scant_used="1") == {"dark"}
-    assert look("theme=light", scant_theme="dark") == {"first"}
+    assert look() == set()
+    assert look(scant_theme="dark") == {"dark"}
+    assert look("theme=dark") == {"dark"}
+    assert look("theme=light", scant_theme="dark") == set()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scant_dashboard.static_page import published
-from scant_dashboard.static_page.published import PAGES, SHIPPED, PageVariant, Published, styles_key
+from scant_dashboard.static_page.published import PAGES, SHIPPED, Published, styles_key
 from scripts import ship_pages
 
 
@@ -20,7 +20,7 @@ def taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     async def start() -> list[str | None]:
         pages = Published(folder, "sqlite://", 2.0)
         pages.start()
-        result = [pages.markup(page, PageVariant(True, False)) for page in PAGES]
+        result = [pages.markup(page, False) for page in PAGES]
         pages.close()
         return result
 

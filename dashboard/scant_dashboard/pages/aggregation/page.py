@@ -49,6 +49,7 @@ def views(page: PageContext) -> PageViews:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
+        main=frozenset({PICTURE, Maps.title}),
         live=_live(page),
         result=_result(page),
         explore=explore,

@@ -16,7 +16,7 @@ class LabelEfficiencyPlot(ScoreCurve):
 
     def __init__(self, title: str, name: str = "label-efficiency") -> None:
         tips = (("labels", "@x{0}"), ("score", "@score{0.00} (@low{0.00} to @high{0.00})"))
-        super().__init__(title, {name: ""}, "labels", tips=tips, size=5, band=True, height=380)
+        super().__init__(title, {name: ""}, "labels", tips=tips, size=5, band=True, height=320)
         self.figures[0].y_range.update(start=0, end=1.02)
 
     def show(

@@ -62,6 +62,7 @@ def views(page: PageContext) -> PageViews:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
+        main=frozenset({Efficiency.title}),
         live=live,
         result=_result(),
         explore=explore,

@@ -10,7 +10,7 @@ import numpy as np
 from scant.events import Report, Snapshot
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.plots.base import PlotView, header
-from scant_dashboard.plots.replicas import ReplicaGrid
+from scant_dashboard.plots.replicas import ROW, ReplicaGrid
 
 FIELDS = ("x", "y", "output", "replica", "test")
 
@@ -21,13 +21,16 @@ class Grid(PlotView):
     Args:
         title: The heading.
         pick: Called with the names of the output and replica of a clicked cell.
+        row_height: Pixels of a cell.
     """
 
-    def __init__(self, title: str, pick: Callable[[str, str], None] | None = None) -> None:
+    def __init__(
+        self, title: str, pick: Callable[[str, str], None] | None = None, row_height: int = ROW
+    ) -> None:
         self.title = title
         self._current: Mapping[str, Any] | None = None
         self._pick = pick
-        self.plot = ReplicaGrid(title, pick=self._picked if pick else None)
+        self.plot = ReplicaGrid(title, row_height, self._picked if pick else None)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def clear(self, run: RunState) -> None:

@@ -36,6 +36,7 @@ from scant_dashboard.plots.variance_components import VarianceComponentsPlot
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, observed and missing"
+LOW = 56  # pixels of a cell, so that four outputs are whole on the first screen
 LATENT = "Where the outputs lie"
 TOGETHER = "How the outputs go together"
 LEVELS = "What each level explains"
@@ -69,6 +70,7 @@ def views(page: PageContext) -> PageViews:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
+        main=frozenset({PICTURE}),
         live=_live(),
         result=_result(page),
         explore=explore,
@@ -96,7 +98,7 @@ def _live() -> tuple[Any, ...]:
 
     return (
         LazyView(LATENT, latent),
-        LazyView(PICTURE, lambda: Grid(PICTURE), height=480),
+        LazyView(PICTURE, lambda: Grid(PICTURE, row_height=LOW), height=400),
         LazyView(TOGETHER, together),
         LazyView(
             LEVELS, lambda: array_view(VarianceComponentsPlot(LEVELS), "share", labels=("shown",))

@@ -18,7 +18,6 @@ from scant_dashboard.pages.mitosis.imbalance import Imbalance
 from scant_dashboard.pages.mitosis.latent_placement import LatentPlacement
 from scant_dashboard.pages.mitosis.latent_traversal import LatentTraversal
 from scant_dashboard.pages.mitosis.spaces import Private, Space
-from scant_dashboard.pages.mitosis.tabs import tabs
 from scant_dashboard.pages.mitosis.threshold import Threshold
 from scant_dashboard.plots.base import array_view
 from scant_dashboard.plots.elbo import ElboPlot
@@ -51,8 +50,8 @@ def views(page: PageContext) -> PageViews:
     return PageViews(
         story=STORY,
         equations=EQUATIONS,
-        above=tabs(page),
         trace=ElboPlot(page.entry.objective, page.entry.score),
+        main=frozenset({Space.title}),
         live=_live(),
         result=_result(),
         explore=explore,

@@ -14,7 +14,6 @@ from scant_dashboard.page_parts.prose import read_prose
 from scant_dashboard.page_parts.select_rows import HEIGHT, TITLE, SelectRows
 from scant_dashboard.page_parts.variants import Alternatives
 from scant_dashboard.page_parts.views import PageViews
-from scant_dashboard.pages.mitosis.tabs import tabs
 from scant_dashboard.pages.multiview import selection
 from scant_dashboard.pages.multiview.patient import Patient
 from scant_dashboard.pages.multiview.result import (
@@ -73,10 +72,10 @@ def views(page: PageContext) -> PageViews:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
+        main=frozenset({PROBABILITIES, TRUTH, CURVES}),
         live=_live(),
         result=result(),
         explore=explore,
-        above=tabs(page),
         hides=hides,
         full_width=frozenset(
             {"Figures", on.title, scarce.title, row.title, patient.title, TITLE, OTHERWISE}

@@ -14,7 +14,7 @@ from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
 
-WHOLE = 460  # maximum pixels of a single matrix
+WHOLE = 300  # maximum pixels of a single matrix: it is whole on the first screen
 
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
@@ -98,15 +98,14 @@ def _most_similar(
     group = np.array(list(groups))
     same = group[:, None] == group[None, :]
     messages = []
-    for pairs, where in ((same & ~np.eye(len(group), dtype=bool), "within"), (~same, "across")):
+    own = same & ~np.eye(len(group), dtype=bool)
+    for pairs, where in ((own, ""), (~same, "of different alphabets ")):
         if pairs.any():
             i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
-            messages.append(f"{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f}, {where})")
-    return (
-        f"Most similar of {len(group)} classes: {'; '.join(messages)}."
-        if messages
-        else "One class."
-    )
+            messages.append(f"{where}{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f})")
+    if not messages:
+        return "One class."
+    return f"White: two characters use the same functions. Most alike are {', '.join(messages)}."
 
 
 class Confused(PlotView):

@@ -54,6 +54,7 @@ def views(page: PageContext) -> PageViews:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score, noisy=True),
+        main=frozenset({SIMILARITY}),
         live=_live(recall),
         result=_result(recall),
         explore=explore,

@@ -55,6 +55,7 @@ def views(page: PageContext) -> PageViews:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
+        main=frozenset({"Prediction against truth"}),
         live=_live(),
         result=_result(page),
         explore=explore,

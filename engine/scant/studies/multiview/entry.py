@@ -210,5 +210,4 @@ ENTRY = Entry(
     estimate=estimate,
     parts=parts,
     capacity=capacity,
-    tab_of="mitosis",
 )  # fmt: skip

@@ -118,7 +118,8 @@ def test_a_clicked_replica_is_hidden_and_returns(model: Model) -> None:
     assert len(view.grid.plot.chosen.data["left"]) == 1
     model.answer(hidden_answer())
     assert view.pair.panel.visible
-    assert list(view.pair.labels.data["text"]) == ["r2, as trained", "r2, hidden"]
+    assert list(view.pair.labels.data["text"]) == ["r2, as trained", "r2"]
+    assert list(view.pair.labels.data["hidden"]) == ["", "hidden"]
     assert "0.250" in view.reading.object
     assert "contains 1 of 2" in view.reading.object
     view.clear(run())
@@ -224,7 +225,7 @@ def test_the_grid_lays_out_a_run_once_and_follows_its_curves() -> None:
     laid = grid.plot._points
     grid.show(curves(2), message)
     assert grid.plot._points is laid
-    assert "contain 1 of the 1 held-out points" in grid.alt
+    assert "1 of 1 held-out points" in grid.alt
     grid.show(curves(2), metadata())
     assert grid.plot._points is not laid
 
@@ -240,8 +241,8 @@ def test_models_stand_side_by_side() -> None:
     view.update(Report(tuple(metrics), arrays), metadata())
     assert view.plot.rows == ["this run", "DHGP", "pooled GP"]
     assert len(view.plot.held.data["u"]) == 3
-    assert view.alt.startswith("All rows are o0. 3 models")
-    assert "of 1 held-out points" in view.alt
+    assert view.alt.startswith("All rows are o0. Of 1 held-out points")
+    assert "3 models" in view.alt
 
 
 def test_other_models_are_offered() -> None:
