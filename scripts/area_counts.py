@@ -12,7 +12,7 @@ Carolina, ships with the package; `stl`, homicides around St. Louis, `tokyo`, de
 municipality, and `georgia`, education by county, are in libpysal.
 
 R-INLA, which its authors give out through a repository of their own, is not among the methods; the
-models that are built in it are, by our own implementation (`scant.rivals.areal`). tobler is
+models that are built in it are, by our own implementation (`areal_models`). tobler is
 compared with where it is installed.
 
 Columns: `log_score`, mean log probability of the areas' counts (nats); `rmse` of their rates, per
@@ -38,9 +38,9 @@ import pandas as pd
 import shapely
 import torch
 
+import areal_models as areal
+from areal_models import LogRates, Problem
 from scant.models.mtgpa.likelihoods import Moments
-from scant.rivals import areal
-from scant.rivals.areal import LogRates, Problem
 from scant.studies.aggregation import polygons
 from scant.studies.aggregation.grouping import merged, neighbors, regions
 from scant.studies.aggregation.simulate import counties
@@ -202,7 +202,9 @@ def scant(case: Case, table: pd.DataFrame, values: dict[str, Any]) -> Predicted:
     study: Any = run.study
     fitted = study.posterior
     rows = table[table["split"] == TEST]
-    supports = space.read(study.settings, rows.drop(columns="y"), study.metadata, study.people)
+    supports = space.read(
+        study.settings, rows.drop(columns="y"), study.metadata, study.posterior.people
+    )
     number = fitted.task(case.own.wanted)
     data = fitted.data_of(supports, np.arange(len(rows)))
     told = fitted.model.log_rates(data.supports, number)  # once for all counts

@@ -22,7 +22,7 @@ from scant.events import Checkpoint, Finished
 from scant.store import Store
 from scant.store.recordings import SUFFIX
 from scant.studies import STUDIES, entry
-from scant.studies.clamp.entry import SHIPPED
+from scant.studies.clamp.cost import SHIPPED
 from scant.studies.clamp.table import PatchPool
 from scant.tables.images import features
 

@@ -155,7 +155,7 @@ class Metric:
     """Value of a metric for a method, with its standard deviation if known.
 
     `source` is "run" for this run, "baseline" for another method of the study, "rival" for a
-    general method of `scant.rivals`, or "published".
+    general method of `scant.learners`, or "published".
     """
 
     method: str

@@ -19,9 +19,12 @@ SCIENCE = (
     "scant.models",
     "scant.random",
     "scant.training.loop",
+    "scant.training.search",
     "scant.training.api",
     "scant.training.folds",
     "scant.training.prediction",
+    "scant.training.query",
+    "scant.training.downloads",
     "scant.bench",
     "scant.sklearn",
     "scant.rail",
@@ -30,7 +33,17 @@ SCIENCE = (
 # Modules that are for users of a package that need not be here.
 OPTIONAL = {"scant.rail": "qp"}
 # The science of a study lies beside its entry and its schemas, which the server reads.
-LIGHT = ("entry", "settings", "table", "cost", "map_shapes", "mean_rate", "labels_out")
+LIGHT = (
+    "entry",
+    "settings",
+    "table",
+    "cost",
+    "map_layers",
+    "mean_rate",
+    "supports",
+    "data",
+    "labels_out",
+)
 
 
 def scientific(module: str) -> bool:

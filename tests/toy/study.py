@@ -16,10 +16,10 @@ from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.studies.auto import TRAINING_SHARE
 from scant.studies.protocol import Step, Tensors
-from scant.training import loop
+from scant.training import search
 
 if toy.in_worker:
-    loop.CHECKPOINT_SECONDS = 0.3
+    search.CHECKPOINT_SECONDS = 0.3
 
 
 class Study:

@@ -212,7 +212,7 @@ def _columns(columns: list[str], closed: list[str], join: str | None) -> dict[st
 
 def _compare_with_tabpfn(weights: Path) -> None:
     """Set the path of TabPFN's weights, and check it before the training."""
-    from scant.rivals.extras import WEIGHTS, tabpfn_weights
+    from scant.learners.extras import WEIGHTS, tabpfn_weights
 
     os.environ[WEIGHTS] = str(weights)
     tabpfn_weights("")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -11,17 +10,16 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from scant import verdict
-from scant.deadline import NEVER, Deadline
-from scant.errors import BadInput
-from scant.evaluate.answers import USED, answer
+from scant.deadline import Deadline
+from scant.evaluate.fitting import fit_all
 from scant.evaluate.parts import everywhere
-from scant.evaluate.problem import Comparison, Problem
-from scant.evaluate.scored import Scored
 from scant.evaluate.scores import SCORES
 from scant.events import Metric, Report
-from scant.rivals.cost import MOST_ROWS, SECONDS
-from scant.rivals.methods import rivals
-from scant.rivals.rival import Rival
+from scant.learners.cost import MOST_ROWS, SECONDS
+from scant.learners.general import general_tools
+from scant.learners.learner import Learner
+from scant.predictive.scored import Scored
+from scant.problem import Comparison, Problem
 from scant.verdict import Contest, Verdict
 
 DRAWS = 200  # of the bootstrap; fewer of many rows
@@ -95,7 +93,7 @@ def compared(
         contests.append(contest)
     result = replace(result, point=contests[0], density=contests[1])
     if result.contests:
-        known = {r.name: r.code for r in _all(problem)}
+        known = {tool.name: tool.code for tool in (_tools(problem) if problem else ())}
         result = replace(result, code=known.get(result.other.rival, ""))
     notes = (f"Learned nothing: {result.nothing}",) if result.nothing else ()
     return replace(report, notes=(*report.notes, *notes), verdict=result)
@@ -144,25 +142,13 @@ def _with_rivals(
 ) -> tuple[Report, dict[str, Scored], dict[str, float]]:
     """The report with the rivals' scores, their predictions, and the seconds of each."""
     c = comparison.problem
-    found: dict[str, Scored] = {}
-    times: dict[str, float] = {}
     notes = [c.note] if c.note else []
     present = {m.method for m in report.metrics if m.source == "baseline"}
-    candidates = [rival for rival in _all(c) if rival.name not in present or c.replaces]
-    begun = deadline.units(candidates, minimum=1)
-    for rival in candidates:
-        start = time.monotonic()
-        try:
-            if halted():
-                raise BadInput("the run was stopped.")
-            if next(begun, None) is None:
-                raise BadInput(USED)
-            found[rival.name] = c.scored(answer(rival, c, deadline if found else NEVER))
-        except Exception as error:  # of code that is not ours; the run is not to be lost by it
-            reason = next(iter(str(error).splitlines()), "it failed without a message.")
-            notes.append(f"{rival.name} was not compared: {reason[:200]}")
-        else:
-            times[rival.name] = time.monotonic() - start
+    candidates = [tool for tool in _tools(c) if tool.name not in present or c.replaces]
+    results = list(fit_all(c, candidates, deadline=deadline, minimum=1, halted=halted))
+    found = {r.name: r.scored for r in results if r.scored is not None}
+    times = {r.name: r.seconds for r in results if r.scored is not None}
+    notes += [f"{r.name} was not compared: {r.reason}" for r in results if r.reason]
     if len(c.y) > MOST_ROWS:
         notes.append(f"Rivals learned from {MOST_ROWS:,} of {len(c.y):,} rows.")
     more = _metrics(c, found, c.table_rows)
@@ -195,10 +181,9 @@ def _metrics(c: Problem, answers: Mapping[str, Scored], at: Int[ndarray, " s"]) 
     ]
 
 
-def _all(c: Problem | None) -> list[Rival]:
-    if c is None:
-        return []
-    return [r for r in rivals(c.classes) if c.images or not r.images]
+def _tools(c: Problem) -> list[Learner]:
+    """General tools for problems of this kind."""
+    return [tool for tool in general_tools(c.classes) if not tool.capabilities.refuse(c)]
 
 
 def _interval(

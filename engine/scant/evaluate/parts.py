@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from scant.evaluate.scored import Scored
+from scant.predictive.scored import Scored
 from scant.verdict import Contest, Part
 
 ERRORS = 2.0  # standard errors beyond which a difference counts

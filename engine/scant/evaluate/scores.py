@@ -16,9 +16,9 @@ from sklearn.metrics import (
 )
 
 from scant import metrics
-from scant.evaluate.problem import Problem
-from scant.evaluate.scored import Scored
 from scant.events import Metric
+from scant.predictive.scored import Scored
+from scant.problem import Problem
 
 At = Int[ndarray, " b"]
 Score = Callable[[Problem, Scored, At], float]

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from scant.ensemble import Ensemble, Sharpened
-from scant.models.softmax_gp import SoftmaxMixture, by_number, mixture_arrays, mixture_of
+from scant.models.softmax_mixture import SoftmaxMixture, by_number, mixture_arrays, mixture_of
 from scant.predictive import CategoricalPredictive
 
 Rows = Float[np.ndarray, "n d"]

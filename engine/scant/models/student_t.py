@@ -35,6 +35,7 @@ from scant.likelihoods.gaussian import GivenNoise
 from scant.models.dfgp.hidden import ViewStack
 from scant.models.hyperprior import log_hyperprior
 from scant.optim.adam_lbfgs import AdamLBFGS
+from scant.optim.ascent import maximize
 
 MIN_NOISE = 1e-6  # in variances of the target
 START_NOISE = 0.5
@@ -221,11 +222,7 @@ class StudentT(GP):
 
     def fit(self, steps: int = 100) -> list[float]:
         """Run L-BFGS until it converges; return the objective after each step."""
-        trainer = StudentTTrainer(self)
-        values: list[float] = []
-        while len(values) < steps and not trainer.stalled:
-            values.append(trainer.step())
-        return values
+        return maximize(StudentTTrainer(self), steps)
 
     @torch.no_grad()
     def predict(

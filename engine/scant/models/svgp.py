@@ -29,6 +29,7 @@ from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.dfgp.hidden import ViewStack
 from scant.optim.adam_lbfgs import RATE, AdamLBFGS
+from scant.optim.ascent import maximize
 
 
 class SVGP(gpytorch.models.ApproximateGP):
@@ -130,14 +131,7 @@ class SVGP(gpytorch.models.ApproximateGP):
 
     def fit(self, steps: int = 300, rate: float = RATE) -> list[float]:
         """Run Adam; return the ELBO before each step, in nats. Stop if it is not finite."""
-        trainer = SVGPTrainer(self, rate)
-        values: list[float] = []
-        for _ in range(steps):
-            value = trainer.step()
-            if not math.isfinite(value):
-                break
-            values.append(value)
-        return values
+        return maximize(SVGPTrainer(self, rate), steps)
 
     @torch.no_grad()
     def predict(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:

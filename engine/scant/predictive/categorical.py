@@ -25,12 +25,14 @@ class CategoricalPredictive(Predictive):
         information: Part of the entropy that more data would remove, in nats, where it is known.
         first: Number of the class of the first column, where the columns are the classes of a group
             that the row belongs to (an alphabet); None: 0.
+        threshold: Threshold of the decision on the probability of the rare class, if there is one.
     """
 
     probabilities: Float[ndarray, "n c"]
     decision: Int[ndarray, " n"] | None = None
     information: Rows | None = None
     first: Int[ndarray, " n"] | None = None
+    threshold: float | None = None
 
     @classmethod
     def named(cls, label: Labels, classes: int) -> CategoricalPredictive:

@@ -14,7 +14,7 @@ from pyarrow.parquet import read_metadata
 
 from scant.data_dir import fetched_path
 from scant.errors import BadInput, NotFound
-from scant.rivals import cost as rivals
+from scant.learners import cost as rivals
 from scant.store import Store
 from scant.studies.auto import training_seconds
 from scant.studies.base import Counts, Entry

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from scant.errors import BadInput
+from scant.optim.ascent import Convergence, maximize
 from scant.optim.trainer import Trainer
 
 
@@ -87,19 +88,18 @@ class ScantEstimator(BaseEstimator):
         """
         for name in ("max_iter", "n_iter_no_change"):
             check_scalar(getattr(self, name), name, (int, np.integer), min_val=1)
-        anchor, since, step, elbo, best = -math.inf, 0, 0, math.nan, math.nan
-        while step < self.max_iter and since < self.n_iter_no_change and not trainer.stalled:
-            step, since = step + 1, since + 1
-            value = trainer.step()
-            if not math.isfinite(value):
-                break
-            elbo = value
-            score = elbo / rows if judge is None else judge.score()
-            if score > anchor + self.tol:
-                anchor, since, best = score, 0, elbo
-                if judge is not None:
-                    judge.keep()
-        return Ascent(step, elbo if judge is None else best)
+        rule, best = Convergence(), math.nan
+
+        def done(elbo: float) -> bool:
+            nonlocal best
+            gains = rule.gains(elbo / rows if judge is None else judge.score(), self.tol)
+            if judge is None or gains:
+                best = elbo
+            if judge is not None and gains:
+                judge.keep()
+            return rule.reached(self.n_iter_no_change)
+
+        return Ascent(len(maximize(trainer, self.max_iter, done)), best)
 
 
 class GPClassifier(ClassifierMixin, ScantEstimator):

@@ -14,6 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from sklearn.neighbors import NearestNeighbors
 
+from scant.studies.split import evenly_spaced
+
 ALARMS = 0.01  # share of the rows like the learned ones that are flagged
 MOST = 2000  # learned rows that are compared with
 _AT_ONCE = 256  # rows whose distances to boxes are held
@@ -33,9 +35,7 @@ class LearnedRegion:
         self, low: Float[np.ndarray, "n d"], high: Float[np.ndarray, "n d"] | None = None
     ) -> None:
         both = low if high is None else np.hstack([low, high])
-        both = np.unique(both[np.isfinite(both).any(1)], axis=0)
-        if len(both) > MOST:
-            both = both[np.linspace(0, len(both) - 1, MOST).astype(int)]
+        both = evenly_spaced(np.unique(both[np.isfinite(both).any(1)], axis=0), MOST)
         d = low.shape[1]
         self._low, self._high = both[:, :d], both[:, -d:]
         self._near: NearestNeighbors | None = None

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from scant.deadline import Deadline
 from scant.errors import BadInput
-from scant.evaluate.problem import Comparison
 from scant.events import Report
 from scant.optim.state import with_prefix as part
+from scant.problem import Comparison
 from scant.studies import Settings, entry
 
 Tensors = dict[str, Tensor]
@@ -121,6 +121,12 @@ class Study(FittedStudy, Protocol):
 def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
     """`part` as NumPy arrays."""
     return {k: v.cpu().numpy() for k, v in part(tensors, prefix).items()}
+
+
+def to_numpy(values: Tensor) -> np.ndarray:
+    """A tensor as an array, without gradients."""
+    array: np.ndarray = values.detach().cpu().numpy()
+    return array
 
 
 def clone(tensors: Tensors) -> Tensors:

@@ -12,6 +12,12 @@ from jaxtyping import Float
 from scant.errors import BadInput
 
 
+def names_in(given: Any) -> list[str]:
+    """Names given as a list, or as text with commas; empty ones are skipped."""
+    names = given.split(",") if isinstance(given, str) else given
+    return [name for name in (str(name).strip() for name in names) if name]
+
+
 def whole(word: Any, name: str, low: int, high: int) -> int:
     """A whole number.
 

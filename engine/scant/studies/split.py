@@ -170,6 +170,19 @@ def groups(frame: pd.DataFrame, by: str) -> Int[np.ndarray, " n"] | None:
     return number if number.max(initial=0) > 0 else None
 
 
+def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
+    """At most `most` of these rows, evenly spaced."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(int)]
+
+
+def with_groups(frame: pd.DataFrame, by: str) -> pd.DataFrame:
+    """The table with the groups of the setting `split_by`, if it is set, as its column `group`."""
+    group = groups(frame, by) if by else None
+    return frame if group is None else frame.assign(group=group.astype(str))
+
+
 def divide(
     n: int,
     seed: int,

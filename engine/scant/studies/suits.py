@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scant.studies import entry
-from scant.tables.column_matching import error_base, is_identifier, key, suggest
-from scant.tables.guesses import (
+from scant.tables.column_kinds import (
     Columns,
     is_class,
     is_dimension,
@@ -17,6 +16,7 @@ from scant.tables.guesses import (
     survival,
     target,
 )
+from scant.tables.column_matching import error_base, is_identifier, key, suggest
 from scant.tables.schema import ColumnPreview
 from scant.tables.wide import samples
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 
@@ -11,7 +14,7 @@ from scant.deadline import NEVER, Deadline
 from scant.optim.trainer import Trainer
 from scant.studies import Settings
 from scant.studies.auto import REPORT_SHARE, TRAINING_SHARE
-from scant.studies.protocol import Step, Tensors
+from scant.studies.protocol import Step, Tensors, required
 
 WHOLE_EVERY = 25  # steps between ELBOs of all rows, where a step sees only some
 
@@ -19,9 +22,14 @@ WHOLE_EVERY = 25  # steps between ELBOs of all rows, where a step sees only some
 class TrainedStudy:
     """What the studies of one model have in common (see `scant.studies.protocol.Study`).
 
-    `start_restart` sets `model`, `trainer` and `n_rows`; `step` says the ELBO of a row.
+    `prepare` turns settings, a table and a device into `data`, which has the final settings, the
+    metadata, roles and notes; a restored study gets `data` instead. `start_restart` sets `model`,
+    `trainer` and `n_rows`; `step` returns the ELBO of a row.
     """
 
+    prepare: Callable[[Any, pd.DataFrame, torch.device], Any]
+    data: Any
+    roles: np.ndarray
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
@@ -36,6 +44,21 @@ class TrainedStudy:
     trainer: Trainer
     n_rows: float  # by which the ELBO is divided
     bound = float("nan")  # the last ELBO of all rows, nats a row
+
+    def __init__(
+        self,
+        settings: Any,
+        table: pd.DataFrame | None,
+        device: torch.device,
+        prepared: Any = None,
+    ) -> None:
+        """A study of a table, or of prepared rows."""
+        if prepared is None:
+            prepared = type(self).prepare(settings, required(settings.study, table), device)
+        self.data = prepared
+        self._configure(prepared.settings, device)
+        self.metadata, self.roles = prepared.metadata, prepared.roles
+        self.notes += prepared.notes
 
     def _configure(self, settings: Any, device: torch.device) -> None:
         """What holds for a study that is made as for one that is restored."""

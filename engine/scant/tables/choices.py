@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from scant.tables.column_kinds import Columns, other_targets
 from scant.tables.column_matching import schema_names
-from scant.tables.guesses import Columns, other_targets
 from scant.tables.schema import TableSchema
 
 OUT = ""  # the role of a column that is left out

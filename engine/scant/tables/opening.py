@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 
 from scant.errors import BadInput
-from scant.tables.assembly import suggested
 from scant.tables.cells import Cells, from_series, from_texts
 from scant.tables.checks import Diagnostics
 from scant.tables.choices import choose
@@ -30,6 +29,7 @@ from scant.tables.levels import Levels
 from scant.tables.number_style import number_style
 from scant.tables.profile import profile
 from scant.tables.questions import decimal_question, part_question, tables_question
+from scant.tables.renaming import suggested
 from scant.tables.schema import ColumnPreview, Question, TableSchema
 from scant.tables.several import ALL, Member, stacked, with_polygons
 from scant.tables.wide import long_form

@@ -132,7 +132,7 @@ def fit(
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
         settings: A settings object, in place of `values`.
-        own: Whether the report compares the model with general tools (`scant.rivals`) and leaves
+        own: Whether the report compares the model with general tools (`scant.learners`) and leaves
             published figures out; None: where `data` is none of the study's data sets.
         missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
         decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.

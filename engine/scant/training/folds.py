@@ -15,8 +15,8 @@ import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from scant.errors import BadInput
-from scant.evaluate.problem import Comparison
 from scant.predictive import JoinedPredictive, Predictive, ValuePredictive
+from scant.problem import Comparison
 from scant.studies import Settings
 from scant.studies.protocol import Study
 from scant.studies.split import SPLIT, TEST, TRAIN, VALIDATION, groups

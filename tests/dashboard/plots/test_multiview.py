@@ -149,8 +149,8 @@ def test_probabilities_of_a_rare_class_are_shares_of_that_class() -> None:
     assert up.sum() == pytest.approx(1)
     assert down.sum() == pytest.approx(-1)
     assert len(up) == BINS
-    assert "100% of the 50 rows of event are above one half" in plot.alt
-    assert "98% of the 150 rows of none are below one half" in plot.alt
+    assert "50 of the 50 rows of event are above one half" in plot.alt
+    assert "147 of the 150 rows of none are below one half" in plot.alt
     assert [item.label["value"] for item in plot.items] == ["event, upwards", "none, downwards"]
     plot.show(np.empty(0), np.empty(0), ["none", "event"])
     assert plot.alt == "No row was held out."

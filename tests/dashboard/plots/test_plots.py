@@ -177,7 +177,7 @@ def test_readings_hold_the_right_numbers() -> None:
     scatter, variance, basis, features, *_ = shown()
     error = math.sqrt(np.mean((MEAN - TRUE) ** 2))
     assert f"{error:.4f}" in scatter.alt
-    assert "0.0% off" in scatter.alt
+    assert "50 of 50 rows lie within their 95% interval, 0 beyond the dashed lines" in scatter.alt
     assert "17% of the variance; 67% is noise" in variance.alt
     assert "17% comes" in variance.alt
     assert basis.alt.startswith("2 of 3 ")

@@ -61,7 +61,7 @@ def test_ticks_are_round_numbers_and_their_texts_differ(low: float, width: float
     assert len(ticks) <= 13
     if len(ticks) > 2:
         steps = np.diff(ticks)
-        mantissa = steps[0] / 10 ** np.floor(np.log10(steps[0]) + 1e-9)
+        mantissa = steps[0] / 10 ** np.floor(np.log10(steps[0]) + 1e-6)
         assert np.isclose(mantissa, [1, 2, 5]).any()
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from scant.evaluate.problem import Comparison, Problem
 from scant.evaluate.scores import SCORES
 from scant.inference import censored
 from scant.predictive import MixturePredictive
+from scant.problem import Comparison, Problem
 from scant.training.folds import pooled
 
 N = 20_000

@@ -15,13 +15,8 @@ from scant.models import nearest_gp
 from scant.models.left_out import ExactGP, Form, Indicators, Similarity, select_kernel
 from scant.models.marginal_gp import JITTER, NOISE, SIGNAL, SLOPE, WIDTH, MarginalGP
 from scant.models.nearest_gp import QUICK, NearestGP
-from scant.models.softmax_gp import (
-    Inputs,
-    Kernel,
-    Problem,
-    SoftmaxMixture,
-    relevance,
-)
+from scant.models.softmax_gp import Inputs, Kernel, Problem
+from scant.models.softmax_mixture import SoftmaxMixture, relevance
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:

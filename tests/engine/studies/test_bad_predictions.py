@@ -17,7 +17,7 @@ from scant.studies import STUDIES, entry
 from scant.studies.predicted_columns import data_dictionary
 from scant.studies.predicted_table import checked
 from scant.studies.protocol import FittedStudy
-from scant.training.prediction import predict_own
+from scant.training.downloads import predict_own
 
 pytestmark = pytest.mark.slow
 

@@ -193,7 +193,7 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("density", {"row": 10**6}, "no test row"),
     ],
     "genes": [
-        ("curves", {"outputs": ""}, "There is no output ''"),
+        ("curves", {"outputs": ""}, "Ask for 1 to 12 outputs at once; got 0"),
         ("curves", {"outputs": ["gene A"] * 13}, "Ask for 1 to 12 outputs at once; got 13"),
         ("hide", {"output": "gene A", "replica": "x"}, "There is no replica 'x' of gene A"),
         ("new", {"output": "gene Z"}, "There is no output 'gene Z'; there is"),
@@ -389,7 +389,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow("engine/scant/studies", "engine/scant/evaluate", "engine/scant/rivals")
+@pytest.mark.slow("engine/scant/studies", "engine/scant/evaluate", "engine/scant/learners")
 @pytest.mark.parametrize("study", SMALL)
 def test_scores_of_the_comparison_are_those_of_the_report(study: str) -> None:
     values = entry(study).presets["quick"] | SMALL[study]

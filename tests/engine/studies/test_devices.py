@@ -71,7 +71,7 @@ RUNS: dict[str, tuple[str, str | None, dict[str, Any]]] = {
 # Where a search or a compared model ends: two steps show as much of a device as two hundred.
 SOONER = {
     "scant.models.gplvm.latent_inference.GAIN": np.inf,
-    "scant.studies.mitosis.baselines.LEAST_STEPS": 2,
+    "scant.studies.mitosis.learners.MIN_STEPS": 2,
     "scant.studies.genes.report.FIT_STEPS": 2,
     "scant.studies.genes.explore.WARM_STEPS": 2,
     "scant.studies.genes.stacking.STEPS": 2,

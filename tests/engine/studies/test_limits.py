@@ -52,11 +52,12 @@ def weights(study: Any) -> list[float]:
     """Weights of the fitted methods."""
     match study.settings.study:
         case "redshift":
-            return list(study.ensemble.average.weights.values())
+            return list(study.posterior.ensemble.average.weights.values())
         case "genes":
             return list(study.model.weights.tolist())
         case "mitosis":
-            return [study.chances.share, 1 - study.chances.share]
+            share = study.present.chances.share
+            return [share, 1 - share]
         case _:
             return list(study.average.ensemble.weights.values())
 

@@ -87,7 +87,7 @@ def test_a_study_divides_by_a_column_that_is_a_feature_or_a_text(by: str) -> Non
     run = fit("redshift", table, device="cpu", split_by=by, **FAST)
     study: Any = run.study
     assert "where" not in study.features.bands
-    assert not set(study.learn[by]) & set(study.held[by])
+    assert not set(study.data.learn[by]) & set(study.data.held[by])
 
 
 def test_the_counts_are_known_before_the_fit() -> None:

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from scant.evaluate import compare
-from scant.evaluate.problem import Comparison, Problem
 from scant.events import Checkpoint, Finished, Metric, Progress, Report
+from scant.learners.tool import tool
 from scant.predictive import MixturePredictive
-from scant.rivals.rival import Rival
+from scant.problem import Comparison, Problem
 from scant.studies import STUDIES, entry
 from scant.studies.protocol import Study, study_class
 from scant.training.control import Control
@@ -72,7 +72,8 @@ def slow_rivals(monkeypatch: pytest.MonkeyPatch) -> Clock:
         clock.now += 10.0
         return asked[:, 0], None
 
-    monkeypatch.setattr(compare, "rivals", lambda c: [Rival(f"r{k}", ask, "") for k in range(5)])
+    tools = [tool(f"r{k}", ask, "") for k in range(5)]
+    monkeypatch.setattr(compare, "general_tools", lambda classes: tools)
     return clock
 
 

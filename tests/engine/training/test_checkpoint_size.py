@@ -10,7 +10,7 @@ from safetensors.torch import load
 
 import scant
 from scant.events import Checkpoint, Event, Finished, Note, Progress
-from scant.training import loop
+from scant.training import loop, search
 from scant.training.checkpoint_format import header
 from scant.training.control import Control
 
@@ -47,14 +47,14 @@ def test_a_large_checkpoint_lacks_histories_and_the_resumed_run_says_so(
     whole = _checkpoint(_paused(6))
     assert any(name.endswith("old_dirs") for name in load(whole))
     assert header(whole, "loop")["bitwise"]
-    monkeypatch.setattr(loop, "MOST_CHECKPOINT", len(whole) - 5000)
+    monkeypatch.setattr(search, "MAX_CHECKPOINT_BYTES", len(whole) - 5000)
     slim = _checkpoint(_paused(6))
     left_out = load(whole).keys() - load(slim).keys()
     assert {name.rsplit(".", 1)[-1] for name in left_out} == {"old_dirs", "old_stps", "ro"}
-    assert len(slim) <= loop.MOST_CHECKPOINT
+    assert len(slim) <= search.MAX_CHECKPOINT_BYTES
     for blob, said in ((whole, False), (slim, True)):
         rest = list(scant.fit("redshift", checkpoint=blob, **VALUES))
-        assert (Note(loop.NOT_BITWISE) in rest) is said
+        assert (Note(search.NOT_BITWISE) in rest) is said
         steps = [e for e in rest if isinstance(e, Progress)]
         assert [e.step for e in steps] == list(range(7, 13))
         assert steps[-1].elbo > steps[0].elbo
@@ -64,7 +64,7 @@ def test_a_large_checkpoint_lacks_histories_and_the_resumed_run_says_so(
 
 def test_checkpoints_that_stay_large_are_made_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(limit: int) -> int:
-        monkeypatch.setattr(loop, "MOST_CHECKPOINT", limit)
+        monkeypatch.setattr(search, "MAX_CHECKPOINT_BYTES", limit)
         ticks = itertools.count(0.0, 2.0)  # each look at the clock finds it two seconds later
         run = scant.fit("redshift", **{**VALUES, "max_steps": 40})
         events = loop.train(run.study, clock=lambda: next(ticks))

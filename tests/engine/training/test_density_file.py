@@ -16,7 +16,8 @@ from scant.errors import BadInput
 from scant.studies.protocol import FittedStudy
 from scant.tables import pieces
 from scant.training import density_file
-from scant.training.prediction import predict_file, predict_own, predict_upload
+from scant.training.downloads import predict_own, predict_upload
+from scant.training.prediction import predict_file
 from tests.paths import TEMPLATES
 from tests.tiny import fixed
 

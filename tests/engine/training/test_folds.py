@@ -13,10 +13,10 @@ import torch
 import scant
 from scant import verdict
 from scant.evaluate import compare
-from scant.evaluate.problem import Comparison, Problem
 from scant.events import Note, State
+from scant.learners.general import general_tools, ridge
 from scant.predictive import MixturePredictive
-from scant.rivals.methods import rivals
+from scant.problem import Comparison, Problem
 from scant.studies import Settings, entry
 from scant.studies.protocol import Study, study_class
 from scant.training import loop
@@ -116,7 +116,7 @@ def test_folds_are_scored_on_the_scale_that_each_has_chosen() -> None:
 
 @pytest.fixture
 def one_rival(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "rivals", lambda classes: rivals(classes)[:1])
+    monkeypatch.setattr(compare, "general_tools", lambda classes: general_tools(classes)[:1])
 
 
 QUICK = {"n_basis": 5, "max_steps": 4, "own": True, "target": "z"}
@@ -139,7 +139,7 @@ def test_the_card_is_of_all_folds_and_the_table_of_the_first(
     for study in folds_of("redshift", table, **{k: v for k, v in QUICK.items() if k != "own"}):
         test = study.roles == "test"
         features = table[["u", "g", "r"]].to_numpy()
-        mean, _ = rivals(0)[0].ask(features[~test], table["z"][~test].to_numpy(), features[test])
+        mean, _ = ridge(features[~test], table["z"][~test].to_numpy(), features[test])
         errors += [*(mean - table["z"][test])]
     assert result.point.theirs == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.02)
 

@@ -92,6 +92,21 @@ def test_a_checkpoint_of_an_older_format_is_refused_in_a_sentence() -> None:
         list(scant.fit("toy", checkpoint=old, max_steps=12))
 
 
+def test_what_a_restart_notes_as_it_starts_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = study_class("toy")
+    start = kind.start_restart
+
+    def noted(self: Any, restart: int, *where: Any) -> None:
+        start(self, restart, *where)
+        self.notes.append(f"Restart {restart} starts.")
+
+    monkeypatch.setattr(kind, "start_restart", noted)
+    events = scant.fit("toy", max_steps=3, restarts=2)
+    notes = [note.text for note in of(Note, events)]
+    assert notes[1:3] == ["Restart 0 starts.", "Restart 1 starts."]
+    assert len(set(notes)) == len(notes)
+
+
 def test_a_checkpoint_taken_by_the_clock_serves_as_well_as_one_of_a_pause() -> None:
     ticks = itertools.count()
     study = scant.fit("toy", max_steps=20).study

@@ -16,7 +16,8 @@ from scant.store import Store
 from scant.studies import entry
 from scant.tables.read import read_table
 from scant.training.control import Control
-from scant.training.prediction import predict_file, predict_own
+from scant.training.downloads import predict_own
+from scant.training.prediction import predict_file
 
 MAPPING = {
     "place": "task",

@@ -20,8 +20,9 @@ from scant.tables.column_matching import with_identifiers
 from scant.tables.csv_parser import parse
 from scant.tables.formats import columnar, files, registry
 from scant.tables.read import read_table
-from scant.training import prediction
-from scant.training.prediction import predict_file, predict_own, predict_upload
+from scant.training import downloads
+from scant.training.downloads import predict_own, predict_upload
+from scant.training.prediction import predict_file
 from tests.paths import TEMPLATES
 from tests.tiny import fixed
 
@@ -206,7 +207,7 @@ def test_an_upload_comes_back_as_a_zip_in_its_own_format(galaxies: FittedStudy) 
 def test_what_is_packed_small_and_is_large_is_refused(
     galaxies: FittedStudy, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prediction, "UPLOADED_ROWS", 50)
+    monkeypatch.setattr(downloads, "UPLOADED_ROWS", 50)
     packed = gzip.compress(table().to_csv(index=False).encode())
     with pytest.raises(BadInput, match="over 50 rows"):
         predict_upload(galaxies, "x.csv.gz", packed)

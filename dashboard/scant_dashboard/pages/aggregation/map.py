@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 
 from scant.events import Report, Snapshot
 from scant.studies.aggregation import mean_rate
-from scant.studies.aggregation.map_shapes import Layer, layers, outlines
+from scant.studies.aggregation.map_layers import Layer, layers, outlines
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import controls_row, stacked

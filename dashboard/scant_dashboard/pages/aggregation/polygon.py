@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import panel_material_ui as pmui
 
-from scant.studies.aggregation.map_shapes import Layer, layers, outlines
+from scant.studies.aggregation.map_layers import Layer, layers, outlines
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.question_view import QuestionView

@@ -9,7 +9,7 @@ import numpy as np
 
 from scant.events import Report
 from scant.store.records import Label
-from scant.studies.clamp.entry import ClampSettings
+from scant.studies.clamp.settings import ClampSettings
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.lazy_view import LazyView

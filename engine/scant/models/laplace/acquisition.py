@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from scant.errors import BadInput
-from scant.models.laplace.classifier import mode
+from scant.models.laplace.approximation import mode
 from scant.models.laplace.one_vs_rest import Classifier, OneVsRest, parts_of
 
 BAND, STRICT, RARE, LEAST = "band", "band, strict", "rare class first", "least confident"

@@ -16,6 +16,7 @@ from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.mogp_ar.baselines import build
 from scant.models.mogp_ar.kernels import Columns, Kernel, RbfArd, Rows
 from scant.optim.adam_lbfgs import cosine_decay
+from scant.optim.ascent import maximize
 from scant.optim.state import Resumable
 
 RATE = 0.05  # initial learning rate of Adam
@@ -164,6 +165,5 @@ def fit(
     trainer = MOGPARTrainer(
         model, rows, output, label, generator, batch, sampled, rate=rate, horizon=steps
     )
-    for _ in range(steps):
-        trainer.step()
+    maximize(trainer, steps)
     return model

@@ -47,6 +47,7 @@ from scant.models.mtgpa.mixture import Mixture
 from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
 from scant.models.mtgpa.tasks import TaskGP
 from scant.optim.adam_lbfgs import AdamLBFGS
+from scant.optim.ascent import maximize
 
 POINTS = 100  # the initial lengthscale is twice the spacing of min(rows, POINTS) grid points
 # Initial values, as factors of noise and lengthscale. The evidence often has one maximum with
@@ -181,9 +182,7 @@ class ExactGP(TaskGP):
         for start in starts:
             self.load_state_dict(initial)
             start()
-            value = self.fit(steps)
-            value = value if math.isfinite(value) else -math.inf
-            results.append((value, deepcopy(self.state_dict())))
+            results.append((self.fit(steps), deepcopy(self.state_dict())))
         self.load_state_dict(max(results, key=lambda pair: pair[0])[1])
 
     def expect_noise(self) -> None:
@@ -240,13 +239,8 @@ class ExactGP(TaskGP):
         return density - 0.5 * len(self.y) * LOG_2PI + log_hyperprior(self)
 
     def fit(self, steps: int = 50) -> float:
-        """Run L-BFGS until convergence; return the objective."""
-        trainer, value = ExactTrainer(self), -math.inf
-        for _ in range(steps):
-            value = trainer.step()
-            if trainer.stalled:
-                break
-        return value
+        """Run L-BFGS until convergence; return the objective, -inf if it is not finite."""
+        return [-math.inf, *maximize(ExactTrainer(self), steps)][-1]
 
     @torch.no_grad()
     def left_out(self) -> Mixture:

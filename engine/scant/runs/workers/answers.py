@@ -64,7 +64,7 @@ def _answer(
 ) -> tuple[str, Any]:
     plugin.science.join()
     from scant.training.api import restore
-    from scant.training.prediction import predict_own, predict_upload
+    from scant.training.downloads import predict_own, predict_upload
 
     study = plugin.studies.get(request["run"])
     if study is None and model is None:

@@ -1,4 +1,4 @@
-"""What a table has beside supports and values: exposures, known errors, covariates, people."""
+"""Columns beside supports and values: known errors, covariates, population."""
 
 from __future__ import annotations
 
@@ -14,37 +14,13 @@ from torch import Tensor
 from scant.errors import BadInput
 from scant.studies.aggregation.population import People, people
 from scant.studies.aggregation.settings import AggregationSettings
-from scant.studies.aggregation.table import TABLE, Covariate, Supports
+from scant.studies.aggregation.supports import Covariate, Supports
+from scant.studies.aggregation.table import TABLE
+from scant.studies.query import names_in
 from scant.tables.column_matching import listed
 from scant.tables.geometry import COLUMN
 from scant.tables.geometry import words as words_of
 from scant.tables.schema import COVARIATE
-
-MOST_COUNTED = 100.0  # mean of counts; noise of larger ones is mostly not that of counting
-
-
-def fitting(y: Float[np.ndarray, " n"], exposure: Float[np.ndarray, " n"]) -> str:
-    """The likelihood that values call for; exposures that differ say that counts are behind them.
-
-    Whether counts vary more than Poisson's does not show before there is a field that they may vary
-    by, so that the size of the counts decides: of large ones chance is the least reason to vary.
-    """
-    populated = len(exposure) > 0 and float(np.ptp(exposure)) > 0
-    whole = len(y) > 0 and bool((y == np.round(y)).all() and (y >= 0).all())
-    if whole and y.max() <= 1 and not populated:
-        return "bernoulli"
-    if whole and y.mean() <= MOST_COUNTED:
-        return "poisson"
-    if populated:
-        return "negative_binomial" if whole else "gaussian_rate"
-    return "gaussian"
-
-
-def counts_of(
-    rate: Float[np.ndarray, " n"], exposure: Float[np.ndarray, " n"], per: float
-) -> Float[np.ndarray, " n"]:
-    """The counts behind rates per so many units of the exposure."""
-    return np.round(rate * exposure / per)
 
 
 def known_of(
@@ -77,22 +53,21 @@ def covariates(settings: AggregationSettings, table: pd.DataFrame) -> list[str]:
         BadInput: The table has no column of a name that the setting gives, or it is of another use.
     """
     columns = [str(c) for c in table]
-    words = [word.strip() for word in settings.covariates.split(",") if word.strip()]
-    found = []
-    for word in words:
-        name = next((n for n in (word, COVARIATE + word) if n in columns), None)
-        if name is None:
+    chosen = []
+    for name in names_in(settings.covariates):
+        column = next((n for n in (name, COVARIATE + name) if n in columns), None)
+        if column is None:
             raise BadInput(
-                f"There is no column {word!r} for the setting 'covariates'; the columns are "
+                f"There is no column {name!r} for the setting 'covariates'; the columns are "
                 f"{listed(columns)}."
             )
-        if name in (c.name for c in TABLE.columns):
+        if column in (c.name for c in TABLE.columns):
             raise BadInput(
-                f"Column {word!r} cannot be a covariate, for it is {name!r} to this study; name "
+                f"Column {name!r} cannot be a covariate, for it is {column!r} to this study; name "
                 "another in the setting 'covariates'."
             )
-        found.append(name)
-    return list(dict.fromkeys(found)) or [c for c in columns if c.startswith(COVARIATE)]
+        chosen.append(column)
+    return list(dict.fromkeys(chosen)) or [c for c in columns if c.startswith(COVARIATE)]
 
 
 def known_covariates(metadata: dict[str, Any]) -> tuple[Covariate, ...]:

@@ -42,7 +42,7 @@ def box(fitted: FittedMTGPA, query: dict[str, Any]) -> dict[str, np.ndarray]:
         raise BadInput(f"A box needs a lower and an upper bound of {', '.join(dims)}.")
     lo, hi = np.minimum(*bounds)[None], np.maximum(*bounds)[None]
     task = fitted.task(str(query.get("task", fitted.scarce)))
-    mean, std, new = (float(v[0]) for v in fitted.ask(fitted.boxes(lo, hi), task))
+    mean, std, new = (float(v[0]) for v in fitted.moments(fitted.boxes(lo, hi), task))
     std = max(std, 1e-12 * max(abs(mean), 1.0))
     grid = np.linspace(mean - 4 * std, mean + 4 * std, GRID)
     return {

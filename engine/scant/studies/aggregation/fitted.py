@@ -1,9 +1,9 @@
-"""A fitted aggregation study as data, for its report and its queries."""
+"""A fitted aggregation model as data, for reports and queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,21 +16,22 @@ from scant.models.mtgpa.tasks import TaskGP
 from scant.predictive import MixturePredictive
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.beside import known_of
+from scant.studies.aggregation.metadata import cells
 from scant.studies.aggregation.partners import Average
 from scant.studies.aggregation.population import People
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.settings import COUNTED, AggregationSettings
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The rows of a run, which a restored study no longer has.
+    """The rows of a run, which are not stored with the model.
 
     Attributes:
-        observed: Rows of the tasks that the model knows.
-        rows: Which of them were learned from.
-        data: Those, as the model takes them.
+        observed: Rows of the model's tasks.
+        rows: Which of them are training rows.
+        data: The training rows as the model takes them.
     """
 
     observed: Supports
@@ -40,38 +41,52 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class FittedMTGPA:
-    """A model with the tasks, scales and picture that it was trained for.
+    """A model with the tasks, scales and cells that it was trained for.
 
-    It stands below `study.py`, which makes it, so that report and answers need not know how the
-    model was trained.
+    Reports and queries take it, so that they do not depend on how the model was trained.
 
     Attributes:
-        settings: Of the run.
-        model: At its present parameters.
-        tasks: Names, as the model numbers them.
-        kinds: The likelihood of each task.
-        scale: Of each task, from its unit to the model's and back.
-        scarce: The task that is asked about.
-        dims: Names of the dimensions.
-        edges: Of the picture's cells, by dimension; empty where there is no picture.
-        whole: All rows of the table, or those of them that were kept with the model.
-        device: Where the model is.
-        average: What the model is averaged with for the scarce task.
-        people: Whose number weighs the points inside of polygons; None: their areas do.
+        settings: Settings of the run.
+        metadata: Metadata of the run.
+        model: The model at its present parameters.
+        whole: All rows of the table, or those of them that are stored with the model.
+        device: Device of the model.
+        average: The calibration of the scarce task; None: the model stands alone.
+        people: Population that weighs points inside polygons; None: by area.
     """
 
     settings: AggregationSettings
+    metadata: dict[str, Any]
     model: TaskGP
-    tasks: list[str]
-    kinds: list[str]
-    scale: list[Scale]
-    scarce: str
-    dims: Sequence[str]
-    edges: list[list[float]]
     whole: Supports
     device: torch.device
     average: Average | None = None
     people: People | None = None
+
+    @property
+    def tasks(self) -> list[str]:
+        """Names of the tasks in the order of their numbers."""
+        return list(self.metadata["tasks"])
+
+    @property
+    def kinds(self) -> list[str]:
+        """Likelihood of each task."""
+        return list(self.metadata["likelihoods"])
+
+    @property
+    def scale(self) -> list[Scale]:
+        """Scale of each task, from the model's unit to the table's."""
+        return [Scale(*pair) for pair in self.metadata["scale"]]
+
+    @property
+    def scarce(self) -> str:
+        """Name of the scarce task."""
+        return str(self.metadata["scarce"])
+
+    @property
+    def dims(self) -> list[str]:
+        """Names of the dimensions."""
+        return list(self.metadata["dims"])
 
     def task(self, name: str) -> int:
         """The number of a task of the model.
@@ -90,7 +105,7 @@ class FittedMTGPA:
         )
 
     def unit(self, task: int, exposure: Tensor | None = None) -> Tensor | float:
-        """What values of the model are multiplied by: by its scale, and counts to become rates."""
+        """Factor from the model's values to the table's; of rates, counts are divided again."""
         factor = self.scale[task].factor
         if not self.settings.rate_per or self.kinds[task] not in COUNTED:
             return factor
@@ -102,7 +117,7 @@ class FittedMTGPA:
         factor = self.scale[task].factor
         return known_of(self.settings, supports, rows, factor, self.device)
 
-    def ask(
+    def moments(
         self,
         supports: Tensor,
         task: int,
@@ -110,16 +125,12 @@ class FittedMTGPA:
         known: Tensor | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
-        averaged = self.averaged(supports, task, exposure, known)
-        if averaged is None:
-            told = self.model.predict(supports, task, exposure, known)
-            mean, variance, noise = (v.cpu().numpy() for v in told)
+        mixture = self.averaged(supports, task, exposure, known)
+        if mixture is None:
+            prediction = self.model.predict(supports, task, exposure, known)
+            mean, variance, noise = (v.cpu().numpy() for v in prediction)
         else:
-            mean, variance, noise = (
-                averaged.mean,
-                averaged.model_variance,
-                averaged.noise_variance,
-            )
+            mean, variance, noise = mixture.mean, mixture.model_variance, mixture.noise_variance
         offset, unit = self.scale[task].offset, self.unit(task, exposure)
         factor = unit.cpu().numpy() if isinstance(unit, Tensor) else unit
         return offset + factor * mean, factor * variance**0.5, factor * (variance + noise) ** 0.5
@@ -131,27 +142,25 @@ class FittedMTGPA:
         exposure: Tensor | None = None,
         known: Tensor | None = None,
     ) -> MixturePredictive | None:
-        """The model's average with others, in the unit of the model; None: it stands alone."""
+        """The calibrated prediction of the scarce task in the model's unit; None where there is
+        none."""
         if self.average is None or task != self.average.task or not len(supports):
             return None
-        if supports.shape[1] > 2 * len(self.dims):  # polygons, asked of a model of points
+        if supports.shape[1] > 2 * len(self.dims):  # polygons, predicted by a model of points
             return None
-        told = self.model.mixture(supports, task, exposure, known).predictive()
-        return self.average.combine(supports, told)
+        alone = self.model.mixture(supports, task, exposure, known).predictive()
+        return self.average.combine(supports, alone)
 
     def field(self, task: str) -> dict[str, np.ndarray]:
-        """A task's posterior on the cells of the picture; nothing where there is no picture."""
-        sides = [np.asarray(side, float) for side in self.edges]
-        number = self.task(task)
-        if not sides:
-            return {name: np.empty(0) for name in ("mean", "std_f", "std_y")}
-        supports = self.boxes(*space.cells(sides))
-        return dict(zip(("mean", "std_f", "std_y"), self.ask(supports, number)))
+        """A task's posterior on the cells of the figure; empty arrays where there are no cells."""
+        lo, hi = cells(self.metadata["edges"])
+        moments = self.moments(self.boxes(lo, hi), self.task(task)) if len(lo) else [lo[:, 0]] * 3
+        return dict(zip(("mean", "std_f", "std_y"), moments))
 
     def boxes(self, lo: np.ndarray, hi: np.ndarray) -> Tensor:
-        """Boxes as the model takes them, where covariates have their means."""
-        made = space.tensors_of(lo, hi, self.device)
-        return torch.cat([made, made.new_zeros(len(made), self.model.prior.covariates)], dim=1)
+        """Boxes as the model takes them, with covariates at their means."""
+        boxes = space.tensors_of(lo, hi, self.device)
+        return torch.cat([boxes, boxes.new_zeros(len(boxes), self.model.prior.covariates)], dim=1)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The arrays that the catalog promises while the model is trained."""

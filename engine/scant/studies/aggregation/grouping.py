@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from scant.errors import BadInput
 from scant.studies.split import TEST, TRAIN
@@ -21,33 +23,23 @@ Neighbors = list[Int[np.ndarray, " _"]]
 
 
 def neighbors(shapes: np.ndarray) -> Neighbors:
-    """Of each polygon those that touch it; islands are joined to the nearest, so that all connect.
+    """Neighbors of each polygon; islands are joined to the nearest one, so that all connect.
 
     Args:
-        shapes: shapely's polygons, in degrees.
+        shapes: Polygons (shapely) in degrees.
     """
     shapely, _ = geometry.libraries("the map")
-    tree = shapely.STRtree(shapes)
-    a, b = tree.query(shapes, predicate="dwithin", distance=_NEAR)
-    near = [set(b[(a == i) & (b != i)].tolist()) for i in range(len(shapes))]
-    while (first := _reached(near)) != set(range(len(shapes))):
-        inside = np.array(sorted(first))
-        beyond = np.array(sorted(set(range(len(shapes))) - first))
+    n = len(shapes)
+    a, b = shapely.STRtree(shapes).query(shapes, predicate="dwithin", distance=_NEAR)
+    while True:
+        pairs = coo_array((np.ones(len(a)), (a, b)), shape=(n, n))
+        count, component = connected_components(pairs, directed=False)
+        if count == 1:
+            return [np.unique(b[(a == i) & (b != i)]) for i in range(n)]
+        inside, beyond = (np.flatnonzero(own) for own in (component == 0, component != 0))
         far = shapely.distance(shapes[inside][:, None], shapes[beyond])
         i, j = np.unravel_index(int(far.argmin()), far.shape)
-        near[inside[i]].add(int(beyond[j]))
-        near[beyond[j]].add(int(inside[i]))
-    return [np.array(sorted(own), dtype=np.int64) for own in near]
-
-
-def _reached(near: list[set[int]]) -> set[int]:
-    """The polygons that a path of neighbors joins to the first."""
-    reached, border = {0}, [0]
-    while border:
-        new = near[border.pop()] - reached
-        reached |= new
-        border += new
-    return reached
+        a, b = np.append(a, [inside[i], beyond[j]]), np.append(b, [beyond[j], inside[i]])
 
 
 def regions(near: Neighbors, groups: int, seed: int = 0) -> Int[np.ndarray, " n"]:

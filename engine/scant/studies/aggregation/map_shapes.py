@@ -1,24 +1,22 @@
-"""The polygons of a run for a page: simplified rings in whole numbers, the rows that they are of.
+"""The polygons of a run for a page: simplified rings in whole numbers, and the rows of each layer.
 
-They travel once, in the metadata; means and deviations follow as arrays in the same order. Reading
-them (`layers`, `outlines`) needs NumPy alone, so that a page can.
+`map_layers` reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
+from scant.studies.split import evenly_spaced
 from scant.tables import geometry
 
 COUNTS, RATES, VALUES = "counts", "rates", "values"
-MAP = "map"  # where metadata have it
-MOST_SHAPES = 3000  # that travel to a page
+MAX_SHAPES = 3000  # that travel to a page
 _VERTICES = 20_000  # of all of them, about
 _GRID = 4000  # whole numbers across the map
 _COARSEST = 50  # parts of its width, finer than which polygons are simplified
@@ -27,106 +25,6 @@ _DOT = 0.011  # radius of a point that is drawn as a polygon, of the map's width
 _CORNERS = 8  # of such a polygon
 _DIGITS = 6
 _OVERLAP = 0.02  # of their area that held-out polygons may have in common with others
-
-Ring = tuple[Float[np.ndarray, " v"], Float[np.ndarray, " v"]]
-Outline = list[list[Ring]]  # polygons, each of an outer ring and of holes
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Rows of one task, and of one time where the map has times: what is drawn at once.
-
-    Attributes:
-        name: What it is called.
-        task: Its task.
-        kind: The task's likelihood.
-        counts: Whether its values are counts, of which rates are drawn.
-        start: Where its rows begin in the arrays.
-        shape: The number of each row's polygon.
-        y: Observed values, counts per unit of exposure; NaN where unknown.
-        exposure: Of each row; 1 where the table says nothing.
-        test: Rows that were kept out of training.
-        places: Names of the rows' polygons.
-        threshold: The overall rate or mean of what was learned from.
-        lo: Lower bounds in further dimensions, such as time.
-        hi: Upper ones.
-    """
-
-    name: str
-    task: str
-    kind: str
-    counts: bool
-    start: int
-    shape: Int[np.ndarray, " n"]
-    y: Float[np.ndarray, " n"]
-    exposure: Float[np.ndarray, " n"]
-    test: Bool[np.ndarray, " n"]
-    places: list[str]
-    threshold: float
-    lo: list[float]
-    hi: list[float]
-
-    def of(self, array: np.ndarray) -> np.ndarray | None:
-        """Its part of an array of all layers; None where that has another length."""
-        own = np.asarray(array)[self.start : self.start + len(self.shape)]
-        return own if len(own) == len(self.shape) else None
-
-
-def layers(metadata: Mapping[str, Any]) -> list[Layer]:
-    """The layers of a run's map, the scarce task's first; none of a run without a map."""
-    made, start = list[Layer](), 0
-    if MAP not in metadata:
-        return made
-    drawn = metadata[MAP]
-    for one in drawn["layers"]:
-        shape = np.asarray(one["shape"], dtype=np.int64)
-        places = [drawn["places"][i] for i in one["shape"]]
-        made.append(
-            Layer(
-                name=one["name"],
-                task=metadata["tasks"][one["task"]],
-                kind=metadata["likelihoods"][one["task"]],
-                counts=bool(one["counts"]),
-                start=start,
-                shape=shape,
-                y=np.asarray(one["y"], float),
-                exposure=np.asarray(one.get("exposure") or np.ones(len(shape)), float),
-                test=np.asarray(one["test"], bool),
-                places=places,
-                threshold=float(one["threshold"]),
-                lo=one["lo"],
-                hi=one["hi"],
-            )
-        )
-        start += len(shape)
-    return made
-
-
-def outlines(metadata: Mapping[str, Any]) -> list[Outline]:
-    """All polygons of a run's map, in metres."""
-    drawn = metadata[MAP]
-    (x0, y0), unit = drawn["origin"], drawn["unit"]
-    return [
-        [
-            [(x0 + unit * np.asarray(x, float), y0 + unit * np.asarray(y, float)) for x, y in rings]
-            for rings in shape
-        ]
-        for shape in drawn["shapes"]
-    ]
-
-
-def polygons_of(metadata: Mapping[str, Any], numbers: Sequence[int]) -> np.ndarray:
-    """Some of these polygons as shapely's."""
-    shapely, _ = geometry.libraries("the map")
-    every = outlines(metadata)
-    made = []
-    for i in numbers:
-        parts = [[np.column_stack(ring) for ring in rings] for rings in every[i]]
-        made.append(shapely.make_valid(shapely.multipolygons(
-            # One by one: holes of several lengths are no array.
-            [shapely.Polygon(rings[0], rings[1:]) for rings in parts]
-        )))  # fmt: skip
-    return np.array(made, dtype=object)
 
 
 def described(
@@ -137,15 +35,15 @@ def described(
     scarce: str,
     places: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], Int[np.ndarray, " m"]]:
-    """What metadata tell of a map, and the numbers of the rows in the order of its layers.
+    """Metadata of a map, and the indices of its rows in the order of its layers.
 
     Args:
-        flat: The rows' geometries in metres (shapely).
-        observed: The same rows.
-        rows: Which of them were learned from.
-        rates: Of each task: COUNTS and RATES are weighted by exposures, VALUES by nothing.
-        scarce: The task whose layers come first.
-        places: Names of the rows' polygons; None: they are numbered.
+        flat: Geometries of the rows in metres (shapely).
+        observed: The rows as arrays.
+        rows: Which of them are training rows.
+        rates: Kind of values of each task: COUNTS and RATES are weighted by exposures, VALUES not.
+        scarce: Name of the scarce task, whose layers come first.
+        places: Names of the rows' polygons; None: numbers.
     """
     shapely, _ = geometry.libraries("the map")
     _, first, number = np.unique(shapely.to_wkb(flat), return_index=True, return_inverse=True)
@@ -153,22 +51,20 @@ def described(
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     number, first = rank[number.ravel()], first[order]
-    kept = np.arange(len(first))
-    if len(kept) > MOST_SHAPES:
-        kept = np.linspace(0, len(first) - 1, MOST_SHAPES).astype(int)
+    kept = evenly_spaced(np.arange(len(first)), MAX_SHAPES)
     shown = np.isin(number, kept)
     number, first = np.searchsorted(kept, number), first[kept]
     groups = [
         apart
         for name, members in _groups(observed, scarce, shown)
-        for apart in _apart(shapely, flat, observed.test, name, members)
+        for apart in _split_overlaps(shapely, flat, observed.test, name, members)
     ]
     where: dict[int, int] = {}  # the layer that a shape is first in
     for k, (_, members) in enumerate(groups):
         for i in number[members].tolist():
             where.setdefault(i, k)
     layer = np.array([where[i] for i in range(len(first))], dtype=np.int64)
-    drawn, origin, unit = _drawn(shapely, flat[first], layer)
+    drawn, origin, unit = _on_grid(shapely, flat[first], layer)
     numbers = [f"{i + 1}" for i in range(len(first))]
     made = {
         "origin": [round(float(v), 3) for v in origin],
@@ -188,7 +84,7 @@ def described(
 def _groups(
     observed: Supports, scarce: str, shown: Bool[np.ndarray, " n"]
 ) -> Iterator[tuple[str, Int[np.ndarray, " m"]]]:
-    """Rows of each task and time, with what they are called; the scarce task's first."""
+    """Rows of each task and time, with the name of their layer; the scarce task's first."""
     further = slice(2, None)
     tasks = sorted(range(len(observed.tasks)), key=lambda t: observed.tasks[t] != scarce)
     for t in tasks:
@@ -208,16 +104,16 @@ def _groups(
             yield f"{observed.tasks[t]}, {when}", mine[place.ravel() == i]
 
 
-def _apart(
+def _split_overlaps(
     shapely: Any,
     flat: np.ndarray,
     test: Bool[np.ndarray, " n"],
     name: str,
     members: Int[np.ndarray, " m"],
 ) -> list[tuple[str, Int[np.ndarray, " _"]]]:
-    """Rows that can be drawn at once: those that are held out apart where they lie over others.
+    """Split a layer in two where held-out polygons overlap others; the finer ones come first.
 
-    Counties of which only groups were observed are an example; the finer ones come first.
+    Counties are an example, if only groups of them were observed.
     """
     held, learned = members[test[members]], members[~test[members]]
     if not len(held) or not len(learned):
@@ -272,10 +168,10 @@ def _short(values: Float[np.ndarray, " n"]) -> list[float | None]:
 # --- drawing --------------------------------------------------------------------------------------
 
 
-def _drawn(
+def _on_grid(
     shapely: Any, flat: np.ndarray, layer: Int[np.ndarray, " s"]
 ) -> tuple[list[Any], tuple[float, float], float]:
-    """Rings in whole numbers, what is zero of them in metres, and how many metres one is."""
+    """Rings on an integer grid, the grid's origin in metres, and its unit in metres."""
     if not len(flat):
         return [], (0.0, 0.0), 1.0
     west, south, east, north = shapely.total_bounds(flat)

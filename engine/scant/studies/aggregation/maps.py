@@ -1,4 +1,4 @@
-"""Answers of a fitted run on a map: its polygons as they stand, and any polygon that is asked."""
+"""A fitted run on a map: posterior of its polygons, and of any polygon in a query."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pandas as pd
 from jaxtyping import Bool
 
 from scant.errors import BadInput
-from scant.studies.aggregation import map_shapes, mean_rate, polygons
+from scant.studies.aggregation import map_layers, map_shapes, mean_rate, polygons
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.capacity import inside_each
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.population import weighted
 from scant.studies.aggregation.settings import COUNTED, AggregationSettings
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
 from scant.studies.base import ArraySpec
 from scant.tables import geometry
 
@@ -39,17 +39,17 @@ def shown(
     rates: Sequence[str],
     scarce: str,
 ) -> tuple[dict[str, Any], Supports | None]:
-    """What a run's metadata tell of its map, and the rows that are on it.
+    """Metadata of a run's map, and the rows that are on it.
 
     Args:
         table: The rows of the run.
-        observed: The same as arrays.
-        rows: Which of them are learned from.
-        rates: Of each task, whether it is of counts, rates or values (`rates_of`).
-        scarce: The task that is asked about.
+        observed: The rows as arrays.
+        rows: Which of them are training rows.
+        rates: Kind of values of each task (`rates_of`).
+        scarce: Name of the scarce task.
 
     Returns:
-        Nothing and None where no row is a polygon.
+        An empty dictionary and None where no row is a polygon.
     """
     if observed.inside is None:
         return {}, None
@@ -60,11 +60,11 @@ def shown(
     if PLACE in table:
         names = ["unnamed" if pd.isna(v) else str(v) for v in table[PLACE]]
     made, order = map_shapes.described(flat, observed, rows, rates, scarce, names)
-    return {map_shapes.MAP: made}, observed.at(order)
+    return {map_layers.MAP: made}, observed.at(order)
 
 
 def rates_of(settings: AggregationSettings, kinds: Sequence[str]) -> list[str]:
-    """Of tasks with these likelihoods, whether their values are counts, rates or neither."""
+    """Kind of values of tasks with these likelihoods: counts, rates or values."""
     counted = map_shapes.RATES if settings.rate_per else map_shapes.COUNTS
     return [counted if kind in COUNTED else map_shapes.VALUES for kind in kinds]
 
@@ -88,18 +88,18 @@ def posterior(
     made = np.full((2, len(rows)), np.nan)
     for t in np.unique(rows.task):
         mine = rows.task == t
-        made[:, mine] = fitted.ask(space.supports_of(rows, mine, fitted.device), int(t))[:2]
+        made[:, mine] = fitted.moments(space.supports_of(rows, mine, fitted.device), int(t))[:2]
     return dict(zip(ARRAYS, made))
 
 
 def exceedances(
-    fitted: FittedMTGPA, metadata: Mapping[str, Any], rows: Supports, told: Mapping[str, np.ndarray]
+    fitted: FittedMTGPA, rows: Supports, moments: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The column of `EXCEEDANCE` for rows of which `told` says mean and deviation.
+    """The column `EXCEEDANCE` for rows with these columns `mean` and `std`.
 
     The threshold of a task is its overall rate or mean; without a map there is no column.
     """
-    levels = {one.task: one.threshold for one in map_shapes.layers(metadata)}
+    levels = {one.task: one.threshold for one in map_layers.layers(fitted.metadata)}
     if not levels:
         return {}
     made = np.full(len(rows), np.nan)
@@ -107,7 +107,7 @@ def exceedances(
     for t, (task, kind) in enumerate(zip(fitted.tasks, fitted.kinds)):
         mine = rows.task == t
         units = rows.exposure[mine] if rates[t] == map_shapes.COUNTS else 1.0
-        mean, std = told["mean"][mine] / units, told["std"][mine] / units
+        mean, std = moments["mean"][mine] / units, moments["std"][mine] / units
         if task in levels and mine.any():
             made[mine] = mean_rate.exceedance(kind, mean, std, levels[task])
     return {EXCEEDANCE.name: made}
@@ -137,9 +137,8 @@ def polygon(fitted: FittedMTGPA, query: Mapping[str, Any]) -> dict[str, np.ndarr
     count = inside_each(fitted.settings, 1)
     inside = [polygons.points(shapely.to_wkb(shape), count)]
     if fitted.people is not None:
-        places = polygons.projected(shapely.points(fitted.people.places), fitted.whole.system)
-        homes, number = shapely.get_coordinates(places), fitted.people.number
-        inside, _ = weighted(np.array([shape]), inside, homes, number, count)
+        places = polygons.homes(fitted.people, fitted.whole.system)
+        inside, _ = weighted(np.array([shape]), inside, places, fitted.people.number, count)
     bounds = np.array(shapely.bounds(shape)).reshape(2, 2)
     covariates = fitted.model.prior.covariates
     unknown = np.full(1, np.nan)
@@ -158,9 +157,8 @@ def polygon(fitted: FittedMTGPA, query: Mapping[str, Any]) -> dict[str, np.ndarr
         system=fitted.whole.system,
         covariates=np.zeros((1, covariates)) if covariates else None,  # their means
     )
-    mean, std, new = (
-        float(v[0]) for v in fitted.ask(space.supports_of(row, np.arange(1), fitted.device), task)
-    )
+    support = space.supports_of(row, np.arange(1), fitted.device)
+    mean, std, new = (float(v[0]) for v in fitted.moments(support, task))
     return _answer(shapely, fitted, shape, fitted.kinds[task], (mean, std, new), query)
 
 

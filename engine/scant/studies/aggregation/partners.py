@@ -13,7 +13,7 @@ A box of another size than those of the task is asked of the model alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from scant.ensemble import Ensemble, Shape, Widened, stacking
+from scant.ensemble import Ensemble, Widened, stacking
 from scant.inference.exact import left_out
 from scant.models.anchored_gp import AnchoredGP
 from scant.models.mtgpa.exact import ExactGP
@@ -48,15 +48,46 @@ Values = Float[np.ndarray, " n"]
 
 
 @dataclass(frozen=True)
+class BoxFrame:
+    """Boxes of one size.
+
+    Attributes:
+        rows: Mean and deviation of their centers by dimension; their width.
+    """
+
+    rows: Float[Tensor, "3 d"]
+
+    @classmethod
+    def of(cls, supports: Float[Tensor, "n c"]) -> BoxFrame:
+        lower, upper = supports.chunk(2, dim=1)
+        centers = (lower + upper) / 2
+        deviation = torch.where(centers.std(0) > 0, centers.std(0), 1.0)
+        return cls(torch.stack([centers.mean(0), deviation, (upper - lower).mean(0)]))
+
+    def same_size(self, supports: Float[Tensor, "n c"]) -> Bool[np.ndarray, " n"]:
+        """Which boxes have this size."""
+        lower, upper = supports.chunk(2, dim=1)
+        off = (upper - lower - self.rows[2]).abs()
+        close = (off <= ALIKE * (self.rows[1] + self.rows[2])).all(1)
+        return np.asarray(close.cpu().numpy())
+
+    def standardized(self, supports: Float[Tensor, "n c"]) -> Float[np.ndarray, "n d"]:
+        """Standardized centers of boxes."""
+        lower, upper = supports.chunk(2, dim=1)
+        centers = ((lower + upper) / 2 - self.rows[0]) / self.rows[1]
+        return np.asarray(centers.cpu().numpy())
+
+
+@dataclass(frozen=True)
 class Average:
     """The page's model with the mean of the task, and in older runs with further models.
 
     Attributes:
         ensemble: Their weights.
         task: The number of the scarce task.
-        others: Of `OTHERS`, by name, those that have a weight.
-        gps: Of `PARTNERS`, by name.
-        frame: Rows: mean and deviation of the centers of its boxes, by dimension; their width.
+        others: Models in `OTHERS` that have a weight, by name.
+        gps: GPs in `PARTNERS`, by name.
+        frame: The boxes of its training rows.
         scale: Mean and deviation of its values, in the unit of the model.
     """
 
@@ -64,7 +95,7 @@ class Average:
     task: int
     others: Mapping[str, ExactGP]
     gps: Mapping[str, AnchoredGP]
-    frame: Float[Tensor, "3 d"]
+    frame: BoxFrame
     scale: tuple[float, float]
 
     @classmethod
@@ -81,33 +112,26 @@ class Average:
             return None  # polygons
         mine = data.task == task
         supports, y = data.supports[mine], data.y[mine].cpu().numpy()
-        lower, upper = supports.chunk(2, dim=1)
         if len(y) < LEAST_ROWS or not y.std() > 0:
             return None
-        centers = (lower + upper) / 2
-        deviation = centers.std(0)
-        frame = torch.stack(
-            [centers.mean(0), torch.where(deviation > 0, deviation, 1.0), (upper - lower).mean(0)]
-        )
-        scale = float(y.mean()), float(y.std())
-        made = cls(Ensemble({}, Shape()), task, {}, {}, frame, scale)
-        if not made._alike(supports).all():
+        frame, scale = BoxFrame.of(supports), (float(y.mean()), float(y.std()))
+        if not frame.same_size(supports).all():
             return None
-        x, z = made._standardized(supports), (y - scale[0]) / scale[1]
+        x, z = frame.standardized(supports), (y - scale[0]) / scale[1]
         gp = AnchoredGP.fit(PARTNERS[TRIVIAL], x, z)
         K = torch.as_tensor(gp.signal(x) + gp.noise * np.eye(len(x)))
         error, variance = (v.numpy() for v in left_out(K, torch.as_tensor(z)))
-        trivial = made._own_unit(z - error, variance, np.minimum(gp.noise, variance))
+        trivial = _unscaled(scale, z - error, variance, np.minimum(gp.noise, variance))
         told = {MODEL: model.left_out().predictive().rows(mine.cpu().numpy()), TRIVIAL: trivial}
         share = stacking.confidence(told[MODEL].log_prob(y) - trivial.log_prob(y))
         if share > 1 - stacking.MIN_WEIGHT:
             share = 1.0
         ensemble = Ensemble.fit_shape({MODEL: share, TRIVIAL: 1 - share}, told, y, Widened, x)
-        return replace(made, ensemble=ensemble.reindex(NAMES), gps={TRIVIAL: gp})
+        return cls(ensemble.reindex(NAMES), task, {}, {TRIVIAL: gp}, frame, scale)
 
     def combine(self, supports: Float[Tensor, "n c"], told: MixturePredictive) -> MixturePredictive:
         """The average at supports, of which the model says this, in its unit."""
-        x, alike = self._standardized(supports), self._alike(supports)
+        x, alike = self.frame.standardized(supports), self.frame.same_size(supports)
         parts = {MODEL: told}
         for name in self.ensemble.used:
             if name == MODEL:
@@ -117,7 +141,7 @@ class Average:
             else:
                 mean, variance = self.gps[name].predict(x)
                 noise = np.full(len(x), self.gps[name].noise)
-                own = self._own_unit(mean, variance + noise, noise)
+                own = _unscaled(self.scale, mean, variance + noise, noise)
             parts[name] = own.answering(alike)
         return self.ensemble.combine(parts, x, fallback=told)
 
@@ -131,24 +155,6 @@ class Average:
         shape = self.ensemble.shape
         return [sizes, *([corrected] if isinstance(shape, Widened) and shape.changes else [])]
 
-    def _own_unit(self, mean: Values, variance: Values, noise: Values) -> MixturePredictive:
-        """In the unit of the model, of what a partner says."""
-        offset, factor = self.scale
-        return MixturePredictive.gaussian(mean, variance, noise).scaled(factor, offset, log=False)
-
-    def _alike(self, supports: Float[Tensor, "n c"]) -> Bool[np.ndarray, " n"]:
-        """Boxes of the task's size, which its GPs know."""
-        lower, upper = supports.chunk(2, dim=1)
-        off = (upper - lower - self.frame[2]).abs()
-        close = (off <= ALIKE * (self.frame[1] + self.frame[2])).all(1)
-        return np.asarray(close.cpu().numpy())
-
-    def _standardized(self, supports: Float[Tensor, "n c"]) -> Float[np.ndarray, "n d"]:
-        """Centers of boxes."""
-        lower, upper = supports.chunk(2, dim=1)
-        own = ((lower + upper) / 2 - self.frame[0]) / self.frame[1]
-        return np.asarray(own.cpu().numpy())
-
     def tensors(self) -> Tensors:
         """Tensors for `from_meta`."""
         found = {
@@ -159,7 +165,7 @@ class Average:
         }
         for name, other in self.others.items():
             found |= {f"{OTHERS[name]}.{n}": v for n, v in other.state_dict().items()}
-        return {**found, "frame": self.frame}
+        return {**found, "frame": self.frame.rows}
 
     def meta(self) -> dict[str, Any]:
         """JSON-ready arguments of `from_meta`."""
@@ -197,4 +203,14 @@ class Average:
             meta = {**meta, "weights": [own, *[0.0] * len(OTHERS), *rest]}
         ensemble = Ensemble.from_meta(meta, NAMES, Widened)
         offset, factor = meta["scale"]
-        return cls(ensemble, meta["task"], others, gps, tensors["frame"], (offset, factor))
+        return cls(
+            ensemble, meta["task"], others, gps, BoxFrame(tensors["frame"]), (offset, factor)
+        )
+
+
+def _unscaled(
+    scale: tuple[float, float], mean: Values, variance: Values, noise: Values
+) -> MixturePredictive:
+    """Standardized Gaussian predictions in the unit of the model."""
+    offset, factor = scale
+    return MixturePredictive.gaussian(mean, variance, noise).scaled(factor, offset, log=False)

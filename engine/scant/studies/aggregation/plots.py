@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scant.studies.aggregation import mean_rate
-from scant.studies.aggregation.map_shapes import Layer, layers, outlines
+from scant.studies.aggregation.map_layers import Layer, layers, outlines
 
 if TYPE_CHECKING:
     from scant.plotting.elements import Elements

@@ -67,20 +67,18 @@ def shapes(
     Raises:
         BadInput: A cell that is no support, or the packages for maps are missing.
     """
-    shapely, pyproj = geometry.libraries(name)
+    shapely, _ = geometry.libraries(name)
     drawn = geometry.geometries(cells, name, rows)
     if not system:
         system = equal_area(*geometry.extent(drawn))
-    turn = pyproj.Transformer.from_crs("EPSG:4326", system, always_xy=True).transform
-    flat = shapely.transform(drawn, lambda xy: np.column_stack(turn(xy[:, 0], xy[:, 1])))
+    flat = projected(drawn, system)
     bounds = shapely.bounds(flat)
     areal = shapely.area(flat) > 0
     inside, empty = None, 0
     if areal.any():
         filled = [points(shapely.to_wkb(shape), count) for shape in flat]
         if people is not None:
-            places = np.column_stack(turn(*people.places.T))
-            filled, empty = weighted(flat, filled, places, people.number, count)
+            filled, empty = weighted(flat, filled, homes(people, system), people.number, count)
         inside = np.zeros((len(filled), max(len(own) for own in filled), 3))
         for i, own in enumerate(filled):
             inside[i, : len(own)] = own
@@ -96,6 +94,13 @@ def projected(drawn: np.ndarray, system: str) -> np.ndarray:
         drawn, lambda xy: np.column_stack(turn(xy[:, 0], xy[:, 1]))
     )
     return made
+
+
+def homes(people: People, system: str) -> Float[np.ndarray, "m 2"]:
+    """Places of people in a system, in metres."""
+    shapely, _ = geometry.libraries("the map")
+    places: np.ndarray = shapely.get_coordinates(projected(shapely.points(people.places), system))
+    return places
 
 
 def equal_area(west: float, south: float, east: float, north: float) -> str:

@@ -16,7 +16,7 @@ from scant.predictive import (
 )
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
 from scant.studies.predicted_table import interval_columns
 
 
@@ -70,7 +70,7 @@ def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.n
         exposure = torch.as_tensor(supports.exposure[mine]).to(fitted.device)
         boxes = space.supports_of(supports, mine, fitted.device)
         known = fitted.known(supports, mine, t)
-        mean, std, new = fitted.ask(boxes, t, exposure, known)
+        mean, std, new = fitted.moments(boxes, t, exposure, known)
         told = predictive(fitted, boxes, t, exposure, known)
         own = {
             **{"mean": mean, "std": std, "std_y": new, "std_model": std},

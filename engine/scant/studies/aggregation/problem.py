@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from scant.evaluate.problem import Problem
+from scant.problem import Problem
 from scant.studies.aggregation.fitted import TrainingData
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
 
 
 def problem_of(train: TrainingData, number: int) -> Problem:

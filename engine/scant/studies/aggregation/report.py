@@ -10,13 +10,13 @@ from jaxtyping import Float
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
-from scant.evaluate.problem import Problem
-from scant.evaluate.scored import Scored
 from scant.evaluate.scores import COVERAGE, coverage, metrics_of
 from scant.events import Metric, Report
 from scant.models.mtgpa.baselines import alone, baseline
 from scant.models.mtgpa.prior import Data
 from scant.predictive import ValuePredictive
+from scant.predictive.scored import Scored
+from scant.problem import Problem
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.predictive import predictive

@@ -120,7 +120,7 @@ def _run(fit: Fit, table: pd.DataFrame, values: dict[str, Any], more: bool) -> l
     run = fit("aggregation", table, own=False, **{**FIXED, **values})
     *_, last = run
     assert isinstance(last, Finished)
-    more_metrics = dependent(run.study.posterior, run.study.train) if more else ()
+    more_metrics = dependent(run.study.posterior, run.study.data.train) if more else ()
     return [*last.report.metrics, *more_metrics]
 
 

@@ -24,8 +24,9 @@ from scant.models.mtgpa.tasks import TaskGP
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.optim.trainer import Trainer
 from scant.studies.aggregation.fitted import FittedMTGPA
-from scant.studies.aggregation.preprocessing import COUNTS, counts
+from scant.studies.aggregation.metadata import COUNTS, counts
 from scant.studies.aggregation.settings import EXACT, MOST_EXACT, MOST_PIECES
+from scant.studies.split import evenly_spaced
 
 REPEATS = 3
 MOST_ROWS = 1200  # exact inference costs their cube
@@ -156,9 +157,7 @@ def _rows(fitted: FittedMTGPA) -> tuple[Rows, Rows, Rows]:
     names = np.array(whole.tasks, dtype=object)[whole.task]
     known = np.isfinite(whole.y) & np.isin(names, fitted.tasks)
     mine = names == fitted.scarce
-    test = np.flatnonzero(known & mine & whole.test)
-    if len(test) > TEST_ROWS:
-        test = test[np.linspace(0, len(test) - 1, TEST_ROWS).astype(int)]
+    test = evenly_spaced(np.flatnonzero(known & mine & whole.test), TEST_ROWS)
     fine = np.flatnonzero(known & mine & ~whole.test)
     if len(test) < 2 or not counts(len(fine)):
         raise BadInput(

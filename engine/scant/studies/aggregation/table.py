@@ -3,26 +3,24 @@
 A row is one observation of one task: the average of `y` over a box with the bounds `<dim>_lo` and
 `<dim>_hi` in each input dimension, or the value at the point `<dim>`, which is a box of width zero.
 In place of two dimensions there may be a column `geometry` with a polygon or a point, which becomes
-weighted points in metres (`polygons`). What a file may hold stands in `TABLE`, so that the common
-reader (`scant.tables.read.read_table`) checks it cell by cell; `of` makes arrays of such a table,
-and `Supports.frame` a table of arrays. Bounds are in each dimension's own unit, `y` in its
-task's.
+weighted points in metres (`polygons`). `TABLE` lists the columns of a file, so that the common
+reader (`scant.tables.read.read_table`) checks it cell by cell; `of` converts such a table to
+arrays. Bounds are in each dimension's own unit, `y` in its task's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, fields
-from typing import NamedTuple
+from collections.abc import Sequence, Set
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from scant.errors import BadInput
 from scant.studies.aggregation import polygons
 from scant.studies.aggregation.population import People
-from scant.studies.split import COLUMNS, TEST, TRAIN
+from scant.studies.aggregation.supports import Covariate, Supports
+from scant.studies.split import COLUMNS, TEST, marks
 from scant.tables import geometry
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
@@ -99,97 +97,7 @@ TABLE = TableSchema(
     minimum_rows=4,
 )
 _OWN = {column.name for column in TABLE.columns}
-POINTS = 25  # inside each polygon, where nobody says how many
-
-
-class Covariate(NamedTuple):
-    """A column that enters linearly, and by what it is standardized."""
-
-    column: str
-    mean: float
-    deviation: float
-
-
-@dataclass(frozen=True)
-class Supports:
-    """Observations over boxes, as arrays in the order of the table's rows.
-
-    Attributes:
-        tasks: Names of the tasks, in order of first appearance.
-        dims: Names of the input dimensions.
-        task: Index into `tasks`.
-        lo: Lower bounds, each in its dimension's unit.
-        hi: Upper bounds; equal to `lo` at a point.
-        y: Values; NaN where only a prediction is wanted.
-        y_err: Standard deviation of y's noise; NaN where unknown.
-        exposure: Factor of a Poisson rate; 1 where the table says nothing.
-        truth: Noise-free values; NaN where unknown.
-        test: Rows that are kept out of training.
-        inside: Points in the first two dimensions and their weights, of rows that are polygons,
-            whose bounds `lo` and `hi` then are; None where all rows are boxes or points.
-        covariates: Of each row, standardized, in the order of `named`.
-        named: Their columns.
-        empty: Polygons that are weighted by area, for none of the people live inside.
-        system: The projection to these two dimensions; "" where the table has no geometries.
-    """
-
-    tasks: tuple[str, ...]
-    dims: tuple[str, ...]
-    task: Int[np.ndarray, " n"]
-    lo: Float[np.ndarray, "n d"]
-    hi: Float[np.ndarray, "n d"]
-    y: Float[np.ndarray, " n"]
-    y_err: Float[np.ndarray, " n"]
-    exposure: Float[np.ndarray, " n"]
-    truth: Float[np.ndarray, " n"]
-    test: Bool[np.ndarray, " n"]
-    inside: Float[np.ndarray, "n k 3"] | None = None
-    system: str = ""
-    covariates: Float[np.ndarray, "n p"] | None = None
-    named: tuple[Covariate, ...] = ()
-    empty: int = 0
-
-    def __len__(self) -> int:
-        return len(self.task)
-
-    @property
-    def centre(self) -> Float[np.ndarray, "n d"]:
-        """Middles of the boxes: what a model that knows only points is given."""
-        return (self.lo + self.hi) / 2
-
-    @property
-    def width(self) -> Float[np.ndarray, "n d"]:
-        """Widths of the boxes, zero at a point."""
-        return self.hi - self.lo
-
-    def at(self, rows: Int[np.ndarray, " m"], tasks: Sequence[str] | None = None) -> Supports:
-        """Some rows; with `tasks`, numbered among these, of which all must be."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        own = {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in own.items()}
-        if tasks is not None:
-            place = np.array([tasks.index(t) if t in tasks else -1 for t in self.tasks])
-            own |= {"tasks": tuple(tasks), "task": place[own["task"]].astype(np.int64)}
-        return Supports(**own)
-
-    def frame(self) -> pd.DataFrame:
-        """The table in long form; `of` gives these arrays back from it, but for polygons, of which
-        it has the bounds."""
-        columns: dict[str, np.ndarray] = {"task": np.array(self.tasks, dtype=object)[self.task]}
-        for d, dim in enumerate(self.dims):
-            if (self.lo[:, d] == self.hi[:, d]).all():
-                columns[dim] = self.lo[:, d]
-            else:
-                columns |= {f"{dim}_lo": self.lo[:, d], f"{dim}_hi": self.hi[:, d]}
-        optional = {"y": self.y, "y_err": self.y_err, "truth": self.truth}
-        columns |= {n: v for n, v in optional.items() if not np.isnan(v).all()}
-        if (self.exposure != 1).any():
-            columns["exposure"] = self.exposure
-        if self.covariates is not None:
-            for own, z in zip(self.named, self.covariates.T):
-                columns[own.column] = own.mean + own.deviation * z
-        if self.test.any():
-            columns["split"] = np.where(self.test, TEST, TRAIN).astype(object)
-        return pd.DataFrame(columns)
+POINTS = 25  # inside each polygon by default
 
 
 def of(
@@ -204,19 +112,19 @@ def of(
     covariates: Sequence[str | Covariate] = (),
     people: People | None = None,
 ) -> Supports:
-    """The arrays of a long-form table, such as `read_table(file, TABLE).frame`.
+    """Convert a long-form table, such as `read_table(file, TABLE).frame`, to arrays.
 
     Args:
         frame: Columns as in `TABLE`; further ones are input dimensions. `y` may be absent.
         dims: The dimensions a model was trained on, each as a point or as a box. None: all.
         tasks: The tasks a model was trained on. None: those of the table.
-        name: What messages call the table.
-        rows: The row of each line, for messages (`Table.rows`); counted from 0 where None.
+        name: Name of the table for messages.
+        rows: Row numbers for messages (`Table.rows`); counted from 0 where None.
         system: The projection that a model was trained in; "": one for the table's own region.
-        points: Inside each polygon, at most.
-        covariates: Columns that enter linearly and are no dimensions; those that are only named are
-            standardized by this table.
-        people: Whose number weighs the points inside of polygons; None: by area.
+        points: Maximum number of points inside each polygon.
+        covariates: Columns that enter linearly and are no dimensions; columns given by name only
+            are standardized by this table.
+        people: Population that weighs the points inside polygons; None: by area.
 
     Raises:
         BadInput: No task, an unknown one, no dimension or one that is absent, bounds that are no
@@ -228,13 +136,13 @@ def of(
         raise BadInput(f"{name} has no column 'task'; name the task of each row.")
     names = [str(w) for w in frame["task"]]
     known = tuple(dict.fromkeys(names if tasks is None else tasks))
-    place = {task: i for i, task in enumerate(known)}
-    for row, word in zip(at, names):
-        if word not in place:
-            raise BadInput(
-                f"{name}, column 'task', row {row}: {word!r} was not trained on; "
-                f"the tasks are {listed(known)}."
-            )
+    task = pd.Index(known).get_indexer(pd.Index(names))
+    if (task < 0).any():
+        first = int(np.argmax(task < 0))
+        raise BadInput(
+            f"{name}, column 'task', row {at[first]}: {names[first]!r} was not trained on; "
+            f"the tasks are {listed(known)}."
+        )
     drawn = None
     if geometry.COLUMN in frame and (dims is None or system):
         cells = geometry.words(frame[geometry.COLUMN]).tolist()
@@ -263,67 +171,20 @@ def of(
     return Supports(
         tasks=known,
         dims=result,
-        task=np.array([place[w] for w in names], dtype=np.int64),
+        task=task.astype(np.int64),
         lo=np.column_stack([lo for lo, _ in bounds]),
         hi=np.column_stack([hi for _, hi in bounds]),
         y=_numbers(frame, "y"),
         y_err=_numbers(frame, "y_err"),
         exposure=_exposure(frame, name, at),
         truth=_numbers(frame, "truth"),
-        test=(frame["split"] == TEST).to_numpy(dtype=bool)
-        if "split" in frame
-        else np.zeros(len(frame), dtype=bool),
+        test=np.asarray(marks(frame) == TEST, dtype=bool),
         inside=None if drawn is None else drawn.inside,
         system=system if drawn is None else drawn.system,
         covariates=(values - [c.mean for c in own]) / [c.deviation for c in own] if own else None,
         named=own,
         empty=0 if drawn is None else drawn.empty,
     )
-
-
-def check_values(
-    supports: Supports,
-    likelihoods: Mapping[str, str],
-    *,
-    rates: bool = False,
-    name: str = "the table",
-    rows: RowNumbers | None = None,
-) -> None:
-    """Are the values such as each task's likelihood can give rise to?
-
-    Args:
-        supports: The observations; values that are NaN are passed over.
-        likelihoods: Task to "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1) or any
-            other (all numbers).
-        rates: Whether y are counts divided by exposures, which need not be whole.
-        name: What messages call the table.
-        rows: As for `of`.
-
-    Raises:
-        BadInput: The first row whose value cannot be.
-    """
-    y, at = supports.y, np.arange(len(supports)) if rows is None else np.asarray(rows)
-    counted = (y < 0, "a rate of zero or more", "a Gaussian")
-    if not rates:
-        counted = ((y < 0) | (y != np.round(y)), "a count (0, 1, 2 …)", "a Gaussian")
-    rules = {
-        "poisson": counted,
-        "negative_binomial": counted,
-        "bernoulli": ((y != 0) & (y != 1), "0 or 1", "another"),
-    }
-    for t, task in enumerate(supports.tasks):
-        likelihood = likelihoods.get(task, "gaussian")
-        if likelihood not in rules:
-            continue
-        wrong, wanted, other = rules[likelihood]
-        bad = np.flatnonzero(wrong & ~np.isnan(y) & (supports.task == t))
-        if len(bad):
-            more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
-            raise BadInput(
-                f"{name}, column 'y', row {at[bad[0]]}: got {y[bad[0]]:g}{more} where the "
-                f"{likelihood} likelihood of task {task!r} needs {wanted}; correct it or choose "
-                f"{other} likelihood."
-            )
 
 
 def _dimensions(frame: pd.DataFrame, drawn: bool, beside: Set[str]) -> tuple[str, ...]:
@@ -364,15 +225,15 @@ def _numbers(frame: pd.DataFrame, column: str) -> Float[np.ndarray, " n"]:
 def _exposure(
     frame: pd.DataFrame, name: str, rows: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    found = np.nan_to_num(_numbers(frame, "exposure"), nan=1.0)
-    bad = np.flatnonzero(~((found > 0) & np.isfinite(found)))
+    exposure = np.nan_to_num(_numbers(frame, "exposure"), nan=1.0, posinf=np.inf)
+    bad = np.flatnonzero(~((exposure > 0) & np.isfinite(exposure)))
     if len(bad):
         more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
         raise BadInput(
-            f"{name}, column 'exposure', row {rows[bad[0]]}: got {found[bad[0]]:g}{more}, where "
+            f"{name}, column 'exposure', row {rows[bad[0]]}: got {exposure[bad[0]]:g}{more}, where "
             "nobody is counted nothing can be learned; leave the row out or give a number above 0."
         )
-    return found
+    return exposure
 
 
 def _covariates(

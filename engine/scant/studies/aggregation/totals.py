@@ -6,7 +6,7 @@ average over all of the parts at once, for the errors of neighbors go together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,20 +15,20 @@ import pandas as pd
 import torch
 from jaxtyping import Float, Int
 
-from scant.studies.aggregation import map_shapes, polygons
+from scant.studies.aggregation import map_layers, polygons
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA
-from scant.studies.aggregation.map_shapes import Layer
+from scant.studies.aggregation.map_layers import Layer
 from scant.studies.aggregation.settings import COUNTED
-from scant.studies.aggregation.table import Supports
+from scant.studies.aggregation.supports import Supports
 from scant.tables import geometry
 
 INSIDE = 0.9  # of a part's points lie in its whole: borders on a page are simplified
 COVERED = 0.03  # of a whole's area may its parts' differ by
 WIDE = 1.959964
-MOST_WHOLES = 200  # of a report
+MAX_WHOLES = 200  # of a report
 ARRAY = ("parts", "observed", "predicted", "std", "std_y", "inside95")  # of a report's `totals`
-_MOST_POINTS = 1500  # of a whole
+_MAX_POINTS = 1500  # of a whole
 
 
 def areas_of(table: pd.DataFrame, system: str) -> Float[np.ndarray, " n"]:
@@ -40,27 +40,23 @@ def areas_of(table: pd.DataFrame, system: str) -> Float[np.ndarray, " n"]:
     return made
 
 
-def of_run(
-    fitted: FittedMTGPA, metadata: Mapping[str, Any], on_map: Supports | None
-) -> pd.DataFrame | None:
-    """The same of a run's own rows: held-out polygons that make up observed ones.
+def of_run(fitted: FittedMTGPA, on_map: Supports | None) -> pd.DataFrame | None:
+    """Totals of the run's held-out polygons that are parts of observed ones.
 
     Args:
         fitted: The model.
-        metadata: Of the run.
         on_map: Its rows in the order of the map.
     """
     if on_map is None or not on_map.test.any():
         return None
-    shape = np.concatenate([layer.shape for layer in map_shapes.layers(metadata)])
+    shape = np.concatenate([layer.shape for layer in map_layers.layers(fitted.metadata)])
     held = np.flatnonzero(on_map.test)
-    areas = 1e6 * np.asarray(metadata[map_shapes.MAP]["areas"], float)[shape[held]]
-    return totals(fitted, metadata, on_map.at(held), areas, MOST_WHOLES)
+    areas = 1e6 * np.asarray(fitted.metadata[map_layers.MAP]["areas"], float)[shape[held]]
+    return totals(fitted, on_map.at(held), areas, MAX_WHOLES)
 
 
 def totals(
     fitted: FittedMTGPA,
-    metadata: Mapping[str, Any],
     parts: Supports,
     areas: Float[np.ndarray, " n"],
     most: int | None = None,
@@ -69,24 +65,23 @@ def totals(
 
     Args:
         fitted: The model.
-        metadata: Of its run.
-        parts: What is predicted.
-        areas: Of these, in square meters; 0 of points.
-        most: As many observed polygons are looked at; None: all.
+        parts: Rows to predict.
+        areas: Their areas in square meters; 0 of points.
+        most: Maximum number of observed polygons; None: all.
 
     Returns:
         Columns: `task` and `place` of the observed polygon; `parts`, their number; `observed`, its
         value; `predicted`, the sum of its parts (of averages: by their areas); `std` of that;
-        `std_y` of a new observation of the whole; `inside95`, 1 where the observation lies in the
-        95% interval of such a one.
+        `std_y` of a new observation of the whole; `inside95`, 1 if the observation lies in the 95%
+        interval of such a new observation.
     """
-    if map_shapes.MAP not in metadata or parts.inside is None:
+    if map_layers.MAP not in fitted.metadata or parts.inside is None:
         return None
     shapely, _ = geometry.libraries("the map")
     rows: list[Any] = []
-    for layer in map_shapes.layers(metadata):
-        whole_areas = 1e6 * np.asarray(metadata[map_shapes.MAP]["areas"], float)[layer.shape]
-        for i, own in _nested(shapely, fitted, metadata, layer, parts, areas):
+    for layer in map_layers.layers(fitted.metadata):
+        whole_areas = 1e6 * np.asarray(fitted.metadata[map_layers.MAP]["areas"], float)[layer.shape]
+        for i, own in _nested(shapely, fitted, layer, parts, areas):
             whole = abs(areas[own].sum() / whole_areas[i] - 1) <= COVERED
             if whole and (most is None or len(rows) < most):
                 rows.append(_row(fitted, layer, i, parts.at(own), areas[own]))
@@ -94,20 +89,19 @@ def totals(
     return made if len(made) and (made["parts"] > 1).any() else None
 
 
-def sentence(told: pd.DataFrame) -> str:
-    """What the table comes to."""
-    off = abs(told["predicted"].sum() / told["observed"].sum() - 1)
+def sentence(table: pd.DataFrame) -> str:
+    """A summary of the table."""
+    off = abs(table["predicted"].sum() / table["observed"].sum() - 1)
     return (
-        f"Parts against totals: {int(told['parts'].sum()):,} rows make up {len(told):,} observed "
+        f"Parts against totals: {int(table['parts'].sum()):,} rows make up {len(table):,} observed "
         f"polygons; together their predictions differ by {100 * off:.2g}% from what was observed, "
-        f"and {100 * told['inside95'].mean():.0f}% of the totals lie in their 95% interval."
+        f"and {100 * table['inside95'].mean():.0f}% of the totals lie in their 95% interval."
     )
 
 
 def _nested(
     shapely: Any,
     fitted: FittedMTGPA,
-    metadata: Mapping[str, Any],
     layer: Layer,
     parts: Supports,
     areas: Float[np.ndarray, " n"],
@@ -120,7 +114,7 @@ def _nested(
     wholes = np.flatnonzero(~layer.test & np.isfinite(layer.y))
     if not len(mine) or not len(wholes):
         return
-    shapes = map_shapes.polygons_of(metadata, layer.shape[wholes].tolist())
+    shapes = map_layers.polygons_of(fitted.metadata, layer.shape[wholes].tolist())
     boxes = shapely.box(*parts.lo[mine, :2].T, *parts.hi[mine, :2].T)
     found: dict[int, list[int]] = {}
     for part, whole in zip(*shapely.STRtree(shapes).query(boxes)):
@@ -141,7 +135,7 @@ def _row(
     told = bool((own.exposure != 1).any())
     shares = own.exposure if told and layer.kind in COUNTED else areas
     units = float(own.exposure.sum()) if told and layer.counts else 1.0
-    rates = fitted.ask(space.supports_of(own, np.arange(len(own)), fitted.device), task)[0]
+    rates = fitted.moments(space.supports_of(own, np.arange(len(own)), fitted.device), task)[0]
     observed = layer.y[i] * (layer.exposure[i] if units != 1 else 1.0)
     predicted = units * (shares * rates).sum() / shares.sum()
     # An observed rate is known as well as its own exposure makes it.
@@ -149,7 +143,7 @@ def _row(
     whole = _together(own, shares / shares.sum(), exposure)
     support = space.supports_of(whole, np.arange(1), fitted.device)
     by = torch.tensor([exposure], dtype=torch.float64).to(fitted.device)
-    _, std, new = (float(v[0]) for v in fitted.ask(support, task, by))
+    _, std, new = (float(v[0]) for v in fitted.moments(support, task, by))
     if layer.counts:
         std, new = std * units / exposure, new * units / exposure
     return {
@@ -170,7 +164,7 @@ def _together(own: Supports, shares: Float[np.ndarray, " p"], exposure: float) -
     inside = own.inside.copy()
     inside[..., 2] *= shares[:, None]
     points = inside.reshape(-1, 3)
-    points = points[np.argsort(-points[:, 2])][:_MOST_POINTS]
+    points = points[np.argsort(-points[:, 2])][:_MAX_POINTS]
     points = points[points[:, 2] > 0]
     points[:, 2] /= points[:, 2].sum()
     return replace(

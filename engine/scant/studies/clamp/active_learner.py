@@ -19,7 +19,7 @@ from scant.models.laplace.one_vs_rest import (
     parts_of,
     probabilities,
 )
-from scant.studies.clamp.entry import KERNELS, ClampSettings
+from scant.studies.clamp.settings import KERNELS, ClampSettings
 from scant.studies.protocol import Tensors, part
 
 FIRST, FURTHER = 40, 6  # steps of L-BFGS with the first labels, and with more

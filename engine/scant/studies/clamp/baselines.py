@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner, Linear, start_of
-from scant.studies.clamp.fitted import Prepared
+from scant.studies.clamp.prepared import Prepared
 
 Curve = Float[np.ndarray, "r 3"]  # F1, precision and recall by round
 

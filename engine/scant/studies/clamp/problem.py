@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from scant.evaluate.problem import Comparison, Problem
 from scant.events import Report
 from scant.predictive import CategoricalPredictive
+from scant.problem import Comparison, Problem
 from scant.studies.clamp.fitted import FittedClamp
 
 

@@ -13,8 +13,9 @@ from scant import metrics
 from scant.events import Metric, Report
 from scant.studies.clamp import baselines
 from scant.studies.clamp import splits as rows_of
-from scant.studies.clamp.entry import CNN, COMPARED, METHODS
-from scant.studies.clamp.fitted import FittedClamp, Prepared
+from scant.studies.clamp.fitted import FittedClamp
+from scant.studies.clamp.prepared import Prepared
+from scant.studies.clamp.settings import CNN, COMPARED, METHODS
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import NO_CLAMP as NON_CLAMP
 

@@ -15,9 +15,9 @@ from PIL import Image
 
 from scant.errors import BadInput
 from scant.studies.clamp import simulate
-from scant.studies.clamp.entry import CNN, COMPARED, FIXED, ClampSettings
-from scant.studies.clamp.entry import PUBLISHED as AS_PUBLISHED
 from scant.studies.clamp.report import PUBLISHED, SCORES, area, compare
+from scant.studies.clamp.settings import CNN, COMPARED, FIXED, ClampSettings
+from scant.studies.clamp.settings import PUBLISHED as AS_PUBLISHED
 from scant.studies.clamp.table import TABLE
 from scant.studies.protocol import study_class
 from scant.studies.reproduction import Fit, Runs, Score
@@ -123,8 +123,8 @@ def session(
         study.step()
         if study.exhausted:
             break
-    _, scores, _ = compare(study.data, study.measured)
-    return [int(v) for v in study.measured["labels"]], scores.mean(1)
+    _, scores, _ = compare(study.data, study.history.values)
+    return [int(v) for v in study.history.values["labels"]], scores.mean(1)
 
 
 def curves(kind: type[Study], table: pd.DataFrame, seeds: int, **values: Any) -> pd.DataFrame:

@@ -1,13 +1,11 @@
-"""Rows of a labeling session: pool, validation and test, and their features.
+"""Rows of a labeling session: pool, validation and test.
 
-What is known of every row before the first label: its features, standardized, and their principal
-components over the whole pool (Yousefi 2021, section 4.4: to 20).
+Each row has principal components of its features over the whole pool (Yousefi 2021, section 4.4).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,37 +14,17 @@ from sklearn.metrics import precision_recall_fscore_support
 from scant.errors import BadInput
 from scant.studies.auto import AUTO, Choice, Choices
 from scant.studies.clamp.capacity import expert_for
-from scant.studies.clamp.entry import BY_PICTURE, FEATURES, ROLES, ClampSettings
+from scant.studies.clamp.components import Scaling, inputs_of
+from scant.studies.clamp.settings import BY_PICTURE, FEATURES, ROLES, ClampSettings
 from scant.studies.clamp.table import UNKNOWN, PatchPool
 from scant.studies.split import TEST as HELD_OUT
 from scant.studies.split import TRAIN
 from scant.studies.split import VALIDATION as VALIDATED
-from scant.tables.images.features import features
-from scant.tables.images.kinds import GAIN, HANDMADE, automatic
+from scant.tables.images.kinds import GAIN, HANDMADE
 
 MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
 BEST = "ahead of the others on trenches"
 ENOUGH = 40  # labeled rows; with more, some are held out while a person labels the others
-
-
-class Scaling(NamedTuple):
-    """From features to the components that the classifier is given.
-
-    Attributes:
-        mean, deviation: Of each feature over the pool; a deviation of 0 is taken as 1.
-        components: Directions of largest variance, times a scale by which components have a mean
-            variance of one.
-        share: Of the variance, by component, the largest first; all of them.
-    """
-
-    mean: Float[np.ndarray, " d"]
-    deviation: Float[np.ndarray, " d"]
-    components: Float[np.ndarray, "d q"]
-    share: Float[np.ndarray, " e"]
-
-    def of(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n q"]:
-        """Components of rows."""
-        return (x - self.mean) / self.deviation @ self.components
 
 
 @dataclass(frozen=True)
@@ -54,11 +32,11 @@ class Rows:
     """The rows of a session.
 
     Attributes:
-        pool: As read, without rows that `imbalance` leaves out.
-        row: Of the table.
+        pool: The table without rows that `imbalance` drops.
+        row: Row of the table.
         role: Index into `ROLES`.
-        given: "columns", or the kind of features made from the images.
-        scaling: Of the features.
+        given: "columns", or the kind of features of the images.
+        scaling: Standardization and components of the features.
         x: Components.
     """
 
@@ -76,18 +54,18 @@ class Rows:
 
     @property
     def answerable(self) -> Int[np.ndarray, " a"]:
-        """Those of them whose label the table has."""
+        """Rows that may be asked about and have a label in the table."""
         return np.flatnonzero((self.role == MAY_BE_ASKED) & (self.pool.label != UNKNOWN))
 
     @property
     def scored(self) -> Int[np.ndarray, " t"]:
-        """Rows that scores are of: test, or validation where there is no test."""
+        """Rows that are scored: test, or validation where there is no test."""
         test = np.flatnonzero(self.role == TEST)
         return test if len(test) else np.flatnonzero(self.role == VALIDATION)
 
     @property
     def validation(self) -> Int[np.ndarray, " v"]:
-        """Rows whose F1 is followed."""
+        """Validation rows."""
         return np.flatnonzero(self.role == VALIDATION)
 
     @property
@@ -112,13 +90,13 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
     """The rows of a session on a table.
 
     Args:
-        settings: Settings.
+        settings: Settings of the session.
         pool: The table.
-        marked: What its rows are marked for (`scant.studies.split.marks`).
+        marked: Marks of its rows (`scant.studies.split.marks`).
 
     Raises:
-        BadInput: No labels for a simulated expert, or of one class only; features that the table
-            has not.
+        BadInput: A simulated expert has no labels, or of one class only; the table lacks the
+            features that were set.
     """
     simulated = settings.expert == "simulated"
     counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
@@ -129,12 +107,12 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
             "both classes, or set 'expert' to you."
         )
     kept = thinned(settings, pool)
-    own = taken(pool, kept)
+    own = take(pool, kept)
     role = roles(settings, own, None if marked is None else marked[kept])
-    given, x = looked_at(settings, pool)  # of all rows: made once, whatever is left out
+    given, x = inputs_of(settings, pool)  # of all rows, so that the cache serves every split
     x = x[kept]
-    scaling = scaled(x, settings.n_components)
-    rows = Rows(own, kept, role, given, scaling, scaling.of(x))
+    scaling = Scaling.fit(x, settings.n_components)
+    rows = Rows(own, kept, role, given, scaling, scaling.transform(x))
     known = np.bincount(own.label[rows.answerable], minlength=len(own.classes))
     lost = np.flatnonzero((known == 0) & (counts > 0))
     if simulated and len(lost):
@@ -146,7 +124,7 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
 
 
 def thinned(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " m"]:
-    """Rows by which there are `imbalance` others to one of what is looked for.
+    """Drop rows at random until there are `imbalance` others to one of the class of interest.
 
     Patches are dropped, or whole pictures (`imbalance_by`). A picture shows the rarer of two
     classes if one of its patches does, and counts as the other class if none does.
@@ -172,7 +150,7 @@ def thinned(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " m"]:
 
 
 def rarer(pool: PatchPool) -> int:
-    """The class by which pictures differ: of two the rarer, of more the one of interest."""
+    """The class that tells pictures apart: the rarer of two, of more the one of interest."""
     if len(pool.classes) > 2:
         return len(pool.classes) - 1
     counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
@@ -185,7 +163,7 @@ def _surplus(
     wanted: Int[np.ndarray, " b"],
     ratio: float,
 ) -> Int[np.ndarray, " d"]:
-    """Those to drop, at random, so that there are `ratio` others to one wanted."""
+    """Rows to drop at random, so that there are `ratio` others to one wanted."""
     if not len(other) or not len(wanted):
         return other[:0]
     most = max(1, int(len(other) / ratio))
@@ -195,7 +173,7 @@ def _surplus(
     return dropped
 
 
-def taken(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
+def take(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
     """Some rows of a pool."""
     return replace(
         pool,
@@ -210,11 +188,10 @@ def taken(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
 def roles(
     settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None = None
 ) -> Int[np.ndarray, " n"]:
-    """Which rows are held out: labeled ones, by whole pictures, as many with what is looked for.
+    """Role of each row: labeled rows are held out by whole pictures, stratified by the rarer class.
 
-    Rows that are marked are what they are marked for.
-
-    A person who labels has rows held out only where the table has labels enough.
+    Marks of the table decide where there are any. A person's session holds rows out only where the
+    table has enough labels.
     """
     role = np.zeros(len(pool), dtype=np.int64)
     known = pool.label != UNKNOWN
@@ -233,53 +210,16 @@ def roles(
         spared = test + round(share * len(mixed))
         role[np.isin(pool.picture, mixed[:test]) & known] = TEST
         role[np.isin(pool.picture, mixed[test:spared]) & known] = VALIDATION
-    if settings.expert != "you":  # a person's checks are drawn while labels come
+    if settings.expert != "you":  # a person's checks are drawn while labels arrive
         left = np.flatnonzero((role == MAY_BE_ASKED) & known)
         role[rng.permutation(left)[: settings.spent(len(left))]] = VALIDATION
     return role
 
 
-def looked_at(settings: ClampSettings, pool: PatchPool) -> tuple[str, Float[np.ndarray, "n d"]]:
-    """What the classifier is given, by name, and the features.
-
-    Raises:
-        BadInput: The table has no columns of features, or no images, where they are asked for.
-    """
-    kind = settings.feature_extractor
-    if kind == FEATURES[0]:
-        kind = FEATURES[1] if pool.features else automatic()
-    if kind == HANDMADE and not pool.images and pool.features:  # a preset's, of another table
-        kind = FEATURES[1]
-    if kind == FEATURES[1] and not pool.features:
-        raise BadInput(
-            "Setting 'features' is columns, and the table has no numeric columns that vary; choose "
-            "auto, or add columns."
-        )
-    if kind != FEATURES[1] and not pool.images:
-        raise BadInput(
-            f"Setting 'features' is {kind}, and the table has no images; choose auto, or give "
-            "images."
-        )
-    return kind, pool.x if kind == FEATURES[1] else features(pool.images, kind)
-
-
-def scaled(x: Float[np.ndarray, "n d"], count: int) -> Scaling:
-    """Standardization and principal components of a pool."""
-    mean, deviation = x.mean(0), x.std(0)
-    deviation = np.where(deviation > 1e-12 * np.maximum(1, np.abs(mean)), deviation, 1.0)
-    _, singular, directions = np.linalg.svd((x - mean) / deviation, full_matrices=False)
-    variance = singular**2 / max(len(x), 1)
-    count = min(count, int((variance > 1e-12 * variance.max(initial=1e-300)).sum()) or 1)
-    own = directions[:count]
-    own = own * np.sign(own[np.arange(len(own)), np.abs(own).argmax(1)])[:, None]
-    scale = np.sqrt(max(float(variance[:count].mean()), 1e-300))
-    return Scaling(mean, deviation, own.T / scale, variance / max(variance.sum(), 1e-300))
-
-
 def scores(
     label: Int[np.ndarray, " n"], predicted: Int[np.ndarray, " n"], sought: int = 1
 ) -> tuple[float, float, float]:
-    """F1, precision and recall of what is looked for; NaN without rows."""
+    """F1, precision and recall of the class of interest; NaN without rows."""
     if not len(label):
         return (float("nan"),) * 3
     precision, recall, f1, _ = precision_recall_fscore_support(
@@ -289,7 +229,7 @@ def scores(
 
 
 def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
-    """What a person should know of how the table was taken."""
+    """Notes on how the table is used."""
     pool, messages = rows.pool, []
     known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
     if len(rows.row) < table_rows:

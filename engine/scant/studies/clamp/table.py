@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ from scant.tables.schema import Column, RowNumbers, TableSchema
 SIZE = (1280, 720)  # of a picture, pixels, as published
 CLAMP, NO_CLAMP = "clamp", "no clamp"
 SOUGHT = "of interest"  # a class that nobody has named
-UNKNOWN = -1  # the label of a row that nobody has labeled
+UNKNOWN = -1  # label of an unlabeled row
 PLACE = ("left", "top", "size", "height", "picture_width", "picture_height")
 MOST_CLASSES = 12
 MOST_PIXELS = 4_000_000  # of a patch
@@ -88,17 +89,17 @@ class PatchPool:
     """Rows to label, as arrays in the order of the table's rows.
 
     Attributes:
-        classes: Their names, two or more, what is looked for last.
-        label: 0 ... k - 1; `UNKNOWN` where the table does not say.
-        pictures: Names, in order of first appearance; empty where there are none.
-        picture: Index into them; each row its own picture where the table names none.
+        classes: Names of two or more classes, the class of interest last.
+        label: 0 ... k - 1; `UNKNOWN` where the table has none.
+        pictures: Names of the pictures in order of first appearance; empty without any.
+        picture: Index into `pictures`; each row is a picture if the table names none.
         place: Left, top, width and height of each patch in its picture, and the picture's width
-            and height, pixels; 0 where not known. Runs of earlier versions have only left, top and
+            and height, in pixels; 0 where unknown. Runs of earlier versions have only left, top and
             width.
-        images: The patches as files; empty where there are none.
-        x: Numeric features; no columns where there are none.
-        features: Their names.
-        wholes: Pictures as files, reduced, by their index; those that the table has.
+        images: The patches as files; empty without any.
+        x: Numeric features; no columns without any.
+        features: Names of the features.
+        wholes: Reduced pictures as files, by index; only those in the table.
     """
 
     classes: list[str]
@@ -126,18 +127,18 @@ class PatchPool:
         name: str = "the table",
         rows: RowNumbers | None = None,
     ) -> PatchPool:
-        """The arrays of a table, such as `read_table(file, TABLE).frame`.
+        """Convert a table, such as `read_table(file, TABLE).frame`, to arrays.
 
         Args:
             frame: Columns as in `TABLE`.
-            positive: The class that is looked for. "": a name such as "clamp" or "1", else the one
-                with fewer labels; of a table without labels "of interest".
-            named: Names of the classes, what is looked for first, where the table's labels do
-                not tell them all.
-            classes: Those of a model; other labels are `UNKNOWN`.
-            features: The numeric columns to take. None: all that vary.
-            name: What messages call the table.
-            rows: The row of each line, for messages; counted from 0 where None.
+            positive: The class of interest. "": a name such as "clamp" or "1", else the class with
+                fewer labels; "of interest" in a table without labels.
+            named: Names of the classes, the class of interest first, if the table's labels do not
+                name all of them.
+            classes: Classes of a model; other labels are `UNKNOWN`.
+            features: The numeric columns to use. None: all that vary.
+            name: Name of the table for messages.
+            rows: Row numbers for messages; counted from 0 where None.
 
         Raises:
             BadInput: Too many classes, a cell that is no finite number or no image, neither
@@ -146,13 +147,13 @@ class PatchPool:
         at = np.arange(len(frame)) if rows is None else np.asarray(rows)
         labels = _text(frame, "label")
         own = _classes(labels, positive, name, named) if classes is None else list(classes)
-        number = {word: i for i, word in enumerate(own)}
-        label = np.array([number.get(w, UNKNOWN) if w else UNKNOWN for w in labels], dtype=np.int64)
-        named = [w or f"row {at[i]}" for i, w in enumerate(_text(frame, "picture"))]
-        pictures = list(dict.fromkeys(named)) if "picture" in frame else []
-        index = {word: i for i, word in enumerate(pictures)}
-        picture = [index[w] for w in named] if pictures else list(range(len(frame)))
-        place = _places(frame, np.array(picture, dtype=np.int64), name, at)
+        label = pd.Index(own, dtype=object).get_indexer(pd.Index(labels, dtype=object))
+        picture, pictures = np.arange(len(frame)), list[str]()
+        if "picture" in frame and len(frame):
+            names = [w or f"row {at[i]}" for i, w in enumerate(_text(frame, "picture"))]
+            picture, of_pictures = pd.factorize(np.array(names, dtype=object))
+            pictures = of_pictures.tolist()
+        place = _places(frame, picture, name, at)
         columns = _numeric(frame) if features is None else list(features)
         matrix = finite(frame, columns, name, at)
         kept = np.ones(len(columns), dtype=bool)
@@ -165,12 +166,12 @@ class PatchPool:
                 f"{name} has neither images nor feature columns with numbers that differ; add some."
             )
         wholes = {
-            picture[i]: content
+            int(picture[i]): content
             for i, content in enumerate(_files(frame, "whole", name, at, gaps=True))
             if content
         }
         return cls(
-            own, label, pictures, np.array(picture, dtype=np.int64), place, images,
+            own, label, pictures, picture, place, images,
             matrix[:, kept], columns, wholes if pictures else {},
         )  # fmt: skip
 
@@ -185,11 +186,8 @@ def _text(frame: pd.DataFrame, column: str) -> list[str]:
 def _classes(
     labels: Sequence[str], positive: str, name: str, named: Sequence[str] = ()
 ) -> list[str]:
-    """The classes, the one that is looked for last, before it the others by their rows."""
-    counts: dict[str, int] = {}
-    for word in labels:
-        if word:
-            counts[word] = counts.get(word, 0) + 1
+    """The classes: by decreasing numbers of rows, the class of interest last."""
+    counts = Counter(filter(None, labels))
     if len(counts) > MOST_CLASSES:
         raise BadInput(
             f"{name}, column 'label': there are {len(counts)} classes, {listed(list(counts))}, and "
@@ -229,7 +227,7 @@ def _numeric(frame: pd.DataFrame) -> list[str]:
 
 
 def _place_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Columns of places; without a corner a height is a number as any other."""
+    """Columns of places; without a corner, a height is an ordinary feature."""
     every = PLACE if {"left", "top"} <= set(frame) else PLACE[:3]
     return tuple(c for c in every if c in frame)
 
@@ -255,7 +253,7 @@ def _places(
 def _as_published(
     place: Int[np.ndarray, "n 6"], picture: Int[np.ndarray, " n"]
 ) -> Int[np.ndarray, "n 2"]:
-    """The sizes of pictures that were cut before tables said them: 1280 x 720, or upright."""
+    """Sizes of pictures in older tables, which do not state them: 1280 x 720, or upright."""
     sizes = np.zeros((len(place), 2), dtype=np.int64)
     step = SIDE // 2
     if not len(place) or (place[:, 2] != SIDE).any() or (place[:, :2] % step).any():
@@ -277,7 +275,7 @@ def _images(frame: pd.DataFrame, name: str, at: Int[np.ndarray, " n"]) -> list[b
 def _files(
     frame: pd.DataFrame, column: str, name: str, at: Int[np.ndarray, " n"], gaps: bool = False
 ) -> list[bytes]:
-    """Image files of a column of base64; b"" where a cell is empty and that is allowed."""
+    """Image files of a base64 column; b"" for empty cells, where `gaps` allows them."""
     labels = _text(frame, column)
     if not any(labels):
         return []

@@ -13,6 +13,7 @@ from scant.errors import BadInput
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.query import names_in
 from scant.tables.column_matching import listed
 
 AT_ONCE = 12  # outputs of one question
@@ -40,11 +41,10 @@ def answer(fitted: FittedReplicas, question: str, query: dict[str, Any]) -> dict
 
 def curves(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """Curves of some outputs, with their data."""
-    named = query.get("outputs", ())
-    named = [w.strip() for w in named.split(",")] if isinstance(named, str) else list(named)
+    named = names_in(query.get("outputs", ()))
     if not 1 <= len(named) <= AT_ONCE:
         raise BadInput(f"Ask for 1 to {AT_ONCE} outputs at once; got {len(named)}.")
-    outputs = [fitted.output(str(name)) for name in named]
+    outputs = [fitted.output(name) for name in named]
     points = rows.observed(fitted.observed, fitted.train, fitted.test, outputs)
     return {
         **fitted.curves(outputs),

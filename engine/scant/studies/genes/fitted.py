@@ -16,6 +16,7 @@ from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.models import Model
 from scant.studies.genes.settings import GenesSettings
 from scant.studies.genes.table import NEW, Replicas
+from scant.studies.protocol import to_numpy
 from scant.tables.column_matching import listed
 
 MOST_OUTPUTS = 60  # of the matrix of correlations that travels to the page
@@ -86,7 +87,7 @@ class FittedReplicas:
         d, r, own = self._index(output), self._index(replica), self._scaled(x)
         stack = self.model if isinstance(self.model, Stack) else Stack([self.model], [1.0])
         told = [self._gaussian(m.predict(d, r, own), d) for m in stack.members]
-        return MixturePredictive.mixed(told, _array(stack.weights))
+        return MixturePredictive.mixed(told, to_numpy(stack.weights))
 
     def ask(
         self, output: np.ndarray, replica: np.ndarray, x: np.ndarray
@@ -136,10 +137,10 @@ class FittedReplicas:
     def levels(self, outputs: list[int]) -> dict[str, np.ndarray]:
         """Places of the outputs, their correlation, and shares of prior variance by level."""
         places = self.model.latent()
-        latent, spread = (np.empty((0, 0)),) * 2 if places is None else map(_array, places)
-        K = _array(self.model.outputs_covariance()[:MOST_OUTPUTS, :MOST_OUTPUTS])
+        latent, spread = (np.empty((0, 0)),) * 2 if places is None else map(to_numpy, places)
+        K = to_numpy(self.model.outputs_covariance()[:MOST_OUTPUTS, :MOST_OUTPUTS])
         scale = np.sqrt(np.maximum(np.diag(K), 1e-300))
-        share = _array(self.model.levels(self._index(outputs)))
+        share = to_numpy(self.model.levels(self._index(outputs)))
         return {
             "latent": latent,
             "latent_std": spread,
@@ -159,7 +160,7 @@ class FittedReplicas:
 
     def _gaussian(self, told: ReplicatedPrediction, output: torch.Tensor) -> MixturePredictive:
         """In the outputs' units, of what a model says of standardized rows."""
-        mean, variance, noise = map(_array, self.scale.restore(output, told))
+        mean, variance, noise = map(to_numpy, self.scale.restore(output, told))
         return MixturePredictive.gaussian(mean, variance + noise, noise)
 
     def _index(self, values: list[int] | np.ndarray) -> torch.Tensor:
@@ -173,8 +174,3 @@ class FittedReplicas:
 def columns(told: MixturePredictive) -> Float[np.ndarray, "3 n"]:
     """Mean of f, deviation of f, deviation of a new measurement."""
     return np.stack([told.mean, np.sqrt(told.model_variance), told.std])
-
-
-def _array(values: torch.Tensor) -> np.ndarray:
-    array: np.ndarray = values.detach().cpu().numpy()
-    return array

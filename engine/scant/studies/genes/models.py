@@ -20,6 +20,7 @@ from scant.models.replicated.hmogp_lv.posterior import Dense
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from scant.models.replicated.stack import Stack
 from scant.models.replicated.training import ReplicaTrainer
+from scant.optim.ascent import Convergence, maximize
 from scant.optim.trainer import Trainer
 from scant.studies.genes.settings import MOST_EXACT as MOST_ROWS
 from scant.studies.genes.settings import GenesSettings
@@ -156,14 +157,10 @@ def fitted(
 
 
 def improve(trainer: Trainer, steps: int) -> float:
-    """Step until it pays no more or `steps` are taken; the objective reached, in nats."""
-    last = -math.inf
-    for _ in range(steps):
-        value = trainer.step()
-        if not value > last + 1e-5 * max(abs(value), 1.0) or trainer.stalled:
-            return max(value, last) if math.isfinite(value) else last
-        last = value
-    return last
+    """Train until a step gains too little or `steps` are taken; the objective reached, in nats."""
+    rule = Convergence()
+    values = maximize(trainer, steps, lambda elbo: not rule.gains(elbo, 1e-5 * max(abs(elbo), 1.0)))
+    return max(values[-2:], default=-math.inf)
 
 
 def without(

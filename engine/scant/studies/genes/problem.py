@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from scant.evaluate.problem import Problem
 from scant.predictive import MixturePredictive
+from scant.problem import Problem
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.table import Replicas
 

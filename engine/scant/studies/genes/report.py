@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from scant.deadline import NEVER, Deadline
-from scant.evaluate.scored import Scored
 from scant.evaluate.scores import COVERAGE, WIDEST, coverage, metrics_of
 from scant.events import Metric, Report
+from scant.predictive.scored import Scored
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.fitted import FittedReplicas, columns

@@ -1,7 +1,6 @@
 """Genes: outputs measured in replicas, some of them missing (Ma 2023, chapter 5).
 
-What the study adds to the models: what is hidden and learned from, scales, one way of training for
-all of them, curves of every replica for the picture, and the other models on the same rows.
+The study trains one model, or the members of a stack one after another.
 """
 
 from __future__ import annotations
@@ -14,27 +13,23 @@ import numpy as np
 import pandas as pd
 import torch
 
-from scant.evaluate.problem import Comparison
 from scant.events import Report
-from scant.models.replicated.data import Data, Scale
-from scant.models.replicated.moderation import moderated
 from scant.models.replicated.stack import Stack
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AVERAGE_SHARE
 from scant.studies.genes import explore, models, stacking
-from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.fitted import FittedReplicas, columns
 from scant.studies.genes.models import Model
+from scant.studies.genes.prepared import Prepared, prepare
 from scant.studies.genes.problem import answer_of, problem_of
 from scant.studies.genes.report import write_report
 from scant.studies.genes.settings import MODELS, GenesSettings
 from scant.studies.genes.table import Replicas, of
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, interval_columns, with_columns, words
-from scant.studies.protocol import Tensors, arrays, part, required, roles
-from scant.studies.split import groups
+from scant.studies.protocol import Tensors, arrays, part, required
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
-from scant.tables.column_matching import listed
 
 STACK_PATIENCE = 6  # steps; the setting's are of Adam and natural gradients
 
@@ -47,44 +42,23 @@ class Study(TrainedStudy):
     model: Model
 
     def __init__(
-        self, settings: GenesSettings, table: pd.DataFrame | None, device: torch.device
-    ) -> None:
-        table = required("genes", table)
-        observed = of(table)
-        train, test = rows.split(settings, observed, groups(table, settings.split_by))
-        self.roles = roles(len(observed), train=train, test=test)
-        self.parts = rows.parts(settings, observed, test)
-        self.metadata = rows.metadata_of(settings, observed, train, test)
-        self._set_data(settings, observed, train, test, device)
-        self.notes += models.check(settings, self.data)
-        bare = [
-            name for d, name in enumerate(observed.outputs) if not train[observed.output == d].any()
-        ]
-        if bare:
-            self.notes.append(
-                f"{listed(bare)} has no training rows: its predictions come from the other outputs "
-                "or from the prior."
-            )
-
-    def _set_data(
         self,
         settings: GenesSettings,
-        observed: Replicas,
-        train: np.ndarray,
-        test: np.ndarray,
+        table: pd.DataFrame | None,
         device: torch.device,
+        prepared: Prepared | None = None,
     ) -> None:
+        """A study of a table, or of prepared rows."""
+        rows = prepared or prepare(settings, required("genes", table), device)
         self._configure(settings, device)
-        self.observed, self.train, self.test = observed, train, test
-        self.replicas = rows.names(observed)
-        raw = rows.data_of(observed, train, self.replicas, device)
-        self.scale, modest = Scale.of(raw), self.metadata.get("moderated", False)
-        if modest:
-            self.scale = moderated(self.scale, raw)
-        self.data: Data = self.scale.standardize(raw)
+        self.metadata, self.roles, self.parts = rows.metadata, rows.roles, rows.parts
+        self.observed, self.train, self.test = rows.observed, rows.train, rows.test
+        self.replicas, self.scale, self.data = rows.replicas, rows.scale, rows.data
+        self.notes += rows.notes
+        modest = self.metadata.get("moderated", False)
         self.members = stacking.members(settings, self.data.n_outputs, len(self.data.y), modest)
         self.restarts = len(self.members)
-        if settings.model == "stack":  # L-BFGS, whose steps are far
+        if settings.model == "stack":  # L-BFGS, with few and long steps
             self.patience = min(self.patience, STACK_PATIENCE)
 
     # --- training -------------------------------------------------------------------------------
@@ -161,14 +135,13 @@ class Study(TrainedStudy):
         meta: dict[str, Any],
         device: torch.device,
     ) -> Study:
-        study = cls.__new__(cls)
-        study.metadata = meta["words"]
-        kept = arrays(tensors, "rows.")
-        train, test = kept.pop("learnt"), kept.pop("test")
-        outputs, replicas = study.metadata["outputs"], study.metadata["replicas"]
-        observed = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
-        study._set_data(settings, observed, train, test, device)
-        weights = meta["words"].get("stack", [])
+        metadata, stored = meta["words"], arrays(tensors, "rows.")
+        train, test = stored.pop("learnt"), stored.pop("test")
+        outputs, replicas = metadata["outputs"], metadata["replicas"]
+        observed = Replicas(outputs, replicas, meta["samples"], **stored, test=test)
+        rows = Prepared.of(settings, metadata, observed, train, test, device)
+        study = cls(settings, None, device, rows)
+        weights = metadata.get("stack", [])
         members = []
         for restart in range(max(1, len(weights))):
             study.start_restart(restart, 0, None)

@@ -17,6 +17,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from scant.errors import BadInput
+from scant.studies.query import names_in
 from scant.studies.split import COLUMNS, TEST, marks
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
@@ -212,7 +213,7 @@ def hidden_rows(data: Replicas, hidden: str, seed: int = 0) -> Rows:
     """
     rng = np.random.default_rng([seed, 7])
     out = np.zeros(len(data), dtype=bool)
-    for entry in filter(None, (word.strip() for word in hidden.split(","))):
+    for entry in names_in(hidden):
         wanted, slash, replica = (part.strip() for part in entry.rpartition("/"))
         if not slash or not wanted or not replica:
             raise BadInput(f"hidden: got {entry!r}; write output/replica, with commas between.")

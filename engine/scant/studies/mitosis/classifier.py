@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from scant.ensemble.stacking import best_expected_threshold
+from scant.learners.calibrated import CalibratedClassifier, decided
 from scant.models.averaged_softmax import AveragedSoftmax
-from scant.models.softmax_gp import SoftmaxMixture
-from scant.studies.mitosis.models import CalibratedClassifier
+from scant.models.softmax_mixture import SoftmaxMixture
 
 SHARES = np.linspace(0, 0.9, 10)  # of the latent variable model
 BEFORE, STEPS = 300.0, 200  # rows that speak for the shares of training; of the search for others
@@ -89,8 +89,8 @@ class Classifier:
         return replace(self, shift=ratio, threshold=threshold)
 
     def decide(self, p: Chances) -> np.ndarray:
-        """The class that a row is taken for."""
-        return self.latent._replace(threshold=self.threshold).decide(p)
+        """Return the predicted classes."""
+        return decided(p, self.threshold).point
 
 
 def doubted(p: Chances, doubt: float) -> Chances:

@@ -7,10 +7,10 @@ from scant.studies.mitosis.settings import EARLY, LATENT, NETWORK, MitosisSettin
 from scant.studies.split import SplitCounts, planned
 
 STEPS = {"sclvm": 200, "bgplvm": 150, "dgplvm": 60}  # of models that are compared
-MOST_ROWS = 2500  # up to which latent variable models are compared
+LATENT_MAX_ROWS = 2500  # up to which latent variable models are compared
 MOST_MODELED = 1500  # rows of the latent variable model, where a GP classifier learns from all
 MOST_KNOWN = 20_000  # rows of the GP classifier
-MOST_DGPLVM = 1000  # rows, for its cost is cubic in them
+DGPLVM_MAX_ROWS = 1000  # rows, for its cost is cubic in them
 MOST_VALIDATION = 500
 MOST_TEST = 1000  # held-out rows that are scored, as published
 LOOK = {NETWORK: 0.006, EARLY: 0.018}  # seconds that an image is looked at, with its turns
@@ -78,14 +78,14 @@ def estimate(
     looks = LOOK.get(s.features, 0.0) if "p0" in counts or columns > 400 else 0.0
     width += MODELED if looks else 0
     bound = step_seconds(n, m, q, width)
-    cubic = 0.0025 + 1.7e-10 * min(n, MOST_DGPLVM) ** 3
+    cubic = 0.0025 + 1.7e-10 * min(n, DGPLVM_MAX_ROWS) ** 3
     placing = 1.3e-8 * test * m * m * q
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * 1.1
     seconds = 0.5 + looks * rows + 3e-6 * rows * min(columns, 2000) * 0.5
     seconds += steps * (cubic if s.model == "dgplvm" else bound) + 2 * placing
     compared = s.baselines and s.classifier == LATENT
     for name, own in STEPS.items() if compared else ():
-        if name != s.model and n <= (MOST_DGPLVM if name == "dgplvm" else MOST_ROWS):
+        if name != s.model and n <= (DGPLVM_MAX_ROWS if name == "dgplvm" else LATENT_MAX_ROWS):
             seconds += own * (cubic if name == "dgplvm" else bound) + placing
     seconds += 1.0 if s.baselines else 0.0
     if s.classifier != LATENT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scant.studies.base import Citation, Entry, Source, array_specs
 from scant.studies.mitosis.capacity import capacity
-from scant.studies.mitosis.cost import MOST_DGPLVM, estimate, parts
+from scant.studies.mitosis.cost import DGPLVM_MAX_ROWS, estimate, parts
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.table import TABLE
 from scant.studies.predicted_columns import of_classes
@@ -215,7 +215,7 @@ ENTRY = Entry(
         "The publication matches the color histograms of all slides before cutting patches (Snell "
         "2013). Here patches are gray and used as they are; match the histograms of whole slides "
         "before you cut them.",
-        f"DGPLVM learns from {MOST_DGPLVM:,} rows at most, for its cost is cubic in them.",
+        f"DGPLVM learns from {DGPLVM_MAX_ROWS:,} rows at most, for its cost is cubic in them.",
         "On ten draws of the demonstration (data seeds 0 to 9), F1 was 0.50 to 0.77, median "
         "0.66, and the mean log probability -0.22 to -0.14 nats, median -0.16; the recorded "
         "draw has 0.67 and -0.22.",

@@ -11,10 +11,12 @@ from jaxtyping import Float
 
 from scant.errors import BadInput
 from scant.evaluate.scores import scores_of
-from scant.studies.mitosis import baselines, models
+from scant.studies.mitosis import models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.entry import RATIOS, SHOWN, STRIP
-from scant.studies.mitosis.fitted import FittedMitosis, Prepared
+from scant.studies.mitosis.fitted import FittedMitosis
+from scant.studies.mitosis.learners import fit_methods, mixed
+from scant.studies.mitosis.prepared import Prepared
 from scant.studies.mitosis.problem import OF_RARE, problem_of
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import UNKNOWN, columns_of
@@ -171,14 +173,14 @@ def imbalanced(fitted: FittedMitosis, query: dict[str, Any]) -> dict[str, np.nda
     test = rows.some(rng, cells, data.test, AT_ONCE)
     names = data.metadata["methods"]
     scores = np.full((len(names), len(OF_RARE)), np.nan)
-    every = list(baselines.compared(data, train, test, only=names, hurry=HURRY))
-    if chances is not None and chances.gp is not None:
-        latent = next((one.p for one in every if one.method == names[1]), None)
-        every.append(baselines.mixed(data, chances, train, test, latent))
     problem = problem_of(data, test)
-    for one in every:
-        told = None if one.predictive is None else problem.scored(one.predictive)
-        scores[names.index(one.method)] = scores_of(problem, told, OF_RARE)
+    every = {r.name: r.scored for r in fit_methods(data, train, test, names, (), HURRY)}
+    if chances is not None and chances.gp is not None:
+        latent = every.get(names[1])
+        p = latent.classes.probabilities if latent is not None else None
+        every[names[0]] = problem.scored(mixed(data, chances, train, test, p))
+    for name, scored in every.items():
+        scores[names.index(name)] = scores_of(problem, scored, OF_RARE)
     count = np.bincount(data.label[train], minlength=data.n_classes)
     return {
         "ratio": np.array([count[1:].sum() / count[0]]),

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
 from torch import Tensor
 
+from scant.learners.calibrated import USUAL, CalibratedClassifier, decisions, weighted_svm
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
 from scant.models.gplvm.training import GPLVMTrainer
+from scant.optim.ascent import maximize
 from scant.studies.mitosis.settings import MitosisSettings
 
 Model = BGPLVM | DGPLVM  # SCLVM is a BGPLVM
-PENALTIES = (1.0, 10.0, 100.0)  # of the SVM, between which held-out rows choose
-WIDTHS = (0.3, 1.0, 3.0)  # its gamma, in parts of 1 / (columns x variance)
-USUAL = (10.0, 1.0)
-FOLDS = 3
 
 
 class Places(NamedTuple):
@@ -78,11 +74,7 @@ def trainer(model: Model, steps: int, adam: int | None = None) -> GPLVMTrainer:
 
 def fit(model: Model, steps: int) -> Model:
     """Train it as far as so many steps go."""
-    training = trainer(model, steps)
-    for _ in range(steps):
-        value = training.step()
-        if training.stalled or value != value:
-            break
+    maximize(trainer(model, steps), steps)
     return model
 
 
@@ -155,120 +147,24 @@ class Reader:
         return Places(mean, std, evidence)
 
 
-def weighted_svm(
-    x: Float[np.ndarray, "n k"], label: Int[np.ndarray, " n"], how: tuple[float, float]
-) -> SVC:
-    """An RBF SVM that weighs classes inversely to their rows.
-
-    Args:
-        x: Rows.
-        label: Their classes.
-        how: Penalty C, and gamma in parts of 1 / (columns x variance).
-    """
-    gamma = how[1] / (x.shape[1] * max(float(x.var()), 1e-12))
-    return SVC(C=how[0], gamma=gamma, class_weight="balanced").fit(x, label)
-
-
-def best_svm(
-    x: Float[np.ndarray, "n k"],
-    label: Int[np.ndarray, " n"],
-    held: Float[np.ndarray, "v k"],
-    held_label: Int[np.ndarray, " v"],
-    n_classes: int,
-) -> tuple[SVC, tuple[float, float]]:
-    """The one of a small grid whose average precision of class 0 is best on held-out rows.
-
-    Without such rows it is the usual one.
-    """
-    if not len(held):
-        return weighted_svm(x, label, USUAL), USUAL
-    grid = [(penalty, width) for penalty in PENALTIES for width in WIDTHS]
-    made = [weighted_svm(x, label, how) for how in grid]
-    scores = [
-        average_precision_score(held_label == 0, decisions(machine, held, n_classes)[:, 0])
-        for machine in made
-    ]
-    best = int(np.argmax(scores))
-    return made[best], grid[best]
-
-
-def decisions(machine: Any, x: Float[np.ndarray, "n k"], n_classes: int) -> np.ndarray:
-    """What speaks for each class; of two classes, the same against and for."""
-    if not len(x):  # scikit-learn refuses an empty array
-        return np.empty((0, n_classes))
-    result = np.asarray(machine.decision_function(x), dtype=np.float64)
-    return np.stack([-result, result], 1) if n_classes == 2 else result
-
-
-class CalibratedClassifier(NamedTuple):
-    """From evidence to probabilities: softmax(evidence weights + offset + ln prior)."""
-
-    weights: Float[np.ndarray, "c c"]
-    offset: Float[np.ndarray, " c"]
-    prior: Float[np.ndarray, " c"]
-    threshold: float  # of class 0, from which a row is of it; NaN: its most probable class
-
-    def of(self, evidence: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
-        """Probabilities of the classes."""
-        odds = evidence @ self.weights + self.offset + np.log(np.maximum(self.prior, 1e-300))
-        odds = np.exp(odds - odds.max(1, keepdims=True, initial=-np.inf))
-        return np.asarray(odds / odds.sum(1, keepdims=True))
-
-    def decide(self, p: Float[np.ndarray, "n c"]) -> Int[np.ndarray, " n"]:
-        """The class that a row is taken for."""
-        if np.isnan(self.threshold):
-            return np.asarray(p.argmax(1))
-        return np.where(p[:, 0] >= self.threshold, 0, 1 + p[:, 1:].argmax(1))
-
-
 def temperature_scaled(
     evidence: Float[np.ndarray, "v c"],
     label: Int[np.ndarray, " v"],
     prior: Float[np.ndarray, " c"],
-    model: Model | None,
+    model: Model,
 ) -> CalibratedClassifier:
-    """Chances that suit rows not learned from: a temperature for bounds, a regression for others.
+    """Calibrate a model's evidence: a temperature for bounds, a regression for an SVM's decisions.
 
     Args:
-        evidence: Of those rows; none: nothing is tempered, nor a threshold found.
-        label: Their classes.
-        prior: With which the chances are to be used.
-        model: Whose evidence it is; None: another classifier's.
+        evidence: Evidence of rows that the model did not learn from; if there are none, nothing is
+            calibrated.
+        label: Classes of these rows.
+        prior: Class probabilities that the result is for.
+        model: The model.
     """
-    c = len(prior)
-    weights, offset, threshold = np.eye(c), np.zeros(c), float("nan")
+    if not isinstance(model, SCLVM):
+        return CalibratedClassifier.fit(evidence, label, prior)
+    weights, c = np.eye(len(prior)), len(prior)
     if len(evidence):
-        share = np.bincount(label, minlength=c) / len(label)
-        if isinstance(model, SCLVM):
-            weights = weights / float(model.calibrate(torch.tensor(evidence), torch.tensor(label)))
-        else:
-            weights, offset = _regression(evidence, label, c)
-            offset = offset - np.log(np.maximum(share, 1e-12))
-        free = CalibratedClassifier(weights, offset, prior, threshold)
-        threshold = best_threshold(free.of(evidence)[:, 0], label == 0)
-    return CalibratedClassifier(weights, offset, prior, threshold)
-
-
-def _regression(
-    evidence: Float[np.ndarray, "v c"], label: Int[np.ndarray, " v"], c: int
-) -> tuple[Float[np.ndarray, "c c"], Float[np.ndarray, " c"]]:
-    """Platt's: a logistic regression of the classes on the decisions."""
-    result = LogisticRegression(C=100.0, max_iter=1000).fit(evidence, label)
-    weights, offset = np.zeros((c, c)), np.full(c, -30.0)
-    if len(result.classes_) == 2:
-        low, high = result.classes_
-        weights[:, high], offset[[low, high]] = result.coef_[0], [0.0, result.intercept_[0]]
-    else:
-        weights[:, result.classes_], offset[result.classes_] = result.coef_.T, result.intercept_
-    return weights, offset
-
-
-def best_threshold(p: Float[np.ndarray, " v"], rare: np.ndarray) -> float:
-    """Of the rare class's probability: where F1 is best, half way to the next lower one."""
-    order = np.argsort(-p, kind="stable")
-    hits = np.cumsum(rare[order])
-    f1 = 2 * hits / (np.arange(1, len(p) + 1) + rare.sum())
-    cut = np.append(p[order][:-1] > p[order][1:], True)  # equal ones cannot be parted
-    best = int(np.argmax(np.where(cut, f1, -1.0)))
-    low = p[order][best + 1] if best + 1 < len(p) else 0.0
-    return float((p[order][best] + low) / 2)
+        weights /= float(model.calibrate(torch.tensor(evidence), torch.tensor(label)))
+    return CalibratedClassifier(weights, np.zeros(c), prior).with_threshold(evidence, label)

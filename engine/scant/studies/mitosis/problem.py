@@ -1,18 +1,18 @@
-"""The mitosis study as a plain classification, for rivals."""
+"""The mitosis study as a plain classification, for general tools."""
 
 from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Int
 
-from scant.evaluate.problem import Problem
-from scant.studies.mitosis.fitted import Prepared
+from scant.problem import Problem
+from scant.studies.mitosis.prepared import Prepared
 
 OF_RARE = ("precision", "recall", "F1", "average precision")
 
 
 def problem_of(data: Prepared, test: Int[np.ndarray, " t"]) -> Problem:
-    """Columns or components as classifiers are given them; validation rows are learned from too."""
+    """Columns or components as classifiers see them; validation rows are training rows, too."""
     return Problem(
         x=data.seen[data.known],
         y=data.label[data.known],

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Int
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.fitting import Result
 from scant.evaluate.scores import metrics_of
 from scant.events import Metric, Report
-from scant.studies.mitosis import baselines
+from scant.learners.calibrated import decided
+from scant.predictive import CategoricalPredictive, Predictive
 from scant.studies.mitosis.entry import PRECISIONS
 from scant.studies.mitosis.fitted import FittedMitosis
+from scant.studies.mitosis.learners import fit_methods
 from scant.studies.mitosis.problem import OF_RARE, problem_of
 from scant.studies.mitosis.settings import OURS
 
@@ -42,18 +47,17 @@ def write_report(
     if len(test):
         places, p = fitted.ask(data.given(test), data.seen[test])
         evidence = places.evidence
-    own = baselines.MethodResult(OURS, p, chances.decide(p), chances.threshold)
-    every, others = [own], data.metadata["methods"][1:]
+    problem, others = problem_of(data, test), data.metadata["methods"][1:]
+    own = problem.scored(decided(p, chances.threshold))
+    rows = [Metric("this run", BOUND, score), *metrics_of(problem, own, OURS, NAMES, "run")]
+    results = []
     if chances.gp is not None:
-        every.append(baselines.result_of(others.pop(0), chances.latent, evidence))
+        latent, name = problem.scored(chances.latent.predictive(evidence)), others.pop(0)
+        results = [Result(name, latent, metrics_of(problem, latent, name, NAMES))]
     if data.settings.baselines and len(test):
-        every += baselines.compared(data, data.train, test, others, deadline=deadline)
-    problem, scored = problem_of(data, test), [Metric("this run", BOUND, score)]
-    for one in every:
-        if one.predictive is not None:
-            source = "run" if one is own else "baseline"
-            told = problem.scored(one.predictive)
-            scored += metrics_of(problem, told, one.method, NAMES, source)
+        results += fit_methods(data, data.train, test, others, NAMES, deadline=deadline)
+    rows += [metric for result in results for metric in result.metrics]
+    every = [own.predictive, *(result.predictive for result in results)]
     arrays = {
         **snapshot,
         "test_p": p,
@@ -64,7 +68,7 @@ def write_report(
         if len(test)
         else np.empty((3, 0)),
     }
-    notes = [one.note for one in every if one.note]
+    notes = [result.note for result in results if result.note]
     if chances.shift is not None:
         share = data.prior(data.split.learnt)
         now = share * chances.shift / (share @ chances.shift)
@@ -73,11 +77,11 @@ def write_report(
             f"those learned from {share[0]:.1%} are; this run's probabilities are for the former "
             "('prior'). No label of a row held out was used for it."
         )
-    return Report(tuple(scored), arrays, tuple(notes))
+    return Report(tuple(rows), arrays, tuple(notes))
 
 
 def curves(
-    every: list[baselines.MethodResult], label: Int[np.ndarray, " n"], methods: int
+    every: Sequence[Predictive | None], label: Int[np.ndarray, " n"], methods: int
 ) -> dict[str, np.ndarray]:
     """Precision, recall and counts of each method, whatever the threshold on its probability.
 
@@ -90,13 +94,14 @@ def curves(
     thresholds = np.full(methods, np.nan)
     rare = label == 0
     for i, one in enumerate(every):
-        own = 0.5 if np.isnan(one.threshold) else one.threshold
+        threshold = one.threshold if isinstance(one, CategoricalPredictive) else None
+        thresholds[i] = np.nan if threshold is None else threshold
+        own = 0.5 if threshold is None else threshold
         pr[i, 0] = np.sort(np.append(THRESHOLDS, own))
-        thresholds[i] = one.threshold
-        if one.p is None or one.decided is None or not len(label):
+        if not isinstance(one, CategoricalPredictive) or not len(label):
             continue
-        taken = one.p[:, :1] >= pr[i, 0]
-        taken[:, np.searchsorted(pr[i, 0], own)] = one.decided == 0
+        taken = one.probabilities[:, :1] >= pr[i, 0]
+        taken[:, np.searchsorted(pr[i, 0], own)] = one.point == 0
         hit, wrong = (taken & rare[:, None]).sum(0), (taken & ~rare[:, None]).sum(0)
         counts[i] = hit, wrong, rare.sum() - hit, (~rare).sum() - wrong
         pr[i, 1] = np.where(hit + wrong, hit / np.maximum(hit + wrong, 1), np.nan)

@@ -17,18 +17,23 @@ from scant.studies.omniglot.table import area, side
 from scant.studies.split import EVERYTHING, TEST, VALIDATION
 from scant.tables.column_matching import listed
 
-SHADES = 255  # of a pixel: images are kept as whole parts of this
-LEAST_RARE = 8  # rows of the rare class without which none are spared for that
-FEW = 2  # rows of a class without which it is not learned
+SHADES = 255  # largest gray level of stored images
+LEAST_RARE = 8  # minimum number of rows of the rare class for validation rows
+FEW = 2  # minimum number of training rows of a class
 
 Rows = Int[np.ndarray, " _"]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows by what they are for; `learnt` is part of `pool`, which nothing was taken from.
+    """Rows of a table by role.
 
-    `modeled`: those of `learnt` that the latent variable model is given; None: all.
+    Attributes:
+        pool: Rows that may be trained on, before `imbalance` drops any.
+        learnt: Training rows.
+        validation: Rows that fit temperature and threshold.
+        test: Held-out rows.
+        modeled: Training rows of the latent variable model; None: all.
     """
 
     pool: Rows
@@ -39,10 +44,10 @@ class Split:
 
 
 def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Rows]:
-    """The rows that have a class, the rare class first; and their places in the table.
+    """Rows with a class, the rare class first; and their positions in the table.
 
     Raises:
-        BadInput: One class only, the rare one is not among them, or it is too rare to be split.
+        BadInput: There is one class only, no class of the name that was set, or too few rows.
     """
     count = np.bincount(cells.label[cells.label >= 0], minlength=len(cells.classes))
     known = [i for i in range(len(count)) if count[i]]
@@ -80,12 +85,12 @@ def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Row
 def model_inputs(
     s: MitosisSettings, cells: LabeledImages, drawn: tuple[int, int] | None
 ) -> tuple[Float[np.ndarray, "n d"], tuple[int, int] | None]:
-    """Numbers as the model learns them: images small, gray in whole parts of `SHADES`.
+    """Inputs of the model, and the size of images: small, with `SHADES` + 1 gray levels.
 
     Args:
         s: Settings.
         cells: The table.
-        drawn: Height and width of its images; None: its columns are no pixels.
+        drawn: Height and width of its images; None: its columns are features.
     """
     if drawn is None:
         return cells.x, None
@@ -97,22 +102,23 @@ def model_inputs(
 
 
 def shape(s: MitosisSettings, cells: LabeledImages) -> tuple[int, int] | None:
-    """Height and width of a table's images; None where its columns are no pixels."""
+    """Height and width of a table's images; None if its columns are features."""
     return side(len(cells.features), s.width, s.height) if cells.pixels else None
 
 
 def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple[Split, list[str]]:
-    """Rows held out, rows for temperature and threshold, rows learned from; and what to know of it.
+    """Split the rows by role, with notes on it.
 
-    Held-out rows are the same whatever the imbalance is, and fewer rows are among more.
+    Held-out rows do not depend on the imbalance, and the training rows of a smaller number are
+    among those of a larger one.
 
     Args:
         s: Settings.
         cells: The table.
-        marked: What its rows are marked for (`scant.studies.split.marks`).
+        marked: Marks of its rows (`scant.studies.split.marks`).
 
     Raises:
-        BadInput: A class is left without two rows to learn from.
+        BadInput: A class is left without two training rows.
     """
     rng, notes = np.random.default_rng([s.seed, 41]), []
     every = np.arange(len(cells))
@@ -147,7 +153,7 @@ def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple
 
 
 def thinned(s: MitosisSettings, cells: LabeledImages, pool: Rows, ratio: float) -> Rows:
-    """The rows of a pool that are learned from, the others `ratio` times the rare ones (0: all).
+    """Training rows of a pool, with `ratio` others to a rare one (0: all).
 
     Raises:
         BadInput: A class is left without two rows.
@@ -172,7 +178,7 @@ def thinned(s: MitosisSettings, cells: LabeledImages, pool: Rows, ratio: float) 
 
 
 def some(rng: np.random.Generator, cells: LabeledImages, rows: Rows, most: int) -> Rows:
-    """At most so many rows: those of the rare class, up to half, and others at random."""
+    """At most `most` rows: those of the rare class, up to half, and others at random."""
     if len(rows) <= most:
         return rows
     mixed = rng.permutation(rows)
@@ -184,7 +190,7 @@ def some(rng: np.random.Generator, cells: LabeledImages, rows: Rows, most: int) 
 def _held(
     rng: np.random.Generator, cells: LabeledImages, rows: Rows, share: float
 ) -> tuple[Rows, bool]:
-    """About that share of every class, in whole groups where they can be; and whether they are."""
+    """About this share of every class, in whole groups if possible; and whether they are whole."""
     if not share:
         return np.empty(0, dtype=np.int64), True
     label, least = cells.label[rows], FEW
@@ -211,7 +217,7 @@ def notes(
     split: Split,
     columns: Columns,
 ) -> list[str]:
-    """What a person should know of how the table was taken."""
+    """Notes on how the table is used."""
     messages = []
     if drawn is not None and image is not None and drawn != image:
         messages.append(
@@ -238,7 +244,7 @@ def metadata_of(
     split: Split,
     methods: list[str],
 ) -> dict[str, Any]:
-    """What labels the arrays on a page (`events.Started`)."""
+    """Metadata of a run (`events.Started`)."""
     count = np.bincount(cells.label[split.learnt], minlength=len(cells.classes))
     pool = np.bincount(cells.label[split.pool], minlength=len(cells.classes))
     private = s.n_private_dims if s.model == "sclvm" else 0
@@ -263,7 +269,7 @@ def metadata_of(
 
 
 def shown(label: Int[np.ndarray, " n"], most: int) -> Int[np.ndarray, " k"]:
-    """At most so many rows, sorted by class; classes have equal parts as far as they reach."""
+    """At most `most` rows, sorted by class; small classes whole, others in equal parts."""
     own = [np.flatnonzero(label == c) for c in np.unique(label)]
     room, kept = most, []
     for left, rows in zip(range(len(own), 0, -1), sorted(own, key=len)):

@@ -8,6 +8,7 @@ from typing import Any
 from scant.studies.auto import AUTO, Choice
 from scant.studies.base import Counts
 from scant.studies.multiview.settings import MOST_PROCESS, PROCESS_STEPS, MultiviewSettings
+from scant.studies.query import names_in
 from scant.studies.split import TEST, SplitCounts
 from scant.tables.levels import origin
 
@@ -63,7 +64,7 @@ def _classes(s: MultiviewSettings, counts: Counts) -> bool:
 def _step(s: Any, n: int, classes: bool, counts: Counts) -> tuple[int, int, float]:
     """Inducing points, neurons, and seconds of a step."""
     views = {origin(name).partition(".")[0] for name in counts if "." in origin(name)}
-    wanted = len([v for v in s.views.split(",") if v.strip()])
+    wanted = len(names_in(s.views))
     observed = wanted or len(views) or (1 if counts else 6)
     m = s.n_inducing or (50 if classes else 10)
     neurons = s.neurons or (3 if observed == 1 else observed)

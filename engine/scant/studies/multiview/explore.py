@@ -12,9 +12,10 @@ from scipy.special import ndtr
 
 from scant.errors import BadInput
 from scant.predictive import CategoricalPredictive, MixturePredictive
-from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview import survival
 from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.learners import predicted
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main
@@ -28,6 +29,7 @@ from scant.studies.predicted_table import (
     with_columns,
     words,
 )
+from scant.studies.query import names_in
 from scant.tables.column_matching import listed
 
 VIEW_STEPS = 60  # of a model that is trained anew on some of the views
@@ -59,9 +61,7 @@ def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
 
     Both learn from the run's rows (at most `VIEW_ROWS`), and are asked of the same held-out ones.
     """
-    given = query.get("names", query.get("views", ""))
-    named = [w.strip() for w in given.split(",")] if isinstance(given, str) else list(given)
-    names = data.observed.only([str(n) for n in named if str(n)]).names
+    names = data.observed.only(names_in(query.get("names", query.get("views", "")))).names
     train = data.train
     if len(train) > VIEW_ROWS:
         rng = np.random.default_rng([data.settings.seed, 53])
@@ -73,7 +73,7 @@ def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     learner.train(steps)
     test = data.test
     own = data.ask(learner, transforms, data.observed.x[test])
-    other = baselines.averaged(data, transforms, train, test)
+    other = predicted(data, rows.AVERAGED[data.observed.task], train, test, transforms)
     on = np.array([name in names for name in data.observed.names])
     return {
         "on": on.astype(np.int64),

@@ -14,6 +14,7 @@ from scant.models.dfgp.training import DFGPTrainer
 from scant.models.laplace import acquisition
 from scant.models.student_t import StudentT, StudentTTrainer
 from scant.models.svgp import SVGP, SVGPTrainer
+from scant.optim.ascent import maximize
 from scant.optim.trainer import Trainer
 from scant.studies.multiview.settings import LAYERED, PROCESS_STEPS, MultiviewSettings
 
@@ -95,9 +96,7 @@ class Learner:
         """So many steps, or fewer where none goes further."""
         if isinstance(self.model, StudentT):
             steps = min(steps, PROCESS_STEPS)
-        for _ in range(steps):
-            if self.trainer.stalled or not math.isfinite(self.trainer.step()):
-                return
+        maximize(self.trainer, steps)
 
     def state_dict(self) -> dict[str, Tensor]:
         """The model's state."""

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Int
 
 from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
+from scant.problem import Problem
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview.data import MultiviewData
+from scant.studies.multiview.metadata import metadata_of, notes
 from scant.studies.multiview.models import Learner
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import LAYERED, MultiviewSettings
-from scant.studies.multiview.table import MultiviewData
+from scant.studies.multiview.table import of
+from scant.studies.protocol import roles
+from scant.studies.split import TEST, marks, with_groups
 
-Told = CategoricalPredictive | MixturePredictive  # of the target on the scale of learning
+Told = CategoricalPredictive | MixturePredictive  # on the scale of the model
 MeanVariance = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]
 
 
@@ -27,14 +34,16 @@ class Prepared:
     """A table, split and preprocessed.
 
     Attributes:
-        settings: Of the run, settled (`splits.settled`).
-        metadata: What labels the arrays on a page (`splits.metadata_of`).
-        observed: The rows of known target.
+        settings: Settings of the run, with choices in place of `auto` (`splits.settled`).
+        metadata: Metadata of the run (`metadata.metadata_of`).
+        observed: The rows with a target.
         train: Training rows.
-        test: Rows that are held out.
-        places: Of the rows in the table.
-        transforms: Inputs of the run's model, a transform of each view.
-        device: On which models are trained.
+        test: Held-out rows.
+        places: Positions of the rows in the table.
+        transforms: Transforms of the views for the run's model.
+        device: Device of the models.
+        notes: Notes on the table.
+        roles: Role of each row of the table (`protocol.roles`).
     """
 
     settings: MultiviewSettings
@@ -45,19 +54,45 @@ class Prepared:
     places: Int[np.ndarray, " n"]
     transforms: ViewTransforms
     device: torch.device
+    notes: Sequence[str] = ()
+    roles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
 
     @cached_property
     def y(self) -> Float[np.ndarray, " n"]:
-        """Targets on the scale on which they are learned."""
+        """Targets on the scale of the model."""
         return rows.model_inputs(self.settings, self.observed)
 
     def joined(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "n d"]:
-        """The inputs of all views side by side."""
+        """Inputs of all views, concatenated."""
         return np.hstack([view.cpu().numpy() for view in self.transforms.of(x, self.device)])
+
+    def problem(
+        self,
+        train: Int[np.ndarray, " n"],
+        query: Int[np.ndarray, " t"],
+        transforms: ViewTransforms,
+    ) -> Problem:
+        """Rows as the models learn them: transformed views side by side, targets on their scale."""
+        views, new = (
+            [v.cpu().numpy() for v in transforms.of(self.observed.x[r], self.device)]
+            for r in (train, query)
+        )
+        classes = self.observed.task == "classification"
+        y = self.y.astype(int) if classes else self.y
+        return Problem(
+            x=np.hstack(views),
+            y=y[train],
+            x_test=np.hstack(new),
+            y_test=y[query],
+            scores=(),
+            classes=2 if classes else 0,
+            late=~self.observed.event[train] if self.observed.task == "survival" else None,
+            views=np.repeat(np.arange(len(views)), [v.shape[1] for v in views]),
+        )
 
     @cached_property
     def region(self) -> LearnedRegion:
-        """Inputs that were learned from."""
+        """Region of the training rows."""
         return LearnedRegion(self.joined(self.observed.x[self.train]))
 
     def learner_of(
@@ -68,14 +103,14 @@ class Prepared:
         generator: torch.Generator,
         steps: int = 0,
     ) -> Learner:
-        """A model at its starting values, of some of the rows.
+        """A model of some rows, not yet trained.
 
         Args:
-            name: One of `scant.studies.multiview.entry.MODELS`.
-            train: The rows to learn from; censored ones only where the model takes them.
-            transforms: Of the views.
+            name: One of `scant.studies.multiview.settings.MODELS`.
+            train: Training rows; censored ones are dropped if the model cannot use them.
+            transforms: Transforms of the views.
             generator: A CPU generator.
-            steps: In which it is to be trained; 0: the settings' own number.
+            steps: Number of training steps; 0: that of the settings.
         """
         late = np.zeros(len(train), dtype=bool)
         if self.observed.task == "survival":
@@ -94,11 +129,11 @@ class Prepared:
         )
 
     def told(self, mean: Float[np.ndarray, " t"], variance: Float[np.ndarray, " t"]) -> Told:
-        """Distributions of the target on the scale of learning.
+        """Predictive distributions on the scale of the model.
 
         Args:
-            mean: Of classes, the probability of class 1.
-            variance: Of a new value.
+            mean: Mean, or probability of class 1.
+            variance: Variance of a new value.
         """
         if self.observed.task == "classification":
             return CategoricalPredictive(np.stack([1 - mean, mean], 1))
@@ -111,13 +146,13 @@ class Prepared:
         x: Float[np.ndarray, "n f"],
         sources: bool = False,
     ) -> Told:
-        """What a model says of the target of rows.
+        """Predictive distributions of a trained model, on its scale.
 
         Args:
-            learner: A trained one.
-            transforms: Those of its training.
+            learner: The trained model.
+            transforms: Transforms of its views.
             x: All features of some rows.
-            sources: Whether it says too what of its uncertainty more data would remove.
+            sources: Whether to split the uncertainty by whether more data would remove it.
         """
         if not len(x):
             return self.told(np.empty(0), np.empty(0))
@@ -133,11 +168,11 @@ class Prepared:
         return told if doubt is None else replace(told, information=doubt[1].cpu().numpy())
 
     def predictive(self, told: Told, threshold: float = 0.5) -> Predictive:
-        """Distributions of the target in the table's unit; of survival, of the log time.
+        """Predictive distributions in the table's unit; of survival, of the log time.
 
         Args:
-            told: What a model says of rows (see `ask`).
-            threshold: On the probability of class 1, from which a row is of it.
+            told: Predictive distributions of `ask`.
+            threshold: Probability of class 1 from which on class 1 is predicted.
         """
         if isinstance(told, CategoricalPredictive):
             decision = (told.probabilities[:, 1] >= threshold).astype(int)
@@ -163,8 +198,39 @@ class Prepared:
 
 
 def moments(told: Told) -> MeanVariance:
-    """Mean and variance of the target on the scale of learning; of classes, of 0 and 1."""
+    """Mean and variance of the target on the scale of the model; of classes, of 0 and 1."""
     if isinstance(told, CategoricalPredictive):
         p = told.probabilities[:, 1]
         return p, p * (1 - p)
     return told.mean, told.variance
+
+
+def prepare(settings: MultiviewSettings, table: pd.DataFrame, device: torch.device) -> Prepared:
+    """Split a table and transform its views.
+
+    Raises:
+        BadInput: The table does not fit the settings.
+    """
+    table = with_groups(table, settings.split_by)
+    whole = of(table, settings.task, settings.positive_class)
+    places = rows.known(whole)
+    observed, marked = whole.take(places), marks(table)[places]
+    settings = rows.settled(settings, observed)
+    train, test = rows.split(settings, observed, marked=marked)
+    metadata = metadata_of(settings, observed, train, test)
+    if (marked == TEST).any():
+        metadata["marked"] = True
+    return Prepared(
+        settings=settings,
+        metadata=metadata,
+        observed=observed,
+        train=train,
+        test=test,
+        places=places,
+        transforms=ViewTransforms.at(
+            observed, rows.views_of(settings, observed), train, settings.n_components
+        ),
+        device=device,
+        notes=notes(settings, observed, train),
+        roles=roles(len(whole), train=places[train], test=places[test]),
+    )

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from scant.studies.multiview.table import MultiviewData
+from scant.studies.multiview.data import MultiviewData
 
 
 @dataclass(frozen=True)

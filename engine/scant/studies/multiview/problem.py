@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from scant.evaluate.problem import Comparison, Problem
 from scant.predictive import MixturePredictive
+from scant.problem import Comparison, Problem
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
+from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.prepared import Prepared
-from scant.studies.multiview.table import MultiviewData
 
 SCORES = {
     "classification": ("F1", "average precision", "recall", "mean log probability (nats)", "ECE"),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from scipy.stats import ttest_rel
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
-from scant.evaluate.scored import Scored
+from scant.evaluate.fitting import fit_all
 from scant.evaluate.scores import COVERAGE, coverage, scores_of
 from scant.events import Metric, Report
 from scant.predictive import CategoricalPredictive, MixturePredictive
-from scant.studies.multiview import baselines, survival
+from scant.predictive.scored import Scored
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview import survival
 from scant.studies.multiview.fitted import FittedMultiview
-from scant.studies.multiview.partners import Average
+from scant.studies.multiview.learners import learner_of, notes, predicted
 from scant.studies.multiview.prepared import Prepared, Told, moments
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.problem import problem_of
@@ -77,8 +77,11 @@ def write_report(
     own = fitted.told(data.observed.x[test])
     methods = data.metadata["methods"]
     everyone = {"this run": own}
-    for name in deadline.share(0.5).units(methods[1:], "other methods"):
-        everyone[name] = predicted(data, name, data.train, test, data.transforms)
+    split = data.train, test, data.transforms
+    learners = [learner_of(data, name, *split) for name in methods[1:]]
+    for result in fit_all(data.problem(*split), learners, (), deadline.share(0.5), "other methods"):
+        if isinstance(result.predictive, Told):
+            everyone[result.name] = result.predictive
     cuts = dict.fromkeys(methods, 0.5) | {"this run": fitted.threshold}
     scores = {name: figures(data, test, told, cuts[name]) for name, told in everyone.items()}
     metrics = [
@@ -101,42 +104,8 @@ def write_report(
             "scores": table,
             "t_test": tests,
         },
-        baselines.notes(data),
+        notes(data),
     )
-
-
-def predicted(
-    data: Prepared,
-    name: str,
-    train: Int[np.ndarray, " n"],
-    query: Int[np.ndarray, " t"],
-    transforms: ViewTransforms,
-) -> Told:
-    """What a method that learns from some rows says of others (see `Prepared.ask`).
-
-    Args:
-        data: The run's rows.
-        name: A model's label, or another of `splits.methods_of`; "this run": the run's model.
-        train: Rows to learn from.
-        query: Rows to predict.
-        transforms: Of the views.
-    """
-    others: dict[str, Callable[..., Told]] = {
-        rows.AVERAGED[data.observed.task]: baselines.averaged,
-        "best single view": baselines.single,
-        "linear": baselines.linear,
-    }
-    if name in others:
-        return others[name](data, transforms, train, query)
-    own = {label: model for model, label in MODELS.items()}.get(name, data.settings.model)
-    generator = torch.Generator().manual_seed(data.settings.seed)
-    learner = data.learner_of(own, train, transforms, generator)
-    learner.train(data.settings.max_steps)
-    x = data.observed.x[query]
-    told = data.ask(learner, transforms, x)
-    if name == "this run" and data.settings.stack:
-        return Average.fit(data, train, transforms).combine(x, told)
-    return told
 
 
 def repeated(

@@ -25,10 +25,11 @@ from scant.models.dfgp.output import Output
 from scant.models.dfgp.training import DFGPTrainer
 from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
+from scant.optim.ascent import maximize
 from scant.studies.multiview import table as views
+from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.simulate import cell_events
 from scant.studies.multiview.simulate import so2 as so2_toy
-from scant.studies.multiview.table import MultiviewData
 from scant.studies.reproduction import Fit, Runs, Score
 
 INDUCING, MORE = 10, 30  # as published, and where the closed bound is the better one
@@ -207,9 +208,7 @@ REGRESSIONS: dict[str, Regression] = {
 
 def train(model: DFGP, steps: int) -> None:
     """So many steps of Adam."""
-    trainer = DFGPTrainer(model, adam=steps, rate=RATE)
-    for _ in range(steps):
-        trainer.step()
+    maximize(DFGPTrainer(model, adam=steps, rate=RATE), steps)
 
 
 # --- cell events ----------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Int
 
 from scant.errors import BadInput
+from scant.studies.multiview.learners import predicted
+from scant.studies.multiview.metadata import blocks
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
-from scant.studies.multiview.report import main, predicted
-from scant.studies.multiview.splits import blocks
+from scant.studies.multiview.report import main
 from scant.studies.query import whole
 
 LEAST_OF_CLASS = 3

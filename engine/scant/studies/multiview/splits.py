@@ -1,8 +1,6 @@
-"""Preprocessing of multiview tables: settings, training rows, scales, metadata."""
+"""Settings that depend on the table, training and held-out rows, scales of targets."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,10 +8,10 @@ from scipy.stats import skew
 
 from scant.errors import BadInput
 from scant.studies.auto import set_or
-from scant.studies.multiview.settings import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
-from scant.studies.multiview.table import MultiviewData
-from scant.studies.split import EVERYTHING, TEST
-from scant.tables.column_matching import listed
+from scant.studies.multiview.data import MultiviewData
+from scant.studies.multiview.settings import LAYERED, SHOWN, MultiviewSettings
+from scant.studies.query import names_in
+from scant.studies.split import EVERYTHING, TEST, evenly_spaced
 
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
 POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
@@ -22,10 +20,6 @@ MOST_SKEW = 1.0  # of values that are learned as they are
 TRIES = 200  # of a random split, until both classes are on both sides
 LEAST = 8  # rows to learn from
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
-SINGLE_NEURONS = 3  # of one view, as `DFGP.build` has it
-EVERY_BLOCK = 12  # numbers of blocks of labels up to which each is offered
-PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of more
-LEAST_ROWS = 16  # of a stop of that curve
 AVERAGED = {
     "classification": "SVM, averaged kernels",
     "regression": "ridge, averaged kernels",
@@ -34,10 +28,10 @@ AVERAGED = {
 
 
 def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
-    """The settings with what they leave open chosen by what is learned, and of what.
+    """The settings with choices by task and table in place of `auto` and 0.
 
     Raises:
-        BadInput: A model, or a logarithm, that does not go with what is learned.
+        BadInput: The model, or the logarithm, does not suit the task.
     """
     classes = observed.task == "classification"
     if s.model == "student-t" and classes:
@@ -70,8 +64,7 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
             f"Setting 'log_target' is yes, and a y is {np.nanmin(observed.target):g}: its "
             "logarithm needs values of at least zero; set it to no."
         )
-    result = type(s)(**values)
-    return result
+    return type(s)(**values)
 
 
 def _skewed(y: Float[np.ndarray, " n"]) -> bool:
@@ -84,7 +77,7 @@ def _skewed(y: Float[np.ndarray, " n"]) -> bool:
 
 
 def known(observed: MultiviewData) -> Int[np.ndarray, " m"]:
-    """The rows whose target the table says.
+    """Rows with a target.
 
     Raises:
         BadInput: There are too few.
@@ -103,18 +96,19 @@ def split(
     repeat: int = 0,
     marked: np.ndarray | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " t"]]:
-    """Rows to learn from and rows that are held out; whole groups where there are several.
+    """Training and held-out rows; whole groups are held out where there are several.
 
-    The held-out rows are the same whatever `train_rows` is, and fewer rows are among more.
+    The held-out rows do not depend on `train_rows`, and the training rows of a smaller number are
+    among those of a larger one.
 
     Args:
         s: Settings.
-        observed: Rows of known target.
-        repeat: Which of the random splits; 0 is the run's own.
-        marked: What the rows are marked for (`scant.studies.split.marks`).
+        observed: Rows with a target.
+        repeat: Number of the random split; 0 is the run's own.
+        marked: Marks of the rows (`scant.studies.split.marks`).
 
     Raises:
-        BadInput: One class cannot be on both sides, or too few rows are left to learn from.
+        BadInput: One class cannot be on both sides, or too few training rows are left.
     """
     own = np.unique(observed.group)
     block = observed.group if len(own) > 1 else np.arange(len(observed))
@@ -128,7 +122,7 @@ def split(
         train = _teaching(s, observed, np.arange(len(observed)) if everything else train)
         if s.training_size and not everything and len(train) > s.training_size:
             rng = np.random.default_rng([s.seed, 54, repeat])
-            train = np.sort(_fewest(rng, observed, train)[: s.training_size])
+            train = np.sort(_stratified(rng, observed, train)[: s.training_size])
         if _both(observed, train) and _both(observed, test):
             break
     else:
@@ -151,9 +145,9 @@ def _chosen(
     repeat: int,
     attempt: int,
 ) -> Int[np.ndarray, " b"]:
-    """The blocks that may be learned from; single rows are drawn class by class.
+    """Training blocks; single rows are drawn class by class.
 
-    Splits that follow each other learn from other blocks, as long as there are some.
+    Successive splits train on different blocks, as long as there are any.
     """
     names = np.unique(block)
     classes, alone = observed.task == "classification", len(names) == len(observed)
@@ -173,7 +167,7 @@ def _chosen(
 def _teaching(
     s: MultiviewSettings, observed: MultiviewData, rows: np.ndarray
 ) -> Int[np.ndarray, " m"]:
-    """Rows that can be learned from: a censored time only by a bound that takes it."""
+    """Rows that the bound can train on, some without censored times."""
     return rows if learns_censored(s, observed.task) else rows[observed.event[rows]]
 
 
@@ -182,10 +176,10 @@ def learns_censored(s: MultiviewSettings, task: str) -> bool:
     return task != "survival" or (s.bound == "stochastic" and s.model in LAYERED)
 
 
-def _fewest(
+def _stratified(
     rng: np.random.Generator, observed: MultiviewData, rows: np.ndarray
 ) -> Int[np.ndarray, " m"]:
-    """The rows in an order that keeps the shares of both classes in every prefix."""
+    """Rows in an order whose every prefix has the shares of both classes."""
     mixed = rng.permutation(rows)
     if observed.task != "classification":
         return mixed
@@ -206,124 +200,22 @@ def views_of(s: MultiviewSettings, observed: MultiviewData) -> list[str]:
     Raises:
         BadInput: There is no such view.
     """
-    wanted = [w.strip() for w in s.views.split(",") if w.strip()]
-    return observed.only(wanted).names if wanted else list(observed.names)
+    names = names_in(s.views)
+    return observed.only(names).names if names else list(observed.names)
 
 
 def shown(test: Int[np.ndarray, " t"]) -> Int[np.ndarray, " n"]:
     """Held-out rows that a snapshot shows, evenly spread."""
-    return test[np.unique(np.linspace(0, len(test) - 1, min(len(test), SHOWN)).astype(int))]
-
-
-def neurons_of(s: MultiviewSettings, views: list[str]) -> list[str]:
-    """Names of the hidden neurons: those of their views, numbered where one has several."""
-    if s.model not in LAYERED:
-        return []
-    count = s.neurons or (len(views) if len(views) > 1 else SINGLE_NEURONS)
-    if count <= len(views):
-        return views[:count]
-    return [f"{views[i % len(views)]} {i // len(views) + 1}" for i in range(count)]
-
-
-def methods_of(s: MultiviewSettings, task: str, n_train: int) -> list[str]:
-    """What the run is compared with, the run itself first."""
-    if not s.baselines:
-        return ["this run"]
-    models = [m for m in MODELS if m != s.model]
-    if task == "classification" or n_train > MOST_PROCESS:
-        models = [m for m in models if m != "student-t"]
-    return ["this run", *(MODELS[m] for m in models), AVERAGED[task], _plain(task)]
-
-
-def _plain(task: str) -> str:
-    return "best single view" if task == "classification" else "linear"
-
-
-def blocks(
-    observed: MultiviewData, train: Int[np.ndarray, " n"]
-) -> tuple[str, Int[np.ndarray, " n"]]:
-    """What labels come in, and which of them each row that is learned from belongs to."""
-    if observed.task == "survival":
-        return "patients", observed.patient[train]
-    if 1 < len(np.unique(observed.group[train])) < len(train):  # else each row is one by itself
-        return "groups", observed.group[train]
-    return "rows", np.arange(len(train))
-
-
-def stops(observed: MultiviewData, train: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
-    """What is counted, and the numbers of it from which the curve can be learned."""
-    name, block = blocks(observed, train)
-    count = len(np.unique(block))
-    every = (
-        range(1, count + 1) if count <= EVERY_BLOCK else sorted({round(count * p) for p in PARTS})
-    )
-    least = LEAST_ROWS * count / max(len(train), 1)
-    return name, [n for n in every if n >= least]
-
-
-def metadata_of(
-    s: MultiviewSettings, observed: MultiviewData, train: np.ndarray, test: np.ndarray
-) -> dict[str, Any]:
-    """What labels the arrays on a page (`events.Started`)."""
-    views = views_of(s, observed)
-    counted, counts = stops(observed, train)
-    held = (
-        list(dict.fromkeys(observed.patient[test].tolist())) if observed.task == "survival" else []
-    )
-    return {
-        "task": observed.task,
-        "model": MODELS[s.model],
-        "bound": s.bound,
-        "logarithm": logs(s, observed.task),
-        "views": list(observed.names),
-        "looked": views,
-        "neurons": neurons_of(s, views),
-        "features": list(observed.features),
-        "classes": list(observed.classes),
-        "patients": [observed.patients[p] for p in held],
-        "methods": methods_of(s, observed.task, len(train)),
-        "score": SCORE[observed.task],
-        "counted": counted,
-        "counts": counts if len(test) else [],
-        "scarce": ["this run", AVERAGED[observed.task], _plain(observed.task)],
-        "rows": {"training": len(train), "test": len(test)},
-    }
-
-
-def notes(s: MultiviewSettings, observed: MultiviewData, train: np.ndarray) -> list[str]:
-    """What a person should know of how the table was taken."""
-    messages = []
-    if logs(s, observed.task):
-        messages.append(
-            "The model is trained on the logarithm of 1 + y; predictions are in the unit of y."
-        )
-    if observed.task == "survival":
-        censored = ~observed.event
-        lost = len(np.unique(observed.patient[censored]))
-        if censored.any() and not learns_censored(s, observed.task):
-            messages.append(
-                f"{lost:,} patients are censored: their rows are not trained on, but enter the "
-                "survival curves; the stochastic bound of DFGP trains on them as well."
-            )
-    flat = [
-        name
-        for i, name in enumerate(observed.names)
-        if not np.ptp(observed.x[np.ix_(train, np.flatnonzero(observed.view == i))], axis=0).any()
-    ]
-    if flat:
-        messages.append(f"Nothing varies in {listed(flat)} among the training rows.")
-    if len(np.unique(observed.group)) == 1 and len(observed.groups) == 1:
-        messages.append("There is one group only, so that rows are held out one by one.")
-    return messages
+    return evenly_spaced(test, SHOWN)
 
 
 def model_inputs(s: MultiviewSettings, observed: MultiviewData) -> Float[np.ndarray, " n"]:
-    """Targets on the scale on which they are learned, by settled settings."""
+    """Targets on the scale of the model."""
     if observed.task == "survival":
         return np.log(observed.target)
     return np.log1p(observed.target) if logs(s, observed.task) else observed.target
 
 
 def logs(s: MultiviewSettings, task: str) -> bool:
-    """Whether logarithms of values are learned, by settled settings."""
+    """Whether the model learns logarithms of values."""
     return task == "regression" and s.log_target == "yes"

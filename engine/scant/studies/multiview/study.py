@@ -1,8 +1,7 @@
 """Rows seen in many views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
 
-What the study adds to the models: which rows are learned from, views as they are or by principal
-components, one way of training for all models, survival of patients, other methods on the same
-rows and on further random splits.
+The study trains one model on views, or on their principal components, and averages it with
+further methods.
 """
 
 from __future__ import annotations
@@ -14,21 +13,20 @@ import pandas as pd
 import torch
 
 from scant.ensemble import describe
-from scant.evaluate.problem import Comparison
 from scant.events import Report
+from scant.problem import Comparison
 from scant.random import restart_generator
 from scant.studies.auto import AUTO, AVERAGE_SHARE
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.partners import Average
-from scant.studies.multiview.prepared import Prepared
+from scant.studies.multiview.prepared import Prepared, prepare
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MODELS, MultiviewSettings
-from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.predicted_table import by_levels
-from scant.studies.protocol import Tensors, required, roles
-from scant.studies.split import TEST, groups, marks
+from scant.studies.protocol import Tensors, arrays, part
 from scant.studies.trained import TrainedStudy
 
 ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
@@ -40,37 +38,14 @@ class Study(TrainedStudy):
     driven)."""
 
     settings: MultiviewSettings
+    data: Prepared
+    average: Average | None = None
+    prepare = staticmethod(prepare)
 
-    def __init__(
-        self, settings: MultiviewSettings, table: pd.DataFrame | None, device: torch.device
-    ) -> None:
-        table = required("multiview", table)
-        group = groups(table, settings.split_by)
-        if settings.split_by and group is not None:
-            table = table.assign(group=group.astype(str))
-        whole = of(table, settings.task, settings.positive_class)
-        places = rows.known(whole)
-        marked = marks(table)[places]
-        observed = whole.take(places)
-        settings = rows.settled(settings, observed)
-        train, test = rows.split(settings, observed, marked=marked)
-        self.roles = roles(len(whole), train=places[train], test=places[test])
-        transforms = ViewTransforms.at(
-            observed, rows.views_of(settings, observed), train, settings.n_components
-        )
-        metadata = rows.metadata_of(settings, observed, train, test)
-        if (marked == TEST).any():
-            metadata["marked"] = True
-        self._set_data(
-            Prepared(settings, metadata, observed, train, test, places, transforms, device)
-        )
-        self.notes += rows.notes(settings, observed, train)
-
-    def _set_data(self, data: Prepared) -> None:
-        self._configure(data.settings, data.device)
-        self.data, self.metadata = data, data.metadata
-        self.average: Average | None = None
-        self.scheduled = rests(data.settings, data.settings.model)
+    @property
+    def scheduled(self) -> bool:  # type: ignore[override]
+        """Whether training ends at `max_steps` with a learning rate of zero."""
+        return rests(self.settings, self.settings.model)
 
     # --- training -------------------------------------------------------------------------------
 
@@ -112,7 +87,7 @@ class Study(TrainedStudy):
 
     @property
     def present(self) -> FittedMultiview:
-        """The model at its present state, for what is made from it."""
+        """The model at its present state."""
         return FittedMultiview(self.data, self.learner, self.average)
 
     # --- afterwards -----------------------------------------------------------------------------
@@ -152,13 +127,8 @@ class Study(TrainedStudy):
         meta: dict[str, Any],
         device: torch.device,
     ) -> Study:
-        study = cls.__new__(cls)
-        metadata = meta["words"]
-        parts: dict[str, dict[str, torch.Tensor]] = {"model": {}, "looks": {}, "rows": {}}
-        for name, value in tensors.items():
-            room, _, own = name.partition(".")
-            parts[room][own] = value
-        kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
+        metadata, model = meta["words"], part(tensors, "model.")
+        kept = arrays(tensors, "rows.")
         observed = MultiviewData(
             task=metadata["task"],
             names=metadata["views"],
@@ -168,13 +138,12 @@ class Study(TrainedStudy):
             groups=meta["groups"],
             **{k: kept[k] for k in KEPT},
         )
-        settings = rows.settled(as_kept(settings, parts["model"]), observed)
-        transforms = ViewTransforms.from_tensors(metadata["looked"], parts["looks"])
+        settings = rows.settled(as_kept(settings, model), observed)
+        transforms = ViewTransforms.from_tensors(metadata["looked"], part(tensors, "looks."))
         train, test, places = kept["learnt"], kept["test"], kept["places"]
-        study._set_data(
-            Prepared(settings, metadata, observed, train, test, places, transforms, device)
-        )
-        study.start_restart(0, 0, parts["model"])
+        data = Prepared(settings, metadata, observed, train, test, places, transforms, device)
+        study = cls(settings, None, device, data)
+        study.start_restart(0, 0, model)
         study.average = Average.from_meta(study.data, meta.get("stack"))
         return study
 
@@ -216,9 +185,9 @@ class Study(TrainedStudy):
 
 
 def as_kept(settings: MultiviewSettings, model: Tensors) -> MultiviewSettings:
-    """Settings with as many inducing points as a kept model has, where they left it open.
+    """Settings with the stored model's number of inducing points in place of `auto` or 0.
 
-    What is meant by leaving it open may change; a run that was kept stays what it was.
+    The meaning of `auto` may change between versions; a stored run must not.
     """
     own = [v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))]
     if settings.n_inducing not in (0, AUTO) or not own:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import CensoredData, chi2, ecdf, logrank, norm
 
-from scant.studies.multiview.table import MultiviewData
+from scant.studies.multiview.data import MultiviewData
 
 TIMES = 120  # of a curve
 WIDE = 1.96  # deviations of a 95% interval

@@ -1,24 +1,24 @@
 """Tables whose features come in views, of rows with a class, a value or a time of survival.
 
-A column `<view>.<feature>` belongs to a view, that is to one way of looking at the row: its
-colors, its texture, what it was a moment before. Columns without a dot are the view "features".
-What is learned is one of three: `label` (classes), `y` (a value), or `time` until death, with
-`event` 1 where the patient died then and 0 where only so much is known that he lived so long
-(censored); rows of one `patient` share their time. What a file may hold stands in `TABLE`, so that
-the common reader checks it cell by cell; `of` makes arrays of a table that was read.
+A column `<view>.<feature>` belongs to a view of the row: its colors, its texture, its state before.
+Columns without a dot are the view "features". The target is one of three: `label` (classes), `y` (a
+value), or `time` until death, with `event` 1 where the patient died then and 0 where the time is
+censored; rows of one `patient` share their time. `TABLE` lists the columns, so that the common
+reader checks a file cell by cell; `of` converts its table to arrays.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from scant.errors import BadInput
+from scant.studies.multiview.data import MultiviewData
+from scant.studies.query import names_in
 from scant.studies.split import SPLIT
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
@@ -104,75 +104,6 @@ TABLE = TableSchema(
 )
 
 
-@dataclass(frozen=True)
-class MultiviewData:
-    """Rows with features in views, as arrays in the order of the table's rows.
-
-    Attributes:
-        task: "classification", "regression" or "survival".
-        names: The views, in order of first appearance.
-        features: Columns, view by view.
-        view: Index into `names` of each of them.
-        x: Their values, in the table's units.
-        target: 1 for the class in question and 0 for another, the value, or the time; NaN where
-            the table does not say.
-        classes: What 0 and 1 are called; empty where no classes are learned.
-        event: False where a time is censored.
-        patient: Index into `patients`; each row is its own patient where nothing says otherwise.
-        patients: Names.
-        group: Index into `groups`, of rows that are held out together; a patient where survival is
-            learned, and else each row by itself where the table has no groups.
-        groups: Names.
-    """
-
-    task: str
-    names: list[str]
-    features: list[str]
-    view: Int[np.ndarray, " f"]
-    x: Float[np.ndarray, "n f"]
-    target: Float[np.ndarray, " n"]
-    classes: list[str]
-    event: Bool[np.ndarray, " n"]
-    patient: Int[np.ndarray, " n"]
-    patients: list[str]
-    group: Int[np.ndarray, " n"]
-    groups: list[str]
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def take(self, rows: Int[np.ndarray, " m"]) -> MultiviewData:
-        """Some of the rows."""
-        return replace(
-            self,
-            x=self.x[rows],
-            target=self.target[rows],
-            event=self.event[rows],
-            patient=self.patient[rows],
-            group=self.group[rows],
-        )
-
-    def only(self, names: Sequence[str]) -> MultiviewData:
-        """The same rows seen through some of the views alone, in the table's order.
-
-        Raises:
-            BadInput: There is no such view, or none is named.
-        """
-        lost = [name for name in names if name not in self.names]
-        if lost or not names:
-            what = f"no view {lost[0]!r}" if lost else "nothing to look through"
-            raise BadInput(f"views: there is {what}; name some of {listed(self.names)}.")
-        kept = [name for name in self.names if name in set(names)]
-        own = np.isin(self.view, [self.names.index(name) for name in kept])
-        return replace(
-            self,
-            names=kept,
-            features=[f for f, stays in zip(self.features, own) if stays],
-            view=np.unique(self.view[own], return_inverse=True)[1],
-            x=self.x[:, own],
-        )
-
-
 def of(
     frame: pd.DataFrame,
     task: str = "auto",
@@ -183,16 +114,16 @@ def of(
     name: str = "the table",
     rows: RowNumbers | None = None,
 ) -> MultiviewData:
-    """The arrays of a table, such as `read_table(file, TABLE).frame`.
+    """Convert a table, such as `read_table(file, TABLE).frame`, to arrays.
 
     Args:
         frame: Columns as in `TABLE`; all but the features may be absent where `features` are given.
-        task: What is learned; "auto": what the table has a column for.
-        positive: The class in question, or several with commas; "": the rarer of two.
+        task: The task; "auto": by the target column of the table.
+        positive: The positive class, or several with commas; "": the rarer of two.
         features: The columns a model was trained on, for rows to predict. None: those of the table.
-        classes: What such a model calls its classes.
-        name: What messages call the table.
-        rows: The row of each line, for messages; counted from 0 where None.
+        classes: Names of the classes of such a model.
+        name: Name of the table for messages.
+        rows: Row numbers for messages; counted from 0 where None.
 
     Raises:
         BadInput: A column is absent, targets are ambiguous, a cell is no finite number, or rows of
@@ -227,7 +158,7 @@ def of(
 
 
 def _task(frame: pd.DataFrame, task: str, name: str) -> str:
-    """What is learned of a table."""
+    """The task by setting and target columns."""
     results = [
         t for t, column in TARGETS.items() if column in frame and frame[column].notna().any()
     ]
@@ -276,34 +207,33 @@ def _views(
 def _target(
     frame: pd.DataFrame, task: str, positive: str, name: str
 ) -> tuple[Float[np.ndarray, " n"], list[str]]:
-    """What is learned as numbers, NaN where it is not known, and the names of two classes."""
+    """The target as numbers, NaN where unknown, and the names of two classes."""
     if task != "classification":
         values = frame[TARGETS[task]].to_numpy(dtype=np.float64, na_value=np.nan)
         if task == "survival" and (values <= 0).any():
             raise BadInput(f"{name}, column 'time': got {np.nanmin(values):g}; it is above zero.")
         return values, []
-    labels = np.array([None if pd.isna(w) else str(w) for w in frame["label"]], dtype=object)
-    known = [w for w in labels if w is not None]
-    count = {w: known.count(w) for w in dict.fromkeys(known)}
+    labels = [None if pd.isna(w) else str(w) for w in frame["label"]]
+    count = Counter(w for w in labels if w is not None)
     if len(count) < 2:
         raise BadInput(
             f"{name}, column 'label': there is only one class, {next(iter(count), '')!r}; two are "
             "needed."
         )
-    wanted = [w.strip() for w in positive.split(",") if w.strip()]
-    lost = [w for w in wanted if w not in count]
-    if lost:
+    named = names_in(positive)
+    unknown = [w for w in named if w not in count]
+    if unknown:
         raise BadInput(
-            f"Setting 'positive_class' names {lost[0]!r}, and the classes are "
+            f"Setting 'positive_class' names {unknown[0]!r}, and the classes are "
             f"{listed(list(count))}."
         )
-    if not wanted and len(count) > 2:
+    if not named and len(count) > 2:
         raise BadInput(
             f"{name} has {len(count)} classes ({listed(list(count))}), and the model separates "
             "two; name the positive one, or several with commas, in the setting 'positive_class'."
         )
-    # Of two that are as frequent the second to appear is meant, as 1 comes after 0.
-    own = wanted or [min(reversed(list(count)), key=lambda w: count[w])]
+    # Of two classes of equal frequency the second is positive, as 1 comes after 0.
+    own = named or [min(reversed(list(count)), key=lambda w: count[w])]
     others = [w for w in count if w not in own]
     if not others:
         raise BadInput("Setting 'positive_class' names all classes; leave at least one out.")
@@ -319,24 +249,22 @@ def _events(frame: pd.DataFrame) -> Bool[np.ndarray, " n"]:
 
 
 def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], list[str]]:
-    """Index into names, and the names; of a table without the column, the rows themselves."""
+    """Index into names, and the names; without the column, every row has its own."""
     if column not in frame:
         return np.arange(len(frame)), [str(i + 1) for i in range(len(frame))]
-    cells = [str(w) for w in frame[column]]
-    names = {word: i for i, word in enumerate(dict.fromkeys(cells))}
-    return np.array([names[word] for word in cells], dtype=np.int64), list(names)
+    number, names = pd.factorize(np.array([str(w) for w in frame[column]], dtype=object))
+    return number, names.tolist()
 
 
 def _agree(observed: MultiviewData, name: str, at: np.ndarray) -> None:
-    """A patient has one time and one event."""
-    order = np.argsort(observed.patient, kind="stable")
-    for i, j in pairwise(order):
-        if observed.patient[i] != observed.patient[j]:
-            continue
-        same = np.array_equal(observed.target[[i]], observed.target[[j]], equal_nan=True)
-        if not same or observed.event[i] != observed.event[j]:
-            raise BadInput(
-                f"{name}, row {at[j]}: patient "
-                f"{observed.patients[observed.patient[i]]!r} has another time or event here than "
-                f"in row {at[i]}; a patient has one."
-            )
+    """Check that all rows of a patient have the same time and event."""
+    first = np.unique(observed.patient, return_index=True)[1][observed.patient]
+    time, event = observed.target, observed.event
+    same = (time == time[first]) | (np.isnan(time) & np.isnan(time[first]))
+    wrong = np.flatnonzero(~same | (event != event[first]))
+    if len(wrong):
+        i, j = first[wrong[0]], wrong[0]
+        raise BadInput(
+            f"{name}, row {at[j]}: patient {observed.patients[observed.patient[i]]!r} has another "
+            f"time or event here than in row {at[i]}; a patient has one."
+        )

@@ -10,15 +10,17 @@ import torch
 from jaxtyping import Float
 
 from scant.errors import BadInput
-from scant.studies.omniglot import baselines, models
+from scant.learners.general import NEAREST
 from scant.studies.omniglot import coregionalization as matrices
+from scant.studies.omniglot import models
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.problem import problem_of
 from scant.studies.omniglot.settings import BLOCK
 from scant.studies.omniglot.table import Characters, columns_of, of
 from scant.studies.predicted_table import checked, images, with_classes, words
-from scant.studies.query import numbers, whole
+from scant.studies.query import names_in, numbers, whole
 from scant.tables.column_matching import listed
 
 MOST_COLUMNS = 500  # classes up to which predictions have a column for each
@@ -123,8 +125,7 @@ def _top(data: Prepared, p: Float[np.ndarray, "d c"]) -> tuple[np.ndarray, np.nd
 def block(fitted: FittedOmniglot, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """One coregionalisation matrix among the classes of some outputs."""
     data = fitted.data
-    named = query.get("outputs", "") or data.observed.outputs
-    named = [w.strip() for w in named.split(",")] if isinstance(named, str) else list(named)
+    named = names_in(query.get("outputs", "") or data.observed.outputs)
     lost = [name for name in named if name not in data.observed.outputs]
     if lost:
         raise BadInput(f"There is no output {lost[0]!r}; there is {listed(data.observed.outputs)}.")
@@ -166,11 +167,13 @@ def shots(fitted: FittedOmniglot, query: dict[str, Any]) -> dict[str, np.ndarray
         data.label[at],
         len(few),
     )[len(few) :]
-    near = baselines.nearest(data, few, asked_of)
+    first = data.observed.offset[data.observed.output[asked_of]]
+    own = first + p.cpu().numpy().argmax(1)
+    nearest = NEAREST.predict(problem_of(data, few, asked_of)).point
     return {
         "shots": np.array([k]),
-        "accuracy": rows.accuracy(data.observed, asked_of, p.cpu().numpy()),
-        "nearest": rows.accuracy(data.observed, asked_of, near),
+        "accuracy": rows.accuracy(data.observed, asked_of, own),
+        "nearest": rows.accuracy(data.observed, asked_of, nearest),
     }
 
 

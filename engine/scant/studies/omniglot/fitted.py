@@ -13,6 +13,7 @@ from scant.predictive import CategoricalPredictive
 from scant.studies.omniglot import models
 from scant.studies.omniglot.partners import Average
 from scant.studies.omniglot.prepared import Prepared
+from scant.studies.protocol import to_numpy
 
 
 @dataclass(frozen=True)
@@ -51,28 +52,23 @@ class FittedOmniglot:
         how = {} if draws is None else {"draws": draws}
         at = torch.as_tensor(output).to(device)
         told = self.model.predict(prepared, at, temperature=self.temperature, **how)
-        p, information = _array(told.probability), _array(told.information)
+        p, information = to_numpy(told.probability), to_numpy(told.information)
         first = self.data.observed.offset[output]
         own = CategoricalPredictive(p, information=information, first=first)
         return own if self.average is None else self.average.combine(own, x, output)
 
     def factors(self) -> Float[np.ndarray, "q c r"]:
         """A_q of all classes, scaled by the prior deviation of u_q at typical rows."""
-        return _array(models.factors(self.model, self.typical))
+        return to_numpy(models.factors(self.model, self.typical))
 
     def means(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n c"]:
         """Posterior means of the functions of all classes of all outputs at some rows."""
         at = torch.as_tensor(which).to(self.data.device)
-        return _array(models.means(self.model, self.model.kernel.prepare(self.data.x[at])))
+        return to_numpy(models.means(self.model, self.model.kernel.prepare(self.data.x[at])))
 
     def response(
         self, x: Float[np.ndarray, " v"], output: int, label: int
     ) -> Float[np.ndarray, "h w"]:
         """What each patch of an image adds to the mean of a class's function, in nats."""
         result = models.response(self.model, torch.tensor(x).to(self.data.device), output, label)
-        return np.empty((0, 0)) if result is None else _array(result)
-
-
-def _array(values: torch.Tensor) -> np.ndarray:
-    array: np.ndarray = values.detach().cpu().numpy()
-    return array
+        return np.empty((0, 0)) if result is None else to_numpy(result)

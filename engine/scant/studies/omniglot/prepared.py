@@ -1,19 +1,25 @@
-"""The rows of a table as the models of omniglot learn them."""
+"""A table prepared for training: split, images of one size, stroke features."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Int
 
+from scant.studies.auto import CHOSEN
 from scant.studies.learned_region import LearnedRegion
+from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot import strokes
 from scant.studies.omniglot.settings import HOG, NETWORK, OmniglotSettings
-from scant.studies.omniglot.table import Characters
+from scant.studies.omniglot.table import Characters, of
+from scant.studies.protocol import roles
+from scant.studies.split import groups, marks
 
 
 @dataclass(frozen=True)
@@ -21,14 +27,16 @@ class Prepared:
     """A table, split and preprocessed.
 
     Attributes:
-        settings: Of the run.
-        metadata: What labels the arrays on a page (`preprocessing.metadata_of`).
-        observed: The rows, as they are learned.
+        settings: Settings of the run, with choices in place of `auto`.
+        metadata: Metadata of the run (`preprocessing.metadata_of`).
+        observed: The rows with the model's inputs.
         image: Height and width of images; None: rows are features.
         train: Training rows.
-        test: Rows that are held out.
-        places: Of the rows in the table; none where a kept run does not know them.
-        device: On which models are trained.
+        test: Held-out rows.
+        places: Positions of the rows in the table; empty for a restored run.
+        device: Device of the models.
+        notes: Notes on the table.
+        roles: Role of each row of the table (`protocol.roles`).
     """
 
     settings: OmniglotSettings
@@ -39,10 +47,12 @@ class Prepared:
     test: Int[np.ndarray, " t"]
     places: Int[np.ndarray, " n"]
     device: torch.device
+    notes: Sequence[str] = ()
+    roles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
 
     @cached_property
     def sizes(self) -> Int[np.ndarray, " d"]:
-        """How many classes each output has."""
+        """Number of classes of each output."""
         return np.array([len(names) for names in self.observed.classes])
 
     @cached_property
@@ -51,12 +61,12 @@ class Prepared:
 
     @cached_property
     def region(self) -> LearnedRegion:
-        """Where rows were learned from."""
+        """Region of the training rows."""
         return LearnedRegion(self.observed.x[self.train])
 
     @cached_property
     def drawings(self) -> strokes.Drawings | None:
-        """Images of training rows, and what is seen in them; None where only pixels are."""
+        """Images of training rows with further features; None if only pixels are used."""
         views = {HOG: [strokes.HOG], NETWORK: list(strokes.VIEWS)}.get(self.settings.features)
         if views is None or self.image is None or min(self.image) < strokes.LEAST:
             return None
@@ -73,3 +83,37 @@ class Prepared:
     @cached_property
     def label(self) -> Int[torch.Tensor, " n"]:
         return torch.as_tensor(self.observed.label).to(self.device)
+
+
+def prepare(settings: OmniglotSettings, table: pd.DataFrame, device: torch.device) -> Prepared:
+    """Split a table and bring its images to one size.
+
+    Raises:
+        BadInput: The table does not fit the settings.
+    """
+    observed = of(table)
+    settings, chosen = rows.settled(settings, observed)
+    size = rows.shape(settings, observed)
+    observed, places = rows.chosen(settings, observed)
+    x, image = rows.model_inputs(settings, observed.x, size)
+    names = [f"p{i}" for i in range(x.shape[1])] if image is not None else observed.features
+    observed = replace(observed, x=x, features=names)
+    group = groups(table, settings.split_by)
+    train, test = rows.split(
+        settings, observed, marks(table)[places], None if group is None else group[places]
+    )
+    metadata = rows.metadata_of(settings, observed, image, train, test)
+    if chosen:
+        metadata[CHOSEN] = {name: list(choice) for name, choice in chosen.items()}
+    return Prepared(
+        settings=settings,
+        metadata=metadata,
+        observed=observed,
+        image=image,
+        train=np.flatnonzero(train),
+        test=np.flatnonzero(test),
+        places=places,
+        device=device,
+        notes=rows.notes(observed, size, image, test),
+        roles=roles(len(table), train=places[train], test=places[test]),
+    )

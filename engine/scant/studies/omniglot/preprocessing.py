@@ -191,10 +191,16 @@ def some(
 
 
 def accuracy(
-    observed: Characters, which: Int[np.ndarray, " n"], p: Float[np.ndarray, "n c"]
+    observed: Characters, which: Int[np.ndarray, " n"], predicted: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " d"]:
-    """Recall of some rows by output, by the probabilities of their classes; NaN without rows."""
-    right = p.argmax(1) == observed.label[which] if len(which) else np.zeros(0)
+    """Recall of some rows by output; NaN without rows.
+
+    Args:
+        observed: All rows.
+        which: Some of them.
+        predicted: Their predicted classes, numbered through all outputs.
+    """
+    right = predicted == observed.number[which]
     owner, d = observed.output[which], len(observed.outputs)
     count = np.bincount(owner, minlength=d)
     return np.where(count > 0, np.bincount(owner, right, d) / np.maximum(count, 1), np.nan)

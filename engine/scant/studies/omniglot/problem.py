@@ -1,16 +1,18 @@
-"""The omniglot study as plain classifications, one an output, for rivals."""
+"""The omniglot study as one classification per output."""
 
 from __future__ import annotations
 
-from scant.evaluate.problem import Problem
+import numpy as np
+
+from scant.problem import Problem
 from scant.studies.omniglot.prepared import Prepared
 
 MOST_CHANCES = 20_000_000  # probabilities, held-out rows times classes
 
 
-def problem_of(data: Prepared) -> Problem:
+def problem_of(data: Prepared, train: np.ndarray, test: np.ndarray) -> Problem:
     """Features to classes, each output by itself."""
-    observed, train, test = data.observed, data.train, data.test
+    observed = data.observed
     return Problem(
         x=observed.x[train],
         y=observed.number[train],
@@ -18,14 +20,14 @@ def problem_of(data: Prepared) -> Problem:
         y_test=observed.number[test],
         scores=("F1", "recall", "mean log probability (nats)", "ECE"),
         classes=int(data.sizes.sum()),
-        images=True,  # the study compares nearest neighbors itself
+        images=True,  # features, too, are compared with nearest neighbors
         part=observed.output[train],
         part_test=observed.output[test],
     )
 
 
 def too_many(data: Prepared) -> str:
-    """Why there are no rivals, in a sentence; "" where there are."""
+    """Return why no general tools are compared, in a sentence; "" if they are."""
     rows, classes = len(data.test), int(data.sizes.sum())
     if rows * classes <= MOST_CHANCES:
         return ""

@@ -8,12 +8,13 @@ from jaxtyping import Float
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
+from scant.evaluate.fitting import fit_all
 from scant.evaluate.scores import metrics_of
 from scant.events import Metric, Report
 from scant.predictive import CategoricalPredictive
-from scant.studies.omniglot import baselines
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.fitted import FittedOmniglot
+from scant.studies.omniglot.learners import learners
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.problem import problem_of
 from scant.studies.omniglot.public_alphabets import PUBLISHED
@@ -51,37 +52,26 @@ def write_report(
     test = data.test
     p, information = predictive.probabilities, predictive.information
     assert information is not None, "the model gives it"
-    problem = problem_of(data)
+    problem = problem_of(data, data.train, test)
     own = metrics_of(problem, problem.scored(predictive), "this run", NAMES, "run")
     metrics = [*own, Metric("this run", BOUND, score)]
-    others, compared, message = [], [], []
-    if data.settings.baselines and len(test):
-        for name, chances, note in baselines.compared(fitted, deadline):
-            message += [note] if note else []
-            if chances is None:
-                continue
-            others += metrics_of(problem, problem.scored(answer_of(data, chances)), name, NAMES)
-            compared.append(rows.accuracy(data.observed, test, chances))
+    compared = learners(fitted) if data.settings.baselines and len(test) else []
+    results = list(fit_all(problem, compared, NAMES, deadline, "other classifiers"))
+    points = [r.predictive.point for r in results if r.predictive is not None]
+    accuracies = [rows.accuracy(data.observed, test, point) for point in points]
     arrays = {
         **snapshot,
-        "accuracy": rows.accuracy(data.observed, test, p),
+        "accuracy": rows.accuracy(data.observed, test, predictive.point),
         **rows_of(data, p),
         "test_entropy": predictive.entropy,
         "test_information": information,
         "confusion": confusion(data, p),
         "confusion_across": across(fitted),
-        "compare_accuracy": np.array(compared).reshape(len(compared), len(data.sizes)),
+        "compare_accuracy": np.array(accuracies).reshape(len(accuracies), len(data.sizes)),
     }
-    return Report((*metrics, *others, *published(data, p)), arrays, tuple(message))
-
-
-def answer_of(data: Prepared, p: Chances) -> CategoricalPredictive:
-    """Predictions of the held-out rows by their classes' numbers among those of all outputs."""
-    first = data.observed.offset[data.observed.output[data.test]]
-    if len(p) and (p.max(1) < 1.0).any():
-        return CategoricalPredictive(p, first=first)
-    # A classifier that is only ever certain (nearest neighbor) has no score of its probabilities.
-    return CategoricalPredictive.named(first + p.argmax(1), p.shape[1])
+    metrics += [metric for result in results for metric in result.metrics]
+    notes = tuple(filter(None, (result.note for result in results)))
+    return Report((*metrics, *published(data, predictive)), arrays, notes)
 
 
 def rows_of(data: Prepared, p: Chances) -> dict[str, np.ndarray]:
@@ -135,13 +125,13 @@ def across(fitted: FittedOmniglot) -> Float[np.ndarray, "d d"]:
     return np.where(count > 0, result / np.maximum(count, 1), np.nan)
 
 
-def published(data: Prepared, p: Chances) -> list[Metric]:
+def published(data: Prepared, predictive: CategoricalPredictive) -> list[Metric]:
     """The publication's figures, where the rows are the publication's."""
     s, observed = data.settings, data.observed
     whole = not s.shots and not s.n_classes and data.sizes.tolist() == [14, 14]
     if set(observed.outputs) != set(PUBLISHED) or not whole:
         return []
-    own = dict(zip(observed.outputs, rows.accuracy(observed, data.test, p)))
+    own = dict(zip(observed.outputs, rows.accuracy(observed, data.test, predictive.point)))
     mine = [
         Metric("this run", f"recall of {name.split('_')[0]}", float(value))
         for name, value in own.items()

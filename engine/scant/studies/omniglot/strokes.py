@@ -17,8 +17,8 @@ from jaxtyping import Float, Int
 from scipy.ndimage import affine_transform, gaussian_filter
 from scipy.special import log_softmax
 
+from scant.learners.deformable import DeformableNeighbor
 from scant.models.left_out import Form, Indicators, select_kernel
-from scant.rivals.deformable import DeformableNeighbor
 from scant.studies import early_layers
 from scant.studies.omniglot.table import area
 

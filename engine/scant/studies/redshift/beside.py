@@ -1,9 +1,10 @@
-"""Rivals beside a redshift fit: on the same held-out rows, whole and with bands missing."""
+"""Baselines of a redshift fit on the same held-out rows, complete and with bands missing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +12,12 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from scant.deadline import Deadline
+from scant.evaluate.fitting import fit_all
 from scant.evaluate.parts import everywhere, part
-from scant.evaluate.problem import Problem
-from scant.evaluate.scored import Scored
 from scant.evaluate.scores import scores_of
-from scant.predictive import MixturePredictive
-from scant.rivals.knocked_out import NAMES, ask, methods, without
+from scant.learners.knocked_out import NAMES, learners, without
+from scant.predictive.scored import Scored
+from scant.problem import Problem
 from scant.studies.redshift.capacity import RIVAL_ROWS
 from scant.studies.redshift.fitted import FittedGPz
 from scant.verdict import Part
@@ -35,14 +36,14 @@ Answers = Mapping[str, Scored]  # by method
 
 
 class Beside(NamedTuple):
-    """What all methods say.
+    """Predictions and scores of all methods.
 
     Attributes:
-        whole: Rivals, of all held-out rows as they are.
+        whole: Baselines' predictions of all held-out rows as they are.
         missing: Scores with so many bands missing, as the catalog's `missing` has them.
         scores: This model's other scores, as its `missing_scores` has them.
         parts: Who is ahead, part by part.
-        notes: On rivals that failed.
+        notes: Sentences on baselines that failed.
     """
 
     whole: Answers
@@ -53,30 +54,29 @@ class Beside(NamedTuple):
 
 
 def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadline) -> Beside:
-    """Fit the rivals and score all methods (Figs. 6.17-6.18 of Almosallam 2017).
+    """Fit the baselines and score all methods (Figs. 6.17-6.18 of Almosallam 2017).
 
-    Bands are removed at random from rows that lack none, with their errors. Rivals have learned
-    from copies that lack bands (`scant.rivals.knocked_out`), this model as when a table to predict
-    lacks them.
+    Bands are removed with their errors, at random, from complete rows. Baselines learn from copies
+    that lack bands (`scant.learners.knocked_out`), this model as for a table that lacks them.
 
     Args:
         fitted: This run's model.
-        problem: Of the run, of whose rows rivals learn from the first `RIVAL_ROWS`.
+        problem: Problem of the run; baselines learn from its first `RIVAL_ROWS` rows.
         scored: The model's predictions of the held-out rows.
-        deadline: Of rivals, then of scores with bands missing.
+        deadline: Time of baselines, then of scores with bands missing.
     """
     bands, complete = fitted.features.optional, fitted.complete
     counts = range(min(5, max(len(bands), 1)) if len(complete) >= LEAST_ROWS else 1)
     table = (complete if len(counts) > 1 else fitted.held).iloc[:MISSING_ROWS]
     index, table = table.index.to_numpy(), table.reset_index(drop=True)
-    fitted = replace(fitted, gaps=fitted.gaps.copy())  # models for these scores alone
+    fitted = fitted.copy()  # models for these scores alone
     generator = np.random.default_rng(fitted.settings.seed)
     patterns = patterns_of(fitted)
     hidden = [hide(generator, len(table), len(bands), count, patterns) for count in counts]
     assert problem.blocks is not None
     measured = problem.x_test[index]
     queries = [problem.x_test, *(without(measured, problem.blocks, h) for h in hidden[1:])]
-    answers, notes = rivals(problem, index, queries, fitted.settings.seed, deadline)
+    answers, notes = baselines(problem, index, queries, fitted.settings.seed, deadline)
     whole = {name: each[0] for name, each in answers.items()}
     parts = everywhere(scored, whole, problem.by)
     results, others = [], []
@@ -104,34 +104,32 @@ def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadli
     return Beside(whole, np.array(results).T, np.array(others).T, tuple(parts), notes)
 
 
-def rivals(
+def baselines(
     problem: Problem,
     index: Int[ndarray, " k"],
     queries: list[Float[ndarray, "_ d"]],
     seed: int,
     deadline: Deadline,
 ) -> tuple[dict[str, list[Scored]], tuple[str, ...]]:
-    """What each rival says of each table asked, and which could not say anything.
+    """Predictions of each baseline for each of the query tables, and notes on failures.
 
-    The first table is all held-out rows, others are those at `index`.
+    The first table is all held-out rows; the others are copies of the rows at `index`.
     """
-    x, y, blocks = problem.x[:RIVAL_ROWS], problem.y[:RIVAL_ROWS], problem.blocks
     truths = [problem.y_test, *[problem.y_test[index]] * (len(queries) - 1)]
-    assert blocks is not None
-    ends = np.cumsum([len(q) for q in queries])[:-1]
+    ends = np.cumsum([0, *map(len, queries)])
+    every = replace(
+        problem.learning_from(slice(RIVAL_ROWS)),
+        x_test=np.concatenate(queries),
+        y_test=np.concatenate(truths),
+    )
     answers, notes = dict[str, list[Scored]](), list[str]()
-    for name, method in deadline.units(methods(), "baselines of rows with gaps"):
-        try:
-            told = ask(method, x, y, blocks, np.concatenate(queries), seed)
-        except Exception as error:  # of code that is not ours; the run is not to be lost by it
-            reason = next(iter(str(error).splitlines()), "it failed without a message.")
-            notes.append(f"{name} was not compared: {reason[:200]}")
-            continue
-        each = zip(*(np.split(column, ends) for column in told))
-        answers[name] = [
-            Scored(truth, MixturePredictive.gaussian(mean, variance))
-            for truth, (mean, variance) in zip(truths, each)
-        ]
+    phase = "baselines of rows with gaps"
+    for result in fit_all(every, learners(seed), deadline=deadline, phase=phase):
+        if result.scored is not None:
+            tables = [result.scored.rows(slice(*pair)) for pair in pairwise(ends)]
+            answers[result.name] = tables
+        elif result.note:
+            notes.append(f"{result.name} was not compared: {result.reason}")
     return answers, tuple(notes)
 
 

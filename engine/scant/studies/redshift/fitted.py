@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,18 +14,32 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from scant.evaluate.scored import Scored
+from scant.deadline import Deadline
+from scant.ensemble import describe
+from scant.errors import BadInput
+from scant.models.gpz.change_of_basis import in_coordinates
+from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.input_density import Mixture
+from scant.models.gpz.prediction import GPzPrediction
 from scant.predictive import MixturePredictive
+from scant.predictive.scored import Scored
+from scant.studies.auto import AUTO
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.redshift.ensemble import GPzEnsemble
-from scant.studies.redshift.gaps import Gaps, LearnedRows, lacking
+from scant.studies.predicted_table import checked
+from scant.studies.protocol import Tensors
+from scant.studies.redshift.capacity import gap_limit, stacks
+from scant.studies.redshift.ensemble import GPZ, GPzEnsemble
+from scant.studies.redshift.fold import Fold
+from scant.studies.redshift.gap_patterns import LearnedRows, lacking
+from scant.studies.redshift.gaps import MissingPatternModels, fit_gaps
+from scant.studies.redshift.prepared import Prepared
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Target
 from scant.studies.redshift.undetected import Drawn
 
 _Part = tuple[Int[np.ndarray, " r"], GPzEnsemble, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
+REGION_ROWS = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
 
 
@@ -30,30 +47,80 @@ SHOWN = 1000  # test rows that travel to the page and stay with the model, for q
 class FittedGPz:
     """Models with the features and the target that they were trained on.
 
-    It stands below `study.py`, which makes it, so that report and answers need not know how the
-    models were trained.
+    Report and answers use it alone, so that they need not know how the models were trained.
 
     Attributes:
-        settings: Of the run.
-        features: From a table's columns to the coordinates x.
+        settings: Settings of the run.
+        features: From the columns of a table to the coordinates x.
         target: From the target's unit to the model's, and back.
         ensemble: The models, in coordinates x.
-        gaps: Models of rows that lack something.
+        gaps: Models of rows with missing values.
         held: Test rows; of a restored study those that were kept with the model.
-        region: Where rows were learned from, in coordinates x.
+        known: Some of the learned rows, in coordinates x.
         learned: Rows from which models of further gaps are learned; None: none are.
-        device: Where the models are.
+        device: Device of the models.
     """
 
     settings: RedshiftSettings
     features: Features
     target: Target
     ensemble: GPzEnsemble
-    gaps: Gaps
+    gaps: MissingPatternModels
     held: pd.DataFrame
-    region: LearnedRegion
+    known: Float[Tensor, "k d"]
     learned: LearnedRows | None
     device: torch.device
+
+    @classmethod
+    def fit(
+        cls,
+        data: Prepared,
+        folds: Sequence[Fold],
+        left_out: Sequence[GPzPrediction],
+        T: Float[Tensor, "q d"],
+        deadline: Deadline,
+    ) -> FittedGPz:
+        """Fit all that stands beside trained models: other members, densities, models of gaps.
+
+        Args:
+            data: Data of the run.
+            folds: Divisions of the learned rows, with a trained model each.
+            left_out: Prediction of the rows that each has left out.
+            T: Matrix from the inputs x to the coordinates of their rows.
+            deadline: Deadline of the fit.
+        """
+        s, features, device = data.settings, data.features, T.device
+        models = [fold.model for fold in folds]
+        x = features.inputs(data.learn).to(device)
+        if stacks(s) and len(folds[0].unseen.y):
+            average = deadline.leaving(data.gap_reserve)
+            ensemble = GPzEnsemble.fit(folds, models, left_out, T, average)
+        else:
+            ensemble = GPzEnsemble([in_coordinates(model, T) for model in models])
+        density_rows = x
+        if x.shape[1] > MAX_DENSE_INPUTS and len(data.partial):  # of so many, most rows lack one
+            density_rows = torch.cat([x, features.inputs(data.partial).to(device)])
+        ensemble.fit_density(density_rows, s.missing)
+        gaps, learned = MissingPatternModels(features, {}), None
+        if ensemble.average is not None:
+            rows = data.gap_rows
+            seconds = gap_limit(s) if math.isfinite(deadline.seconds) else s.gap_seconds
+            gaps = fit_gaps(
+                features, data.target, s, data.gap_patterns, rows, device, seconds, deadline
+            )
+            if s.missing == AUTO and s.gap_seconds:
+                learned = rows.some(s.seed)
+        known = x[:: -(-len(x) // REGION_ROWS)].contiguous()
+        return cls(s, features, data.target, ensemble, gaps, data.held, known, learned, device)
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Where rows were learned from, in coordinates x."""
+        return LearnedRegion(self.known.cpu().numpy())
+
+    def copy(self) -> FittedGPz:
+        """Return a copy whose `meet` learns no models for this one."""
+        return replace(self, gaps=self.gaps.copy())
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -70,6 +137,22 @@ class FittedGPz:
         if self.learned is not None:
             query = lacking(self.features, table, off)
             self.gaps.learn(query, self.target, self.settings, self.learned, self.device)
+
+    def checked(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Check a table to predict, and learn models of what its rows lack.
+
+        Raises:
+            BadInput: None of the features is there, or a cell is no number to compute with.
+        """
+        bands = self.features.bands
+        query = checked(table, gaps=[*self.features.columns, *(f"{b}_lim" for b in bands)])
+        if not any(b in query for b in bands):
+            raise BadInput(
+                f"The table has none of the features {', '.join(bands)}; rename its columns to "
+                "those of the training table."
+            )
+        self.meet(query)
+        return query
 
     def predict(self, table: pd.DataFrame, off: Sequence[str] = ()) -> MixturePredictive:
         """Predict rows; bands in `off` count as not measured.
@@ -117,3 +200,65 @@ class FittedGPz:
             else:
                 own = gap.features.inputs(table.iloc[rows], off).to(x)
                 yield rows, gap.ensemble, own, None
+
+    def limits(self) -> tuple[str, ...]:
+        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        average = self.ensemble.average
+        parts = ["Basis functions and relevance of features are of GPz alone."] if average else []
+        return (describe(average, GPZ), *parts, *self.gaps.limits(self.settings, self.learned))
+
+    def to_tensors(self, metadata: dict[str, Any]) -> tuple[Tensors, dict[str, Any]]:
+        """Return tensors, and metadata that JSON can hold, for `from_tensors`.
+
+        Args:
+            metadata: Metadata of the run.
+        """
+        shown = self.shown.select_dtypes("number")
+        tensors = self.ensemble.tensors()
+        tensors["shown"] = torch.tensor(shown.to_numpy(float))
+        tensors["known"] = self.known
+        tensors |= self.gaps.tensors()
+        if self.learned is not None:
+            tensors["learned"] = torch.tensor(self.learned.table.to_numpy(float))
+            tensors["unseen"] = torch.tensor(self.learned.unseen)
+        meta = {
+            "features": self.features.fingerprint(),
+            "target": self.target._asdict(),
+            "members": len(self.ensemble.models),
+            "columns": list(shown.columns),
+            "words": metadata,
+            "gaps": self.gaps.meta(),
+            "learned": [] if self.learned is None else list(self.learned.table.columns),
+        }
+        stack = self.ensemble.meta()
+        return tensors, meta | ({"stack": stack} if stack else {})
+
+    @classmethod
+    def from_tensors(
+        cls,
+        settings: RedshiftSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> FittedGPz:
+        """Restore from `to_tensors`."""
+        features = Features.of(meta["features"])
+        held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])
+        learned = None
+        if columns := meta.get("learned"):
+            rows = pd.DataFrame(tensors["learned"].cpu().numpy(), columns=columns)
+            learned = LearnedRows(rows, tensors["unseen"].cpu().numpy())
+        return cls(
+            settings,
+            features,
+            Target(**meta["target"]),
+            GPzEnsemble.from_tensors(tensors, meta["members"], settings, device, meta.get("stack")),
+            MissingPatternModels.from_tensors(
+                features, tensors, meta.get("gaps", ()), settings, device
+            ),
+            held,
+            # Models stored before learned rows were have test rows of the same table.
+            tensors["known"] if "known" in tensors else features.inputs(held),
+            learned,
+            device,
+        )

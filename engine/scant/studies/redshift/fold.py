@@ -127,3 +127,8 @@ class Fold:
         """Their log densities, in nats."""
         prediction, said = self.predict()
         return self.target.log_density(self.unseen.z, prediction), said
+
+
+def weighted_mean(values: Tensor, weights: Tensor) -> float:
+    """Return the weighted mean."""
+    return float((weights * values).sum() / weights.sum())

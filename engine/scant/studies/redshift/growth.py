@@ -2,32 +2,31 @@
 
 Several models of the same rows are trained side by side, each on another division of them, so that
 together they are scored on many rows that they were not trained on. A stage sets out from the best
-models so far, with one change (`capacity.Room.after`): a freer shape, freer precisions, or twice as
-many basis functions, the new ones placed where the residuals are large and no old one is near.
-While precisions are tied, which is nearly a Gaussian process, a stage begins anew, and so do many
-diagonal basis functions, which are tried after a few full ones.
-It is kept where the unseen rows gain more than the noise of that gain.
+models so far, with one change (`growth_budget.GrowthBudget.after`): a freer shape, freer
+precisions, or twice as many basis functions, the new ones placed where the residuals are large and
+no old one is near. While precisions are tied, which is nearly a Gaussian process, a stage begins
+anew, and so do many diagonal basis functions, which are tried after a few full ones. A stage is
+kept where the unseen rows gain more than the noise of that gain.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from scant.inference.expectations import log_kernel
-from scant.models.gpz.change_of_basis import full_gamma, own_gamma, structure_of
-from scant.models.gpz.completion import MAX_DENSE_INPUTS
+from scant.models.gpz.change_of_basis import structure_of
 from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
-from scant.models.gpz.prediction import GPzPrediction
+from scant.optim.ascent import Convergence
 from scant.studies.protocol import Step, Tensors, part
-from scant.studies.redshift.capacity import FREE, TIED, Room, Stage
-from scant.studies.redshift.fold import Fold, Place
+from scant.studies.redshift.fold import Fold, Place, weighted_mean
+from scant.studies.redshift.growth_budget import TIED, GrowthBudget, Stage
 from scant.studies.redshift.settings import SHAPES
+from scant.studies.redshift.shapes import parameters_of, take, tie
 
 NOISE = 0.5  # standard errors of a gain that are taken off it
 FAILURES = 3  # stages in a row without a gain, after which growth ends
@@ -35,18 +34,6 @@ TOLERANCE = 1e-4  # nats a row that count
 FAR = 9.0  # squared distance from a basis function from which on a row is as good as any
 LARGE = 25.0  # squared residual, in units of its variance, likewise
 PRIOR = 2.0  # largest logarithm of a new weight's prior precision
-PRIOR_ROWS = 10.0
-COUNTERS = (
-    "best_score",
-    "anchor",
-    "base_score",
-    "stage_score",
-    "elbo",
-    "used",
-    "steps",
-    "failures",
-    "idle",
-)
 
 
 class Growth:
@@ -54,34 +41,34 @@ class Growth:
 
     Args:
         folds: The divisions of the rows.
-        room: What limits growth.
+        budget: Limits of growth.
         make: Gives a model of a number of basis functions and a shape.
-        seed: Of all that is drawn.
+        seed: Seed of random draws.
         patience: Steps without a better score that end a stage; 0: none do.
-        place: Where rows go.
+        place: Puts rows into this process or others.
     """
 
     def __init__(
         self,
         folds: list[Fold],
-        room: Room,
+        budget: GrowthBudget,
         make: Callable[[int, str], GPz],
         seed: int,
         patience: int,
         place: Place,
     ) -> None:
-        self.folds, self.room, self.make, self.place = folds, room, make, place
+        self.folds, self.budget, self.make, self.place = folds, budget, make, place
         self.seed, self.patience = seed, patience
         self.omega = torch.cat([f.unseen.omega for f in folds])
         self.best: list[Tensors] = []
         self.best_rows = self.base_rows = self.omega.new_zeros(0)  # log densities of unseen rows
-        self.best_score = self.stage_score = self.anchor = self.base_score = -math.inf
+        self.best_score = self.stage_score = self.base_score = -math.inf
         self.elbo, self.used = math.nan, 0.0
-        self.steps, self.failures, self.idle = 0, 0, 0
+        self.steps, self.failures, self.convergence = 0, 0, Convergence()
         self.tried: list[list[float]] = []
         self.notes: list[str] = []  # warnings of the last step
         self.ended = ""  # why, once it has
-        self.stage = self.best_stage = room.first
+        self.stage = self.best_stage = budget.first
         self._begin()
 
     def step(self) -> Step:
@@ -92,21 +79,21 @@ class Growth:
         """
         elbo, total = 0.0, 0.0
         rows: list[Tensor] = []
-        said: list[str] = []
+        notes: list[str] = []
         for fold in self.folds:
             elbo += fold.trainer.step()
             total += fold.trainer.log_evidence.total_omega
             densities, warnings = fold.score()
             rows.append(densities)
-            said += warnings
-        self.notes = said
+            notes += warnings
+        self.notes = notes
         self.steps += 1
-        self.used += self.room.step_seconds(self.stage)
+        self.used += self.budget.step_seconds(self.stage)
         score = self._judge(torch.cat(rows)) if math.isfinite(elbo) else -math.inf
         over = not math.isfinite(elbo) or all(f.trainer.stalled for f in self.folds)
         if not over and self.best:
-            over = bool(self.patience) and self.idle >= self.patience
-        if self.best and (over or self.used > self.room.seconds):
+            over = self.convergence.reached(self.patience)
+        if self.best and (over or self.used > self.budget.seconds):
             self._end_stage()
         if math.isfinite(elbo) or not self.best:  # a stage that diverges is a stage without a gain
             self.elbo = elbo / total
@@ -114,20 +101,19 @@ class Growth:
 
     def _judge(self, rows: Tensor) -> float:
         """The score of these log densities; the best models so far are kept."""
-        score = _mean(rows, self.omega)
+        score = weighted_mean(rows, self.omega)
         if len(self.base_rows):
             gain = rows - self.base_rows
-            mean = _mean(gain, self.omega)
-            error = math.sqrt(_mean((gain - mean).square(), self.omega) / len(rows))
+            mean = weighted_mean(gain, self.omega)
+            error = math.sqrt(weighted_mean((gain - mean).square(), self.omega) / len(rows))
             score = self.base_score + mean - NOISE * error
         if not math.isfinite(score):
             return -math.inf
-        self.stage_score, self.idle = max(self.stage_score, score), self.idle + 1
+        self.stage_score = max(self.stage_score, score)
         if score > self.best_score:
             self.best_score, self.best_rows, self.best_stage = score, rows, self.stage
             self.best = [_copied(parameters_of(f.model)) for f in self.folds]
-        if score > self.anchor + TOLERANCE:
-            self.anchor, self.idle = score, 0
+        self.convergence.gains(score, TOLERANCE)
         return score
 
     def _end_stage(self) -> None:
@@ -137,10 +123,10 @@ class Growth:
         seen = {(int(m), int(c), int(f)) for m, c, f, *_ in self.tried}
         left = [
             s
-            for s in self.room.after(self.best_stage)
+            for s in self.budget.after(self.best_stage)
             if (s.n_basis, SHAPES.index(s.shape), s.free) not in seen
         ]
-        fitting = [s for s in left if self.room.fits(s, self.used)]
+        fitting = [s for s in left if self.budget.fits(s, self.used)]
         if self.failures >= FAILURES or not left:
             self.ended = "larger or freer models do not predict unseen rows better"
         elif not fitting:
@@ -149,9 +135,9 @@ class Growth:
             return
         self.stage = fitting[0]
         self.base_rows, self.base_score = self.best_rows, self.best_score
-        self.stage_score, self.idle = -math.inf, 0
-        if self.stage.free != TIED and self.room.anew(self.stage, self.best_stage):
-            self.anchor = -math.inf  # it has to come up first
+        self.stage_score, self.convergence.since_best = -math.inf, 0
+        if self.stage.free != TIED and self.budget.anew(self.stage, self.best_stage):
+            self.convergence.anchor = -math.inf  # it has to come up first
         self._begin()
 
     def history(self) -> list[list[float]]:
@@ -168,12 +154,12 @@ class Growth:
             generator = torch.Generator().manual_seed(
                 7919 * self.seed + 101 * k + 10_007 * len(self.tried)
             )
-            if self.best and not self.room.anew(self.stage, self.best_stage):
+            if self.best and not self.budget.anew(self.stage, self.best_stage):
                 model = self.made(self.stage.n_basis, self.stage.shape, fold)
                 take(model, self._larger(self.best[k], fold, model, generator))
             else:
                 model = self.make(self.stage.n_basis, self.stage.shape)
-                r, most = fold.train, self.room.trained(self.stage)
+                r, most = fold.train, self.budget.trained(self.stage)
                 model.init_from_data(r.X[:most], r.y[:most], generator)
             self._train(fold, model)
 
@@ -186,7 +172,7 @@ class Growth:
 
     def _train(self, fold: Fold, model: GPz) -> None:
         tie(model, self.stage.free)
-        fold.begin(model, self.place, self.room.trained(self.stage))
+        fold.begin(model, self.place, self.budget.trained(self.stage))
 
     @torch.no_grad()
     def _larger(self, best: Tensors, fold: Fold, model: GPz, generator: torch.Generator) -> Tensors:
@@ -201,7 +187,7 @@ class Growth:
             return best
         old = self.made(m, structure_of(best["gamma"]), fold)
         take(old, best)
-        r = fold.train[torch.arange(min(self.room.trained(self.stage), len(fold.train.y)))]
+        r = fold.train[torch.arange(min(self.budget.trained(self.stage), len(fold.train.y)))]
         old.take_posterior(LogEvidence(old, r.X, r.y, r.omega, r.noise).posterior())
         X = fold.filled(r.X)
         expected = old.predict(X)
@@ -227,14 +213,16 @@ class Growth:
     # --- what a checkpoint holds ------------------------------------------------------------------
 
     def parameters(self) -> Tensors:
-        """Of the models being trained, by their number."""
+        """Return the parameters of the models being trained, by their number."""
         own = [parameters_of(fold.model) for fold in self.folds]
         return {f"{k}.{name}": v for k, one in enumerate(own) for name, v in one.items()}
 
     def state(self) -> Tensors:
         """All else that the next step depends on."""
         stages = [[s.n_basis, SHAPES.index(s.shape), s.free] for s in (self.stage, self.best_stage)]
-        counters = [float(getattr(self, name)) for name in COUNTERS]
+        c = self.convergence
+        scores = [self.best_score, c.anchor, self.base_score, self.stage_score, self.elbo]
+        counters = [*scores, self.used, self.steps, self.failures, c.since_best]
         return {
             "stages": torch.tensor(stages),
             "counters": torch.tensor(counters, dtype=torch.float64),
@@ -253,8 +241,10 @@ class Growth:
         """Go on where another run stood."""
         present, best = (Stage(int(m), SHAPES[int(c)], int(f)) for m, c, f in state["stages"])
         self.stage, self.best_stage = present, best
-        for name, value in zip(COUNTERS, state["counters"].tolist()):
-            setattr(self, name, int(value) if name in ("steps", "failures", "idle") else value)
+        *scores, self.used, steps, failures, since_best = state["counters"].tolist()
+        self.best_score, anchor, self.base_score, self.stage_score, self.elbo = scores
+        self.steps, self.failures = int(steps), int(failures)
+        self.convergence = Convergence(anchor, int(since_best))
         self.tried = state["tried"].tolist()
         self.best_rows = state["best_rows"].to(self.omega)
         self.base_rows = state["base_rows"].to(self.omega)
@@ -265,136 +255,6 @@ class Growth:
             take(model, part(parameters, f"{k}."))
             self._train(fold, model)
             fold.trainer.load_state_dict(part(state, f"trainer.{k}."))
-
-
-@torch.no_grad()
-def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float], list[GPzPrediction]]:
-    """The models with these parameters, their weights learned from all rows, their scores, and what
-    each said of the rows that it had not seen until then.
-
-    Means and noise of all are scaled to what the rows show that each had not seen.
-
-    Args:
-        growth: Whose folds say which these are.
-        best: As `Growth.parameters` gives them.
-    """
-    models, unseen, scores = [], [], []
-    for k, fold in enumerate(growth.folds):
-        own = part(best, f"{k}.")
-        model = growth.made(len(own["centres"]), structure_of(own["gamma"]), fold)
-        take(model, own)
-        fold.begin(model, growth.place)
-        unseen.append(fold.predict()[0])
-        scores.append(_mean(fold.target.log_density(fold.unseen.z, unseen[-1]), fold.unseen.omega))
-        models.append(model)
-    share, factor = signal_share(growth.folds, unseen), noise_factor(growth.folds, unseen)
-    for model, fold in zip(models, growth.folds):
-        r = fold.rows
-        posterior = LogEvidence(model, r.X, r.y, r.omega, r.noise, growth.place).posterior()
-        model.take_posterior(posterior)
-        model.weight_mean *= share
-        model.b.sub_(math.log(factor))
-    told = [
-        replace(u, mean=share * u.mean, noise_variance=factor * u.noise_variance) for u in unseen
-    ]
-    return models, scores, told
-
-
-def signal_share(folds: list[Fold], unseen: list[GPzPrediction]) -> float:
-    """By what means are multiplied: one, unless unseen rows show that they say too much.
-
-    The least squares slope of the targets on their predictions, plus its standard error.
-    """
-    y = torch.cat([f.unseen.y for f in folds])
-    whole = GPzPrediction.join(unseen)
-    weight = torch.cat([f.unseen.omega for f in folds]) / whole.variance
-    square = float((weight * whole.mean.square()).sum())
-    if not square > 0:
-        return 1.0
-    slope = float((weight * whole.mean * y).sum()) / square
-    return min(max(slope + square**-0.5, 0.0), 1.0)
-
-
-def noise_factor(folds: list[Fold], unseen: list[GPzPrediction]) -> float:
-    """By what the variance of the noise is multiplied, so that unseen rows are likeliest.
-
-    Drawn to one as if `PRIOR_ROWS` rows had been predicted well.
-    """
-    y = torch.cat([f.unseen.y for f in folds])
-    omega = torch.cat([f.unseen.omega for f in folds])
-    whole = GPzPrediction.join(unseen)
-    square = (y - whole.mean).square()
-    factors = torch.logspace(-0.7, 0.7, 71, dtype=y.dtype, device=y.device)
-    variance = whole.model_variance + whole.input_variance + factors[:, None] * whole.noise_variance
-    lost = (omega * (square / variance + variance.log())).sum(1)
-    lost = lost + PRIOR_ROWS * (1 / factors + factors.log())
-    return float(factors[lost.argmin()])
-
-
-def tie(model: GPz, free: int) -> None:
-    """Let a model learn no more than a stage of this freedom does (see `Stage`).
-
-    Gradients of what is tied are averaged, so that equal values stay equal.
-    """
-    if free == FREE:
-        return
-    m, slopes = len(model.centres), len(model.log_alpha) - len(model.centres) - 1
-
-    def averaged(gradient: Tensor) -> Tensor:
-        groups = gradient.split([m, slopes, 1] if model.joint_mean else [m])
-        return torch.cat([g.mean().expand(len(g)) for g in groups])
-
-    model.log_alpha.register_hook(averaged)
-    if model.heteroscedastic:
-        model.log_tau.register_hook(lambda g: g.mean().expand(len(g)))
-        if free == TIED:
-            model.v.register_hook(torch.zeros_like)
-            model.log_tau.register_hook(torch.zeros_like)
-
-
-def parameters_of(model: GPz) -> Tensors:
-    """Free parameters, Gamma as one full matrix a basis function whatever the shape.
-
-    Of many inputs these matrices would be most of a checkpoint: there it is as full as the shape.
-    """
-    wide = model.centres.shape[1] > MAX_DENSE_INPUTS
-    return {
-        **dict(model.named_parameters()),
-        "gamma": own_gamma(model) if wide else full_gamma(model),
-    }
-
-
-@torch.no_grad()
-def take(model: GPz, parameters: Tensors) -> None:
-    """Give a model parameters of the same size, of its shape or of a coarser one."""
-    for name, value in model.named_parameters():
-        given = parameters[name].to(value.device)
-        value.copy_(narrow(given, model.covariance) if name == "gamma" else given)
-
-
-def shape_of(model: GPz) -> str:
-    """The coarsest shape that the basis functions have."""
-    gamma = own_gamma(model)
-    diagonal = gamma if gamma.dim() == 2 else gamma.diagonal(dim1=1, dim2=2)
-    if gamma.dim() == 3 and not torch.equal(gamma, torch.diag_embed(diagonal)):
-        free = "C"
-    else:
-        free = "L" if torch.equal(diagonal, diagonal[:, :1].expand_as(diagonal)) else "D"
-    return ("G" if torch.equal(gamma, gamma[:1].expand_as(gamma)) else "V") + free
-
-
-def narrow(gamma: Tensor, covariance: str) -> Tensor:
-    """The parameters of a shape, from matrices or diagonals that have that shape or a coarser."""
-    if covariance[1] == "C":
-        gamma = torch.diag_embed(gamma) if gamma.dim() == 2 else gamma
-    else:
-        gamma = gamma.diagonal(dim1=-2, dim2=-1) if gamma.dim() == 3 else gamma
-        gamma = gamma[:, 0] if covariance[1] == "L" else gamma
-    return gamma[0] if covariance[0] == "G" else gamma
-
-
-def _mean(values: Tensor, weights: Tensor) -> float:
-    return float((weights * values).sum() / weights.sum())
 
 
 def _copied(tensors: Tensors) -> Tensors:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scant.rivals.knocked_out import NAMES
+from scant.learners.knocked_out import NAMES
 
 if TYPE_CHECKING:
     from scant.plotting.elements import Elements

@@ -133,6 +133,11 @@ class Features:
         return [*self.bands, *logs]
 
     @property
+    def columns(self) -> list[str]:
+        """Columns of a table that are read, apart from limits."""
+        return [*self.bands, *(f"{b}_err" for b in self.errors)]
+
+    @property
     def optional(self) -> list[str]:
         """The bands that a row may lack, though all of these rows have them."""
         return measured(self.bands)

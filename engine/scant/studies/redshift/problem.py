@@ -7,8 +7,8 @@ import pandas as pd
 from jaxtyping import Float
 from numpy import ndarray
 
-from scant.evaluate.problem import Problem
-from scant.rivals.knocked_out import Blocks
+from scant.learners.knocked_out import Blocks
+from scant.problem import Problem
 from scant.studies.redshift.preprocessing import Features
 
 

@@ -13,11 +13,11 @@ from sklearn.pipeline import make_pipeline
 
 from scant import metrics
 from scant.deadline import NEVER, Deadline
-from scant.evaluate.problem import Problem
-from scant.evaluate.scored import Scored
 from scant.evaluate.scores import COVERAGE, SCORES, coverage, metrics_of, scores_of
 from scant.events import Metric, Report
 from scant.predictive import MixturePredictive
+from scant.predictive.scored import Scored
+from scant.problem import Problem
 from scant.studies.redshift.beside import ALSO, MISSING_ROWS, beside
 from scant.studies.redshift.capacity import RIVAL_ROWS
 from scant.studies.redshift.fitted import SHOWN, FittedGPz

@@ -12,7 +12,7 @@ import pandas as pd
 
 from scant.errors import BadInput
 from scant.events import Finished, Report
-from scant.rivals.knocked_out import NAMES as RIVALS
+from scant.learners.knocked_out import NAMES as RIVALS
 from scant.studies.redshift.report import NAMES, PUBLISHED
 from scant.studies.redshift.settings import FIXED
 from scant.studies.reproduction import Fit, Runs, Score

@@ -13,7 +13,8 @@ import pytest
 from scant.errors import BadInput, NotAllowed, Unavailable
 from scant.events import Report
 from scant.store import Store
-from scant.studies.clamp.entry import ENTRY, ClampSettings
+from scant.studies.clamp.entry import ENTRY
+from scant.studies.clamp.settings import ClampSettings
 from scant_dashboard.controls.labeling_widget import LabelingWidget as Component
 from scant_dashboard.pages.clamp.labeling_session import LabelingSession
 from tests.dashboard.fakes import Asker

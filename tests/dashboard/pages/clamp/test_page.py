@@ -13,7 +13,7 @@ import pytest
 from scant.events import Report, Snapshot
 from scant.store import Store
 from scant.store.records import Label
-from scant.studies.clamp.entry import ClampSettings
+from scant.studies.clamp.settings import ClampSettings
 from scant.tables.annotations.formats import read
 from scant_dashboard.controls.labeling_widget import card
 from scant_dashboard.pages.clamp.labeling_view import LabelingView

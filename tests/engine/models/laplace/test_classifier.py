@@ -8,7 +8,8 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from scant.errors import BadInput
-from scant.models.laplace.classifier import Evidence, LaplaceGPC, mode
+from scant.models.laplace.approximation import Evidence, mode
+from scant.models.laplace.classifier import LaplaceGPC
 from scant.models.laplace.links import LINKS, probability
 
 KINDS = pytest.mark.parametrize("link", list(LINKS))

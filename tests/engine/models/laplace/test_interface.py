@@ -11,9 +11,9 @@ from gpytorch.likelihoods import BernoulliLikelihood
 from torch import Tensor
 
 from scant.errors import BadInput
-from scant.models.laplace import classifier
 from scant.models.laplace.acquisition import posterior_covariance
-from scant.models.laplace.classifier import LaplaceGPC, Prior, mode
+from scant.models.laplace.approximation import Curvature, mode
+from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.models.laplace.links import LIKELIHOODS, LINKS
 
 KINDS = pytest.mark.parametrize("link", list(LINKS))
@@ -103,8 +103,8 @@ def test_an_old_factor_saves_factorizations(monkeypatch: pytest.MonkeyPatch) -> 
     model, made = LaplaceGPC.build(x, y), []
     K = model.covariance(x).detach()
     near = mode(1.02 * K, model.y, model.link, torch.zeros_like(model.y))
-    factor = classifier.Curvature.at
-    monkeypatch.setattr(classifier.Curvature, "at", lambda *a: (made.append(1), factor(*a))[1])
+    factor = Curvature.at
+    monkeypatch.setattr(Curvature, "at", lambda *a: (made.append(1), factor(*a))[1])
     mode(K, model.y, model.link, near.a, near)
     assert len(made) == 1
     mode(K, model.y, model.link, near.a)

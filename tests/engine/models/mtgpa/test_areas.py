@@ -16,8 +16,8 @@ from scant.models.mtgpa.exact import ExactTrainer
 from scant.models.mtgpa.hyperpriors import favor_flat_maps
 from scant.models.mtgpa.prior import Data
 from scant.predictive import CountsPredictive
-from scant.rivals.areal import FLAT as RIVALS_FLAT
-from scant.rivals.areal import Problem, _laplace
+from scripts.areal_models import FLAT as RIVALS_FLAT
+from scripts.areal_models import Problem, _laplace
 
 
 def _rand(*shape: int, seed: int = 0) -> Tensor:

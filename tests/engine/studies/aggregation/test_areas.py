@@ -14,6 +14,7 @@ import torch
 from scant.errors import BadInput
 from scant.events import Finished
 from scant.studies.aggregation import beside
+from scant.studies.aggregation.likelihoods import fitting
 from scant.studies.aggregation.population import People, people, weighted
 from scant.studies.aggregation.settings import FIXED, SUMMED, AggregationSettings
 from scant.studies.aggregation.study import Study
@@ -108,12 +109,12 @@ def test_totals_and_both_periods_are_found(cases: tuple[Study, pd.DataFrame]) ->
 def test_likelihoods_follow_exposures() -> None:
     few, many = np.array([0.0, 1, 1, 0]), np.array([900.0, 1200, 800, 1000])
     same, people = np.ones(4), np.array([10.0, 20, 30, 40])
-    assert beside.fitting(few, same) == "bernoulli"
-    assert beside.fitting(few, people) == "poisson"
-    assert beside.fitting(many, same) == "gaussian"
-    assert beside.fitting(many, people) == "negative_binomial"
-    assert beside.fitting(many / 7, people) == "gaussian_rate"
-    assert beside.fitting(many / 7, 3 * same) == "gaussian"
+    assert fitting(few, same) == "bernoulli"
+    assert fitting(few, people) == "poisson"
+    assert fitting(many, same) == "gaussian"
+    assert fitting(many, people) == "negative_binomial"
+    assert fitting(many / 7, people) == "gaussian_rate"
+    assert fitting(many / 7, 3 * same) == "gaussian"
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0])
@@ -143,7 +144,7 @@ def test_rates_per_thousand_become_counts_and_rates_again() -> None:
         own = frame.assign(y=np.round(counts / exposures * 1000, 4) if rate else counts)
         made = settings(rate_per=1000.0 if rate else 0.0, n_inducing=16, max_steps=30)
         study = Study(made, own, CPU)
-        assert study.kinds == ["poisson", "poisson"]
+        assert study.metadata["likelihoods"] == ["poisson", "poisson"]
         report = run(study)
         told.append((study.predict(asked), report.arrays["check"]))
     for column in ("mean", "std", "std_y", "lo95", "hi95"):
@@ -245,7 +246,7 @@ def test_rows_with_large_errors_count_less_and_errors_widen_what_is_told(inferen
         run(study)
         told = study.predict(ask)
         off.append(np.sqrt(np.mean((told["mean"] - np.sin(ask["x"])) ** 2)))
-        assert (study.data.known is not None) == known
+        assert (study.data.train.data.known is not None) == known
         if known:
             wide = study.predict(ask.assign(y_err=0.7))
             np.testing.assert_allclose(wide["mean"], told["mean"])
@@ -269,7 +270,7 @@ def test_rates_of_few_people_are_noisier() -> None:
     y = np.sin(x) + rng.standard_normal(120) * np.sqrt(8 / exposure)
     frame = pd.DataFrame({"task": "all", "x": x, "y": y, "exposure": exposure})
     study = Study(settings(inference="exact", max_steps=60), frame, CPU)
-    assert study.kinds == ["gaussian_rate"]
+    assert study.metadata["likelihoods"] == ["gaussian_rate"]
     run(study)
     ask = pd.DataFrame({"task": "all", "x": [3.0, 3.0], "exposure": [20.0, 2000.0]})
     told = study.predict(ask)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import scant
 from scant.events import Finished, Fitted
 from scant.studies import entry
-from scant.studies.aggregation import preprocessing
+from scant.studies.aggregation import inference
 from scant.studies.aggregation.capacity import inside_each, parts, sizes, summed
 from scant.studies.aggregation.settings import AVERAGED, FIXED, TRIED, AggregationSettings
 from scant.studies.auto import AUTO, CHOSEN
@@ -98,7 +98,7 @@ def test_of_many_rows_some_tell_the_hyperparameters_and_all_the_posterior(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in (("MOST_EXACT", 60), ("MOST_LEARNED", 40)):
-        monkeypatch.setattr(preprocessing, name, value)
+        monkeypatch.setattr(inference, name, value)
     x = np.linspace(0, 20, 120)
     task = np.where(np.arange(120) % 12, "many", "few")
     table = pd.DataFrame({"task": task, "x": x, "y": np.sin(x)})
@@ -106,7 +106,7 @@ def test_of_many_rows_some_tell_the_hyperparameters_and_all_the_posterior(
     *_, end = run
     assert any("learned from 41 of these rows" in note for note in run.study.notes)
     model = run.study.model
-    assert len(model.y) == len(run.study.data.y) == end.report.arrays["check"].shape[1]
+    assert len(model.y) == len(run.study.data.train.data.y) == end.report.arrays["check"].shape[1]
     back, (tensors, meta) = type(run.study), run.study.fitted()
     restored = back.restore(run.study.settings, tensors, meta, torch.device("cpu"))
     assert np.array_equal(restored.predict(table)["std"], run.study.predict(table)["std"])

@@ -16,13 +16,14 @@ import torch
 
 from scant.errors import BadInput
 from scant.events import Snapshot, Started
-from scant.studies.aggregation import map_shapes, mean_rate
+from scant.studies.aggregation import map_layers, map_shapes, mean_rate
 from scant.studies.aggregation.maps import MOST_LIVE, polygon, posterior
 from scant.studies.aggregation.settings import FIXED, AggregationSettings
 from scant.studies.aggregation.study import Study
 from scant.tables.read import read_table
 from scant.training.api import fit, restore
-from scant.training.prediction import predict_file, predict_own
+from scant.training.downloads import predict_own
+from scant.training.prediction import predict_file
 from tests.engine.studies.aggregation.test_polygons import averages, geojson, mark
 from tests.engine.studies.studying import run as run_of
 
@@ -72,7 +73,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any], 
 
 def test_the_shapes_of_all_rows_travel_with_names_rates_and_holes(run: Any) -> None:
     _, metadata, report, _ = run
-    (layer,) = map_shapes.layers(json.loads(json.dumps(metadata)))
+    (layer,) = map_layers.layers(json.loads(json.dumps(metadata)))
     assert layer.places[:2] == ["p0", "p1"]
     assert layer.kind == "poisson"
     assert layer.test.sum() == 5
@@ -81,10 +82,10 @@ def test_the_shapes_of_all_rows_travel_with_names_rates_and_holes(run: Any) -> N
     train = ~layer.test
     overall = own["y"][train].sum() / own["exposure"][train].sum()
     assert layer.threshold == pytest.approx(overall, rel=1e-3)
-    drawn = map_shapes.outlines(metadata)
+    drawn = map_layers.outlines(metadata)
     assert [len(drawn[i]) for i in (0, 1, 4)] == [1, 1, 2]  # polygons
     assert [len(drawn[i][0]) for i in (0, 1, 4)] == [1, 2, 1]  # rings
-    areas = shapely.area(map_shapes.polygons_of(metadata, range(24))) / 1e6
+    areas = shapely.area(map_layers.polygons_of(metadata, range(24))) / 1e6
     np.testing.assert_allclose(areas, metadata["map"]["areas"], rtol=5e-3)
     assert metadata["edges"] == []
     assert layer.of(report.arrays["map_mean"]).shape == (24,)
@@ -96,7 +97,7 @@ def test_the_posterior_is_that_of_a_prediction_with_an_exposure_of_one(run: Any)
     told = study.predict(table)
     np.testing.assert_allclose(report.arrays["map_mean"], told["mean"], rtol=1e-6)
     np.testing.assert_allclose(report.arrays["map_std"], told["std"], rtol=1e-6)
-    (layer,) = map_shapes.layers(metadata)
+    (layer,) = map_layers.layers(metadata)
     moments = told["mean"].to_numpy(), told["std"].to_numpy()
     above = mean_rate.exceedance("poisson", *moments, layer.threshold)
     np.testing.assert_allclose(told["exceedance"], above)
@@ -115,15 +116,15 @@ def test_two_tasks_and_two_times_are_layers_of_the_same_shapes() -> None:
     ]
     settings = AggregationSettings.parse({**SETTINGS, "scarce": "fine", "test_share": 0.0})
     study = Study(settings, pd.DataFrame(rows), CPU)
-    layers = map_shapes.layers(study.metadata)
+    layers = map_layers.layers(study.metadata)
     assert [one.name for one in layers] == [
         f"{task}, year {a} to {a + 5}" for task in ("fine", "coarse") for a in (2000, 1990)
     ]
     assert [one.start for one in layers] == [0, 6, 12, 18]
     assert all(one.shape.tolist() == list(range(6)) for one in layers)
     assert len(study.metadata["map"]["shapes"]) == 6
-    assert study.on_map.task.tolist() == [1] * 12 + [0] * 12
-    assert study.on_map.lo[0, 2] == 2000
+    assert study.data.on_map.task.tolist() == [1] * 12 + [0] * 12
+    assert study.data.on_map.lo[0, 2] == 2000
 
 
 def test_many_vertices_are_thinned_and_neighbors_go_on_sharing_their_borders() -> None:
@@ -131,7 +132,7 @@ def test_many_vertices_are_thinned_and_neighbors_go_on_sharing_their_borders() -
     edge = np.column_stack([0.3 * np.sin(40 * turn), turn - np.pi]) * 1e5
     left = shapely.Polygon([*edge, (-1e6, 4e5), (-1e6, -4e5)])
     right = shapely.Polygon([*edge, (1e6, 4e5), (1e6, -4e5)])
-    made, _, unit = map_shapes._drawn(shapely, np.array([left, right]), np.zeros(2, int))
+    made, _, unit = map_shapes._on_grid(shapely, np.array([left, right]), np.zeros(2, int))
     vertices = [len(rings[0][0]) for (rings,) in made]
     assert sum(vertices) <= map_shapes._VERTICES
     borders = [{(x, y) for x, y in zip(*rings[0])} for (rings,) in made]
@@ -143,7 +144,7 @@ def test_many_vertices_are_thinned_and_neighbors_go_on_sharing_their_borders() -
 def test_points_beside_polygons_are_dots_and_slivers_stay_visible() -> None:
     shapes = np.array([shapely.box(0, 0, 1e5, 1e5), shapely.Point(5e4, 5e4),
                        shapely.box(2e5, 0, 2e5 + 0.1, 0.1)])  # fmt: skip
-    made, *_ = map_shapes._drawn(shapely, shapes, np.zeros(3, int))
+    made, *_ = map_shapes._on_grid(shapely, shapes, np.zeros(3, int))
     assert len(made[1][0][0][0]) == 8
     assert all(len(shape[0][0][0]) >= 3 for shape in made)
 
@@ -153,8 +154,8 @@ def test_a_snapshot_of_many_polygons_is_of_their_centers(run: Any) -> None:
     table = read_table(folder / "deaths.geojson", study_table()).frame
     made = Study(AggregationSettings.parse(SETTINGS), table, CPU)
     made.start_restart(0, 0, None)
-    exact = posterior(made.posterior, made.on_map)
-    many = made.on_map.at(np.tile(np.arange(24), MOST_LIVE // 24))
+    exact = posterior(made.posterior, made.data.on_map)
+    many = made.data.on_map.at(np.tile(np.arange(24), MOST_LIVE // 24))
     quick = posterior(made.posterior, many, live=True)
     np.testing.assert_allclose(quick["map_mean"][:24], exact["map_mean"], rtol=0.2)
     assert posterior(made.posterior, None)["map_mean"].shape == (0,)
@@ -238,7 +239,7 @@ def test_predicted_parts_add_up_to_the_observed_totals(run: Any) -> None:
     path = geojson(folder / "parts.geojson", parts, exposure=exposure)
     (folder / "out").mkdir(exist_ok=True)
     made = predict_file(study, path, folder / "out" / "parts.geojson")
-    (layer,) = map_shapes.layers(metadata)
+    (layer,) = map_layers.layers(metadata)
     train = np.flatnonzero(~layer.test)
     told = made.totals.set_index("place").loc[[layer.places[i] for i in train]]
     assert (told["parts"] == 4).all()
@@ -329,7 +330,7 @@ def test_held_out_polygons_that_lie_over_observed_ones_are_a_layer_of_their_own(
         for i, s in enumerate(shapes)
     ]
     study = Study(AggregationSettings.parse(SETTINGS), pd.DataFrame(rows), CPU)
-    layers = map_shapes.layers(study.metadata)
+    layers = map_layers.layers(study.metadata)
     assert [one.name for one in layers] == ["all, held out", "all, learned from"]
     assert [len(one.shape) for one in layers] == [8, 4]
     assert layers[0].test.all()
@@ -384,5 +385,5 @@ def test_holes_of_several_lengths_are_drawn() -> None:
         ([5, 7, 7, 5], [5, 5, 7, 7]),
     ]
     drawn = {"origin": [0.0, 0.0], "unit": 1.0, "shapes": [[[list(ring) for ring in rings]]]}
-    (made,) = map_shapes.polygons_of({map_shapes.MAP: drawn}, [0])
+    (made,) = map_layers.polygons_of({map_layers.MAP: drawn}, [0])
     assert shapely.area(made) == 100 - 0.5 - 4

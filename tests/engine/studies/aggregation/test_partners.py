@@ -19,7 +19,7 @@ from scant.kernels.box_average.support import boxes
 from scant.models.anchored_gp import AnchoredGP
 from scant.models.mtgpa.baselines import baseline
 from scant.models.mtgpa.exact import ExactGP
-from scant.studies.aggregation import candidates
+from scant.studies.aggregation import models
 from scant.studies.aggregation.partners import NAMES, OTHERS, PARTNERS, Average
 from scant.studies.aggregation.predictive import predictive
 from scant.studies.aggregation.settings import FIXED
@@ -58,7 +58,7 @@ def test_the_mixture_has_the_moments_that_are_told(fitted: tuple[Fit, list[objec
     supports = boxes(lo, lo + 1)
     parts = run.study.average.combine(supports, run.study.model.mixture(supports, 0).predictive())
     assert parts.weights.sum(1) == pytest.approx(1)
-    told, std, new = posterior.ask(supports, 0)
+    told, std, new = posterior.moments(supports, 0)
     scale = posterior.scale[0]
     assert told == pytest.approx(scale.offset + scale.factor * parts.mean)
     assert new**2 == pytest.approx(scale.factor**2 * parts.variance)
@@ -78,7 +78,7 @@ def test_a_box_of_another_size_is_asked_of_the_model_alone(
     posterior = run.study.posterior
     alone = run.study.model.predict(wide, 0).mean
     told = posterior.scale[0].offset + posterior.scale[0].factor * float(alone)
-    assert posterior.ask(wide, 0)[0] == pytest.approx(told)
+    assert posterior.moments(wide, 0)[0] == pytest.approx(told)
 
 
 def test_a_restored_stack_predicts_the_same(fitted: tuple[Fit, list[object]]) -> None:
@@ -134,9 +134,9 @@ def test_an_average_of_an_older_run_predicts_the_same(
     several: tuple[Fit, list[object]],
 ) -> None:
     run, _ = several
-    average, data = run.study.average, run.study.data
+    average, data = run.study.average, run.study.data.train.data
     other = baseline("dependent", data, 1, torch.Generator().manual_seed(0))
-    x, y = average._standardized(data.supports), data.y.numpy()
+    x, y = average.frame.standardized(data.supports), data.y.numpy()
     gps = {name: AnchoredGP.fit(shape, x, y) for name, shape in PARTNERS.items()}
     others = dict(zip(OTHERS, (run.study.model, other)))
     ensemble = dataclasses.replace(average.ensemble, weights=dict.fromkeys(NAMES, 1 / 7))
@@ -144,7 +144,7 @@ def test_an_average_of_an_older_run_predicts_the_same(
     again = Average.from_meta(
         older.tensors(),
         json.loads(json.dumps(older.meta())),
-        lambda _, own: candidates.read(own, "eq", ["gaussian"] * 2),
+        lambda _, own: models.exact_from_state(own, "eq", ["gaussian"] * 2),
     )
     assert again is not None
     lo = torch.linspace(0, 100, 7).double().unsqueeze(1)
@@ -162,7 +162,7 @@ def test_a_restored_grown_model_predicts_the_same(several: tuple[Fit, list[objec
     restored = restore("aggregation", run.study.settings.values(), blob, "cpu")
     table = two_scales().drop(columns="y")
     pd.testing.assert_frame_equal(run.study.predict(table), restored.predict(table))
-    assert run.study.average.ensemble == restored.average.ensemble
+    assert run.study.average.ensemble == restored.posterior.average.ensemble
 
 
 def test_the_published_settings_take_one_model_at_its_optimum() -> None:

@@ -17,13 +17,14 @@ import torch
 from scant.errors import BadInput
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import boxes, weighted_points
-from scant.studies.aggregation import polygons
+from scant.studies.aggregation import inference, polygons
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.capacity import inside_each
 from scant.studies.aggregation.entry import ENTRY
 from scant.studies.aggregation.settings import FIXED, AggregationSettings
 from scant.studies.aggregation.study import Study
-from scant.studies.aggregation.table import Supports, of
+from scant.studies.aggregation.supports import Supports
+from scant.studies.aggregation.table import of
 from scant.tables.read import inspect_table, read_table
 from scant.training.api import fit, restore
 from scant.training.prediction import predict_file, result_name
@@ -297,7 +298,7 @@ def test_a_stored_upload_is_fitted_as_its_file(districts_run: tuple[Any, Any, Pa
     own = pd.read_parquet(BytesIO(stored.getvalue()))
     settings = AggregationSettings.parse({**FIXED, "max_steps": 3})
     one, other = (Study(settings, frame, CPU) for frame in (table.frame, own))
-    torch.testing.assert_close(one.data.supports, other.data.supports)
+    torch.testing.assert_close(*(s.data.train.data.supports for s in (one, other)))
     assert any("Lambert azimuthal equal-area" in note for note in one.notes)
 
 
@@ -340,8 +341,8 @@ def test_counts_over_polygons_are_learned_variationally(tmp_path: Path) -> None:
         {**FIXED, "test_share": 0, "max_steps": 60, "n_inducing": 12}
     )
     study = Study(settings, read_table(path, ENTRY.table).frame, CPU)
-    assert study.kinds == ["poisson"]
-    assert not study.exact
+    assert study.metadata["likelihoods"] == ["poisson"]
+    assert study.data.inference != "exact"
     run(study)
     told = study.predict(pd.DataFrame({"task": "all", "geometry": [mark(s) for s in shapes]}))
     assert np.corrcoef(told["mean"], rate)[0, 1] > 0.5
@@ -352,8 +353,8 @@ def test_many_polygons_get_few_points_and_inducing_points() -> None:
     assert (few, many) == (36, 9)
     assert inside_each(AggregationSettings(polygon_points=50), 5000) == 50
     settings = AggregationSettings.parse(FIXED)
-    assert space.exact(settings, ["gaussian"], 50, False, 36)
-    assert not space.exact(settings, ["gaussian"], 400, False, 9)
+    assert inference.exact(settings, ["gaussian"], 50, False, 36)
+    assert not inference.exact(settings, ["gaussian"], 400, False, 9)
 
 
 @pytest.fixture(scope="module")
@@ -390,7 +391,7 @@ def test_deaths_by_county_are_counts_of_births(carolina: Path) -> None:
         {**FIXED, "test_share": 0.2, "max_steps": 60, "n_inducing": 20, "polygon_points": 9}
     )
     study = Study(settings, frame, CPU)
-    assert study.kinds == ["poisson"]
+    assert study.metadata["likelihoods"] == ["poisson"]
     run(study)
     told = study.predict(frame.drop(columns="y"))
     assert told["mean"].sum() == pytest.approx(frame["y"].sum(), rel=0.1)

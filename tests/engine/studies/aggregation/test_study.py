@@ -13,7 +13,8 @@ from scipy import stats
 
 from scant.events import Progress, Report
 from scant.studies.aggregation import mean_rate, reproduce
-from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.inference import ranks
+from scant.studies.aggregation.metadata import cells
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.aggregation.study import Study
 from scant.training.api import Fit, fit, restore
@@ -39,44 +40,45 @@ def fitted(births: pd.DataFrame, request: pytest.FixtureRequest) -> tuple[Study,
 
 def test_few_fine_rows_are_learnt_from_and_all_coarse_ones(births: pd.DataFrame) -> None:
     study = Study(settings(fine_rows=17), births, CPU)
-    tasks = np.array(study.observed.tasks)[study.observed.task[study.rows]]
+    train = study.data.train
+    tasks = np.array(train.observed.tasks)[train.observed.task[train.rows]]
     assert (tasks == "first births").sum() == 17
     assert (tasks == "first births 5x5").sum() == 104
-    assert not (study.rows & study.observed.test).any()
+    assert not (train.rows & train.observed.test).any()
     assert study.metadata["scarce"] == "first births"
 
 
 def test_a_task_left_out_is_unknown_to_the_model(births: pd.DataFrame) -> None:
     study = Study(settings(leave_out="first births 5x5"), births, CPU)
     assert study.metadata["tasks"] == ["first births"]
-    assert int(study.data.task.max()) == 0
+    assert int(study.data.train.data.task.max()) == 0
     assert any("first births 5x5" in note for note in study.notes)
 
 
 def test_likelihoods_follow_the_values() -> None:
     counts = Study(settings(), poisson.demo(settings()), CPU)
-    assert counts.kinds == ["poisson", "poisson"]
+    assert counts.metadata["likelihoods"] == ["poisson", "poisson"]
     query = settings(likelihoods="support 2=gaussian")
-    assert Study(query, poisson.demo(query), CPU).kinds == ["poisson", "gaussian"]
+    assert Study(query, poisson.demo(query), CPU).metadata["likelihoods"] == ["poisson", "gaussian"]
     table = pd.DataFrame({"task": "rain", "x": np.arange(30.0), "y": np.arange(30) % 2.0})
-    assert Study(settings(), table, CPU).kinds == ["bernoulli"]
+    assert Study(settings(), table, CPU).metadata["likelihoods"] == ["bernoulli"]
     large = table.assign(y=1000.0 + table["x"])  # flows of a river, as whole numbers
-    assert Study(settings(), large, CPU).kinds == ["gaussian"]
+    assert Study(settings(), large, CPU).metadata["likelihoods"] == ["gaussian"]
 
 
 def test_instruments_with_scales_of_their_own_are_scaled_apart(births: pd.DataFrame) -> None:
     together = Study(settings(), births, CPU)
-    assert len({s.factor for s in together.scale}) == 1
+    assert len({factor for _, factor in together.metadata["scale"]}) == 1
     apart = particulates.demo(settings())
     apart.loc[apart["task"] == "counter", "y"] *= 40
-    assert len({s.factor for s in Study(settings(), apart, CPU).scale}) == 2
+    assert len({factor for _, factor in Study(settings(), apart, CPU).metadata["scale"]}) == 2
 
 
 def test_cells_cover_the_data_and_know_the_truth(births: pd.DataFrame) -> None:
     study = Study(settings(), births, CPU)
     ages, years = study.metadata["edges"]
     assert (ages[0], ages[-1], years[0], years[-1]) == (15, 55, 1944, 2010)
-    lo, hi = space.cells([np.array(ages), np.array(years)])
+    lo, hi = cells([np.array(ages), np.array(years)])
     truth = np.array(study.metadata["truth"])
     whole = births[births["task"] == "first births"]
     first = whole[(whole["age_lo"] == lo[7, 0]) & (whole["year_lo"] == lo[7, 1])]
@@ -103,7 +105,7 @@ def test_the_average_over_a_box_agrees_with_prediction_and_cells(
     row = {"task": "first births", "age_lo": 20, "age_hi": 30, "year_lo": 1960, "year_hi": 1970}
     told = study.predict(pd.DataFrame([row]))
     assert query["moments"] == pytest.approx(told[["mean", "std", "std_y"]].iloc[0].to_numpy())
-    lo, hi = space.cells([np.array(e) for e in study.metadata["edges"]])
+    lo, hi = cells([np.array(e) for e in study.metadata["edges"]])
     inside = ((lo >= [20, 1960]) & (hi <= [30, 1970])).all(1)
     assert inside.sum() == 100
     assert report.arrays["mean"][inside].mean() == pytest.approx(query["moments"][0], rel=1e-4)
@@ -157,7 +159,7 @@ def test_inference_is_exact_where_it_can_be_and_is_quick(
     births: pd.DataFrame, values: dict[str, Any], exact: bool
 ) -> None:
     study = Study(settings(**{"inference": "auto", **values}), births, CPU)
-    assert study.exact is exact
+    assert (study.data.inference == "exact") is exact
     assert any("Inference is exact" in note for note in study.notes) is exact
 
 
@@ -204,7 +206,7 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
 
 @pytest.mark.parametrize(("asked", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)])
 def test_more_tasks_share_more_functions(asked: int, tasks: int, found: int) -> None:
-    assert space.ranks(settings(n_latent=asked, rank=2), tasks) == (2,) * found
+    assert ranks(settings(n_latent=asked, rank=2), tasks) == (2,) * found
 
 
 def test_a_task_of_three_rows_is_not_scored_and_the_report_says_why() -> None:

@@ -11,7 +11,8 @@ from scant.errors import BadInput
 from scant.events import Report
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.models.laplace.one_vs_rest import OneVsRest, built, probabilities
-from scant.studies.clamp import entry as catalog
+from scant.studies.clamp.entry import ENTRY
+from scant.studies.clamp.settings import ACQUISITIONS, COMPARED
 from scant.studies.clamp.study import Study
 from tests.engine.studies.clamp.pools import CPU, NAMES, clouds, settings, three
 from tests.engine.studies.studying import run, value
@@ -52,7 +53,7 @@ def test_a_session_of_three_classes_ends_in_a_report(session: tuple[Study, Repor
     assert study.metadata["classes"] == NAMES
     assert study.metadata["positive"] == 2
     assert any("clamp is the class of interest" in note for note in study.notes)
-    assert set(report.arrays) == {a.name for a in catalog.ENTRY.report}
+    assert set(report.arrays) == {a.name for a in ENTRY.report}
     at, truth = report.arrays["test_row"], report.arrays["test_label"]
     predicted = report.arrays["predicted"][at]
     np.testing.assert_array_equal(report.arrays["confusion"], confusion_matrix(truth, predicted))
@@ -62,7 +63,7 @@ def test_a_session_of_three_classes_ends_in_a_report(session: tuple[Study, Repor
     assert value(report, "F1 of soil") == pytest.approx(scores[0])
     assert value(report, "mean F1 of the classes") == pytest.approx(scores.mean())
     assert scores.mean() > 0.65
-    for name in catalog.COMPARED:
+    for name in COMPARED:
         assert 0 <= value(report, "F1", name) <= 1
     assert study.comparison(report).problem.classes == 3
     np.testing.assert_allclose(report.arrays["test_p"], report.arrays["pool_p"][at])
@@ -81,7 +82,7 @@ def test_it_is_kept_and_predicts(session: tuple[Study, Report]) -> None:
     assert (told["entropy"] <= np.log(3) + 1e-9).all()
 
 
-@pytest.mark.parametrize("method", catalog.ACQUISITIONS[1:])
+@pytest.mark.parametrize("method", ACQUISITIONS[1:])
 @pytest.mark.parametrize("diverse", ["distance", "determinant"])
 def test_every_acquisition_asks(method: str, diverse: str) -> None:
     chosen = settings(acquisition=method, delta=0.2, diverse=diverse, start=40, budget=50)
@@ -119,7 +120,7 @@ def test_a_person_labels_any_class() -> None:
     for _ in range(8):
         told = study.explore("ask", labels=labels, batch=10)
         labels += [[int(i), truth[int(i)]] for i in told["queue"]]
-    assert set(told) == {a.name for a in catalog.ENTRY.explore["ask"]}
+    assert set(told) == {a.name for a in ENTRY.explore["ask"]}
     assert (told["predicted"] == np.array(truth)).mean() > 0.7
     assert told["p"].max() <= 1
     assert 0 < told["f1"][0] <= 1

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from scant.events import Note, State
-from scant.studies.clamp.explore import f1_interval
+from scant.studies.clamp.session_scores import f1_interval
 from scant.studies.clamp.study import Study
 from scant.training.loop import train
 from tests.engine.studies.clamp.pools import CPU, clouds, settings
@@ -93,7 +93,7 @@ def test_a_person_is_told_when_to_stop() -> None:
     assert told["advice"][0].startswith("You may stop: a batch changed F1 by about 0.0")
     assert told["remaining"][0] == 0
     study.explore("ask", labels=labels[:12])
-    assert max(study.present.heard) == 12  # what was undone is forgotten
+    assert max(study.present.predicted_after) == 12  # what was undone is forgotten
 
 
 def test_a_stop_is_not_advised_after_one_positive_label(table: pd.DataFrame) -> None:

@@ -11,7 +11,7 @@ import pytest
 from scant.errors import BadInput
 from scant.studies.clamp import network
 from scant.studies.clamp import reproduce as tables
-from scant.studies.clamp.entry import CNN, COMPARED
+from scant.studies.clamp.settings import CNN, COMPARED
 from scant.studies.clamp.study import Study
 from scant.tables.images.cutting import cut, table_of
 from scant.training.api import fit

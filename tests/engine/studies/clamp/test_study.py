@@ -17,10 +17,18 @@ from scant.events import Finished, Progress, Report, Snapshot, State
 from scant.models.laplace import acquisition
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.studies.auto import CHOSEN
-from scant.studies.clamp import entry as catalog
 from scant.studies.clamp import report as clamp_report
 from scant.studies.clamp import splits
-from scant.studies.clamp.entry import ClampSettings
+from scant.studies.clamp.components import Scaling
+from scant.studies.clamp.cost import estimate
+from scant.studies.clamp.entry import ENTRY
+from scant.studies.clamp.settings import (
+    ACQUISITIONS,
+    CNN,
+    COMPARED,
+    DIVERSITY,
+    ClampSettings,
+)
 from scant.studies.clamp.study import Study
 from scant.studies.clamp.table import PatchPool
 from scant.tables.images.cutting import cut, table_of
@@ -59,11 +67,11 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 def test_the_catalog_names_what_the_models_know() -> None:
-    assert tuple(catalog.ACQUISITIONS) == ("auto", *acquisition.METHODS)
-    assert tuple(catalog.DIVERSITY) == acquisition.DIVERSITY
-    for values in catalog.ENTRY.presets.values():
+    assert tuple(ACQUISITIONS) == ("auto", *acquisition.METHODS)
+    assert tuple(DIVERSITY) == acquisition.DIVERSITY
+    for values in ENTRY.presets.values():
         ClampSettings.parse(values)
-    seconds, held = catalog.estimate(ClampSettings(), 756, 6, {})
+    seconds, held = estimate(ClampSettings(), 756, 6, {})
     assert 2 < seconds < 120
     assert held < 2e9
 
@@ -111,11 +119,11 @@ def test_components_are_those_of_scikit_learn() -> None:
     from sklearn.decomposition import PCA
 
     x = np.random.default_rng(1).normal(size=(50, 7)) @ np.diag([5, 4, 3, 2, 1, 1, 0])
-    result = splits.scaled(x, 4)
+    result = Scaling.fit(x, 4)
     z = (x - x.mean(0)) / np.where(x.std(0) > 0, x.std(0), 1)
     theirs = PCA(4).fit(z)
     np.testing.assert_allclose(result.share[:4], theirs.explained_variance_ratio_, atol=1e-10)
-    own = result.of(x)
+    own = result.transform(x)
     assert (own**2).mean() == pytest.approx(1)
     assert np.abs(np.corrcoef(own.T, theirs.transform(z).T)[:4, 4:]).diagonal() == pytest.approx(1)
 
@@ -143,14 +151,14 @@ def test_a_session_asks_for_batches_until_the_budget_is_spent(table: pd.DataFram
 
 def test_the_report_compares_methods_on_the_same_labels(session: tuple[Study, Report]) -> None:
     study, report = session
-    for name in catalog.COMPARED:
+    for name in COMPARED:
         for score in clamp_report.SCORES:
             assert 0 <= value(report, score, name) <= 1
     assert value(report, "F1") == report.arrays["f1"][0, -1]
     assert value(report, "F1") > 0.3
     rounds = len(report.arrays["labels"])
     assert report.arrays["compare_f1"].shape == (4, rounds)
-    random = np.array(study.measured["GP, random"])[:, :, 0]
+    random = np.array(study.history.values["GP, random"])[:, :, 0]
     np.testing.assert_allclose(report.arrays["compare_f1"][1], random.mean(1))
     np.testing.assert_allclose(report.arrays["compare_sd"][1], random.std(1))
     assert value(report, "F1", "GP, active (published, other pictures)") == 0.78
@@ -295,7 +303,7 @@ def test_who_answers_is_chosen_by_the_labels_that_there_are(table: pd.DataFrame)
     assert Study(settings(), few, CPU).metadata["expert"] == "you"
     made = deque(scant.fit("clamp", few, device="cpu", own=False, budget=40), maxlen=1)[0]
     assert made.state is State.FINISHED
-    assert catalog.estimate(ClampSettings(), 240, 8, {"label": {}})[0] == pytest.approx(1.0)
+    assert estimate(ClampSettings(), 240, 8, {"label": {}})[0] == pytest.approx(1.0)
 
 
 @pytest.mark.slow
@@ -306,8 +314,8 @@ def test_a_network_is_a_baseline_of_images(
     wanted = settings(start=20, budget=90, n_components=8, network=True, repeats=1)
     study = Study(wanted, photographs, CPU)
     report = run(study)
-    assert study.metadata["compared"][-1] == catalog.CNN
-    assert value(report, "F1", catalog.CNN) > 0.6  # red squares are easy
+    assert study.metadata["compared"][-1] == CNN
+    assert value(report, "F1", CNN) > 0.6  # red squares are easy
     assert report.arrays["compare_f1"].shape[0] == 5
 
 
@@ -358,7 +366,7 @@ def test_patches_without_a_place_are_pictures_of_their_own(
 def test_few_columns_are_all_kept_and_images_give_more_components_to_a_network() -> None:
     def chosen(counts: dict[str, Any], kind: str = HANDMADE) -> int:
         asked = ClampSettings(feature_extractor=kind)
-        made, _ = catalog.ENTRY.settled(asked, 200, len(counts), counts)
+        made, _ = ENTRY.settled(asked, 200, len(counts), counts)
         return int(made.values()["n_components"])
 
     label = {"label": {"clamp": 40, "no clamp": 160}}
@@ -366,7 +374,7 @@ def test_few_columns_are_all_kept_and_images_give_more_components_to_a_network()
     assert chosen({**label, **{f"f{i}": {} for i in range(300)}}) == 20
     images: dict[str, Any] = {**label, "image": {}, "picture": {}, "left": {}, "top": {}}
     assert [chosen(images, kind) for kind in (HANDMADE, NETWORK, JOINED)] == [20, 50, 50]
-    assert all(p["n_components"] == 20 for p in catalog.ENTRY.presets.values())
+    assert all(p["n_components"] == 20 for p in ENTRY.presets.values())
     run = scant.fit(
         "clamp", clouds(), device="cpu", own=False, start=15, budget=25, repeats=1, baselines=False
     )

@@ -16,7 +16,7 @@ from scant.data_sources.open import open_table
 from scant.errors import BadInput
 from scant.package_data import package_file
 from scant.studies import entry
-from scant.studies.clamp.entry import SHIPPED
+from scant.studies.clamp.cost import SHIPPED
 from scant.studies.clamp.table import TABLE, PatchPool
 from scant.tables.images import features
 from scant.tables.images.cutting import cut, table_of

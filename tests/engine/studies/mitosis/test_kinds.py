@@ -190,7 +190,7 @@ def test_the_run_is_for_the_shares_of_rows_held_out_and_comes_back() -> None:
     values = {"classifier": "GP", "imbalance": 0, "max_steps": 10}
     before, after = (Study(settings(prior=p, **values), table, CPU) for p in (PRIORS[0], PRIORS[3]))
     plain, moved = run(before), run(after)
-    assert after.chances.shift[0] > 2 > 1 > after.chances.shift[1]
+    assert after.present.chances.shift[0] > 2 > 1 > after.present.chances.shift[1]
     assert value(moved, "mean log probability (nats)") > value(plain, "mean log probability (nats)")
     assert any("look to be of class 'few'" in note for note in moved.notes)
     assert not any("look to be" in note for note in plain.notes)

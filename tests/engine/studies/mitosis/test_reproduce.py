@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score
 
 from scant.errors import BadInput
 from scant.studies.mitosis import published_data as cases
+from scant.studies.mitosis import published_methods
 from scant.studies.mitosis import reproduce as tables
 from scant.studies.mitosis.simulate import cells
 from scant.training.api import fit
@@ -53,8 +54,8 @@ def test_too_few_rows_to_test_are_said() -> None:
 
 def test_every_method_is_scored_on_every_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "drawn", small)
-    monkeypatch.setattr(tables, "COMPONENTS", 6)
-    monkeypatch.setattr(tables, "WIDER", (6,))
+    monkeypatch.setattr(published_methods, "COMPONENTS", 6)
+    monkeypatch.setattr(published_methods, "WIDER", (6,))
     result = gathered(tables.reproduce(quick=True, data=None, fit=fit))
     assert len(result["method"].unique()) == 10
     assert {method for method, _ in tables.THEIRS} < set(result["method"])
@@ -65,7 +66,7 @@ def test_every_method_is_scored_on_every_set(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_eight_turns_are_all_there_are() -> None:
     made = np.arange(18.0).reshape(2, 9)
-    turned = tables._turned(made).reshape(8, 2, 9)
+    turned = published_methods._turned(made).reshape(8, 2, 9)
     assert np.array_equal(turned[0], made)
     assert len({tuple(one) for one in turned[:, 0]}) == 8
     assert set(map(tuple, np.sort(turned[:, 1]))) == {tuple(made[1])}
@@ -113,9 +114,9 @@ def test_sclvm_finds_mitoses_on_slides_it_has_not_seen() -> None:
     """With a tenth of the rows; by chance F1 would be 0.2."""
     case = dict(cases.real(REAL_DATA))["AMi-Br, 440 + 5,000"]
     case = replace(case, learn=(150, 450), steps=60)
-    rows = tables.Rows(case, cases.split(case, 0))
+    rows = published_methods.Rows(case, cases.split(case, 0))
     columns = rows.columns(20)
-    model = tables._sclvm(rows, columns(rows.learn), tables.SPACES, 15, 0)
+    model = published_methods._sclvm(rows, columns(rows.learn), published_methods.SPACES, 15, 0)
     own = next(cases.sets_of(case, rows.index[2], 0))
-    score = tables._odds(model, columns(rows.test[own]))
+    score = published_methods._odds(model, columns(rows.test[own]))
     assert tables.measures(score, rows.rare[2][own], 0.0)["F1"] > 0.6

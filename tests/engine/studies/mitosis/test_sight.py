@@ -11,7 +11,7 @@ import torch
 
 import scant
 from scant.models.averaged_softmax import AveragedSoftmax
-from scant.models.softmax_gp import SoftmaxMixture
+from scant.models.softmax_mixture import SoftmaxMixture
 from scant.studies.mitosis.cost import MODELED
 from scant.studies.mitosis.entry import MitosisSettings
 from scant.studies.mitosis.settings import EARLY, LATENT, NETWORK, PIXELS

@@ -9,8 +9,7 @@ from sklearn.metrics import precision_score, recall_score
 
 from scant.errors import BadInput
 from scant.events import Report
-from scant.studies.mitosis.baselines import MethodResult
-from scant.studies.mitosis.models import CalibratedClassifier
+from scant.learners.calibrated import decided
 from scant.studies.mitosis.report import curves
 from scant.studies.mitosis.study import Study
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
@@ -196,8 +195,8 @@ def test_predictions_name_the_class_and_keep_the_rows(
 def test_slow_ones_are_left_out_with_a_note(
     cells: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scant.studies.mitosis.baselines.MOST_ROWS", 10)
-    monkeypatch.setattr("scant.studies.mitosis.baselines.MOST_DGPLVM", 10)
+    monkeypatch.setattr("scant.studies.mitosis.learners.LATENT_MAX_ROWS", 10)
+    monkeypatch.setattr("scant.studies.mitosis.learners.DGPLVM_MAX_ROWS", 10)
     study = Study(settings(baselines=True), cells, CPU)
     report = run(study)
     assert [note.split(" is left out")[0] for note in report.notes] == [
@@ -222,7 +221,7 @@ def test_with_too_few_rows_of_a_class_to_spare_any_all_methods_are_compared(othe
 def test_dgplvm_learns_from_fewer_rows(
     cells: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scant.studies.mitosis.study.MOST", 30)
+    monkeypatch.setattr("scant.studies.mitosis.prepared.DGPLVM_MAX_ROWS", 30)
     study = Study(settings(model="dgplvm"), cells, CPU)
     assert len(study.data.train) == 30
     assert any("DGPLVM learns from 30 of" in note for note in study.notes)
@@ -232,13 +231,12 @@ def test_dgplvm_learns_from_fewer_rows(
 def test_the_table_of_a_threshold_and_the_table_of_scores_say_the_same(threshold: float) -> None:
     rng = np.random.default_rng(0)
     p, label = rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60)
-    chances = CalibratedClassifier(np.eye(3), np.zeros(3), np.zeros(3), threshold)
-    one = MethodResult("this run", p, chances.decide(p), threshold)
-    assert (one.decided != p.argmax(1)).any() == np.isfinite(threshold)
+    one = decided(p, threshold)
+    assert (one.point != p.argmax(1)).any() == np.isfinite(threshold)
     arrays = curves([one], label, 1)
     at = np.argmin(np.abs(arrays["pr"][0, 0] - (0.5 if np.isnan(threshold) else threshold)))
-    rare, taken = label == 0, one.decided == 0
+    rare, taken = label == 0, one.point == 0
     both = [score(rare, taken, zero_division=0.0) for score in (precision_score, recall_score)]
     assert arrays["pr"][0, 1:, at] == pytest.approx(both)
     hit, wrong, *_ = arrays["confusion"][0, :, at]
-    assert hit + wrong == (one.decided == 0).sum()
+    assert hit + wrong == (one.point == 0).sum()

@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from scant.metrics import concordance
+from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.entry import ENTRY
+from scant.studies.multiview.metadata import blocks, stops
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.scarcity import drawn
 from scant.studies.multiview.settings import FIXED, MultiviewSettings
 from scant.studies.multiview.simulate.cell_events import candidates
-from scant.studies.multiview.splits import blocks, stops
 from scant.studies.multiview.study import Study
 from scant.studies.multiview.survival import (
     Patients,
@@ -24,7 +25,6 @@ from scant.studies.multiview.survival import (
     log_rank,
     patients,
 )
-from scant.studies.multiview.table import MultiviewData
 from tests.engine.studies.studying import run
 
 

@@ -10,10 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.settings import MultiviewSettings
 from scant.studies.multiview.simulate import cell_events, survival
 from scant.studies.multiview.simulate import so2 as so2_toy
-from scant.studies.multiview.table import MultiviewData, of
+from scant.studies.multiview.table import of
 
 # --- cell events ----------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from scant.events import Note
-from scant.studies.multiview import baselines
+from scant.learners import views
+from scant.studies.multiview.learners import notes
 from scant.studies.multiview.study import Study
 from scant.training.loop import train
 from tests.engine.studies.multiview.views import CPU, settings
@@ -154,24 +155,24 @@ def test_censored_patients_make_predicted_times_longer(lives: pd.DataFrame) -> N
 def test_what_compared_methods_do_not_learn_from_is_said(
     values: pd.DataFrame, lives: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert baselines.notes(Study(settings(baselines=True), values, CPU).data) == ()
-    monkeypatch.setattr("scant.studies.multiview.splits.MOST_PROCESS", 50)
-    monkeypatch.setattr(baselines, "MOST_ROWS", 30)
+    assert notes(Study(settings(baselines=True), values, CPU).data) == ()
+    monkeypatch.setattr("scant.studies.multiview.metadata.MOST_PROCESS", 50)
+    monkeypatch.setattr(views, "MAX_ROWS", 30)
     study = Study(settings(baselines=True), values, CPU)
     assert "Student-t" not in study.metadata["methods"]
     n = len(study.data.train)
-    some, gone = baselines.notes(study.data)
+    some, gone = notes(study.data)
     assert some.startswith(f"ridge, averaged kernels and linear learn from 30 of {n} rows, drawn")
     assert gone.startswith("Student-t is left out of the comparison")
-    assert len(baselines.teaching(study.data, study.data.train)) == 30
+    assert len(np.unique(views.some(study.data.train, 0))) == 30
     dead = Study(settings(baselines=True), lives, CPU)
     known = int(dead.data.observed.event[dead.data.train].sum())
-    assert any(f"the {known} of" in note for note in baselines.notes(dead.data))
+    assert any(f"the {known} of" in note for note in notes(dead.data))
 
 
 def test_nothing_is_warned_of(lives: pd.DataFrame) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         study = Study(settings(max_steps=3), lives, CPU)
-        notes = [e.text for e in train(study) if isinstance(e, Note)]
-    assert not any("jitter" in note for note in notes)
+        sent = [e.text for e in train(study) if isinstance(e, Note)]
+    assert not any("jitter" in note for note in sent)

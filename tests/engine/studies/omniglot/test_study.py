@@ -213,7 +213,7 @@ def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
 def test_other_classifiers_stand_beside_it(
     features: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scant.studies.omniglot.baselines.SINGLE_STEPS", 80)
+    monkeypatch.setattr("scant.studies.omniglot.learners.SINGLE_STEPS", 80)
     study = Study(settings(baselines=True, max_steps=60), features, CPU)
     report = run(study)
     methods = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
@@ -231,8 +231,8 @@ def test_other_classifiers_stand_beside_it(
 def test_slow_ones_are_left_out_with_a_note(
     drawings: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_ROWS", 10)
-    monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_NUMBERS", 10)
+    monkeypatch.setattr("scant.studies.omniglot.learners.SINGLE_MAX_ROWS", 10)
+    monkeypatch.setattr("scant.studies.omniglot.learners.LOGISTIC_MAX_SIZE", 10)
     monkeypatch.setattr("scant.studies.omniglot.problem.MOST_CHANCES", 10)
     report = run(Study(settings(baselines=True), drawings, CPU))
     assert {m.method for m in report.metrics} == {"this run", "nearest neighbor"}

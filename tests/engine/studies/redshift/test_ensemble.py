@@ -46,7 +46,7 @@ def test_predictions_are_an_average_whose_weights_add_up_to_one(
     straight: tuple[Fit, list[object]],
 ) -> None:
     run, events = straight
-    ensemble = run.study.ensemble
+    ensemble = run.study.posterior.ensemble
     assert sum(ensemble.average.weights.values()) == pytest.approx(1)
     assert {"GPz", *ensemble.beside} == {"GPz", *ensemble.average.used}
     end = events[-1]
@@ -71,7 +71,7 @@ def test_moments_are_averages_and_disagreement_is_not_rescaled(
 ) -> None:
     run, _ = straight
     shape = Rescaled((0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
-    made = run.study.ensemble
+    made = run.study.posterior.ensemble
     ensemble = replace(made, average=replace(made.average, shape=shape))
     x = torch.randn(40, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) / 3
     mixed, gpz = ensemble.predict(x), GPzEnsemble(made.models).predict(x)
@@ -106,8 +106,8 @@ def test_rows_with_missing_values_are_asked_of_gpz_alone(
 def test_scores_are_of_the_mixture(straight: tuple[Fit, list[object]]) -> None:
     run, events = straight
     posterior = run.study.posterior
-    scored = posterior.score(run.study.held)
-    x = posterior.features.inputs(run.study.held)
+    scored = posterior.score(run.study.data.held)
+    x = posterior.features.inputs(run.study.data.held)
     parts = posterior.ensemble.predict(x)
     y = posterior.target.standardize(torch.tensor(scored.y)).numpy()[:, None]
     std, weights = np.sqrt(parts.variances), parts.weights
@@ -128,7 +128,7 @@ def test_far_from_all_rows_no_mean_is_farther_than_a_range_from_the_targets(
     straight: tuple[Fit, list[object]],
 ) -> None:
     run, _ = straight
-    learned = run.study.learn["y"]
+    learned = run.study.data.learn["y"]
     beyond = 1.01 * (learned.max() - learned.min())
     out = run.study.predict(pd.DataFrame({"a": [-1e3, 1e3], "b": [0.0, 0.0]}))
     assert out["mean"].between(learned.min() - beyond, learned.max() + beyond).all()
@@ -149,7 +149,7 @@ def test_a_restored_stack_predicts_the_same(straight: tuple[Fit, list[object]]) 
 )
 def test_without_a_stack_gpz_is_alone(values: dict[str, object]) -> None:
     run, _ = fitted(table(40).assign(a_err=0.1), max_steps=4, **values)
-    assert run.study.ensemble.average is None
+    assert run.study.posterior.ensemble.average is None
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_logarithms_are_stacked_as_targets_are() -> None:
     frame = table(60).assign(y=lambda t: np.exp(2 * t["y"]))
     run, _ = fitted(frame, log_target="yes", n_basis=5, covariance="GL", max_steps=10)
     posterior = run.study.posterior
-    scored = posterior.score(run.study.held)
+    scored = posterior.score(run.study.data.held)
     low, high = scored.predictive.interval(0.95)
     inside = (scored.y >= low) & (scored.y <= high)
     assert np.array_equal(inside, np.abs(scored.pit - 0.5) <= 0.475)
@@ -206,15 +206,15 @@ def test_components_of_the_nearest_rows_disagree_by_noise() -> None:
 def test_members_that_no_fold_had_time_for_have_no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape == "constant")
     run, _ = fitted(table(16), n_basis=2, max_steps=2)
-    assert {"no input"} <= set(run.study.ensemble.average.used) <= {"GPz", "no input"}
-    assert set(run.study.ensemble.beside) == {"no input"}
+    assert {"no input"} <= set(run.study.posterior.ensemble.average.used) <= {"GPz", "no input"}
+    assert set(run.study.posterior.ensemble.beside) == {"no input"}
 
 
 def test_a_run_of_an_older_version_has_gaussian_members(
     straight: tuple[Fit, list[object]],
 ) -> None:
     run, _ = straight
-    ensemble = run.study.ensemble
+    ensemble = run.study.posterior.ensemble
     meta = {name: value for name, value in ensemble.meta().items() if name != "shape"}
     count = len(ensemble.models)
     read = GPzEnsemble.from_tensors(

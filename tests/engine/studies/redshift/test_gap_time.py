@@ -15,7 +15,7 @@ from scant.runs.limits import Size, cost_of
 from scant.studies import entry
 from scant.studies.auto import TRAINING_SHARE
 from scant.studies.protocol import blob
-from scant.studies.redshift import beside, gaps
+from scant.studies.redshift import beside, gap_patterns, gaps
 from scant.studies.redshift.beside import LEARNED
 from scant.studies.redshift.capacity import GAP_WEIGHT, GAPS_SHARE
 from scant.studies.redshift.members import QUICKEST, EnsembleMember
@@ -61,28 +61,29 @@ def study(table: pd.DataFrame, deadline: Deadline | None = None, **values: Any) 
 def test_gaps_take_no_more_than_their_time(
     gap_seconds: float, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, fitted = Clock(), gaps._fitted
+    clock, fitted = Clock(), gaps._fit_columns
 
-    def slow(*args: Any) -> gaps.Gap:
+    def slow(*args: Any) -> gaps.MissingPatternModel:
         clock.now += UNIT
         return fitted(*args)
 
-    monkeypatch.setattr(gaps, "_fitted", slow)
+    monkeypatch.setattr(gaps, "_fit_columns", slow)
     monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
     monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
     table = galaxies(240, ([0, 1], "u"), ([2], "ri"))
     made = study(table, gap_seconds=gap_seconds, validation_share=0.2)
     list(train(made, clock=clock, budget=BUDGET))
     assert clock.now == count * UNIT < min(gap_seconds, BUDGET)
-    lacking = [[band for band, there in zip(BANDS, kept) if not there] for kept in made.gaps.models]
+    patterns = made.posterior.gaps.models
+    lacking = [[band for band, there in zip(BANDS, kept) if not there] for kept in patterns]
     assert lacking == [["u"], ["r", "i"]][:count]  # those that the table has
 
 
 def test_gaps_are_those_of_the_table_as_its_test_rows_have_them_too() -> None:
     table = galaxies(400, ([0, 1], "u"), ([2], "gr"))
     table["split"] = np.where(table["g"].isna(), "test", "train")
-    patterns = study(table)._gap_patterns
-    lacking = [tuple(np.flatnonzero(~np.array(kept))) for kept in patterns.kept]
+    patterns = study(table).data.gap_patterns
+    lacking = [tuple(np.flatnonzero(~np.array(kept))) for kept in patterns.measured]
     assert lacking == [(0,), (1, 2)]  # the second of test rows alone
 
 
@@ -111,9 +112,9 @@ def test_a_gap_that_too_few_rows_can_tell_gets_no_time() -> None:
     for k, band in enumerate(BANDS[1:]):  # only u is there in most rows
         table.loc[np.arange(400) % 4 != k, band] = np.nan
     made = study(table, features="as given", incomplete="use")
-    own = gaps.gaps_of(made.features, made.features.inputs(made.learn))
+    own = gap_patterns.incomplete_patterns(made.features, made.features.inputs(made.data.learn))
     assert len(own) == len(BANDS)
-    assert made._gap_patterns.kept == [(True, False, False, False)]  # u alone
+    assert made.data.gap_patterns.measured == [(True, False, False, False)]  # u alone
 
 
 def test_the_cost_of_a_run_is_within_its_budget() -> None:
@@ -133,11 +134,12 @@ def test_what_a_table_to_predict_lacks_is_learned_when_it_comes(
     monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
     made = study(galaxies(240), gap_seconds=gap_seconds, validation_share=0.2)
     list(train(made, clock=Clock(), budget=BUDGET))
-    assert not made.gaps.models  # the table has no gaps
+    assert not made.posterior.gaps.models  # the table has no gaps
     kept = blob(*made.fitted())
     query = galaxies(60, ([0, 1], "u"), ([2], "ri")).drop(columns="z")
     told = made.predict(query)
-    lacking = [[band for band, there in zip(BANDS, kept) if not there] for kept in made.gaps.models]
+    patterns = made.posterior.gaps.models
+    lacking = [[band for band, there in zip(BANDS, kept) if not there] for kept in patterns]
     assert {"".join(bands) for bands in lacking} == learned
     again = restore("redshift", made.settings.values(), kept, "cpu")
     pd.testing.assert_frame_equal(again.predict(query[::-1])[::-1], told)
@@ -153,11 +155,11 @@ def test_scores_and_answers_with_bands_missing_are_of_the_models_that_predict_le
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
-    monkeypatch.setattr(beside, "methods", lambda: iter(()))  # rivals take long
+    monkeypatch.setattr(beside, "learners", lambda seed: [])  # rivals take long
     made = study(galaxies(300), validation_share=0.2)
     *_, end = train(made, clock=Clock(), budget=BUDGET)
-    kept, held = blob(*made.fitted()), made.held
-    assert not made.gaps.models  # those of the report are not stored
+    kept, held = blob(*made.fitted()), made.data.held
+    assert not made.posterior.gaps.models  # those of the report are not stored
     counts, rmse, *_ = end.report.arrays["missing"]
     assert counts.tolist() == [0, 1, 2, 3]
     generator = np.random.default_rng(made.settings.seed)
@@ -167,7 +169,7 @@ def test_scores_and_answers_with_bands_missing_are_of_the_models_that_predict_le
         mean = restore("redshift", made.settings.values(), kept, "cpu").predict(less)["mean"]
         assert np.sqrt(np.mean((mean - held["z"]) ** 2)) == pytest.approx(rmse[count])
     told = made.explore("without", off=["g"])["z_mean"]
-    assert not made.gaps.models  # nor do those of a page take the place of others
+    assert not made.posterior.gaps.models  # nor do those of a page take the place of others
     np.testing.assert_allclose(told, made.predict(held.assign(g=np.nan))["mean"])
     assert LEARNED in end.report.notes
     assert any("models of what is left are learned" in limit for limit in end.report.limits)

@@ -51,7 +51,7 @@ def run() -> Fit:
 
 def score(run: Fit, off: list[str]) -> tuple[float, float]:
     """RMSE and mean log-likelihood of the test rows without some bands."""
-    held = run.study.held.copy()
+    held = run.study.data.held.copy()
     held[off] = np.nan
     scored = run.study.posterior.score(held)
     error = scored.y - scored.value
@@ -68,7 +68,7 @@ def test_a_model_of_what_is_left_beats_the_integral() -> None:
 
 
 def test_rows_of_different_gaps_are_answered_one_by_one_as_together() -> None:
-    held = run().study.held.iloc[:6].copy()
+    held = run().study.data.held.iloc[:6].copy()
     held.iloc[0, held.columns.get_loc("u")] = np.nan
     held.iloc[3, held.columns.get_loc("r")] = np.nan
     together = run().study.predict(held)
@@ -80,7 +80,7 @@ def test_rows_of_different_gaps_are_answered_one_by_one_as_together() -> None:
 
 
 def test_the_intervals_without_bands_cover_what_they_promise() -> None:
-    held = run().study.held.copy()
+    held = run().study.data.held.copy()
     held["g"] = np.nan
     told = run().study.predict(held)
     inside = (told["lo95"] <= held["z"]) & (held["z"] <= told["hi95"])
@@ -90,8 +90,8 @@ def test_the_intervals_without_bands_cover_what_they_promise() -> None:
 def test_gaps_come_back_with_the_run() -> None:
     study = run().study
     again = restore("redshift", study.settings.values(), BLOBS[-1], "cpu")
-    assert [*again.gaps.models] == [(False, False, True, True)]
-    held = study.held.copy()
+    assert [*again.posterior.gaps.models] == [(False, False, True, True)]
+    held = study.data.held.copy()
     held[["u", "g"]] = np.nan
     pd.testing.assert_frame_equal(study.predict(held), again.predict(held))
 
@@ -102,14 +102,14 @@ def test_without_time_or_wish_the_density_is_integrated_over() -> None:
     )
     for _ in none:
         pass
-    assert not none.study.gaps.models
+    assert not none.study.posterior.gaps.models
     for how in entry("redshift").settings.param["missing"].objects[1:]:
         made = fit(
             "redshift", galaxies(300), own=False, log_target="no", time_budget=2.0, missing=how
         )
         for _ in made:
             pass
-        assert not made.study.gaps.models
+        assert not made.study.posterior.gaps.models
         assert np.isfinite(score(made, ["u"])).all()
 
 

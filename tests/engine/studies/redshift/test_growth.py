@@ -20,20 +20,17 @@ from scant.models.gpz.training import GPzTrainer
 from scant.studies import entry
 from scant.studies.auto import CHOSEN
 from scant.studies.redshift.capacity import (
-    FREE,
-    NOISY,
-    TIED,
-    Room,
-    Stage,
     capacity,
     learned,
 )
 from scant.studies.redshift.capacity import test_rows as rows_to_hold_out
 from scant.studies.redshift.fold import Fold, Rows
-from scant.studies.redshift.growth import noise_factor, shape_of, tie
+from scant.studies.redshift.growth_budget import FREE, NOISY, TIED, GrowthBudget, Stage
 from scant.studies.redshift.preprocessing import alike
+from scant.studies.redshift.rescaling import noise_factor
 from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
+from scant.studies.redshift.shapes import shape_of, tie
 from scant.studies.redshift.target import Target
 from scant.training.api import Fit, restore
 from tests.engine.studies.studying import resumed
@@ -55,7 +52,7 @@ def begun(table: pd.DataFrame, **values: object) -> Fit:
 
 @given(
     st.builds(
-        Room,
+        GrowthBudget,
         rows=st.integers(30, 10**6),
         inputs=st.integers(1, 300),
         models=st.integers(1, 20),
@@ -65,29 +62,29 @@ def begun(table: pd.DataFrame, **values: object) -> Fit:
         heteroscedastic=st.booleans(),
     )
 )
-def test_every_stage_is_larger_or_freer_and_the_next_one_fits(room: Room) -> None:
-    stages = list(room.all())
-    assert stages == list(room.all())
-    assert stages[0] == room.first
+def test_every_stage_is_larger_or_freer_and_the_next_one_fits(budget: GrowthBudget) -> None:
+    stages = list(budget.all())
+    assert stages == list(budget.all())
+    assert stages[0] == budget.first
     for one, other in pairwise(stages):
         finer = SHAPES.index(other.shape) > SHAPES.index(one.shape)
         assert finer or other.n_basis > one.n_basis or other.free > one.free
-        assert room.step_seconds(other) > 0
+        assert budget.step_seconds(other) > 0
     for stage in stages:
-        assert stage.n_basis <= (room.n_basis or max(300, room.rows // 12))
-        assert room.n_basis in (0, stage.n_basis)
-        assert room.heteroscedastic or stage.free != NOISY
-    more = list(replace(room, seconds=1e9).all())
+        assert stage.n_basis <= (budget.n_basis or max(300, budget.rows // 12))
+        assert budget.n_basis in (0, stage.n_basis)
+        assert budget.heteroscedastic or stage.free != NOISY
+    more = list(replace(budget, seconds=1e9).all())
     assert more[-1].n_basis >= stages[-1].n_basis
     assert len(more) > 1 or len(stages) == 1
-    assert not room.shape or more[-1].shape == room.shape
+    assert not budget.shape or more[-1].shape == budget.shape
 
 
 def test_many_rows_start_free_and_few_start_tied() -> None:
-    room = Room(rows=60, inputs=4, models=5, seconds=40.0)
-    assert room.first == Stage(60, "GL", TIED)
-    assert replace(room, rows=50_000).first == Stage(25, "GD", FREE)
-    assert list(room.after(Stage(60, "GD", TIED))) == [Stage(60, "GD", NOISY)]
+    budget = GrowthBudget(rows=60, inputs=4, models=5, seconds=40.0)
+    assert budget.first == Stage(60, "GL", TIED)
+    assert replace(budget, rows=50_000).first == Stage(25, "GD", FREE)
+    assert list(budget.after(Stage(60, "GD", TIED))) == [Stage(60, "GD", NOISY)]
 
 
 @pytest.mark.parametrize(
@@ -140,12 +137,12 @@ def test_an_own_table_is_learned_by_models_that_grow(grown: tuple[Fit, list[obje
     found = run.study.metadata[CHOSEN]
     assert {"max_steps", "n_basis", "covariance", "features", "log_target", "robust"} == set(found)
     assert found["features"][0] == "as given"
-    assert found["covariance"][0] != run.study.growth.room.first.shape
+    assert found["covariance"][0] != run.study.search.budget.first.shape
     assert found["covariance"][1].startswith("unseen rows gained until then, from ")
     assert any("n_basis" in note and "covariance" in note for note in end.report.notes)
     assert any("max_steps 3,000" in e.text for e in events if isinstance(e, Note))
     error = {m.name: m.value for m in end.report.metrics if m.method == "this run"}["RMSE"]
-    assert error < 0.6 * run.study.held["y"].std()
+    assert error < 0.6 * run.study.data.held["y"].std()
 
 
 def test_scores_never_fall_from_stage_to_stage_that_was_kept(
@@ -191,7 +188,7 @@ def test_part_of_the_sizes_may_be_the_users(values: dict[str, object]) -> None:
 def test_what_has_not_grown_is_told_as_the_first_one_tried() -> None:
     run = begun(own_table(60), restarts=2, max_steps=2)
     list(run)
-    first, found = run.study.growth.room.first, run.study.metadata[CHOSEN]
+    first, found = run.study.search.budget.first, run.study.metadata[CHOSEN]
     assert found["n_basis"] == [first.n_basis, "the first size tried"]
     assert found["covariance"] == [first.shape, "the first shape tried"]
 
@@ -201,9 +198,9 @@ def test_groups_stay_together_while_models_grow() -> None:
     table = own_table(90).assign(group=np.repeat([f"g{i}" for i in range(18)], 5))
     run = begun(table, max_steps=2)
     list(run)
-    learned = run.study.learn
+    learned = run.study.data.learn
     for k in range(5):
-        train, validation = run.study._division(k)
+        train, validation = run.study.data.division(k)
         parts = (set(learned["group"].iloc[rows.numpy()]) for rows in (train, validation))
         assert not set.intersection(*parts)
 

@@ -10,9 +10,10 @@ from scant.errors import BadInput
 from scant.events import Note
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
-from scant.studies.redshift.growth import narrow
+from scant.studies.redshift.prepared import bands_of
+from scant.studies.redshift.restart import stages_to
 from scant.studies.redshift.settings import FIXED
-from scant.studies.redshift.study import bands_of, stages_to
+from scant.studies.redshift.shapes import narrow
 
 SMALL = FIXED | {
     "training_size": 300,
@@ -68,7 +69,7 @@ def test_a_table_without_any_feature_is_refused_by_name(finished):
 
 @pytest.mark.slow
 def test_rows_with_missing_values_can_be_learned_from(finished):
-    table = finished[0].study.held.copy()
+    table = finished[0].study.data.held.copy()
     table.loc[::2, finished[0].study.features.bands[0]] = np.nan
     values = {**SMALL, "training_size": 90, "validation_size": 30, "test_size": 60, "restarts": 1}
     run = scant.fit("redshift", table, device="cpu", **values)
@@ -77,7 +78,7 @@ def test_rows_with_missing_values_can_be_learned_from(finished):
     run = scant.fit("redshift", table, device="cpu", incomplete="use", **{**values, "max_steps": 6})
     *_, last = run
     assert last.state.usable
-    assert len(run.study.learn) > 100
+    assert len(run.study.data.learn) > 100
 
 
 @pytest.mark.slow

@@ -82,9 +82,9 @@ def run() -> Fit:
 @pytest.mark.slow
 def test_rows_without_a_detection_are_learned_from() -> None:
     study = run().study
-    assert study.learn["u"].notna().all()
-    assert len(study.learn) + len(study.held) == 900
-    assert (study.learn["u"][study.learn["u_lim"].notna()] >= 23.5 - 1e-6).all()
+    assert study.data.learn["u"].notna().all()
+    assert len(study.data.learn) + len(study.data.held) == 900
+    assert (study.data.learn["u"][study.data.learn["u_lim"].notna()] >= 23.5 - 1e-6).all()
     assert any("without a detection" in note for note in study.notes)
 
 

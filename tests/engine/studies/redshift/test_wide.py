@@ -13,7 +13,7 @@ from safetensors.torch import load
 import scant
 from scant.events import Checkpoint, Finished, Fitted, Progress
 from scant.studies.redshift import components
-from scant.studies.redshift.capacity import FREE, FULL, FULL_BYTES, Room, Stage
+from scant.studies.redshift.growth_budget import FREE, FULL, FULL_BYTES, GrowthBudget, Stage
 from scant.training.api import restore
 from scant.training.checkpoint_format import header
 from scant.training.control import Control
@@ -129,12 +129,12 @@ def test_a_paused_fit_goes_on_bit_by_bit() -> None:
 
 @pytest.mark.parametrize(("inputs", "full"), [(8, True), (FULL, True), (16, True), (120, False)])
 def test_full_covariances_are_tried_where_they_are_affordable(inputs: int, full: bool) -> None:
-    room = Room(rows=350, inputs=inputs, models=3, seconds=42.0)
-    shapes = {stage.shape for stage in room.all()}
+    budget = GrowthBudget(rows=350, inputs=inputs, models=3, seconds=42.0)
+    shapes = {stage.shape for stage in budget.all()}
     assert ("VC" in shapes) is full
-    largest = max(map(room.bytes_of, room.all()))
+    largest = max(map(budget.bytes_of, budget.all()))
     assert largest <= FULL_BYTES or inputs <= FULL or not full
-    assert room.bytes_of(Stage(100, "VC", FREE)) > 3 * room.bytes_of(Stage(100, "VD", FREE))
+    assert budget.bytes_of(Stage(100, "VC", FREE)) > 3 * budget.bytes_of(Stage(100, "VD", FREE))
 
 
 def test_an_estimate_says_the_memory_of_full_covariances() -> None:

@@ -11,8 +11,9 @@ import torch
 from PIL import Image
 
 from scant.errors import BadInput
-from scant.studies.clamp.entry import FEATURES, ClampSettings, estimate
-from scant.studies.clamp.splits import looked_at
+from scant.studies.clamp.components import inputs_of
+from scant.studies.clamp.cost import estimate
+from scant.studies.clamp.settings import FEATURES, ClampSettings
 from scant.studies.clamp.table import PatchPool
 from scant.tables.images import efficientnet, kinds
 from scant.tables.images.features import features
@@ -73,12 +74,12 @@ def pool_of(files: list[bytes]) -> PatchPool:
 def test_auto_takes_the_best_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pool, settings = pool_of(images(4)), ClampSettings()
     assert settings.feature_extractor == FEATURES[0]
-    kind, x = looked_at(settings, pool)
+    kind, x = inputs_of(settings, pool)
     assert kind == kinds.JOINED
     assert x.shape[1] > efficientnet.WIDTH
     dear = estimate(settings, 1000, 6, {"label": {"a": 500, "b": 500}})[0]
     monkeypatch.setattr(kinds, "WEIGHTS_PACKAGE", "no_such_package")
-    kind, x = looked_at(settings, pool)
+    kind, x = inputs_of(settings, pool)
     assert kind == kinds.HANDMADE
     assert x.shape[1] < efficientnet.WIDTH
     assert estimate(settings, 1000, 6, {"label": {"a": 500, "b": 500}})[0] < dear

@@ -1,0 +1,163 @@
+"""A labeling session that goes on with a person's labels: what to label next, and why."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from scant.errors import BadInput
+from scant.models.laplace import acquisition, stopping
+from scant.studies.clamp.fitted import FittedClamp, advised
+from scant.studies.clamp.session_scores import measured
+from scant.studies.clamp.settings import QUEUE
+from scant.studies.clamp.splits import Rows
+from scant.studies.query import whole
+
+MAX_QUEUE = 100
+CHECK = "a check, drawn at random and not learned from"
+
+
+def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Rows to label next, after the labels that were sent, or else those of the run.
+
+    Args:
+        fitted: The session.
+        query: `labels`: all labels as [row, class index], in the order in which they were given;
+            "picture" takes them, too. `batch`: number of rows to label next.
+    """
+    data = fitted.data
+    k = whole(query.get("batch", QUEUE), "batch", 1, MAX_QUEUE)
+    if "labels" in query:
+        continued(fitted, read_labels(data.rows, query["labels"]))
+    session = fitted.active
+    queue, reasons = queued(fitted, k)
+    (f1, precision, recall), interval, held_out = measured(fitted)
+    advice = advised(session, changes_of_f1(fitted), data.settings)
+    text = advice.text if queue else "Every patch of the pool is labeled."
+    if not queue and session.method == acquisition.STRICT and len(session.free()):
+        text = f"No patch is left with p within {data.settings.delta:g} of 0.5."
+    numbers = {
+        "evidence": session.evidence * len(session.rows) if session.rows else math.nan,
+        "f1": f1,
+        "precision": precision,
+        "recall": recall,
+        "held_out": float(held_out),
+        "flips": session.flips,
+        "expected": session.expected,
+        "remaining": advice.remaining if queue else 0.0,
+        "stop": float(advice.stop or not queue),
+    }
+    p = session.p.cpu().numpy()
+    return {
+        "queue": np.array(queue, dtype=np.int64),
+        "queue_p": p[queue],
+        "reason": np.array(reasons, dtype=str),
+        "p": p,
+        "predicted": session.predicted,
+        "held_out_rows": np.array(sorted(fitted.checked), dtype=np.int64),
+        "f1_interval": np.array(interval, dtype=float),
+        **{name: np.array([value], dtype=float) for name, value in numbers.items()},
+        "advice": np.array([text]),
+    }
+
+
+def queued(fitted: FittedClamp, k: int) -> tuple[list[int], list[str]]:
+    """Rows to label next, and why: queries of the model, and checks at their share."""
+    data, session = fitted.data, fitted.active
+    if len(set(session.labels)) > 1:
+        own = session.ask(k)
+    else:
+        order = np.random.default_rng([data.settings.seed, 63, 0]).permutation(session.askable)
+        own = [int(i) for i in order[~np.isin(order, session.rows)][:k]]
+        session.expected = math.nan
+    reasons = session.reasons(own)
+    checks = [int(row) for row in data.checks if int(row) not in fitted.checked]
+    total = len(session.rows) - len(data.first) + len(fitted.checked)
+    share, rows, why = data.settings.check_share, list[int](), list[str]()
+    queries, checked = iter(zip(own, reasons)), len(fitted.checked)
+    while len(rows) < k:
+        due = checks and round(share * (total + len(rows) + 1)) > checked
+        row, reason = (-1, "") if due else next(queries, (-1, ""))
+        if row < 0 and not checks:
+            break
+        if row < 0:
+            row, reason, checked = checks.pop(0), CHECK, checked + 1
+        rows.append(row)
+        why.append(reason)
+    return rows, why
+
+
+def continued(fitted: FittedClamp, pairs: list[tuple[int, int]]) -> None:
+    """Fit the session to these labels; labels of checks are kept apart.
+
+    The session continues if the labels begin with those that it has; otherwise a new one begins
+    with the kernel of the last.
+    """
+    data = fitted.data
+    checks = set(data.checks.tolist())
+    fitted.checked = {row: label for row, label in pairs if row in checks}
+    pairs = [(row, label) for row, label in pairs if row not in checks]
+    given = data.first if data.settings.expert == "you" else ()
+    own = {row for row, _ in pairs}  # a person may correct the table
+    start = [(int(r), int(data.rows.pool.label[r])) for r in given if int(r) not in own]
+    every = [*start, *pairs]
+    session = fitted.active
+    known = list(zip(session.rows, session.labels))
+    if every[: len(known)] != known or session.model is None:
+        before = session
+        session = fitted.active = data.session(0, data.settings.method)
+        session.like = before.model or before.like
+    new = every[len(session.rows) :]
+    if new:
+        session.answer([r for r, _ in new], [c for _, c in new])
+        session.fit()
+
+
+def changes_of_f1(fitted: FittedClamp) -> list[float]:
+    """Changes of F1 by batch, up to the present predictions.
+
+    A warm worker stores its predictions after each batch; a cold one computes them from the labels
+    of that time with the present kernel.
+    """
+    data, session, now = fitted.data, fitted.active, len(fitted.active.rows)
+    if session.model is None:
+        fitted.predicted_after = {}
+        return []
+    batch, sought = data.settings.batch_size, session.classes - 1
+    fitted.predicted_after = {n: v for n, v in fitted.predicted_after.items() if n < now} | {
+        now: session.predicted
+    }
+    window = data.settings.patience or stopping.WINDOW
+    counts = [n for n in range(now - window * batch, now, batch) if n > 0]
+    past = [_predicted_after(fitted, n, batch) for n in counts] + [session.predicted]
+    at = session.askable
+    return [
+        stopping.change(before[at] == sought, after[at] == sought)
+        for before, after in pairwise(past)
+    ]
+
+
+def _predicted_after(fitted: FittedClamp, count: int, batch: int) -> Int[np.ndarray, " n"]:
+    """Predicted classes after about `count` labels."""
+    close = min(fitted.predicted_after, key=lambda n: abs(n - count))
+    if abs(close - count) * 2 >= batch or close == len(fitted.active.rows):
+        close = count
+        fitted.predicted_after[count] = fitted.active.predicted_from(count)
+    return fitted.predicted_after[close]
+
+
+def read_labels(rows: Rows, sent: Any) -> list[tuple[int, int]]:
+    """Labels by row; the last one of a row with several."""
+    most, last = len(rows.row) - 1, dict[int, int]()
+    try:
+        pairs = [(row, label) for row, label in sent]
+    except (TypeError, ValueError):
+        raise BadInput("labels: send a list of pairs of a row and a class index.") from None
+    for row, label in pairs:
+        at = whole(row, "labels", 0, most)
+        last[at] = whole(label, "labels, class", 0, rows.sought)
+    return list(last.items())

@@ -1,0 +1,226 @@
+"""A table prepared for training: split, principal components, network features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+
+from scant.random import restart_generator
+from scant.studies.learned_region import LearnedRegion
+from scant.studies.mitosis import models
+from scant.studies.mitosis import splits as rows
+from scant.studies.mitosis.cost import DGPLVM_MAX_ROWS, MODELED, MOST_KNOWN, MOST_MODELED
+from scant.studies.mitosis.entry import OTHERS, STRIP
+from scant.studies.mitosis.preprocessing import Columns
+from scant.studies.mitosis.settings import EARLY, LATENT, MODELS, OURS, PRIORS, MitosisSettings
+from scant.studies.mitosis.sight import Sight, wanted
+from scant.studies.mitosis.splits import Split
+from scant.studies.mitosis.table import LabeledImages
+from scant.studies.protocol import roles
+from scant.studies.split import marks, with_groups
+
+PICTURED = 50  # held-out rows of each class whose images are stored
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table, split and preprocessed.
+
+    Attributes:
+        settings: Settings of the run.
+        metadata: Metadata of the run (`splits.metadata_of`).
+        label: Classes of the rows, the rare one 0.
+        z: Standardized pixels, features or their principal components; NaN where missing.
+        split: Training, validation and test rows.
+        columns: Transformation from the table's columns to `z`, and back.
+        image: Height and width of images; None: rows are features.
+        places: Positions of the rows in the table.
+        pictured: Rows whose images are stored.
+        images: The stored images.
+        shares: Class frequencies in the table.
+        device: Device of the models.
+        sight: Transformation from images to network features; None: classifiers get `z` alone.
+        network: Network features of the rows.
+        joined: Number of network features that the latent variable model learns.
+        group: Group of each row; None: there are none, or the study is restored.
+        notes: Notes on the table.
+        roles: Role of each row of the table (`protocol.roles`).
+    """
+
+    settings: MitosisSettings
+    metadata: dict[str, Any]
+    label: Int[np.ndarray, " n"]
+    z: Float[np.ndarray, "n k"]
+    split: Split
+    columns: Columns
+    image: tuple[int, int] | None
+    places: Int[np.ndarray, " n"]
+    pictured: Int[np.ndarray, " m"]
+    images: Float[np.ndarray, "m d"]
+    shares: Float[np.ndarray, " c"]
+    device: torch.device
+    sight: Sight | None = None
+    network: Float[np.ndarray, "n e"] | None = None
+    joined: int = 0
+    group: Int[np.ndarray, " n"] | None = None
+    notes: Sequence[str] = ()
+    roles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+
+    @property
+    def seen(self) -> Float[np.ndarray, "n _"]:
+        """Inputs of the classifiers: `z` and network features."""
+        return self.z if self.network is None else np.hstack([self.z, self.network])
+
+    @property
+    def widths(self) -> list[int]:
+        """Numbers of columns of `z` and of the network features."""
+        return [part.shape[1] for part in (self.z, self.network) if part is not None]
+
+    @property
+    def width(self) -> int:
+        """Number of leading columns of `seen` that the latent variable model learns."""
+        return self.z.shape[1] + self.joined
+
+    def look(self, x: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m _"]:
+        """Inputs of the classifiers for rows in the table's units."""
+        z = self.columns.forward(x)
+        return z if self.sight is None else np.hstack([z, self.sight.forward(x)])
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.metadata["classes"])
+
+    @property
+    def train(self) -> Int[np.ndarray, " l"]:
+        """Training rows of the latent variable model."""
+        split = self.split
+        return split.learnt if split.modeled is None else split.modeled
+
+    @cached_property
+    def known(self) -> Int[np.ndarray, " k"]:
+        """Training and validation rows."""
+        return np.union1d(self.split.learnt, self.split.validation).astype(int)
+
+    @property
+    def test(self) -> Int[np.ndarray, " t"]:
+        return self.split.test
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Region of the training rows."""
+        return LearnedRegion(self.z[self.split.learnt])
+
+    def given(self, which: Int[np.ndarray, " m"], name: str = "") -> torch.Tensor:
+        """Inputs of a latent variable model; DGPLVM gets no missing values."""
+        z = self.seen[which, : self.width]
+        if (name or self.settings.model) == "dgplvm":
+            z = self.filled(z)
+        return torch.tensor(z, dtype=torch.float64).to(self.device)
+
+    def filled(self, z: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
+        """Rows with means of the training rows in place of missing values."""
+        usual = np.nanmean(self.seen[self.train, : z.shape[1]], axis=0)
+        return np.where(np.isfinite(z), z, usual)
+
+    def drawn(self, z: Float[np.ndarray, "m k"]) -> np.ndarray:
+        """Rows in the table's units: images in whole shades, or features."""
+        x = self.columns.back(z[:, : self.z.shape[1]])
+        if self.image is None:
+            return x
+        shades = np.round(np.clip(x, 0, 1) * rows.SHADES) / rows.SHADES
+        return shades.reshape(len(z), *self.image)
+
+    def picture(self, row: int) -> np.ndarray:
+        """A row in the table's units; the stored image itself where there is one."""
+        at = int(np.searchsorted(self.pictured, row))
+        if self.image is not None and at < len(self.pictured) and self.pictured[at] == row:
+            return self.images[at].reshape(self.image)
+        return self.drawn(self.filled(self.z[[row]]))[0]
+
+    def prior(self, train: Int[np.ndarray, " m"]) -> Float[np.ndarray, " c"]:
+        """Prior class probabilities by the settings."""
+        if self.settings.prior == PRIORS[2]:
+            return np.full(self.n_classes, 1 / self.n_classes)
+        if self.settings.prior == PRIORS[1]:
+            return self.shares
+        own = self.split.learnt if train is self.train else train
+        return np.bincount(self.label[own], minlength=self.n_classes) / len(own)
+
+    def build(self, restart: int) -> models.Model:
+        """The latent variable model at the start of a restart."""
+        s, x = self.settings, self.given(self.train).cpu()
+        label, generator = torch.tensor(self.label[self.train]), restart_generator(s.seed, restart)
+        return models.build(s, s.model, x, label, self.n_classes, generator).to(self.device)
+
+
+def prepare(settings: MitosisSettings, table: pd.DataFrame, device: torch.device) -> Prepared:
+    """Split a table and transform its rows.
+
+    Raises:
+        BadInput: The table does not fit the settings.
+    """
+    s = settings
+    cells, places = rows.chosen(s, LabeledImages.of(with_groups(table, s.split_by)))
+    size = rows.shape(s, cells)
+    x, image = rows.model_inputs(s, cells, size)
+    split, notes = rows.split(s, cells, marks(table)[places])
+    if s.model == "dgplvm" and len(split.learnt) > DGPLVM_MAX_ROWS:
+        notes.append(f"DGPLVM learns from {DGPLVM_MAX_ROWS:,} of {len(split.learnt):,} rows.")
+        some = rows.some(np.random.default_rng(s.seed), cells, split.learnt, DGPLVM_MAX_ROWS)
+        split = replace(split, learnt=some)
+    if s.classifier != LATENT and len(split.learnt) > MOST_MODELED:
+        notes.append(
+            f"The latent variable model learns from {MOST_MODELED:,} of {len(split.learnt):,} "
+            f"rows, the GP classifier from {MOST_KNOWN:,} at most."
+        )
+        some = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST_MODELED)
+        split = replace(split, modeled=some)
+    parts = {"train": split.learnt, "validation": split.validation, "test": split.test}
+    columns = Columns.of(x[split.learnt], s.n_components, image is not None)
+    z, sight, network = columns.forward(x), None, None
+    uses_network, on_network = wanted(s, image)
+    if uses_network and image:
+        sight, network = Sight.of(x, z, image, split.learnt, s.features == EARLY)
+    stored = pictured(cells.label, split, len(cells.classes)) if image else split.test[:0]
+    return Prepared(
+        settings=s,
+        metadata=rows.metadata_of(s, cells, image, split, _methods(s)),
+        label=cells.label,
+        z=z,
+        split=split,
+        columns=columns,
+        image=image,
+        places=places,
+        pictured=stored,
+        images=np.nan_to_num(x[stored]) if image else np.empty((0, 0)),
+        shares=np.bincount(cells.label) / len(cells),
+        device=device,
+        sight=sight,
+        network=network,
+        joined=0 if network is None else min(MODELED, network.shape[1]),
+        group=cells.group if cells.groups else None,
+        notes=[*notes, *on_network, *rows.notes(cells, size, image, split, columns)],
+        roles=roles(len(table), **{role: places[at] for role, at in parts.items()}),
+    )
+
+
+def _methods(s: MitosisSettings) -> list[str]:
+    """Names of the methods that the report compares, the run's first."""
+    methods = [MODELS[s.model]] if s.classifier == LATENT else [OURS, MODELS[s.model]]
+    if s.baselines and s.classifier == LATENT:
+        methods += [name for model, name in MODELS.items() if model != s.model]
+    return methods + (list(OTHERS) if s.baselines else [])
+
+
+def pictured(label: Int[np.ndarray, " n"], split: Split, n_classes: int) -> Int[np.ndarray, " m"]:
+    """Rows whose images are stored: those beside generated ones, and some held-out rows."""
+    strip = split.learnt[rows.shown(label[split.learnt], STRIP * n_classes)]
+    held = [split.test[label[split.test] == c][:PICTURED] for c in range(n_classes)]
+    return np.unique(np.concatenate([strip, *held]))

@@ -1,0 +1,257 @@
+"""Data of a redshift study: rows to learn from and held-out rows, inputs, and target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from scant.errors import BadInput
+from scant.models.gpz.input_density import fill, single_gaussian
+from scant.problem import Problem
+from scant.random import restart_generator
+from scant.studies.auto import AUTO, Choice
+from scant.studies.protocol import roles
+from scant.studies.redshift import components, undetected
+from scant.studies.redshift.bands import by_wavelength
+from scant.studies.redshift.capacity import gap_reserve, grows, learned, stacks, test_rows
+from scant.studies.redshift.fold import completes
+from scant.studies.redshift.gap_patterns import GapPatterns, LearnedRows, lacking
+from scant.studies.redshift.growth_budget import SMALL
+from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.problem import problem_of
+from scant.studies.redshift.scales import scale_of, taming_of
+from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.target import Target
+from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
+from scant.tables.limits import beside
+
+MIN_LEARNED = 6  # rows: of ten, what each fold of three or four leaves
+LIVE_ROWS = 600  # test rows in a snapshot: enough to see, cheap to send
+
+
+class Prepared:
+    """A table divided into rows to learn from and test rows, with inputs and target fitted.
+
+    Attributes:
+        settings: Settings of the run.
+        bands: Feature columns, by wavelength.
+        given: Rows to learn from, validation rows first, for rivals.
+        learn: The same rows with one draw of each band that was not detected.
+        partial: Further rows that lack a band, for densities and models of gaps.
+        held: Test rows.
+        n_validation: Number of validation rows.
+        arranged: True if the table says which rows belong together or validate.
+        roles: Role of each row of the table.
+        features: From columns to inputs.
+        choices: Settings that the table chooses.
+        target: From the target's unit to the model's, and back.
+        T: Matrix from the inputs x to the coordinates of training.
+        notes: Notes for the user.
+    """
+
+    def __init__(self, settings: RedshiftSettings, table: pd.DataFrame) -> None:
+        self.settings, self.notes = settings, list[str]()
+        self.bands = bands_of(table, settings.target)
+        self.given, partial, self.held = self._split(table)
+        self.learn, self.partial = self._drawn(self.given), self._drawn(partial)
+        self.features, self.choices = self._fit_features()
+        log_target = self.choices["log_target"].value == "yes"
+        self.target = Target.fit(self._z(self.learn), log_target)
+        whole = completes(self.features, settings)
+        if whole or not self.learn[self.bands].isna().any(axis=None):
+            self.T = torch.as_tensor(self.features.T)
+        else:
+            self.T = torch.eye(len(self.features.names), dtype=torch.float64)
+
+    def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Return rows to learn from, further rows that lack a band, and test rows."""
+        s = self.settings
+        if s.log_target == "yes" and (table[s.target] <= 0).any():
+            row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
+            raise BadInput(
+                f"Column {s.target!r} holds {table[s.target].iloc[row]:g} in row {row + 2}, but "
+                "the setting 'log_target' needs values above zero; switch it off or drop the row."
+            )
+        known = np.isfinite(table[s.target].to_numpy(float))
+        complete = np.ones(len(table), dtype=bool)
+        if s.incomplete != "use":
+            complete = complete_rows(table, self.bands)
+            wide = s.incomplete == AUTO and len(self.bands) > components.MIN_COLUMNS
+            if wide and 2 * complete.sum() < len(table):  # of many columns most rows lack one
+                self.notes.append(
+                    f"{int((~complete).sum()):,} of the {len(table):,} rows lack a value of one of "
+                    f"the {len(self.bands)} columns; they are learned from by what they have."
+                )
+                complete[:] = True
+        marked, group = np.where(known, marks(table), UNUSED), groups(table, s.split_by)
+        rows = divide(
+            len(table),
+            s.seed,
+            test=test_rows(s, int(known.sum())),
+            validation=lambda n: learned(s, n)[1],
+            marked=marked,
+            group=group,
+            learnable=complete,
+            everything=s.refit == EVERYTHING,
+        )
+        dropped = int((known & ~complete).sum() - (~complete[rows.test]).sum())
+        if dropped:
+            self.notes.append(
+                f"{dropped} rows with a missing value were left out of training; "
+                "predictions use such rows all the same."
+            )
+        train, size = rows.train, 0 if s.refit == EVERYTHING else s.training_size
+        if size:
+            train = train[: learned(s, len(train) + len(rows.validation))[0]]
+        if len(train) + len(rows.validation) < MIN_LEARNED:
+            raise BadInput(
+                f"Only {len(train) + len(rows.validation)} rows are left to learn from; at least "
+                f"{MIN_LEARNED} are needed. Bring more rows, or set incomplete=use to learn from "
+                "rows with missing values."
+            )
+        if len(train) < size:
+            self.notes.append(
+                f"The table has {len(train)} rows to train on, "
+                f"{size - len(train)} fewer than training_size asks for."
+            )
+        if len(rows.test) < 2:
+            raise BadInput(
+                f"{len(rows.test)} rows are held out, and at least 2 are needed for the scores; "
+                "raise 'test_share', or mark more rows 'test' in the column 'split'."
+            )
+        self.n_validation = len(rows.validation)
+        self.arranged = group is not None or VALIDATION in marked
+        self.roles = roles(len(table), train=train, validation=rows.validation, test=rows.test)
+        learn = table.iloc[np.concatenate([rows.validation, train])]
+        apart = known & ~complete
+        apart[rows.test] = False
+        parts = (learn, table[apart], table.iloc[rows.test])
+        given, partial, held = (part.reset_index(drop=True) for part in parts)
+        return given, partial, held
+
+    def _drawn(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return rows with one draw for each band that was not detected."""
+        if not len(rows) or not any(f"{band}_lim" in rows for band in self.bands):
+            return rows
+        features = Features.fit(self.given, self.bands, self.settings)
+        drawn = undetected.learned(features, rows, self.settings.seed)
+        count = int((rows[self.bands].isna() & drawn[self.bands].notna()).any(axis=1).sum())
+        if count and rows is self.given:
+            self.notes.append(
+                f"{count:,} of the {len(rows):,} rows learned from have a band without a "
+                "detection; its magnitudes beyond the limit are integrated over."
+            )
+        return drawn
+
+    def _z(self, table: pd.DataFrame) -> Float[Tensor, " n"]:
+        return torch.tensor(table[self.settings.target].to_numpy(float))
+
+    def _fit_features(self) -> tuple[Features, dict[str, Choice]]:
+        """Fit the inputs, and choose the settings that concern columns."""
+        s, z = self.settings, self._z(self.learn).numpy()
+        features = Features.fit(self.learn, self.bands, s)
+        chosen = {"features": features.chosen, "log_target": Choice("no", "as the weights need it")}
+        if s.log_target != AUTO:
+            chosen["log_target"] = Choice(s.log_target, "")
+        elif s.weights != "normalised":
+            chosen["log_target"] = scale_of(features.inputs(self.learn).numpy(), z)
+        log_target = chosen["log_target"].value == "yes"
+        if s.robust == AUTO:
+            plain = Features.fit(self.learn, self.bands, s, robust=False)
+            tamed, given = (f.inputs(self.learn).numpy() for f in (features, plain))
+            chosen["robust"] = taming_of(tamed, given, z, log_target)
+            features = features if chosen["robust"].value == "yes" else plain
+        if s.features == AUTO and len(features.names) > components.MIN_COLUMNS:
+            x, others = features.inputs(self.learn), features.inputs(self.partial)
+            T = components.chosen(x, others, z, log_target)
+            features = features if T is None else replace(features, T=T)
+            chosen["features"] = features.chosen
+        return features, chosen
+
+    def division(self, k: int) -> tuple[Tensor, Tensor]:
+        """Return training and validation rows of the k-th model; an average sees all rows in turn.
+
+        Models that grow side by side, on few rows, hold each row out once; where the table says
+        which rows belong together or validate, they have the same rows.
+        """
+        s, order, n = self.settings, torch.arange(len(self.learn)), self.n_validation
+        if s.combine == "average" and grows(s) and not self.arranged:
+            order = torch.randperm(len(order), generator=restart_generator(s.seed))
+            if len(order) <= SMALL:
+                n = -(-len(order) // max(s.restarts, 2))
+            order = order.roll(-k * n)
+        elif s.combine == "average" and k and not grows(s):
+            generator = torch.Generator().manual_seed(7919 * s.seed + k)
+            order = torch.randperm(len(order), generator=generator)
+        return order[n:], order[:n]
+
+    @property
+    def gap_rows(self) -> LearnedRows:
+        """Rows that models of gaps learn from, and which of them are only scored."""
+        table = pd.concat([self.learn, self.partial], ignore_index=True)
+        unseen = np.zeros(len(table), dtype=bool)
+        unseen[self.division(0)[1].numpy()] = True
+        return LearnedRows(table, unseen)
+
+    @cached_property
+    def gap_patterns(self) -> GapPatterns:
+        """Gaps that get models, where the settings ask for them."""
+        if self.settings.missing != AUTO or not stacks(self.settings):
+            return GapPatterns()
+        table, unseen = self.gap_rows
+        x, held = self.features.inputs(table), lacking(self.features, self.held)
+        return GapPatterns.of(self.features, x, unseen, held)
+
+    @property
+    def gap_reserve(self) -> float:
+        """Seconds that search and average leave to models of the gaps that the table has."""
+        patterns = self.gap_patterns
+        return gap_reserve(self.settings, len(patterns.measured), patterns.share, patterns.rows)
+
+    @cached_property
+    def live(self) -> tuple[Float[Tensor, "n d"], Float[np.ndarray, " n"]]:
+        """Inputs of the test rows in a snapshot, missing ones filled in, and their targets."""
+        shown = self.held.iloc[:LIVE_ROWS]
+        x = self.features.inputs(shown)
+        if bool(x.isnan().any()):
+            x = fill(x, single_gaussian(self.features.inputs(self.learn)))
+        return x, self._z(shown).numpy()
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The regression that all methods are compared on."""
+        return problem_of(self.features, self.given, self.held, self.settings.target)
+
+
+def bands_of(table: pd.DataFrame, target: str) -> list[str]:
+    """Return the feature columns: numeric, neither the target nor a column's error or limit.
+
+    Raises:
+        BadInput: There is no target column, or no feature.
+    """
+    if target not in table:
+        raise BadInput(
+            f"There is no column {target!r} to predict; name it in the setting 'target'. "
+            f"The columns are {', '.join(map(str, table.columns[:12]))}."
+        )
+    numeric = [str(c) for c in table.select_dtypes("number").columns if c != target]
+    bands = [c for c in numeric if not beside(c, numeric)]
+    if not bands:
+        raise BadInput(f"There is no numeric column besides {target!r}; features are needed.")
+    return by_wavelength(bands)
+
+
+def complete_rows(table: pd.DataFrame, bands: Sequence[str]) -> Bool[np.ndarray, " n"]:
+    """Return True for rows whose bands were all observed, whether with a detection or without."""
+    known = [
+        table[band].notna() | (table[f"{band}_lim"].notna() if f"{band}_lim" in table else False)
+        for band in bands
+    ]
+    return np.asarray(np.all(known, axis=0))

@@ -1,0 +1,82 @@
+"""Shapes of basis functions: models of a shape, their parameters, and what a stage ties."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from scant.models.gpz.change_of_basis import full_gamma, own_gamma
+from scant.models.gpz.completion import MAX_DENSE_INPUTS
+from scant.models.gpz.model import GPz
+from scant.studies.protocol import Tensors
+from scant.studies.redshift.growth_budget import FREE, TIED
+from scant.studies.redshift.settings import RedshiftSettings
+
+
+def new_model(
+    s: RedshiftSettings, inputs: int, device: torch.device, n_basis: int, shape: str
+) -> GPz:
+    """Return a model with so many inputs and basis functions of a shape."""
+    return GPz(inputs, n_basis, shape, s.heteroscedastic, s.joint_mean).to(device)
+
+
+def tie(model: GPz, free: int) -> None:
+    """Let a model learn no more than a stage of this freedom does (see `Stage`).
+
+    Gradients of tied parameters are averaged, so that equal values stay equal.
+    """
+    if free == FREE:
+        return
+    m, slopes = len(model.centres), len(model.log_alpha) - len(model.centres) - 1
+
+    def averaged(gradient: Tensor) -> Tensor:
+        groups = gradient.split([m, slopes, 1] if model.joint_mean else [m])
+        return torch.cat([g.mean().expand(len(g)) for g in groups])
+
+    model.log_alpha.register_hook(averaged)
+    if model.heteroscedastic:
+        model.log_tau.register_hook(lambda g: g.mean().expand(len(g)))
+        if free == TIED:
+            model.v.register_hook(torch.zeros_like)
+            model.log_tau.register_hook(torch.zeros_like)
+
+
+def parameters_of(model: GPz) -> Tensors:
+    """Free parameters, Gamma as one full matrix a basis function whatever the shape.
+
+    Of many inputs these matrices would be most of a checkpoint: there it is as full as the shape.
+    """
+    wide = model.centres.shape[1] > MAX_DENSE_INPUTS
+    return {
+        **dict(model.named_parameters()),
+        "gamma": own_gamma(model) if wide else full_gamma(model),
+    }
+
+
+@torch.no_grad()
+def take(model: GPz, parameters: Tensors) -> None:
+    """Give a model parameters of the same size, of its shape or of a coarser one."""
+    for name, value in model.named_parameters():
+        given = parameters[name].to(value.device)
+        value.copy_(narrow(given, model.covariance) if name == "gamma" else given)
+
+
+def shape_of(model: GPz) -> str:
+    """The coarsest shape that the basis functions have."""
+    gamma = own_gamma(model)
+    diagonal = gamma if gamma.dim() == 2 else gamma.diagonal(dim1=1, dim2=2)
+    if gamma.dim() == 3 and not torch.equal(gamma, torch.diag_embed(diagonal)):
+        free = "C"
+    else:
+        free = "L" if torch.equal(diagonal, diagonal[:, :1].expand_as(diagonal)) else "D"
+    return ("G" if torch.equal(gamma, gamma[:1].expand_as(gamma)) else "V") + free
+
+
+def narrow(gamma: Tensor, covariance: str) -> Tensor:
+    """The parameters of a shape, from matrices or diagonals that have that shape or a coarser."""
+    if covariance[1] == "C":
+        gamma = torch.diag_embed(gamma) if gamma.dim() == 2 else gamma
+    else:
+        gamma = gamma.diagonal(dim1=-2, dim2=-1) if gamma.dim() == 3 else gamma
+        gamma = gamma[:, 0] if covariance[1] == "L" else gamma
+    return gamma[0] if covariance[0] == "G" else gamma
