@@ -91,7 +91,7 @@ class Contest:
         if self.low is not None and self.high is not None:
             interval, better = (self.low, self.high), f"{OURS} better by"
             if self.winner == NOBODY:
-                better = "no difference beyond chance:"
+                better = "may be chance:"
             elif self.winner == RIVAL:
                 interval, better = (-self.high, -self.low), f"{self.rival} better by"
             return f"{text} ({better} {shown(interval[0])} to {shown(interval[1])}, 90% interval)."
@@ -184,11 +184,11 @@ class Verdict:
             return ""
         if self.take_another:
             if self.other.low is None:
-                return f"{self.other.rival} scores better; whether beyond chance is not known."
+                return f"{self.other.rival} scores better; this may be chance."
             return f"Take another tool: {self.other.rival} is better on these data."
         winners = {c.winner for c in self.contests}
         if winners == {OURS}:
-            return "This run is better than every other method tried."
+            return "On these held-out rows, this run is better than every other method tried."
         if OURS in winners and RIVAL in winners:
             ours = next(c for c in self.contests if c.winner == OURS)
             other = next(c for c in self.contests if c.winner == RIVAL)
@@ -198,7 +198,9 @@ class Verdict:
         if OURS in winners:
             ours = next(c for c in self.contests if c.winner == OURS)
             return f"This run is better in {ours.score}; otherwise there is no difference."
-        return "No method is better than this run beyond chance, nor this run than the best."
+        return (
+            "This run and the best other method are equally good: their difference may be chance."
+        )
 
     def sentences(self) -> list[str]:
         """Return sentences on advice, scores and cost."""

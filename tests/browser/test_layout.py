@@ -52,7 +52,7 @@ CHANGE = """async ([at, change]) => {
 
 def test_only_what_a_change_concerns_is_laid_out(visit: Callable[[str], Page]) -> None:
     page = visit("/genes")
-    expect(reading(page, "Posterior mean and deviation")).to_contain_text("cells", timeout=PATIENCE)
+    expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
     # Figures are built when a visitor comes near.
     for title in ("What each level explains", "What more data would remove"):
         settled(figure(page, title))

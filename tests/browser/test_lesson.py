@@ -73,7 +73,7 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
 def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: str) -> None:
     visit(room, f"{app_url}/clamp?present&guess&step=3")
     at = room.locator("nav.steps .at")
-    expect(at).to_have_text("3 of 5: Next queries", timeout=PATIENCE)
+    expect(at).to_have_text(re.compile(r"^3 of \d+: Next queries$"), timeout=PATIENCE)
     asked = figure(room, "Next queries")
     expect(asked.get_by_role("button", name="B", exact=True)).to_be_in_viewport(timeout=PATIENCE)
     expect(reading(room, "Next queries")).to_have_text(
@@ -84,10 +84,10 @@ def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: 
     room.keyboard.press("Escape")
     expect(room.get_by_text("leave present mode")).to_be_hidden()
     room.keyboard.press("ArrowLeft")
-    expect(at).to_contain_text("2 of 5: ")
+    expect(at).to_have_text(re.compile(r"^2 of \d+: "))
     assert "step=2" in room.url
     room.keyboard.press("n")
-    expect(at).to_contain_text("3 of 5: ")
+    expect(at).to_have_text(re.compile(r"^3 of \d+: "))
     asked.get_by_role("button", name="B", exact=True).click()
     room.keyboard.press(" ")  # on a button a space presses it
     expect(asked.get_by_role("button", name="B · 2")).to_be_visible()

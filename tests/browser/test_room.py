@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visiting import PATIENCE, button, come_to, figure
+from tests.browser.visiting import PATIENCE, button, figure, step_to
 
 WIDE = "document.documentElement.scrollWidth > innerWidth"
 
@@ -57,7 +57,7 @@ def test_a_room_answers_and_its_guesses_are_revealed(windows: list[Page], app_ur
     expect(dialog).to_be_hidden()
     assert "present" in screen.url  # the key has closed no more than that
 
-    come_to(screen, "Coverage of intervals")
+    step_to(screen, "Coverage of intervals")
     for k, (phone, key) in enumerate(zip(phones, ("ArrowRight", "End"), strict=True)):
         expect(phone.get_by_role("heading", level=1)).to_contain_text("held-out values")
         phone.get_by_role("slider").press(key)

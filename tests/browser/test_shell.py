@@ -145,6 +145,7 @@ def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
     open_page: Callable[[str], Page],
 ) -> None:
     page = open_page("/redshift?present")
+    page.set_viewport_size({"width": 1920, "height": 1080})
     expect(page.get_by_role("textbox", name="Basis functions")).to_have_count(0)
     expect(page.get_by_role("button", name="Use your own data")).to_have_count(0)
     expect(page.get_by_role("status").first).to_contain_text("recorded")

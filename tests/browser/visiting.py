@@ -44,6 +44,19 @@ def come_to(page: Page, title: str) -> Locator:
     return reading(page, title)
 
 
+def step_to(page: Page, title: str) -> None:
+    """Step to a figure in present mode, where one figure is shown at a time."""
+    at = page.locator("nav.steps .at")
+    expect(at).to_contain_text(" of ", timeout=PATIENCE)
+    for _ in range(int(at.inner_text().split(" of ")[1].split(":")[0])):
+        if at.inner_text().endswith(f": {title}"):
+            return
+        before = at.inner_text()
+        page.keyboard.press("ArrowRight")
+        expect(at).not_to_have_text(before, timeout=PATIENCE)
+    raise AssertionError(f"no step is called {title}")
+
+
 def settled(plot: Locator) -> tuple[float, float, float, float]:
     """Scroll to a figure and wait until it rests; left, top, width and height of its box.
 

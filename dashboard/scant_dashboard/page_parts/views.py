@@ -98,8 +98,8 @@ class PageViews:
         full_width: Titles of the views that take a whole row.
         result: Views shown once there is a report.
         explore: Views shown once there is a usable model.
-        steps: Steps of present mode: (id of a view's title, text to show). Empty: all views in
-            order.
+        steps: First steps of present mode: (title of a view, text to show). The other views follow
+            in order.
         hides: Returns the titles of the views that do not apply to a run, for studies with several
             kinds of runs.
     """

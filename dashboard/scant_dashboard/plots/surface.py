@@ -23,7 +23,7 @@ from scant_dashboard.plots.theme import (
 
 Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
-NAMES = {"truth": "truth", "mean": "posterior mean", "std": "posterior deviation"}
+NAMES = {"truth": "truth", "mean": "mean", "std": "deviation"}  # narrow maps cut longer titles
 HEIGHT = 340
 NARROW = ":host { --least: 9.5rem; }"  # of a map, whose axes take little room
 OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # visible on any color

@@ -19,7 +19,7 @@ SUN = (
 )
 BEGIN, END = "<!--still-->", "<!--/still-->"
 SHELL = """
-body { margin: 0; }
+body { margin: 0; --covered: 64px; }
 header.bar { position: sticky; top: 0; z-index: 30; display: flex; align-items: flex-start;
   gap: 8px; box-sizing: border-box; height: 64px; padding: 0 24px; background: var(--paper);
   border-bottom: 1px solid var(--line); }

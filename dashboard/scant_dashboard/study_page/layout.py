@@ -105,6 +105,13 @@ LOW = """
 :host > .steered, :host > .status { flex: 1 1 60% !important; order: -2; }
 :host > .replay:not(.playing), :host > .room { flex: 0 0 auto !important; order: -1; }
 """
+# Panel's columns have no greatest height (see widgets.py), which only this style can give back.
+CONTROLS = """
+:host { gap: 36px; }
+@media (min-width: 1000px) {
+  :host { max-height: calc(100vh - 184px) !important; overflow: hidden auto; }
+}
+"""
 TITLE_ROW = """
 @media (min-width: 1000px) { :host > div { display: flex; align-items: baseline; gap: 4px 28px; }
   h1 { flex: none; font-size: 2.25rem; } p.lede { margin: 0; max-width: none; } }
@@ -289,7 +296,7 @@ class Layout:
         sections = self._sections(
             ("Data", [page.data.panel]), ("Settings", [page.estimate.panel, page.form.panel])
         )
-        return [column(*sections, name="controls", css=":host { gap: 36px; }")] if sections else []
+        return [column(*sections, name="controls", css=CONTROLS)] if sections else []
 
     def _body(self) -> Viewable:
         page = self._page

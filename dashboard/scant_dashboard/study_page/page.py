@@ -131,7 +131,9 @@ class StudyPage:
 
     @property
     def steps(self) -> list[tuple[str, str]]:
-        return [*self.views.steps] or [(view.title, "") for view in self.views.every()]
+        first = dict(self.views.steps)
+        rest = {view.title: "" for view in self.views.every() if view.title not in first}
+        return [*first.items(), *rest.items()]
 
     @property
     def owns_run(self) -> bool:

@@ -76,7 +76,7 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
         notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
     if above:
         body = "".join(islice(_lines(body), above, None))
-        notes.append(f"{name}: what stands above row {blank + above + 1} was taken for a title.")
+        notes.append(f"{name}: the text above row {blank + above + 1} was read as a title.")
         blank += above
     try:
         header = next(csv.reader(_lines(body), delimiter=delimiter, strict=False))

@@ -114,7 +114,7 @@ def _note_mapping(mapping: Mapping[str, str], schema: TableSchema, findings: Dia
             )
     for name, to in mapping.items():
         if to and to != name and name not in dotted and name not in summarized:
-            findings.note(name, f"it was read as {to!r}")
+            findings.note(name, f"used as {to!r}")
         elif not to and name not in summarized:
-            action = "a number of the row" if column_matching.is_identifier(name) else "no input"
-            findings.note(name, f"it looks like {action} and was left out")
+            reason = "a row number" if column_matching.is_identifier(name) else "not an input"
+            findings.note(name, f"left out, because it appears to be {reason}")

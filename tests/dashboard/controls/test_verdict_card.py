@@ -31,7 +31,7 @@ def test_a_run_that_wins_shows_no_other_tool_s_code() -> None:
     won = Contest("RMSE", 0.4, "ridge", 0.5, 0.05, 0.2)
     made = card(Report(verdict=Verdict(won, code=CODE)))
     assert "message info" in made
-    assert "This run is better than every other method tried." in made
+    assert "On these held-out rows, this run is better than every other method tried." in made
     assert "(this run better by 0.05 to 0.2, 90% interval)" in made
     assert "fit(X" not in made
 
@@ -57,7 +57,7 @@ def test_a_recording_whose_scores_have_deviations_has_an_interval() -> None:
     made = card(Report((own, Metric("ridge", "RMSE", 1.2, 0.04, "baseline"))))
     assert "RMSE: this run 0.9, ridge 1.2 (this run better by 0.218 to 0.382, 90%" in made
     made = card(Report((own, Metric("ridge", "RMSE", 0.95, source="baseline"))))
-    assert "no difference beyond chance: -0.0198 to 0.12, 90%" in made
+    assert "may be chance: -0.0198 to 0.12, 90%" in made
 
 
 @pytest.mark.parametrize("study", STUDIES)

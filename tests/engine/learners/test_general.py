@@ -225,7 +225,7 @@ def test_figures_alone_name_the_best_baseline() -> None:
     )  # fmt: skip
     assert made.point == Contest("NMSE", 0.187, "LMC", 0.103)
     assert made.sentences() == [
-        "LMC scores better; whether beyond chance is not known.",
+        "LMC scores better; this may be chance.",
         "NMSE: this run 0.187, LMC 0.103 (no interval).",
     ]
 

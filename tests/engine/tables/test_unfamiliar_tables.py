@@ -171,7 +171,7 @@ def test_what_is_left_beside_boxes_is_task_and_value() -> None:
         "\n".join(["Region,age from,age to,births", *rows]).encode(), entry("aggregation").table
     )
     assert {"task", "y", "age_lo", "age_hi"} <= set(table.frame.columns)
-    assert any("'births': it was read as 'y'" in note for note in table.notes)
+    assert any("'births': used as 'y'" in note for note in table.notes)
     days = [row.replace("North", "2024-05-01").replace("South", "2024-05-02") for row in rows]
     assert suggested("aggregation", "day,age from,age to,births", *days)["day"] == "day"
     gap = [f"{row}," for row in rows]

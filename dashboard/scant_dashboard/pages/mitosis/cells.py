@@ -116,12 +116,12 @@ def _describe_remainder(
     variance = [float(np.trace(m)) for m in centered]
     common = 1 - variance[2] / max(float(np.trace(matrices[2])), 1e-300)
     message = (
-        f"The part common to all rows{' or to a class' if parts else ''}, {common:.0%} of the "
-        "variance, does not separate rows and is left out."
+        f"{common:.0%} of the variance is common to all rows{' or to a class' if parts else ''}; "
+        "it does not separate rows and is not drawn."
     )
     if not parts or variance[2] <= 0:
         return message
-    return f"{message} The shared part is {variance[0] / variance[2]:.0%} of the rest."
+    return f"{message} Of what is drawn, {variance[0] / variance[2]:.0%} is the shared part."
 
 
 class Strips(PlotView):

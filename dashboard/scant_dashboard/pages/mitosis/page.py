@@ -113,8 +113,11 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
         if name != used["model"]
     ]
     others += [
-        Variant(f"with 1:{ratio}", f"{ratio} other rows for each rare row.",
-              {"imbalance": float(ratio)})
+        Variant(
+            f"with 1:{ratio}",
+            "as many others as rare rows." if ratio == 1 else f"{ratio} others for each rare row.",
+            {"imbalance": float(ratio)},
+        )
         for ratio in (1, 30, 100)
         if ratio != used["imbalance"]
     ]  # fmt: skip

@@ -148,7 +148,8 @@ class Study:
         self._answer(session, answered)
         session.fit()
         count = len(session.rows)
-        session.ask(min(s.batch_size, self.most - count))
+        # When the budget is spent, the queue is what further labels would be asked for.
+        session.ask(min(s.batch_size, self.most - count) or s.batch_size)
         for other in self.random:
             assert other.order is not None
             first = other.order[max(len(other.rows), 0) : count].tolist()

@@ -151,7 +151,7 @@ def test_covariances_show_what_tells_rows_apart_and_the_whole_on_demand() -> Non
     view = Covariances()
     view.update(Snapshot(1, arrays()), METADATA)
     # All rows share a 1 of variance 2; each has a private 1, a third of which is its class's own.
-    assert "The part common to all rows or to a class, 83% of the variance" in view.alt
+    assert "83% of the variance is common to all rows or to a class" in view.alt
     assert "zero between classes by design" in view.alt
     before = view.plot.pictures.data["image"][1]
     view.whole.value = True
