@@ -133,7 +133,7 @@ def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
 
 @pytest.mark.parametrize(
     ("path", "last"),
-    [("/", "Redshift"), ("/redshift?present", "Keep only what it is sure of")],
+    [("/", "Redshift"), ("/redshift?present", "Prediction against truth")],
 )
 def test_axe_finds_nothing_against_gallery_and_present_mode(
     visit: Callable[[str], Page], path: str, last: str

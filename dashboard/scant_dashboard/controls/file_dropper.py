@@ -9,6 +9,7 @@ from scant.errors import BadInput
 from scant.runs.addresses import network
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES
+from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.limits.client import Client
 from scant_dashboard.limits.uploads import (
     CHUNK,
@@ -16,7 +17,6 @@ from scant_dashboard.limits.uploads import (
     Reservation,
     UploadReceiver,
 )
-from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.upstream.early_chunks import EarlyDropper
 
 HEIGHT = 120  # pixels, for the file's name and progress
@@ -30,8 +30,9 @@ class BoundedDropper(EarlyDropper):
     message, waits for the document.
 
     Args:
-        page: The page of the dropper. Memory is reserved for its visitor and freed with the
-            session; the size limit depends on whether its study takes images.
+        visit: The session of the dropper. Memory is reserved for its visitor and freed with the
+            session.
+        images: Whether images are taken, whose limit is larger.
         started: Called when a file starts to arrive; the previous one is to be released.
         dropped: Called with `value` when it changes.
         refused: Called on the document with an error message.
@@ -39,13 +40,14 @@ class BoundedDropper(EarlyDropper):
 
     def __init__(
         self,
-        page: PageContext,
+        visit: SessionContext,
+        images: bool,
         started: Callable[[], None],
         dropped: Callable[[dict[str, bytes | str]], None],
         refused: Callable[[str], None],
         **params: Any,
     ) -> None:
-        limit = IMAGE_LIMIT_BYTES if page.entry.table.images else LIMIT_BYTES
+        limit = IMAGE_LIMIT_BYTES if images else LIMIT_BYTES
         super().__init__(
             multiple=False,
             chunk_size=CHUNK,
@@ -55,7 +57,7 @@ class BoundedDropper(EarlyDropper):
             height=HEIGHT,
             **params,
         )
-        visit, self.limit = page.visit, limit
+        self.limit = limit
         client = Client(network(visit.address), visit.owner)
         self._receiver = UploadReceiver(visit.site.uploads, client, limit, self._stalled)
         self._reservation: Reservation | None = None

@@ -30,7 +30,7 @@ class PredictPanel:
         self._answer: FilePrediction | None = None
         self._n_files = 0  # files so far: a late answer to an earlier file is dropped
         images = page.entry.table.images
-        self._drop = BoundedDropper(page, self._forget, self._dropped, self._refused)
+        self._drop = BoundedDropper(page.visit, images, self._forget, self._dropped, self._refused)
         self._open = pmui.Button(
             label="Predict a table", on_click=lambda _: self._unfold(), variant="outlined",
             size="small", margin=0,

@@ -83,7 +83,12 @@ class Upload:
         self._offer = ""
         self._id = ""
         self._drop = BoundedDropper(
-            page, self._reset, self._dropped, self._refused, stylesheets=[READABLE]
+            page.visit,
+            self._takes_images,
+            self._reset,
+            self._dropped,
+            self._refused,
+            stylesheets=[READABLE],
         )
         self._terms = text(
             "<p class='quiet'>Drop a file here or anywhere on the page, choose one, or paste a "

@@ -7,7 +7,9 @@ import html
 from panel.viewable import Viewable
 
 from scant.studies import STUDIES, Entry, entry
+from scant_dashboard.controls.own_table import OwnTable
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import PageContent, text
 
 # What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
@@ -26,11 +28,15 @@ PICTURES = {
     "characters.",
     "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
 }
+# A page's main part would shrink to the window.
+WHOLE = ":host, :host > * { flex: none !important; height: auto !important; }"
 
 
 def gallery(visit: SessionContext) -> PageContent:
     """Return the first page: one introductory sentence, and a card for every study."""
-    return PageContent("Scant", [cards("?present" if visit.present else "")])
+    if visit.present:
+        return PageContent("Scant", [cards("?present")])
+    return PageContent("Scant", [column(cards(), OwnTable(visit).panel, css=WHOLE)])
 
 
 def cards(query: str = "") -> Viewable:

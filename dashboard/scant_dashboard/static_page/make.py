@@ -22,8 +22,10 @@ from scant.errors import NotFound
 from scant.runs.limits import Limits
 from scant.store import Store
 from scant.studies import entry
+from scant_dashboard.controls.own_table import invitation
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.frame.site import Site
+from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.pages.gallery import cards
 from scant_dashboard.static_page.page import static_page
 from scant_dashboard.static_page.published import GALLERY, file_of
@@ -116,7 +118,7 @@ def prepare() -> None:
 async def made(study: str, service: Any) -> str:
     """Return the gallery, or a study's page of its recorded run, with the model's answers."""
     if study == GALLERY:
-        return static_page("Scant", "", cards())
+        return static_page("Scant", "", column(cards(), invitation()))
     with opened(study, service, {}) as page:
         await asyncio.wait_for(page.wait_for_tasks(), PATIENCE)
         page.layout.complete()

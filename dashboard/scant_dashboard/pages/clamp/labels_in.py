@@ -63,7 +63,9 @@ class LabelsIn:
         opened = not self._terms.visible
         self._terms.visible = opened
         if self._dropper is None:
-            self._dropper = BoundedDropper(self._page, lambda: None, self._dropped, self._refused)
+            self._dropper = BoundedDropper(
+                self._page.visit, True, lambda: None, self._dropped, self._refused
+            )
         self._field.objects = [self._dropper] if opened else []
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:

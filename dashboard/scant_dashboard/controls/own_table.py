@@ -1,0 +1,161 @@
+"""On the gallery: a table is dropped, and the pages that suit it are listed with the reasons."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+from collections.abc import Sequence
+from contextvars import Context
+from functools import partial
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from scant.data_sources.ranking import ranked
+from scant.errors import BadInput
+from scant.store import UPLOAD_DAYS
+from scant.studies import STUDIES, entry
+from scant.studies.suits import Suit
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.formats import files
+from scant_dashboard.controls.file_dropper import BoundedDropper
+from scant_dashboard.controls.intake import Intake
+from scant_dashboard.controls.wizard_words import paragraphs
+from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.limits.uploads import Received
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import style, text
+
+log = logging.getLogger(__name__)
+TITLE = "Use your own data"
+INVITATION = (
+    "<h2>Your own table</h2><p>Drop a file anywhere on this page: Scant says which of the pages "
+    "suit it, and why.</p>"
+)
+TERMS = (
+    f"<p class='quiet'>A table of at most {LIMIT_BYTES // 10**6} MB: {files.READABLE}, or a ZIP of "
+    "images in folders. It goes to this server and nowhere else. Nothing is kept until you choose "
+    f"a page and use the table there, and then for {UPLOAD_DAYS:.0f} days at most.</p>"
+)
+NONE = (
+    "No page was found for this table: it needs a column to learn, which varies, and others to "
+    "learn it from. If it has them, open it on the page that you want and choose the columns."
+)
+FAULT = "The file could not be read, and the error is logged. Another format may help."
+
+
+def invitation(button: Viewable | None = None) -> Viewable:
+    """Return the invitation to drop a table, with its button."""
+    button = button or pmui.Button(label=TITLE, variant="outlined", margin=0)
+    return column(text(INVITATION), button, css=style("own_table"))
+
+
+class OwnTable:
+    """Lists the pages that suit a dropped file, with links that take the file there.
+
+    Args:
+        visit: The session of the page.
+    """
+
+    def __init__(self, visit: SessionContext) -> None:
+        self._visit = visit
+        self._file: tuple[str, bytes] | None = None
+        self._offer = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._drop = BoundedDropper(visit, True, self._reset, self._dropped, self._refused)
+        self._found = text("")
+        self.dialog = pmui.Dialog(
+            title=TITLE, show_close_button=True, close_on_click=True, width_option="md",
+            sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self.dialog.param.watch(lambda event: self._opened(event.new), "open")
+        open_button = pmui.Button(
+            label=TITLE, on_click=lambda _: self._open(), variant="outlined", margin=0
+        )
+        self.panel = column(invitation(open_button), self.dialog, Intake(self._open, self._refused))
+
+    def _open(self) -> None:
+        self.dialog.open = True
+
+    def _opened(self, opened: bool) -> None:
+        """Fill the dialog while it is open; the file field redraws all the time while on a page."""
+        self.dialog.objects = [self._drop, text(TERMS), self._found] if opened else []
+        if not opened:
+            self._reset()
+            self._drop.release()
+
+    def _reset(self) -> None:
+        """Discard the file, since memory is reserved for one only."""
+        self._file = None
+        self._found.object = ""
+        self._visit.site.carried.withdraw(self._offer)
+
+    def _dropped(self, dropped: dict[str, bytes | str]) -> None:
+        if not dropped:  # cleared below
+            return
+        name, content = next(iter(dropped.items()))
+        self._reset()
+        self._file = (name, content.encode() if isinstance(content, str) else content)
+        self._drop.value = {}
+        self._found.object = f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>"
+        # In an empty context: what outlives the work would keep a reference to the document.
+        task = asyncio.get_running_loop().create_task(self._rank(*self._file), context=Context())
+        self._tasks.add(task)  # the loop has only a weak reference
+        task.add_done_callback(self._tasks.discard)
+
+    async def _rank(self, name: str, content: bytes) -> None:
+        """Find the pages off the event loop, and list them on the document."""
+        try:
+            found = await asyncio.to_thread(ranked, content, name)
+            end = partial(self._list, name, found)
+        except BadInput as error:
+            end = partial(self._refused, str(error))
+        except Exception:
+            log.exception("a dropped table could not be ranked")
+            end = partial(self._refused, FAULT)
+        self._visit.doc.add_next_tick_callback(end)
+
+    def _list(self, name: str, found: Sequence[Suit]) -> None:
+        if self._file is None or self._file[0] != name:  # closed, or another file since
+            return
+        self._offer = self._visit.site.carried.offer(self._visit.owner, self._hand_over)
+        self._found.object = listed(name, found, self._offer)
+
+    def _hand_over(self) -> Received:
+        """Transfer the file, with its memory, to the page that was chosen."""
+        assert self._file is not None
+        made = Received(*self._file, self._drop.hand_over())
+        self._reset()
+        return made
+
+    def _refused(self, sentence: str) -> None:
+        self._found.object = paragraphs([sentence], "error", "alert")
+
+
+def listed(name: str, found: Sequence[Suit], offer: str) -> str:
+    """Return the pages that suit a file, the best first, and the others.
+
+    Args:
+        name: Name of the file.
+        found: The studies that suit it.
+        offer: Secret with which a page takes the file (`limits.carried`).
+    """
+
+    def link(study: str, words: str) -> str:
+        return f"<a href='./{study}?file={offer}'>{html.escape(words)}</a>"
+
+    suited = {suit.study for suit in found}
+    rest = ", ".join(link(s, entry(s).title) for s in STUDIES if s not in suited)
+    if not found:
+        return paragraphs([NONE], "message", "note") + f"<p>{rest}</p>"
+    items = "".join(
+        f"<li>{link(suit.study, entry(suit.study).title)}: {html.escape(suit.reason)}.</li>"
+        for suit in found
+    )
+    best = "This page suits" if len(found) == 1 else "These pages suit"
+    others = f"<p class='quiet'>Or open it on another page: {rest}.</p>" if rest else ""
+    return (
+        f"<p role='status'>{best} <strong>{html.escape(name)}</strong>"
+        f"{', the best first' * (len(found) > 1)}:</p><ol>{items}</ol>{others}"
+    )
