@@ -25,16 +25,16 @@ export class Canvas {
     const {x: [left, right], y: [low, high], element: {width, height}, pen} = this
     const across = width / (right - left), down = height / (high - low)
     for (let i = 0; i < xs.length; i++) {
-      const at = [(xs[i] - left) * across, (high - ys[i]) * down]
-      if (i || on) pen.lineTo(...at)
-      else pen.moveTo(...at)
+      const x = (xs[i] - left) * across, y = (high - ys[i]) * down
+      if (i || on) pen.lineTo(x, y)
+      else pen.moveTo(x, y)
     }
   }
 
   /** Draw a curve; the width and dashes are in pixels of the page. */
   line(xs, ys, color, {width = 2, dash = [], opacity = 1} = {}) {
     const {pen} = this
-    Object.assign(pen, {strokeStyle: color, globalAlpha: opacity, lineWidth: width * devicePixelRatio, lineJoin: 'round'})
+    Object.assign(pen, {strokeStyle: color, globalAlpha: opacity, lineWidth: width * devicePixelRatio, lineJoin: 'bevel'})
     pen.setLineDash(dash.map((length) => length * devicePixelRatio))
     pen.beginPath()
     this.trace(xs, ys)
@@ -65,7 +65,7 @@ export const pointAt = (frame, {clientX, clientY}) => {
   return {x, y}
 }
 
-const CURVES = 49 // lengthscales of the curve of the evidence
+const CURVES = 61 // lengthscales of the curve of the evidence
 
 /** The evidence over the lengthscale with its two terms, and marks of lengthscales in it. */
 export class EvidencePlot {

@@ -76,6 +76,7 @@ const show = () => {
   plot.mark('here', lengthscale)
   plot.mark('true', question && !hidden ? question.lengthscale : null)
   const numbers = hidden || !points.length ? ['–', '–', '–'] : [model.evidence, model.dataFit, model.complexity].map(signed)
+  if (numbers[2].startsWith('−')) numbers[2] = `(${numbers[2]})`
   ;['.evidence-value', '.fit-value', '.penalty-value'].forEach((name, k) => { part(name).textContent = numbers[k] })
   part('.reading').textContent = hidden ? 'Evidence and sentences are hidden until you press Reveal.' : reading(model, posterior, values)
   for (const name of Object.keys(BOUNDS)) {
@@ -87,7 +88,7 @@ const show = () => {
   }
   part('select').value = kernel
   part('select').disabled = hidden
-  for (const button of document.querySelectorAll('.gp .tools button')) button.disabled = hidden
+  for (const button of document.querySelectorAll('.gp .tools button')) button.disabled = Boolean(question)
   part('.best').disabled = hidden || points.length < 2
   part('.evidence').classList.toggle('concealed', hidden)
   visible.draw(points, hidden)

@@ -21,7 +21,7 @@ const ofBand = (model, posterior) => {
     : `The band is widest ${place}: ±${near(wide)}; in the prior it was ±${near(prior)} everywhere.`
 }
 
-const change = (by, up, down) => `${Math.abs(by).toFixed(1)} ${by > 0 ? up : down}`
+const change = (by) => Math.abs(by) < 0.05 ? 'the same' : `${Math.abs(by).toFixed(1)} ${by > 0 ? 'higher' : 'lower'}`
 
 /** How the evidence compares with that of the best lengthscale of the curve. */
 const ofEvidence = (model, curve) => {
@@ -34,7 +34,7 @@ const ofEvidence = (model, curve) => {
   const fit = best.dataFit - model.dataFit, penalty = best.complexity - model.complexity
   const side = model.params.lengthscale < best.lengthscale ? 'short' : 'long'
   return `The lengthscale is too ${side} for these points: at ${rounded(best.lengthscale)} the data fit is `
-    + `${change(fit, 'higher', 'lower')} and the complexity penalty ${change(penalty, 'higher', 'lower')}, together ${gain.toFixed(1)} more evidence.`
+    + `${change(fit)} and the complexity penalty ${change(penalty)}, together ${gain.toFixed(1)} more evidence.`
 }
 
 /** What to see now. */

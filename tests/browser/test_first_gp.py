@@ -208,7 +208,7 @@ def test_a_slider_changes_the_evidence_and_the_best_has_most(first_gp: Page) -> 
     expect(page.get_by_role("slider", name="Period")).to_be_disabled()
     page.get_by_label("Kernel").select_option("Periodic")
     expect(page.get_by_role("slider", name="Period")).to_be_enabled()
-    page.get_by_label("Samples of the posterior").check()
+    page.get_by_label("Posterior samples").check()
     button(page, "Example").click()
     assert evidence(page) == before
 
