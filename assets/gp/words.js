@@ -29,7 +29,7 @@ const ofEvidence = (model, curve) => {
   const best = curve.reduce((one, other) => other.evidence > one.evidence ? other : one)
   const gain = best.evidence - model.evidence
   const flat = curve.filter(({evidence}) => evidence > best.evidence - 2).length > 0.8 * curve.length
-  if (flat) return `${model.n === 1 ? 'One point says' : 'These points say'} little about the lengthscale: its evidence is almost flat.`
+  if (flat) return `${model.n === 1 ? 'One point says' : 'These points say'} little about the lengthscale: the evidence hardly depends on it.`
   if (gain < 0.5) return `With these points no other lengthscale has clearly more evidence than ${rounded(model.params.lengthscale)}.`
   const fit = best.dataFit - model.dataFit, penalty = best.complexity - model.complexity
   const side = model.params.lengthscale < best.lengthscale ? 'short' : 'long'
