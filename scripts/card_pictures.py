@@ -1,4 +1,4 @@
-"""Draw the gallery's pictures, assets/cards/<study>.svg, from the recordings that are shipped.
+"""Draw the gallery's pictures, assets/cards/<page>.svg, from the recordings that are shipped.
 
     python scripts/card_pictures.py
 
@@ -220,6 +220,32 @@ def clamp(report: Report, metadata: Metadata) -> str:
     return "".join(parts)
 
 
+def first_gp() -> str:
+    """The posterior of a GP given five points: its band, mean and two samples."""
+    x, y = np.array([0.06, 0.25, 0.38, 0.72, 0.92]), np.array([0.3, 0.62, 0.5, 0.2, 0.66])
+    grid = np.linspace(0, 1, 80)
+
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return 0.22**2 * np.exp(-0.5 * (np.subtract.outer(a, b) / 0.13) ** 2)
+
+    gain = np.linalg.solve(kernel(x, x) + 0.02**2 * np.eye(len(x)), kernel(x, grid)).T
+    mean, cov = 0.45 + gain @ (y - 0.45), kernel(grid, grid) - gain @ kernel(x, grid)
+    spread = 1.96 * np.sqrt(np.clip(np.diag(cov), 0, None))
+    samples = np.random.default_rng(1).multivariate_normal(mean, cov, 2, method="eigh")
+
+    def path(xs: np.ndarray, ys: np.ndarray) -> str:
+        return "M" + "L".join(f"{_x(a)} {_y(b)}" for a, b in zip(xs, np.clip(ys, 0, 1)))
+
+    edge = path(np.append(grid, grid[::-1]), np.append(mean + spread, (mean - spread)[::-1]))
+    parts = [f'<path d="{edge}Z" fill="{BLUE}" fill-opacity=".22"/>']
+    for curve, width in [(one, 1) for one in samples] + [(mean, 2.5)]:
+        parts.append(
+            f'<path d="{path(grid, curve)}" fill="none" stroke="{BLUE}" stroke-width="{width}"/>'
+        )
+    parts += [f'<circle cx="{_x(a)}" cy="{_y(b)}" r="4" fill="{GRAY}"/>' for a, b in zip(x, y)]
+    return "".join(parts)
+
+
 PICTURES: dict[str, Callable[[Report, Metadata], str]] = {
     "aggregation": aggregation,
     "clamp": clamp,
@@ -249,13 +275,18 @@ def main() -> None:
             report, metadata = store.report(run), store.run(run).metadata
             store.close()
         assert report is not None, "a recording ends with a report"
-        target = ROOT / "assets" / "cards" / f"{study}.svg"
-        target.write_text(
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
-            f"{draw(report, metadata)}</svg>\n",
-            encoding="utf-8",
-        )
-        print(f"{target.name}: {target.stat().st_size:,} bytes")
+        write(study, draw(report, metadata))
+    write("gp", first_gp())
+
+
+def write(page: str, shapes: str) -> None:
+    """Write a page's picture."""
+    target = ROOT / "assets" / "cards" / f"{page}.svg"
+    target.write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">{shapes}</svg>\n',
+        encoding="utf-8",
+    )
+    print(f"{target.name}: {target.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from scant.studies import STUDIES
 from tests.paths import ROOT
 
 TESTS = ROOT / "tests"
+MUST = {"test_walks.py", "test_first_gp.py"}  # browser tests in the must tier
 # Folders of the code that tests of a deployment reach through other processes.
 DEPLOYED = (
     "engine/scant/runs",
@@ -46,7 +47,7 @@ def mark(item: pytest.Item) -> None:
     """Mark a browser or deployment test; skip one that needs a browser where there is none."""
     if TESTS / "browser" in item.path.parents:
         item.add_marker(pytest.mark.browser)
-        if item.path.name != "test_walks.py":  # these are in the must tier
+        if item.path.name not in MUST:
             item.add_marker(pytest.mark.slow(*covered(item.path.stem.removeprefix("test_"))))
     elif TESTS / "deploy" in item.path.parents:
         item.add_marker(pytest.mark.deploy)

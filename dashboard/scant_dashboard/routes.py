@@ -35,6 +35,7 @@ from scant_dashboard.server.headers import Policy
 from scant_dashboard.server.page_session import PageHandler, PageSocket
 from scant_dashboard.server.prefix import GALLERY
 from scant_dashboard.server.publications import Publications
+from scant_dashboard.static_page.first_gp import FirstGP
 from scant_dashboard.static_page.start import Start
 from scant_dashboard.template import assets
 from scant_dashboard.upstream.server_parts import application
@@ -205,6 +206,7 @@ def install_routes(
         *_pages(app.applications, site, policy),
         *_files(),
         (GALLERY, ToGallery, {}),
+        ("/gp", FirstGP, {"policy": policy}),
         ("/publications", Publications, {}),
         ("/healthz", Health, {"site": site}),
         ("/readyz", Ready, {"site": site}),

@@ -59,8 +59,8 @@ def test_without_scripts_the_recorded_run_can_be_read(browser: Browser, still: S
     expect(
         page.get_by_role("img", name=re.compile("log marginal likelihood")).first
     ).to_be_visible()
-    page.get_by_text("Equations", exact=True).click()
-    expect(page.locator("details.fold[open]")).to_be_visible()
+    page.get_by_text("Read on", exact=True).click()
+    expect(page.locator("details.fold[open]")).to_contain_text("What is scarce")
     assert not [url for url in requests if "/static/" in url]
     context.close()
 

@@ -1,4 +1,4 @@
-"""The gallery: a card for each page, with a link to its finished demonstration."""
+"""The gallery: a card for the first Gaussian process, and one for each study's finished run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import html
 
 from panel.viewable import Viewable
 
-from scant.studies import STUDIES, Entry, entry
+from scant.studies import STUDIES, entry
 from scant_dashboard.controls.own_table import OwnTable
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.pages.first_gp.page import TITLE
 from scant_dashboard.template import PageContent, text
 
+FIRST = "What do a few points say about a curve, and where does it stay uncertain?"
 # What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
 PICTURES = {
+    "gp": "A curve through five points in its band, which is narrow at the points and wide between "
+    "them.",
     "aggregation": "Birth rates by age and year in single cells, with boxes of five by five years "
     "where only averages were known.",
     "clamp": "Patches as dots in a plane, the selected ones framed; beside them F1 against labels,"
@@ -33,33 +37,36 @@ WHOLE = ":host, :host > * { flex: none !important; height: auto !important; }"
 
 
 def gallery(visit: SessionContext) -> PageContent:
-    """Return the first page: one introductory sentence, and a card for every study."""
+    """Return the first page: an introductory sentence, a card for every page, and own tables."""
     if visit.present:
         return PageContent("Scant", [cards("?present")])
     return PageContent("Scant", [column(cards(), OwnTable(visit).panel, css=WHOLE)])
 
 
 def cards(query: str = "") -> Viewable:
-    """Return a card for every study, with links that have this query."""
-    every = "".join(_card(entry(name), query) for name in STUDIES)
+    """Return a card for every page, with links that have this query."""
+    first = _card("gp", TITLE, FIRST, "Click your own points", query)
+    every = "".join(
+        _card(study.name, study.title, study.question, "Open the finished run", query)
+        for study in map(entry, STUDIES)
+    )
     return text(
         "<div class='sheet'><h1>Gaussian processes for scarce data</h1>"
         "<p class='lede'>Watch a model learn from few data, live in this window: its "
         "predictions, its uncertainty, and the value of more data.</p>"
-        f"<div class='cards'>{every}</div></div>"
+        f"<div class='cards'>{first}{every}</div></div>"
     )
 
 
-def _card(study: Entry, query: str) -> str:
+def _card(page: str, title: str, question: str, invitation: str, query: str) -> str:
     return (
-        f"<a class='card' href='./{study.name}{query}'>{_picture(study.name)}"
-        f"<h2>{html.escape(study.title)}</h2>"
-        f"<p>{html.escape(study.question)}</p><span class='go'>Open the finished run</span></a>"
+        f"<a class='card' href='./{page}{query}'>{_picture(page)}<h2>{html.escape(title)}</h2>"
+        f"<p>{html.escape(question)}</p><span class='go'>{invitation}</span></a>"
     )
 
 
-def _picture(study: str) -> str:
-    if study not in PICTURES:
+def _picture(page: str) -> str:
+    if page not in PICTURES:
         return ""
-    alt = html.escape(PICTURES[study], quote=True)
-    return f"<img src='./assets/cards/{study}.svg' alt='{alt}' width='330' height='170'>"
+    alt = html.escape(PICTURES[page], quote=True)
+    return f"<img src='./assets/cards/{page}.svg' alt='{alt}' width='330' height='170'>"

@@ -82,10 +82,10 @@ class Markup:
 
     def _in_order(self, parts: Any) -> Iterator[str]:
         """Yield parts in order, with collapsible ones as elements that open without a script."""
-        after = iter([*parts][1:])
-        for part in parts:
-            folded = next(after, None)
-            if FOLD in getattr(part, "css_classes", ()) and folded is not None and self._live:
+        rest = iter(parts)
+        for part in rest:
+            if FOLD in getattr(part, "css_classes", ()) and self._live:
+                folded = next(rest)  # see `collapsible`
                 name = _named(part).removesuffix(" +")
                 if not folded.objects:  # collapsed contents are added when first expanded
                     part.clicks += 1

@@ -18,6 +18,7 @@ SUN = (
     "stroke='currentColor' stroke-width='2'/></svg></button>"
 )
 BEGIN, END = "<!--still-->", "<!--/still-->"
+TAKEOVER = "<script src='./assets/takeover.js' defer></script>"
 SHELL = """
 body { margin: 0; --covered: 64px; }
 header.bar { position: sticky; top: 0; z-index: 30; display: flex; align-items: flex-start;
@@ -32,7 +33,14 @@ header.bar svg { display: block; fill: currentColor; }
 """
 
 
-def static_page(title: str, study: str, main: Viewable, made: Markup | None = None) -> str:
+def static_page(
+    title: str,
+    study: str,
+    main: Viewable,
+    made: Markup | None = None,
+    script: str = TAKEOVER,
+    present: bool = False,
+) -> str:
     """Return HTML that shows `main` like a live page, including all styles.
 
     Args:
@@ -40,9 +48,11 @@ def static_page(title: str, study: str, main: Viewable, made: Markup | None = No
         study: Name of the study, marked among the links.
         main: Contents of the live page.
         made: Converter to use, if further frames will be captured (`frames.Frames`).
+        script: Script element of the page.
+        present: Whether links to other pages keep present mode.
     """
     made = made or Markup()
-    top, body = made.of(header(study)), made.of(main)
+    top, body = made.of(header(study, present)), made.of(main)
     top = top.replace("</nav>", f"{ACCOUNT}</nav>")
     sheets = [colors(), SHELL, style("controls"), style("static_figures")]
     own = f"<style data-part='styles'>{made.styles()}</style>"
@@ -54,7 +64,7 @@ def static_page(title: str, study: str, main: Viewable, made: Markup | None = No
         f"browser'><link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
         f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
         f"<header class='bar'>{top}{SUN}</header><main>{body}</main>{END}"
-        "<script src='./assets/takeover.js' defer></script></body></html>"
+        f"{script}</body></html>"
     )
 
 
