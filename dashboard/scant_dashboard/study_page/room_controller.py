@@ -15,9 +15,11 @@ from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.lesson import Lesson
 from scant_dashboard.plots.votes import VotesPlot
+from scant_dashboard.plots.wall import TITLE
 from scant_dashboard.room.address import NOT_REACHED, phone_address, qr_code
 from scant_dashboard.room.card import RoomCard
 from scant_dashboard.room.room import Room, Rooms
+from scant_dashboard.study_page.wall_controller import WallController
 from scant_dashboard.template import text
 
 TOGETHER = 150  # ms for which changes from phones are collected
@@ -67,6 +69,7 @@ class RoomController:
         questions: All questions of the page, in order of creation.
         room: The open room; None if there is none.
         card: The room's card in the run bar; None unless the page presents or follows.
+        wall: The controller of the room's wall; None unless the page presents.
     """
 
     def __init__(self, page: RoomPage) -> None:
@@ -85,6 +88,9 @@ class RoomController:
             self.card.param.watch(lambda _: self._on_step(), "step")
             self.card.param.watch(lambda _: self._on_lead(), "leads")
             self.card.param.watch(lambda _: self._address(), "here")
+        self.wall: WallController | None = None
+        if page.present and self.card is not None:
+            self.wall = WallController(page, self.card)
         if linked is not None and presents:
             self._take(linked)
         if visit.doc is not None and page.present:
@@ -134,6 +140,8 @@ class RoomController:
         room.counted = self._on_news
         self.card.param.update(code=room.code, leads=room.leads)
         self._address()
+        if self.wall is not None:
+            self.wall.take(room)
         self.sync()
 
     def _address(self) -> None:
@@ -150,7 +158,7 @@ class RoomController:
         if self.room is None or self.card is None:
             return
         self._stepped = True
-        steps, step = self._page.steps, self.card.step
+        steps, step = [*self._page.steps, (TITLE, "")], self.card.step
         valid = 0 <= step < len(steps)
         self.room.go(step if valid else None, steps[step][0] if valid else "")
         self.sync()
@@ -226,6 +234,8 @@ class RoomController:
 
     def _end(self) -> None:
         self.room = self._current = None
+        if self.wall is not None:
+            self.wall.end()
         if self.card is not None:
             self.card.param.update(code="", phones=0, votes=0, asked=False, qr="", address="")
         for question in self.questions:

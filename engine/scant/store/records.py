@@ -14,7 +14,6 @@ from numpy import ndarray
 from scant.events import State
 from scant.studies.aliases import current_study, recorded_settings
 
-
 TEMPORARY = "room:"  # begins the owner of a run that is deleted once it has ended
 
 

@@ -188,7 +188,8 @@ async def test_a_temporary_run_is_not_continued_by_another_server(url: str) -> N
 def test_ended_temporary_runs_of_an_earlier_server_are_deleted(url: str) -> None:
     store = Store.open(url)
     left, fresh, other = (
-        store.add_run("toy", {}, "demo", owner) for owner in (f"{TEMPORARY}A", f"{TEMPORARY}B", "ada")
+        store.add_run("toy", {}, "demo", owner)
+        for owner in (f"{TEMPORARY}A", f"{TEMPORARY}B", "ada")
     )
     for run, ended in ((left, 0.0), (fresh, time.time()), (other, 0.0)):
         store.update_run(run, state=State.FINISHED, finished=ended)
