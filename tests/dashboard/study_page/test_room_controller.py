@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +14,7 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
+from scant.events import Event, Finished, Metric, Progress, Report, State
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.frame.session import SessionContext
@@ -144,6 +147,89 @@ def test_too_many_rooms_are_refused_in_a_sentence(site: Site) -> None:
     page.room.card.pressed += 1
     assert page.room.room is None
     assert "You have 3 rooms open" in page.layout._message.object
+
+
+# --- the wall ---
+
+
+class WallService(FakeService):
+    """A run service that notes what a wall trains."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.owners: list[str] = []
+        self.discarded: list[str] = []
+
+    async def submit(
+        self, study: str, values: Any, data: str, owner: str, *, address: str, presenter: str
+    ) -> str:
+        self.owners.append(owner)
+        return owner
+
+    async def discard(self, run: str) -> None:
+        self.discarded.append(run)
+
+    def status(self) -> Any:
+        return SimpleNamespace(workers=2)
+
+
+def tell(service: WallService, run: str, *events: Event) -> None:
+    for watcher in list(service.watchers):
+        watcher(run, list(events))
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_a_presenter_starts_a_wall_and_its_figure_shows_the_runs(tmp_path: Path) -> None:
+    service = WallService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
+    service.store.import_shipped()
+
+    async def walk() -> None:
+        page = opened(Site(service, tmp_path, "k" * 40), present="1")
+        card, wall = page.room.card, page.room.wall
+        assert card is not None
+        assert wall is not None
+        assert not wall.figure.panel.visible
+        assert card.wall_step == len(page.steps)
+        card.wall_request = {"name": "seed"}  # no room yet
+        assert card.wall_count == ""
+        card.pressed += 1
+        room = page.room.room
+        assert room is not None
+        card.wall_request = {"name": "training_size", "low": "9", "high": "3"}
+        assert "must be below" in card.wall_fault
+        card.wall_request = {"name": "seed"}
+        assert (card.wall_fault, card.wall_count) == ("", "1 run")
+        assert wall.figure.panel.visible
+        room.follow("10.0.0.1", lambda: None, "phone")
+        room.join_wall("phone", "10.0.0.1")
+        await turns()
+        assert service.owners == [f"room:{room.code}:{k}" for k in (1, 2)]
+        metric = Metric("this run", "RMSE", 0.05)
+        z = np.linspace(0, 1, 100)
+        report = Report((metric,), {"z_true": z, "z_mean": z})
+        for run in service.owners:
+            tell(service, run, Progress(1, -1.0, 0.1, 0, 0), Finished(State.FINISHED, "", report))
+        await turns()
+        assert service.discarded == service.owners
+        wall._show()
+        assert card.wall_count == "2 runs"
+        assert wall.view.alt.startswith("2 runs: RMSE from 0.05 to 0.05.")
+        card.step = card.wall_step
+        assert room.title == "The wall"
+        again = opened(page.visit.site, present="1", room=room.code, step=str(card.wall_step + 1))
+        assert again.lesson.warnings == ()
+        assert again.room.wall is not None
+        assert again.room.wall.view.alt == wall.view.alt
+        again.room.wall._card.wall_request = {"name": ""}
+        assert room.wall is None
+        await turns()
+        assert service.watchers == [page.hub.on_events] or service.watchers == []
+
+    asyncio.run(walk())
 
 
 # --- where phones go ---
