@@ -37,7 +37,7 @@ class WallPlot(Plot):
         study, metric = entry(wall.variation.study), wall.preset.metric
         self.varies = wall.variation.name not in (SEED, SAMPLE)
         self.lines, self.bold = _rows("xs", "ys"), columns("x", "y")
-        self.dots = columns("x", "y", "number", "title", "score")
+        self.dots = columns("x", "y", "number", "title", "score", name="wall")
         self.bold_dot = columns("x", "y")
         label = study.score if wall.preset.curve == "score" else study.objective
         curves = new_figure("wall-curves", "step", label, height=380)

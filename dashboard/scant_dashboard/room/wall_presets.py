@@ -173,17 +173,18 @@ class Variation:
         setting, _, usual_high = preset.setting
         if name != setting:
             raise BadInput(f"What varies is {SEED}, {SAMPLE} or {setting}.")
+        label = setting.replace("_", " ")
         try:
             low, high = float(raw["low"]), float(raw["high"])
             if not (math.isfinite(low) and math.isfinite(high)):
                 raise ValueError
         except (KeyError, TypeError, ValueError):
-            raise BadInput(f"Give two numbers between which {setting} varies.") from None
+            raise BadInput(f"Give two numbers between which {label} varies.") from None
         if not low < high:
-            raise BadInput(f"The lowest {setting} must be below the highest.")
+            raise BadInput(f"The lowest {label} must be below the highest.")
         if high > LONGER * usual_high:
             raise BadInput(
-                f"On a wall {setting} is at most {LONGER * usual_high:g}, so that runs stay short."
+                f"On a wall {label} is at most {LONGER * usual_high:g}, so that runs stay short."
             )
         made = cls(study, setting, low, high)
         for k in (1, 2):  # both bounds
