@@ -3,7 +3,7 @@
 
 export function render({model, el}) {
   if (model.follows) {
-    follow(model.follows)
+    follow(model, el)
     return
   }
   const root = make('div', 'row'), dialog = make('dialog')
@@ -131,14 +131,31 @@ const wallChoice = (model) => {
   return dialog
 }
 
-const follow = (code) => {
+const follow = (model, el) => {
+  const row = make('div', 'row'), own = pressed('My own copy', () => { model.follows = '' })
   let step = null
-  const news = new EventSource(new URL(`./room/${code}/news?follow`, location.href))
+  const news = new EventSource(new URL(`./room/${model.follows}/news?follow`, location.href))
+  row.append(make('span', '', 'This page follows the presenter.'), own)
+  row.setAttribute('role', 'note')
+  row.hidden = true
+  el.replaceChildren(row)
+  const end = () => {
+    news.close()
+    row.hidden = true
+  }
   news.onmessage = ({data}) => {
     const told = JSON.parse(data)
+    row.hidden = !told.leads
     if (!told.leads || told.step === null || told.step === step) return
     step = told.step
     document.dispatchEvent(new CustomEvent('scant-go', {detail: step}))
   }
-  news.addEventListener('over', () => news.close())
+  news.addEventListener('over', end)
+  model.on('follows', () => {
+    if (model.follows) return
+    end()
+    const here = new URL(location.href) // so that the page, loaded anew, is still one's own
+    here.searchParams.delete('room')
+    history.replaceState(history.state, '', here)
+  })
 }

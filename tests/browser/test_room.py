@@ -97,6 +97,11 @@ def test_phones_and_pages_go_along_until_they_are_let_go(windows: list[Page]) ->
     screen.keyboard.press("n")
     expect(other.get_by_text("Aggregate check")).to_be_visible()
     expect(at).to_be_in_viewport(timeout=PATIENCE)
+    note = follower.get_by_text("This page follows the presenter.")
+    expect(note).to_be_visible()
+    button(follower, "My own copy").click()
+    expect(note).to_be_hidden()
+    assert "room=" not in follower.url
     follower.close()
     screen.get_by_role("switch", name="Lead").uncheck()
     expect(other.get_by_text("Aggregate check")).to_be_hidden()

@@ -74,6 +74,7 @@ class Room:
     Attributes:
         code: Code by which phones find it.
         owner: The presenter.
+        run: Run that the presenter shows; "" before there is one.
         page: Address of the lesson's page, relative to the server's first page; "" for none.
         present: The current question; None if there is none.
         leads: Whether phones and followers follow the presenter.
@@ -86,7 +87,7 @@ class Room:
 
     def __init__(self, code: str, owner: str, clock: Clock = time.monotonic) -> None:
         self.code, self.owner, self._clock = code, owner, clock
-        self.page = ""
+        self.run = self.page = ""
         self.ballots: list[Ballot] = []
         self.present: Ballot | None = None
         self.leads, self.closed = True, False
@@ -142,6 +143,12 @@ class Room:
         """Set the presenter's current figure."""
         if (step, title) != (self.step, self.title):
             self.step, self.title = step, title
+            self._notify()
+
+    def show(self, run: str, page: str) -> None:
+        """Set the run that the presenter shows, and the address of a page with it."""
+        if (run, page) != (self.run, self.page):
+            self.run, self.page = run, page
             self._notify()
 
     def lead(self, leads: bool) -> None:

@@ -272,6 +272,7 @@ class StudyPage:
         self.layout.reveal(False)
         self.watcher.follow(run)
         self.watcher.flush()
+        self.room.opened(run)
 
     # --- updates from the hub ---
 

@@ -12,6 +12,7 @@ from bokeh.document import Document
 from scant.errors import BadInput
 from scant.studies import Entry
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.lesson import Lesson
 from scant_dashboard.plots.votes import VotesPlot
@@ -19,6 +20,7 @@ from scant_dashboard.plots.wall import TITLE
 from scant_dashboard.room.address import NOT_REACHED, phone_address, qr_code
 from scant_dashboard.room.card import RoomCard
 from scant_dashboard.room.room import Room, Rooms
+from scant_dashboard.study_page.mirror import Mirror
 from scant_dashboard.study_page.wall_controller import WallController
 from scant_dashboard.template import text
 
@@ -39,6 +41,7 @@ class RoomPage(Protocol):
     entry: Entry
     visit: SessionContext
     lesson: Lesson
+    run: RunState | None
 
     @property
     def guessing(self) -> bool:
@@ -57,6 +60,9 @@ class RoomPage(Protocol):
 
     def say(self, sentence: str, kind: str = "info") -> None:
         """Show one sentence on the page."""
+
+    def open(self, run: str) -> None:
+        """Open a run."""
 
     def turn(self, *acts: Callable[[], None]) -> None:
         """Call these on the session's document."""
@@ -91,8 +97,11 @@ class RoomController:
         self.wall: WallController | None = None
         if page.present and self.card is not None:
             self.wall = WallController(page, self.card)
+        self._mirror: Mirror | None = None
         if linked is not None and presents:
             self._take(linked)
+        elif linked is not None and self.card is not None:
+            self._mirror = Mirror(page, self.card, linked)
         if visit.doc is not None and page.present:
             visit.doc.on_session_destroyed(self._on_page_closed)
 
@@ -126,12 +135,22 @@ class RoomController:
         except BadInput as error:
             page.say(str(error), "warning")
             return
-        link = page.link(**{**page.lesson.query(), "guess": 1, "step": None, "room": room.code})
-        room.page = f"{page.entry.name}?{urlsplit(link).query}"
         self._take(room)
+        if page.run is not None:
+            self.opened(page.run.id)
         for question in self.questions:
             question.first = True
         self._on_step()
+
+    def opened(self, run: str) -> None:
+        """Tell the room which run the presenter shows; a follower that opens another one leaves."""
+        page = self._page
+        if self.room is not None:
+            query = {**page.lesson.query(), "guess": 1, "step": None, "room": self.room.code}
+            link = urlsplit(page.link(**query)).query
+            self.room.show(run, f"{page.entry.name}?{link}")
+        elif self._mirror is not None:
+            self._mirror.opened(run)
 
     def _take(self, room: Room) -> None:
         """Present in this room."""

@@ -139,6 +139,43 @@ def test_others_who_come_with_a_rooms_code_follow_it(site: Site) -> None:
     assert opened(site, room="XXXXX").room.card is None
 
 
+def test_a_page_of_the_room_shows_the_presenters_run_until_it_is_ones_own(site: Site) -> None:
+    runs = [site.service.store.add_run("redshift", {}, "demo", "anna") for _ in range(4)]
+    page = opened(site, present="1")
+    assert page.room.card is not None
+    page.room.card.pressed += 1
+    room = page.room.room
+    assert room is not None
+    assert room.run == "demo-redshift"
+    query = {k: v[0] for k, v in parse_qs(urlsplit(room.page).query).items()}
+    pupils = [opened(site, owner=name, **query) for name in ("berta", "carl")]
+    for pupil in pupils:
+        pupil.turn = lambda *acts: [act() for act in acts]  # type: ignore[method-assign]
+    page.open(runs[0])
+    assert f"run={runs[0]}" in room.page
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[0]] * 2
+    berta, carl = pupils
+    assert berta.room.card is not None
+    assert carl.room.card is not None
+    room.lead(False)
+    page.open(runs[1])
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[0]] * 2
+    room.lead(True)
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[1]] * 2
+    berta.room.card.follows = ""  # *My own copy*
+    carl.open(runs[2])  # a run that he trained
+    assert carl.room.card.follows == ""
+    page.open(runs[3])
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[1], runs[2]]
+    late = opened(site, owner="dora", **query)  # a link of before
+    assert late.room.card is not None
+    assert late.room.card.follows == room.code
+    assert late.room._mirror is not None
+    late.room._mirror._open()  # as scheduled on its document
+    assert late.run is not None
+    assert late.run.id == runs[3]
+
+
 def test_too_many_rooms_are_refused_in_a_sentence(site: Site) -> None:
     for _ in range(3):
         site.rooms.open("anna")
