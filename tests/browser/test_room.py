@@ -115,7 +115,8 @@ def test_phones_and_pages_go_along_until_they_are_let_go(windows: list[Page]) ->
 # Where the dot of a run is on the screen: its number to [x, y].
 DOT = """(number) => {
   for (const doc of Bokeh.documents) for (const model of doc._all_models.values()) {
-    const dots = model.renderers?.find((one) => one.data_source?.name === 'wall')
+    if (model.type !== 'Figure') continue
+    const dots = model.renderers.find((one) => one.data_source?.name === 'wall')
     const view = dots && Bokeh.index.find_one(model)
     if (!view?.frame) continue
     const of = (name) => Array.from(dots.data_source.get(name))

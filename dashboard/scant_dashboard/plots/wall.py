@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from scant.studies import entry
 from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.elbo import extent
 from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure
 from scant_dashboard.room.wall import Wall, WallRun
 from scant_dashboard.room.wall_presets import SAMPLE, SEED
@@ -42,6 +43,11 @@ class WallPlot(Plot):
         label = study.score if wall.preset.curve == "score" else study.objective
         curves = new_figure("wall-curves", "step", label, height=380)
         _lines(curves, self.lines, self.bold)
+        # As in `ElboPlot`, the range follows two corners, which exclude the steep first steps.
+        self.extent = columns("x", "y")
+        corners = curves.scatter("x", "y", source=self.extent, alpha=0)
+        curves.x_range = models.DataRange1d(renderers=[corners], range_padding=0.02)
+        curves.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
         axes = (wall.variation.name.replace("_", " "), metric) if self.varies else (metric, "runs")
         dots = new_figure("wall-scores", *axes, height=380, tools="tap")
         dots.scatter("x", "y", source=self.dots, size=12, color=BLUE, alpha=0.75, line_width=0,
@@ -63,9 +69,10 @@ class WallPlot(Plot):
             means.line("x", "y", source=self.truth, color=GRAY, line_width=2.5, line_dash=[6, 4])
             _lines(means, self.means, self.bold_mean)
             figures.append(means)
-        self.unfilled = [columns("x", "y") for _ in figures]  # invisible corners, for the ranges
-        for figure, corners in zip(figures, self.unfilled):
+        self.unfilled = [columns("x", "y") for _ in figures[1:]]  # corners, for the ranges
+        for figure, corners in zip(figures[1:], self.unfilled):
             figure.scatter("x", "y", source=corners, alpha=0)
+        for figure in figures:
             figure.xaxis.ticker = models.BasicTicker(desired_num_ticks=4)
         super().__init__(TITLE, *figures)
         self.show()
@@ -94,6 +101,9 @@ class WallPlot(Plot):
                     "ys": [(k, [*runs[k].curve]) for k in changed],
                 })  # fmt: skip
         self._drawn = states
+        steps = [step for run in runs for step in run.steps]
+        ends = extent(np.array([v for run in runs for v in run.curve]), np.empty(0))
+        update_source(self.extent, x=[0, max(steps, default=1)], y=ends)
 
     def _draw_scores(self, done: Sequence[WallRun]) -> None:
         numbers = np.array([run.number for run in done], float)
@@ -132,8 +142,7 @@ class WallPlot(Plot):
 
     def _mark_empty_figures(self) -> None:
         """Give figures without data corners, without which Bokeh cannot compute their ranges."""
-        n_points = sum(len(run.steps) for run in self.wall.runs)
-        filled = (n_points, len(self.dots.data["x"]), len(self.means.data["xs"]))
+        filled = (len(self.dots.data["x"]), len(self.means.data["xs"]))
         for corners, n in zip(self.unfilled, filled):
             ends = [] if n else [0.0, 1.0]
             if len(corners.data["x"]) != len(ends):
@@ -142,6 +151,7 @@ class WallPlot(Plot):
     def _on_click(self, attribute: str, old: Sequence[int], new: Sequence[int]) -> None:
         if new:
             self.selected = int(self.dots.data["number"][new[0]])
+            self.dots.selected.indices = []  # so that all dots look alike, and can be clicked again
             self.show()
             self._on_select()
 
@@ -185,7 +195,8 @@ class WallPlot(Plot):
         title = self.wall.variation.title(run.number)
         whose = ", the presenter's" if run.token == "" else ""
         state = f"{self.wall.preset.metric} {run.score:.3g}" if run.score is not None else run.stage
-        return f"Bold: run {run.number}, {title}{whose}: {state}."
+        truth = " Dashed: the true values." if len(self.truth.data["x"]) else ""
+        return f"Bold: run {run.number}, {title}{whose}: {state}.{truth}"
 
 
 def stacked(scores: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:

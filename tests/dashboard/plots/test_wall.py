@@ -45,14 +45,15 @@ def test_all_runs_are_drawn_and_a_click_makes_one_bold() -> None:
     assert len(plot.means.data["ys"]) == 4
     assert plot.alt == (
         "4 of 5 runs have ended: RMSE from 0.04 to 0.08; half lie between 0.0475 and 0.065. "
-        "Bold: run 1, sample 1, the presenter's: RMSE 0.06."
+        "Bold: run 1, sample 1, the presenter's: RMSE 0.06. Dashed: the true values."
     )
     plot.dots.selected.indices = [2]
     assert clicks == [1]
     assert list(plot.bold.data["y"]) == [-4.0, -3.0]
     np.testing.assert_allclose(plot.bold_dot.data["x"], [0.04], rtol=1e-6)
     np.testing.assert_allclose(plot.bold_mean.data["y"], plot.means.data["ys"][2], rtol=1e-6)
-    assert plot.alt.endswith("Bold: run 3, sample 3: RMSE 0.04.")
+    assert "Bold: run 3, sample 3: RMSE 0.04." in plot.alt
+    assert plot.dots.selected.indices == []
 
 
 def test_news_of_a_run_are_sent_alone() -> None:
@@ -81,7 +82,7 @@ def test_a_wall_that_begins_has_ranges_and_says_where_it_is() -> None:
     wall.join("")
     plot = WallPlot(wall, lambda: None)
     assert plot.alt == "0 of 1 runs have ended. Bold: run 1, seed 0, the presenter's: waiting."
-    assert [len(corners.data["x"]) for corners in plot.unfilled] == [2, 2]
+    assert [len(corners.data["x"]) for corners in plot.unfilled] == [2]
     assert len(plot.figures) == 2  # a study without a posterior mean
     assert len(PRESETS["genes"].axes) == 2
 
