@@ -99,6 +99,7 @@ class Room:
         self._n_questions = 0
         self._paces: dict[str, TokenBucket] = {}
         self._streams: Counter[str] = Counter()
+        self._present: Counter[str] = Counter()  # open streams of each phone
         self._followers: dict[Callable[[], None], str | None] = {}  # token of a phone's stream
         self.counted: Callable[[], None] = lambda: None  # called when phones join or vote
         self.wall: Wall | None = None
@@ -281,7 +282,7 @@ class Room:
 
     def is_present(self, token: str) -> bool:
         """Whether the page of a phone is open; the presenter's counts as open."""
-        return token == PRESENTER or token in self._followers.values()
+        return token == PRESENTER or self._present[token] > 0
 
     def follow(
         self, address: str, changed: Callable[[], None], token: str | None = None
@@ -301,12 +302,18 @@ class Room:
             raise Busy("Too many phones follow this room; try again in a minute.", seconds=60)
         self._streams[address] += 1
         self._followers[changed] = token
+        if token is not None:
+            self._present[token] += 1
         if self.wall is not None:  # the run of a phone that is back may be started
             self.wall.wake()
 
         def end() -> None:
-            self._followers.pop(changed, None)
+            if changed not in self._followers:
+                return  # it has ended before
+            del self._followers[changed]
             self._streams -= Counter([address])
+            if token is not None:
+                self._present -= Counter([token])
 
         return end
 

@@ -246,7 +246,11 @@ def test_a_phone_is_present_while_its_stream_is_open_and_wakes_the_wall() -> Non
     end = room.follow(HERE, lambda: None, "a")
     assert room.is_present("a")
     assert woken == [1]
+    again = room.follow(HERE, lambda: None, "a")  # a second tab
     end()
+    end()
+    assert room.is_present("a")
+    again()
     assert not room.is_present("a")
 
 
