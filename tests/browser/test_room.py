@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visiting import PATIENCE, button, come_to, figure
+from tests.browser.visiting import PATIENCE, button, figure
 
 WIDE = "document.documentElement.scrollWidth > innerWidth"
 
@@ -37,6 +37,15 @@ def windows(browser: Browser) -> Iterator[list[Page]]:
         context.close()
 
 
+def step_to(screen: Page, title: str) -> None:
+    """Step through the figures of present mode, of which one is visible, to this one."""
+    at = screen.locator("nav.steps .at")
+    expect(at).to_contain_text(re.compile(r"\d of \d"), timeout=PATIENCE)
+    while not (here := at.inner_text()).endswith(title):
+        screen.keyboard.press("n")
+        expect(at).not_to_have_text(here)
+
+
 def test_a_room_answers_and_its_guesses_are_revealed(windows: list[Page], app_url: str) -> None:
     screen, *phones = windows
     screen.goto(f"{app_url}/aggregation?present&guess")
@@ -57,7 +66,7 @@ def test_a_room_answers_and_its_guesses_are_revealed(windows: list[Page], app_ur
     expect(dialog).to_be_hidden()
     assert "present" in screen.url  # the key has closed no more than that
 
-    come_to(screen, "Coverage of intervals")
+    step_to(screen, "Coverage of intervals")
     for k, (phone, key) in enumerate(zip(phones, ("ArrowRight", "End"), strict=True)):
         expect(phone.get_by_role("heading", level=1)).to_contain_text("held-out values")
         phone.get_by_role("slider").press(key)
