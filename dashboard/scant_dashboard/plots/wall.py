@@ -18,7 +18,7 @@ from scant_dashboard.room.wall_presets import SAMPLE, SEED
 TITLE = "The wall"
 BINS = 20  # of the dot plot, over the range of the scores
 MIN_HEIGHT = 5  # dots
-THIN = {"color": BLUE, "line_width": 1, "line_alpha": 0.45}
+THIN = {"color": BLUE, "line_width": 1, "line_alpha": 0.6}
 BOLD = {"color": VERMILION, "line_width": 3}
 
 
