@@ -2,8 +2,8 @@
 // The server tells what to show (scant_dashboard/room/room.py, seen_by); votes go one by one.
 (() => {
   const at = (id) => document.getElementById(id)
-  const [where, asked, ballot, control, send, said, turns, page] =
-    ['where', 'asked', 'ballot', 'control', 'send', 'said', 'turns', 'page'].map(at)
+  const [where, asked, ballot, control, send, said, turns, page, wall, join, run, curve, about] =
+    ['where', 'asked', 'ballot', 'control', 'send', 'said', 'turns', 'page', 'wall', 'join', 'run', 'curve', 'about'].map(at)
   const code = location.pathname.split('/').at(-1)
   const path = (end) => new URL(`${code}/${end}`, location.href).href
 
@@ -88,18 +88,54 @@
     },
   }
 
+  // The run on the presenter's wall: where it is in the queue, its curve, its score.
+  const doing = (own) => {
+    if (own.stage === 'waiting') return own.ahead ? `${own.ahead} ${own.ahead === 1 ? 'run' : 'runs'} before yours. Leave this page open.` : 'Your run is next.'
+    if (own.stage === 'failed') return own.reason
+    if (own.stage === 'done') return own.score
+    return own.steps.length ? `Step ${own.steps.at(-1)} of ${own.total}` : 'Your run begins…'
+  }
+  const drawWall = () => {
+    wall.hidden = !state.wall
+    if (!state.wall) { wallFault = ''; return }
+    const {own} = state.wall
+    join.hidden = Boolean(own)
+    about.textContent = `Each run is short: ${state.wall.about}.`
+    const told = own ? `${own.title[0].toUpperCase()}${own.title.slice(1)}: ${doing(own)}` : wallFault
+    if (run.textContent !== told) run.textContent = told
+    curve.toggleAttribute('hidden', !(own?.steps.length > 1))
+    if (!(own?.steps.length > 1)) return
+    const sorted = [...own.curve].sort((a, b) => a - b), high = sorted.at(-1)
+    const low = Math.max(sorted[0], high - 3 * (high - sorted[Math.floor(sorted.length / 10)]) || sorted[0])
+    const last = own.stage === 'training' ? Math.max(own.total, own.steps.at(-1)) : own.steps.at(-1)
+    const points = own.curve.map((v, k) => `${310 * own.steps[k] / last + 5},${145 - 140 * (Math.max(v, low) - low) / (high - low || 1)}`)
+    curve.firstElementChild.setAttribute('points', points.join(' '))
+    curve.setAttribute('aria-label', `The objective of your run, from ${own.curve[0]} to ${own.curve.at(-1)}`)
+  }
+  let wallFault = ''
+  join.addEventListener('click', async () => {
+    join.disabled = true
+    try {
+      const answer = await fetch(path('runs'), {method: 'POST'})
+      wallFault = answer.ok ? '' : await answer.text()
+    } catch { wallFault = 'Not sent: no connection. Try again.' }
+    join.disabled = false
+    draw()
+  })
+
   const draw = () => {
     const one = question()
     where.textContent = state.leads ? state.title : ''
     page.hidden = !state.page
     if (state.page) page.href = new URL(`../${state.page}`, location.href).href
+    drawWall()
     const k = state.questions.indexOf(one)
     turns.hidden = state.leads || state.questions.length < 2
     const [before, count, after] = turns.children
     count.textContent = `${k + 1} of ${state.questions.length}`
     before.disabled = k <= 0
     after.disabled = k >= state.questions.length - 1
-    asked.textContent = one ? one.text : 'No question at the moment. Look at the screen.'
+    asked.textContent = one ? one.text : state.wall ? 'Everyone trains' : 'No question at the moment. Look at the screen.'
     ballot.hidden = !one || one.revealed
     send.disabled = guess === null
     send.textContent = one && one.mine !== null ? 'Change my answer' : 'Send'
@@ -150,7 +186,7 @@
   })
 
   const over = () => {
-    for (const part of [ballot, turns, page]) part.hidden = true
+    for (const part of [ballot, turns, page, wall]) part.hidden = true
     where.textContent = said.textContent = ''
     asked.textContent = 'The lesson has ended. Nothing of it is kept.'
   }

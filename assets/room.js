@@ -3,7 +3,7 @@
 
 export function render({model, el}) {
   if (model.follows) {
-    follow(model.follows)
+    follow(model, el)
     return
   }
   const root = make('div', 'row'), dialog = make('dialog')
@@ -16,9 +16,10 @@ export function render({model, el}) {
   box.setAttribute('role', 'switch')
   label.append(box, ' Lead')
   label.title = 'Phones, and pages opened from them, step along with you'
+  const everyone = pressed('Everyone trains', () => choice.showModal())
   const end = pressed('End', () => { model.pressed += 1 })
   end.setAttribute('aria-label', 'End the room')
-  root.append(ask, way, count, label, end)
+  root.append(ask, way, count, label, everyone, end)
 
   const qr = make('div', 'qr'), address = make('p', 'address'), warning = make('p', 'warning')
   const told = make('p', '', 'Phones on the same network: scan the code, or type the address. No names; nothing is kept.')
@@ -30,7 +31,8 @@ export function render({model, el}) {
   dialog.append(qr, words)
   dialog.setAttribute('aria-label', 'Ask the room')
   dialog.addEventListener('keydown', (event) => event.stopPropagation()) // from present.js: Esc only closes this
-  el.replaceChildren(root, dialog)
+  const choice = wallChoice(model)
+  el.replaceChildren(root, dialog, choice)
 
   let wanted = false // the way in is shown as soon as there is one
   const open = () => { if (!dialog.open) dialog.showModal() }
@@ -39,6 +41,8 @@ export function render({model, el}) {
     const on = Boolean(model.code)
     ask.hidden = on
     for (const part of [way, count, label, end]) part.hidden = !on
+    everyone.hidden = !on || !model.wall.choices
+    everyone.textContent = model.wall_count ? `The wall: ${model.wall_count}` : 'Everyone trains'
     way.textContent = `Room ${model.code}`
     way.setAttribute('aria-label', `Room ${model.code}: show the address`)
     count.textContent = model.asked ? `${model.votes} of ${many()} answered` : many()
@@ -49,7 +53,7 @@ export function render({model, el}) {
     warning.textContent = model.warning
     qr.setAttribute('aria-label', `QR code of ${model.address}`)
     if (qr.dataset.of !== model.qr) { qr.dataset.of = model.qr; qr.innerHTML = model.qr }
-    if (!on) dialog.close()
+    if (!on) { dialog.close(); choice.close() }
     else if (wanted && model.qr) { wanted = false; open() }
   }
   const remember = () => { // so that the page, loaded anew, is still this room's
@@ -59,7 +63,7 @@ export function render({model, el}) {
     if (here.href !== location.href) history.replaceState(history.state, '', here)
   }
   box.addEventListener('change', () => { model.leads = box.checked })
-  model.on(['code', 'address', 'qr', 'warning', 'phones', 'votes', 'asked', 'leads'], draw)
+  model.on(['code', 'address', 'qr', 'warning', 'phones', 'votes', 'asked', 'leads', 'wall', 'wall_count'], draw)
   model.on('code', remember)
   document.addEventListener('scant-step', ({detail}) => { if (detail !== model.step) model.step = detail })
   const step = Number(new URLSearchParams(location.search).get('step'))
@@ -68,14 +72,90 @@ export function render({model, el}) {
   draw()
 }
 
-const follow = (code) => {
+// What varies from run to run when everyone trains; the wall's figure is shown once it is there.
+const wallChoice = (model) => {
+  const {about, choices, usual, setting, low, high} = model.wall
+  const dialog = make('dialog'), form = make('form')
+  if (!choices) return dialog
+  dialog.setAttribute('aria-label', 'Everyone trains')
+  dialog.addEventListener('keydown', (event) => event.stopPropagation())
+  const set = make('fieldset'), fault = make('p', 'warning')
+  set.append(make('legend', '', 'What varies from run to run'))
+  const radio = (name, ...parts) => {
+    const label = make('label'), box = make('input')
+    Object.assign(box, {type: 'radio', name: 'varies', value: name, checked: name === usual})
+    label.append(box, ...parts)
+    set.append(label)
+    return box
+  }
+  for (const [name, what] of choices) radio(name, `${name[0].toUpperCase()}${name.slice(1)}: ${what}`)
+  const bound = (value, name) => {
+    const box = Object.assign(make('input', 'bound'), {type: 'number', step: 'any', value})
+    box.setAttribute('aria-label', name)
+    box.addEventListener('input', () => { own.checked = true })
+    return box
+  }
+  const words = setting.replaceAll('_', ' ')
+  const from = bound(low, `Lowest ${words}`), to = bound(high, `Highest ${words}`)
+  const own = radio(setting, `${words[0].toUpperCase()}${words.slice(1)}: from `, from, ' to ', to, ', each with a seed of its own')
+  const start = make('button', 'main', 'Start the wall'), down = pressed('Take it down', () => { send({name: ''}); dialog.close() })
+  const close = pressed('Close', () => dialog.close()), row = make('div', 'row')
+  let sent = 0
+  const send = (request) => { model.wall_request = {...request, sent: ++sent} }
+  fault.setAttribute('role', 'alert')
+  row.append(start, down, close)
+  form.append(make('h2', '', 'Everyone trains'),
+    make('p', '', `Every phone starts one run of its own: ${about}. The first run is yours. Nothing is kept.`), set, fault, row)
+  dialog.append(form)
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    send({name: set.querySelector(':checked').value, low: from.value, high: to.value})
+  })
+  const draw = () => {
+    fault.textContent = model.wall_fault
+    down.hidden = !model.wall_count
+    start.textContent = model.wall_count ? 'Start anew' : 'Start the wall'
+  }
+  let up = 0
+  model.on('wall_fault', draw)
+  model.on('wall_count', () => {
+    draw()
+    const runs = parseInt(model.wall_count) || 0
+    if (runs === 1 && up !== 1) { // a new wall
+      dialog.close()
+      document.dispatchEvent(new CustomEvent('scant-go', {detail: model.wall_step}))
+    }
+    up = runs
+  })
+  draw()
+  return dialog
+}
+
+const follow = (model, el) => {
+  const row = make('div', 'row'), own = pressed('My own copy', () => { model.follows = '' })
   let step = null
-  const news = new EventSource(new URL(`./room/${code}/news?follow`, location.href))
+  const news = new EventSource(new URL(`./room/${model.follows}/news?follow`, location.href))
+  row.append(make('span', '', 'This page follows the presenter.'), own)
+  row.setAttribute('role', 'note')
+  row.hidden = true
+  el.replaceChildren(row)
+  const end = () => {
+    news.close()
+    row.hidden = true
+  }
   news.onmessage = ({data}) => {
     const told = JSON.parse(data)
+    row.hidden = !told.leads
     if (!told.leads || told.step === null || told.step === step) return
     step = told.step
     document.dispatchEvent(new CustomEvent('scant-go', {detail: step}))
   }
-  news.addEventListener('over', () => news.close())
+  news.addEventListener('over', end)
+  model.on('follows', () => {
+    if (model.follows) return
+    end()
+    const here = new URL(location.href) // so that the page, loaded anew, is still one's own
+    here.searchParams.delete('room')
+    history.replaceState(history.state, '', here)
+  })
 }

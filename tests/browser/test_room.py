@@ -97,6 +97,11 @@ def test_phones_and_pages_go_along_until_they_are_let_go(windows: list[Page]) ->
     screen.keyboard.press("n")
     expect(other.get_by_text("Aggregate check")).to_be_visible()
     expect(at).to_be_in_viewport(timeout=PATIENCE)
+    note = follower.get_by_text("This page follows the presenter.")
+    expect(note).to_be_visible()
+    button(follower, "My own copy").click()
+    expect(note).to_be_hidden()
+    assert "room=" not in follower.url
     follower.close()
     screen.get_by_role("switch", name="Lead").uncheck()
     expect(other.get_by_text("Aggregate check")).to_be_hidden()
@@ -105,3 +110,65 @@ def test_phones_and_pages_go_along_until_they_are_let_go(windows: list[Page]) ->
         expect(page.get_by_role("heading", level=1)).to_contain_text("The lesson has ended.")
     expect(button(screen, "Ask the room")).to_be_visible()
     assert "room=" not in screen.url
+
+
+# Where the dot of a run is on the screen: its number to [x, y].
+DOT = """(number) => {
+  for (const doc of Bokeh.documents) for (const model of doc._all_models.values()) {
+    if (model.type !== 'Figure') continue
+    const dots = model.renderers.find((one) => one.data_source?.name === 'wall')
+    const view = dots && Bokeh.index.find_one(model)
+    if (!view?.frame) continue
+    const of = (name) => Array.from(dots.data_source.get(name))
+    const k = of('number').indexOf(number)
+    if (k < 0) return null
+    const box = view.el.getBoundingClientRect(), {x_scale, y_scale} = view.frame
+    return [box.left + x_scale.compute(of('x')[k]), box.top + y_scale.compute(of('y')[k])]
+  }
+  return null
+}"""
+
+
+def test_everyone_trains_and_the_wall_shows_every_run(windows: list[Page], app_url: str) -> None:
+    screen, *phones = windows
+    screen.goto(f"{app_url}/aggregation?present")
+    button(screen, "Ask the room").click()
+    address = f"http://{screen.get_by_role('dialog').locator('.address').inner_text()}"
+    screen.keyboard.press("Escape")
+    button(screen, "Everyone trains").click()
+    dialog = screen.get_by_role("dialog", name="Everyone trains")
+    dialog.get_by_role("spinbutton", name="Lowest fine rows").fill("900")
+    button(screen, "Start the wall").click()
+    expect(dialog.get_by_role("alert")).to_have_text(
+        "The lowest fine rows must be below the highest."
+    )
+    dialog.get_by_role("spinbutton", name="Lowest fine rows").fill("40")
+    button(screen, "Start the wall").click()
+    expect(dialog).to_be_hidden()
+    wall = figure(screen, "The wall")
+    expect(wall).to_be_in_viewport()
+    for phone in phones:
+        phone.goto(address)
+        expect(phone.get_by_role("heading", level=1)).to_have_text("Everyone trains")
+        button(phone, "Start my run").click()
+        expect(button(phone, "Start my run")).to_be_hidden()
+        assert not phone.evaluate(WIDE)
+    expect(button(screen, "The wall: 3 runs")).to_be_visible()
+    for phone, rows in zip(phones, (300, 170), strict=True):
+        expect(phone.locator("#run")).to_contain_text(
+            f"Fine rows {rows}: RMSE 0.0", timeout=PATIENCE
+        )
+        expect(phone.get_by_role("img", name="The objective of your run")).to_be_visible()
+    reading = wall.locator(".reading")
+    expect(reading).to_contain_text("3 runs: RMSE from 0.0", timeout=PATIENCE)
+    expect(reading).to_contain_text("Bold: run 1, fine rows 40, the presenter's")
+    screen.wait_for_function(f"() => ({DOT})(3) !== null", timeout=PATIENCE)
+    screen.mouse.click(*screen.evaluate(DOT, 3))
+    expect(reading).to_contain_text("Bold: run 3, fine rows 170: RMSE 0.0")
+    phones[0].reload()
+    expect(phones[0].locator("#run")).to_contain_text("Fine rows 300: RMSE 0.0")  # the same phone
+    button(screen, "The wall: 3 runs").click()
+    button(screen, "Take it down").click()
+    expect(wall).to_be_hidden()
+    expect(phones[0].get_by_role("heading", level=1)).to_contain_text("No question at the moment.")
+    button(screen, "End the room").click()

@@ -28,7 +28,7 @@ ROUTES = sorted(
         for at in (f"/{study}", f"/{study}/ws", f"/({study})/", f"/({study})/start")
     ]
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
-    + [f"/room/{CODE}{end}" for end in ("", "/news", "/votes", r"/pictures/(\d{1,6})")]
+    + [f"/room/{CODE}{end}" for end in ("", "/news", "/votes", "/runs", r"/pictures/(\d{1,6})")]
     + ["/events", "/events/", "/follow", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
     + ["/gp", "/publications"]
     + [r"/templates/([a-z]+)\.csv"]

@@ -25,6 +25,11 @@ class RoomCard(JSComponent):
         leads: Whether phones and followers follow the presenter.
         here: Address of this page in the browser.
         step: Current figure, counted from 0; -1 before the first step.
+        wall: Choices of what varies on a wall (`name`, `label`), with the range of a setting.
+        wall_count: Number of runs on the wall; "" without a wall.
+        wall_step: Index of the wall's figure.
+        wall_request: The presenter's choice (`name`, `low`, `high`), "" to take the wall down.
+        wall_fault: Reason why a choice was refused.
         pressed: Number of clicks on the button that opens and ends a room.
     """
 
@@ -39,6 +44,11 @@ class RoomCard(JSComponent):
     leads = param.Boolean(default=True)
     here = param.String("")
     step = param.Integer(default=-1)
+    wall = param.Dict({})
+    wall_count = param.String("")
+    wall_step = param.Integer(default=-1)
+    wall_request = param.Dict({})
+    wall_fault = param.String("")
     pressed = param.Integer(default=0)
 
     _esm = component("room")

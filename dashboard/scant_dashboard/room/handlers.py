@@ -117,7 +117,9 @@ class News(RoomAnswer):
                 token = self.token(room.code)
                 room.join(token, self.address)
                 state = lambda: room.phone_state(token)  # noqa: E731
-            end = room.follow(self.address, news.set)
+                end = room.follow(self.address, news.set, token)
+            else:
+                end = room.follow(self.address, news.set)
         except REFUSALS as error:
             self.refuse(error)
             return
@@ -152,14 +154,40 @@ class News(RoomAnswer):
         self.write("event: over\ndata: \n\n")
 
 
-class Votes(RoomAnswer):
+class Sent(RoomAnswer):
+    """Base class of handlers of what a phone's page sends."""
+
+    def from_elsewhere(self) -> bool:
+        """Refuse what the page of another site has sent."""
+        if sent_by_own_page(self.request, self.application.websocket_origins):  # type: ignore[attr-defined]
+            return False
+        self.set_status(403)
+        self.finish("This was sent by a page of another site.")
+        return True
+
+
+class Runs(Sent):
+    """Starts runs on the wall."""
+
+    def post(self, code: str) -> None:
+        """Queue the phone's run; a second request has no effect."""
+        if self.from_elsewhere():
+            return
+        try:
+            room = self.rooms.entered(code, self.address)
+            room.join_wall(self.token(room.code), self.address)
+        except REFUSALS as error:
+            self.refuse(error)
+            return
+        self.set_status(204)
+
+
+class Votes(Sent):
     """Receives votes."""
 
     def post(self, code: str) -> None:
         """Store a vote, sent as JSON with the question's `number` and the answer `value`."""
-        if not sent_by_own_page(self.request, self.application.websocket_origins):  # type: ignore[attr-defined]
-            self.set_status(403)
-            self.finish("This was sent by a page of another site.")
+        if self.from_elsewhere():
             return
         if len(self.request.body) > BODY_LIMIT:
             self.set_status(413)
@@ -209,6 +237,7 @@ def room_rules(rooms: Rooms, policy: Policy) -> list[tuple[str, type[Answer], di
         (f"/room/{CODE}", Phone, given),
         (f"/room/{CODE}/news", News, given),
         (f"/room/{CODE}/votes", Votes, given),
+        (f"/room/{CODE}/runs", Runs, given),
         (rf"/room/{CODE}/pictures/(\d{{1,6}})", Picture, given),
     ]
 

@@ -17,6 +17,7 @@ from typing import Any
 from scant.errors import BadInput, NotAllowed, NotFound
 from scant_dashboard.limits.client import Busy
 from scant_dashboard.room.question import Question, Vote
+from scant_dashboard.room.wall import PRESENTER, Wall
 
 LETTERS = "ACDEFGHJKMNPQRTUVWXY34679"  # unambiguous letters and digits
 LENGTH = 5  # letters of a code: 10 million combinations
@@ -73,18 +74,20 @@ class Room:
     Attributes:
         code: Code by which phones find it.
         owner: The presenter.
+        run: Run that the presenter shows; "" before there is one.
         page: Address of the lesson's page, relative to the server's first page; "" for none.
         present: The current question; None if there is none.
         leads: Whether phones and followers follow the presenter.
         step: The presenter's current figure, counted from 0; None before the first step.
         title: Heading of that figure.
         phones: Network address of each phone, by its token.
+        wall: The wall, if the presenter has started one.
         closed: Whether the lesson has ended.
     """
 
     def __init__(self, code: str, owner: str, clock: Clock = time.monotonic) -> None:
         self.code, self.owner, self._clock = code, owner, clock
-        self.page = ""
+        self.run = self.page = ""
         self.ballots: list[Ballot] = []
         self.present: Ballot | None = None
         self.leads, self.closed = True, False
@@ -96,8 +99,11 @@ class Room:
         self._n_questions = 0
         self._paces: dict[str, TokenBucket] = {}
         self._streams: Counter[str] = Counter()
-        self._followers: set[Callable[[], None]] = set()
+        self._present: Counter[str] = Counter()  # open streams of each phone
+        self._followers: dict[Callable[[], None], str | None] = {}  # token of a phone's stream
         self.counted: Callable[[], None] = lambda: None  # called when phones join or vote
+        self.wall: Wall | None = None
+        self.wall_changed: Callable[[], None] = lambda: None  # called when a run has news
 
     # --- the presenter ---
 
@@ -140,6 +146,12 @@ class Room:
             self.step, self.title = step, title
             self._notify()
 
+    def show(self, run: str, page: str) -> None:
+        """Set the run that the presenter shows, and the address of a page with it."""
+        if (run, page) != (self.run, self.page):
+            self.run, self.page = run, page
+            self._notify()
+
     def lead(self, leads: bool) -> None:
         """Set whether phones and followers follow the presenter."""
         if leads != self.leads:
@@ -155,8 +167,26 @@ class Room:
         self.closed, self.present = True, None
         self.ballots, self.phones = [], {}
         self._paces.clear()
+        self.end_wall()
         self._notify()
         self.counted()
+
+    def start_wall(self, wall: Wall) -> None:
+        """Put up a wall in place of the previous one, whose runs are canceled."""
+        self.end_wall()
+        self.wall = wall
+        wall.changed = self._on_wall_changed
+        self._on_wall_changed(None)
+
+    def end_wall(self) -> None:
+        """Take the wall down, whose runs are canceled and forgotten."""
+        wall, self.wall = self.wall, None
+        if wall is not None:
+            wall.close()
+
+    def _on_wall_changed(self, token: str | None) -> None:
+        self._notify(token)
+        self.wall_changed()
 
     def over(self) -> bool:
         """Whether the lesson has ended or expired."""
@@ -196,9 +226,7 @@ class Room:
             Busy: Answers come too fast, or the room is full.
         """
         self.join(token, address)
-        now = self._clock()
-        for who, pace in ((f"phone {token}", PHONE_PACE), (f"from {address}", ADDRESS_PACE)):
-            self._paces.setdefault(who, TokenBucket(*pace)).take(now)
+        self._pace(token, address)
         ballots = self.ballots if type(number) is int else []  # `True == 1`
         ballot = next((b for b in ballots if b.number == number), None)
         if ballot is None:
@@ -206,9 +234,28 @@ class Room:
         if ballot.revealed:
             raise NotAllowed("The answer has been revealed; guesses are not taken any more.")
         ballot.votes[token] = vote = ballot.question.vote(raw)
-        self._touched = now
+        self._touched = self._clock()
         self.counted()
         return vote
+
+    def join_wall(self, token: str, address: str) -> None:
+        """Queue a run for a phone, which has one at most.
+
+        Raises:
+            NotFound: There is no wall.
+            Busy: Requests come too fast, or the room, the wall or its queue is full.
+        """
+        self.join(token, address)
+        self._pace(token, address)
+        if self.wall is None:
+            raise NotFound("No runs are started in this lesson at the moment; look at the screen.")
+        self._touched = self._clock()
+        self.wall.join(token)
+
+    def _pace(self, token: str, address: str) -> None:
+        now = self._clock()
+        for who, pace in ((f"phone {token}", PHONE_PACE), (f"from {address}", ADDRESS_PACE)):
+            self._paces.setdefault(who, TokenBucket(*pace)).take(now)
 
     def phone_state(self, token: str) -> dict[str, Any]:
         """Return the state for a phone: all questions, with its own answers."""
@@ -216,6 +263,7 @@ class Room:
             **self.presenter_state(),
             "present": self.present.number if self.present else None,
             "page": self.page,
+            "wall": self.wall.phone_state(token, self.is_present) if self.wall else None,
             "questions": [
                 b.question.to_json()
                 | {"number": b.number, "revealed": b.revealed, "answer": b.answer,
@@ -232,8 +280,19 @@ class Room:
         """Return the picture of a question; b"" if it has none."""
         return next((b.question.picture for b in self.ballots if b.number == number), b"")
 
-    def follow(self, address: str, changed: Callable[[], None]) -> Callable[[], None]:
+    def is_present(self, token: str) -> bool:
+        """Whether the page of a phone is open; the presenter's counts as open."""
+        return token == PRESENTER or self._present[token] > 0
+
+    def follow(
+        self, address: str, changed: Callable[[], None], token: str | None = None
+    ) -> Callable[[], None]:
         """Call `changed()` after every change, until the returned function is called.
+
+        Args:
+            address: Network address.
+            changed: Function without arguments.
+            token: The phone; None for a page that follows the lesson.
 
         Raises:
             Busy: There are too many connections already.
@@ -242,18 +301,28 @@ class Room:
         if full or self._streams[address] >= STREAMS * PHONES_PER_ADDRESS:
             raise Busy("Too many phones follow this room; try again in a minute.", seconds=60)
         self._streams[address] += 1
-        self._followers.add(changed)
+        self._followers[changed] = token
+        if token is not None:
+            self._present[token] += 1
+        if self.wall is not None:  # the run of a phone that is back may be started
+            self.wall.wake()
 
         def end() -> None:
-            self._followers.discard(changed)
+            if changed not in self._followers:
+                return  # it has ended before
+            del self._followers[changed]
             self._streams -= Counter([address])
+            if token is not None:
+                self._present -= Counter([token])
 
         return end
 
-    def _notify(self) -> None:
+    def _notify(self, token: str | None = None) -> None:
+        """Call the followers, or only those of one phone."""
         self._touched = self._clock()
-        for changed in list(self._followers):
-            changed()
+        for changed, owner in list(self._followers.items()):
+            if token is None or owner == token:
+                changed()
 
 
 class Rooms:

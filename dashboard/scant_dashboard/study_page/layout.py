@@ -314,8 +314,9 @@ class Layout:
         keep = column()
         if not page.present and not page.lesson.hides("Keep"):
             self._later.fill(keep, lambda: [page.keep.panel])
+        wall = [page.room.wall.figure.panel] if page.room.wall is not None else []
         after = (
-            []
+            wall
             if page.present
             else self._sections(
                 (TITLE, [text(measured)] if (measured := whole_table(page.entry.name)) else []),

@@ -86,7 +86,10 @@ class StudyPage:
         self.guess_first = self.room.guess_first
         self.views = views(self)
         self.lesson = lesson.read(
-            visit.query, [v.title for v in self.views.every()], len(self.steps), study.presets
+            visit.query,
+            [v.title for v in self.views.every()],
+            len(self.steps) + self.present,
+            study.presets,
         )
         self.figures = {id(v): self._figure(v) for v in self.views.every()}
         scarcities = [source.scarcity for source in study.sources if source.scarcity]
@@ -271,6 +274,7 @@ class StudyPage:
         self.layout.reveal(False)
         self.watcher.follow(run)
         self.watcher.flush()
+        self.room.opened(run)
 
     # --- updates from the hub ---
 

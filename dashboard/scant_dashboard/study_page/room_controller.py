@@ -12,12 +12,16 @@ from bokeh.document import Document
 from scant.errors import BadInput
 from scant.studies import Entry
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.lesson import Lesson
 from scant_dashboard.plots.votes import VotesPlot
+from scant_dashboard.plots.wall import TITLE
 from scant_dashboard.room.address import NOT_REACHED, phone_address, qr_code
 from scant_dashboard.room.card import RoomCard
 from scant_dashboard.room.room import Room, Rooms
+from scant_dashboard.study_page.mirror import Mirror
+from scant_dashboard.study_page.wall_controller import WallController
 from scant_dashboard.template import text
 
 TOGETHER = 150  # ms for which changes from phones are collected
@@ -37,6 +41,7 @@ class RoomPage(Protocol):
     entry: Entry
     visit: SessionContext
     lesson: Lesson
+    run: RunState | None
 
     @property
     def guessing(self) -> bool:
@@ -56,6 +61,9 @@ class RoomPage(Protocol):
     def say(self, sentence: str, kind: str = "info") -> None:
         """Show one sentence on the page."""
 
+    def open(self, run: str) -> None:
+        """Open a run."""
+
     def turn(self, *acts: Callable[[], None]) -> None:
         """Call these on the session's document."""
 
@@ -67,6 +75,7 @@ class RoomController:
         questions: All questions of the page, in order of creation.
         room: The open room; None if there is none.
         card: The room's card in the run bar; None unless the page presents or follows.
+        wall: The controller of the room's wall; None unless the page presents.
     """
 
     def __init__(self, page: RoomPage) -> None:
@@ -85,8 +94,14 @@ class RoomController:
             self.card.param.watch(lambda _: self._on_step(), "step")
             self.card.param.watch(lambda _: self._on_lead(), "leads")
             self.card.param.watch(lambda _: self._address(), "here")
+        self.wall: WallController | None = None
+        if page.present and self.card is not None:
+            self.wall = WallController(page, self.card)
+        self._mirror: Mirror | None = None
         if linked is not None and presents:
             self._take(linked)
+        elif linked is not None and self.card is not None:
+            self._mirror = Mirror(page, self.card, linked)
         if visit.doc is not None and page.present:
             visit.doc.on_session_destroyed(self._on_page_closed)
 
@@ -120,12 +135,22 @@ class RoomController:
         except BadInput as error:
             page.say(str(error), "warning")
             return
-        link = page.link(**{**page.lesson.query(), "guess": 1, "step": None, "room": room.code})
-        room.page = f"{page.entry.name}?{urlsplit(link).query}"
         self._take(room)
+        if page.run is not None:
+            self.opened(page.run.id)
         for question in self.questions:
             question.first = True
         self._on_step()
+
+    def opened(self, run: str) -> None:
+        """Tell the room which run the presenter shows; a follower that opens another one leaves."""
+        page = self._page
+        if self.room is not None:
+            query = {**page.lesson.query(), "guess": 1, "step": None, "room": self.room.code}
+            link = urlsplit(page.link(**query)).query
+            self.room.show(run, f"{page.entry.name}?{link}")
+        elif self._mirror is not None:
+            self._mirror.opened(run)
 
     def _take(self, room: Room) -> None:
         """Present in this room."""
@@ -134,6 +159,8 @@ class RoomController:
         room.counted = self._on_news
         self.card.param.update(code=room.code, leads=room.leads)
         self._address()
+        if self.wall is not None:
+            self.wall.take(room)
         self.sync()
 
     def _address(self) -> None:
@@ -150,7 +177,7 @@ class RoomController:
         if self.room is None or self.card is None:
             return
         self._stepped = True
-        steps, step = self._page.steps, self.card.step
+        steps, step = [*self._page.steps, (TITLE, "")], self.card.step
         valid = 0 <= step < len(steps)
         self.room.go(step if valid else None, steps[step][0] if valid else "")
         self.sync()
@@ -226,6 +253,8 @@ class RoomController:
 
     def _end(self) -> None:
         self.room = self._current = None
+        if self.wall is not None:
+            self.wall.end()
         if self.card is not None:
             self.card.param.update(code="", phones=0, votes=0, asked=False, qr="", address="")
         for question in self.questions:

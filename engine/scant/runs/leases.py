@@ -15,7 +15,7 @@ from scant.runs.dispatch.lifecycle import Lifecycle
 from scant.runs.steering import Act
 from scant.store import RunRecord, StoreTrouble, TakenOver
 from scant.store.claims import DEAD_SECONDS
-from scant.store.records import new_id
+from scant.store.records import TEMPORARY, new_id
 
 POLL_SECONDS = 1.0  # between two polls of the database
 BEAT_SECONDS = 5.0  # between two heartbeats of a server
@@ -145,7 +145,9 @@ class LeaseManager:
     async def _take_up(self, record: RunRecord) -> None:
         """Continue a run of another server."""
         live = ActiveRun.of(record)
-        if record.state is State.PAUSING:
+        if record.owner.startswith(TEMPORARY):  # its room ended with its server
+            await self._writer.do(self._store.delete_run, record.id)
+        elif record.state is State.PAUSING:
             await self._lifecycle.finish(live, State.PAUSED, "Paused at its last checkpoint.")
         elif record.state is State.STOPPING:
             live.wish = "stop"

@@ -232,6 +232,13 @@ class RunService:
         """Stop a run with its best parameters so far as the result. Raises as `pause` does."""
         await self.lifecycle.turns.act(run, partial(self._steer, run, visitor, "stop"))
 
+    async def discard(self, run: str) -> None:
+        """End a run at once, without a result, and delete it; no effect if there is none."""
+        async with self.lifecycle.turns.of(run):
+            if run in self.lifecycle.live:
+                await self.lifecycle.drop(self.lifecycle.live[run])
+            await self._journal.writer.do(self.store.delete_run, run)
+
     async def predict(self, run: str, table: pd.DataFrame) -> pd.DataFrame:
         """Predict a table with the model of a finished run; rows stay in order, columns are added.
 

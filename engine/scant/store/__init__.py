@@ -59,6 +59,7 @@ class Store:
         self.add_run = runs.add_run
         self.runs = runs.runs
         self.delete_run = runs.delete_run
+        self.delete_temporary_runs = runs.delete_temporary_runs
         self.update_run = runs.update_run
         self.typical_seconds = runs.typical_seconds
 

@@ -14,6 +14,8 @@ from numpy import ndarray
 from scant.events import State
 from scant.studies.aliases import current_study, recorded_settings
 
+TEMPORARY = "room:"  # begins the owner of a run that is deleted once it has ended
+
 
 def new_id() -> str:
     """Return a random id of 96 bits that does not start with a dash."""

@@ -13,7 +13,7 @@ from scant import __version__
 from scant.errors import NotFound
 from scant.events import USABLE, State
 from scant.store.checkpoints import GENERATIONS
-from scant.store.records import RunRecord, new_id
+from scant.store.records import TEMPORARY, RunRecord, new_id
 from scant.store.schema import (
     CLAIMS,
     MODELS,
@@ -29,6 +29,7 @@ from scant.store.schema import (
 RUN_TABLES = (
     TRACE, SNAPSHOTS, NOTES, *GENERATIONS, REPORTS, MODELS, CLAIMS, RUN_ORIGINS, RUN_TIMES
 )  # fmt: skip
+TEMPORARY_SECONDS = 60.0  # in which the server of an ended temporary run deletes it
 
 
 class RunRepository:
@@ -101,6 +102,16 @@ class RunRepository:
             db.execute(delete(RUNS).where(RUNS.c.id == run_id))
             for table in RUN_TABLES:
                 db.execute(delete(table).where(table.c.run == run_id))
+
+    def delete_temporary_runs(self) -> None:
+        """Delete ended runs of `TEMPORARY` owners that an earlier server has left behind."""
+        query = select(RUNS.c.id).where(
+            RUNS.c.owner.startswith(TEMPORARY), RUNS.c.finished < time.time() - TEMPORARY_SECONDS
+        )
+        with self.engine.connect() as db:
+            left = list(db.execute(query).scalars())
+        for run_id in left:
+            self.delete_run(run_id)
 
     def update_run(self, run_id: str, **columns: Any) -> None:
         """Update columns of a run."""

@@ -18,6 +18,8 @@ from scant_dashboard.room import handlers
 from scant_dashboard.room import room as limits
 from scant_dashboard.room.question import Question
 from scant_dashboard.room.room import Room
+from scant_dashboard.room.wall import Wall
+from scant_dashboard.room.wall_presets import Variation
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
 JSON = {"Content_Type": "application/json"}
@@ -173,6 +175,21 @@ def test_news_are_streamed_to_phones_and_followers(served: Standing, room: Room)
         opened.close()
     assert ask(f"{served.url}{path}", Cookie="").status == 404
     assert ask(f"{served.url}{path}", "HEAD").headers["Content-Type"] == "text/event-stream"
+
+
+def test_a_phone_starts_one_run_on_the_wall(served: Standing, room: Room) -> None:
+    url, cookie = f"{served.url}/room/{room.code}/runs", phone(served, room)
+    reply = ask(url, "POST", "", Cookie=cookie)
+    assert (reply.status, reply.body[:20]) == (404, b"No runs are started ")
+    wall = Wall(Variation("redshift"))
+    room.start_wall(wall)
+    assert ask(url, "POST", "", Cookie=cookie, Origin="https://evil.example").status == 403
+    assert ask(url, "POST", "").status == 400  # no phone
+    assert [ask(url, "POST", "", Cookie=cookie).status for _ in range(2)] == [204, 204]
+    assert [run.number for run in wall.runs] == [1]
+    connection, answer = streamed(served, f"/room/{room.code}/news", cookie)
+    assert news(answer)["wall"]["own"]["title"] == "seed 0"
+    connection.close()
 
 
 def test_a_picture_is_sent_to_phones(served: Standing, room: Room) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +14,7 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
+from scant.events import Event, Finished, Metric, Progress, Report, State
 from scant.store import Store
 from scant.studies import entry
 from scant_dashboard.frame.session import SessionContext
@@ -136,6 +139,43 @@ def test_others_who_come_with_a_rooms_code_follow_it(site: Site) -> None:
     assert opened(site, room="XXXXX").room.card is None
 
 
+def test_a_page_of_the_room_shows_the_presenters_run_until_it_is_ones_own(site: Site) -> None:
+    runs = [site.service.store.add_run("redshift", {}, "demo", "anna") for _ in range(4)]
+    page = opened(site, present="1")
+    assert page.room.card is not None
+    page.room.card.pressed += 1
+    room = page.room.room
+    assert room is not None
+    assert room.run == "demo-redshift"
+    query = {k: v[0] for k, v in parse_qs(urlsplit(room.page).query).items()}
+    pupils = [opened(site, owner=name, **query) for name in ("berta", "carl")]
+    for pupil in pupils:
+        pupil.turn = lambda *acts: [act() for act in acts]  # type: ignore[method-assign]
+    page.open(runs[0])
+    assert f"run={runs[0]}" in room.page
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[0]] * 2
+    berta, carl = pupils
+    assert berta.room.card is not None
+    assert carl.room.card is not None
+    room.lead(False)
+    page.open(runs[1])
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[0]] * 2
+    room.lead(True)
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[1]] * 2
+    berta.room.card.follows = ""  # *My own copy*
+    carl.open(runs[2])  # a run that he trained
+    assert carl.room.card.follows == ""
+    page.open(runs[3])
+    assert [pupil.run.id for pupil in pupils if pupil.run] == [runs[1], runs[2]]
+    late = opened(site, owner="dora", **query)  # a link of before
+    assert late.room.card is not None
+    assert late.room.card.follows == room.code
+    assert late.room._mirror is not None
+    late.room._mirror._open()  # as scheduled on its document
+    assert late.run is not None
+    assert late.run.id == runs[3]
+
+
 def test_too_many_rooms_are_refused_in_a_sentence(site: Site) -> None:
     for _ in range(3):
         site.rooms.open("anna")
@@ -144,6 +184,89 @@ def test_too_many_rooms_are_refused_in_a_sentence(site: Site) -> None:
     page.room.card.pressed += 1
     assert page.room.room is None
     assert "You have 3 rooms open" in page.layout._message.object
+
+
+# --- the wall ---
+
+
+class WallService(FakeService):
+    """A run service that notes what a wall trains."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.owners: list[str] = []
+        self.discarded: list[str] = []
+
+    async def submit(
+        self, study: str, values: Any, data: str, owner: str, *, address: str, presenter: str
+    ) -> str:
+        self.owners.append(owner)
+        return owner
+
+    async def discard(self, run: str) -> None:
+        self.discarded.append(run)
+
+    def status(self) -> Any:
+        return SimpleNamespace(workers=2)
+
+
+def tell(service: WallService, run: str, *events: Event) -> None:
+    for watcher in list(service.watchers):
+        watcher(run, list(events))
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_a_presenter_starts_a_wall_and_its_figure_shows_the_runs(tmp_path: Path) -> None:
+    service = WallService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
+    service.store.import_shipped()
+
+    async def walk() -> None:
+        page = opened(Site(service, tmp_path, "k" * 40), present="1")
+        card, wall = page.room.card, page.room.wall
+        assert card is not None
+        assert wall is not None
+        assert not wall.figure.panel.visible
+        assert card.wall_step == len(page.steps)
+        card.wall_request = {"name": "seed"}  # no room yet
+        assert card.wall_count == ""
+        card.pressed += 1
+        room = page.room.room
+        assert room is not None
+        card.wall_request = {"name": "training_size", "low": "9", "high": "3"}
+        assert "must be below" in card.wall_fault
+        card.wall_request = {"name": "seed"}
+        assert (card.wall_fault, card.wall_count) == ("", "1 run")
+        assert wall.figure.panel.visible
+        room.follow("10.0.0.1", lambda: None, "phone")
+        room.join_wall("phone", "10.0.0.1")
+        await turns()
+        assert service.owners == [f"room:{room.code}:{k}" for k in (1, 2)]
+        metric = Metric("this run", "RMSE", 0.05)
+        z = np.linspace(0, 1, 100)
+        report = Report((metric,), {"z_true": z, "z_mean": z})
+        for run in service.owners:
+            tell(service, run, Progress(1, -1.0, 0.1, 0, 0), Finished(State.FINISHED, "", report))
+        await turns()
+        assert service.discarded == service.owners
+        wall._show()
+        assert card.wall_count == "2 runs"
+        assert wall.view.alt.startswith("2 runs: RMSE from 0.05 to 0.05.")
+        card.step = card.wall_step
+        assert room.title == "The wall"
+        again = opened(page.visit.site, present="1", room=room.code, step=str(card.wall_step + 1))
+        assert again.lesson.warnings == ()
+        assert again.room.wall is not None
+        assert again.room.wall.view.alt == wall.view.alt
+        again.room.wall._card.wall_request = {"name": ""}
+        assert room.wall is None
+        await turns()
+        assert service.watchers == [page.hub.on_events] or service.watchers == []
+
+    asyncio.run(walk())
 
 
 # --- where phones go ---

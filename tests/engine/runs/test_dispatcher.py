@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import weakref
 from collections.abc import Callable
 
@@ -14,8 +15,9 @@ from scant.events import Finished, State, encode
 from scant.runs import leases
 from scant.runs.background import Background
 from scant.runs.workers.protocol import Message
-from scant.store import TakenOver, claims, schema
+from scant.store import Store, TakenOver, claims, schema
 from scant.store.clock import now
+from scant.store.records import TEMPORARY
 from tests.engine.runs.fake_worker_client import running, service, until
 from tests.engine.runs.test_store_trouble import locked
 
@@ -157,3 +159,39 @@ async def test_a_server_that_closes_while_it_starts_lets_that_end_first(url: str
     goes.set()
     await asyncio.gather(started, closed)
     assert connecting == 1
+
+
+async def test_a_discarded_run_ends_without_a_result_and_is_deleted(url: str) -> None:
+    server, client, run = await running(url)
+    waiting = await server.submit("toy", {}, "demo", "ada")
+    for one in (waiting, run, "none"):
+        await server.discard(one)
+    assert client.told[-1] == (run, "abandon")
+    assert server.lifecycle.live == {}
+    assert server.status().queued == 0
+    assert all(record.demonstration for record in server.store.runs())
+    client.say(Finished(State.FINISHED, "too late"))
+    again = await server.submit("toy", {}, "demo", "ada")
+    await until(lambda: client.begun[-1]["run"] == again)  # the worker is free
+    await server.close(0.1)
+
+
+async def test_a_temporary_run_is_not_continued_by_another_server(url: str) -> None:
+    first, _ = service(url)
+    run = first.store.add_run("toy", {}, "demo", f"{TEMPORARY}CODE", server="gone")
+    await first.start()
+    await until(lambda: all(record.demonstration for record in first.store.runs()))
+    assert not first.owns(run)
+    await first.close(0.1)
+
+
+def test_ended_temporary_runs_of_an_earlier_server_are_deleted(url: str) -> None:
+    store = Store.open(url)
+    left, fresh, other = (
+        store.add_run("toy", {}, "demo", owner)
+        for owner in (f"{TEMPORARY}A", f"{TEMPORARY}B", "ada")
+    )
+    for run, ended in ((left, 0.0), (fresh, time.time()), (other, 0.0)):
+        store.update_run(run, state=State.FINISHED, finished=ended)
+    store.delete_temporary_runs()
+    assert {run.id for run in store.runs()} == {fresh, other}

@@ -34,6 +34,7 @@ STORY, EQUATIONS = read_prose(__package__)
 TOGETHER = "How the tasks go together"
 PICTURE = "Posterior mean and deviation"
 CHECK = "Aggregate check"
+COVERAGE = "Coverage of intervals"
 TOTALS = "Predicted parts against observed totals"
 WORTH = "What is each task worth?"
 ASK = BoxQuery.title
@@ -63,6 +64,7 @@ def views(page: PageContext) -> PageViews:
                 "A large square means that two tasks are strongly correlated.",
             ),
             (CHECK, "Does each posterior average agree with its observation?"),
+            (COVERAGE, "Guess first: how many held-out values do the bands contain?"),
             (ASK, "Which average would you like to know?"),
             (Scarcity.title, "How many fine values are the coarse ones worth?"),
         ),
@@ -124,7 +126,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         LazyView("Held-out values", held_out),
         LazyView(CHECK, check),
         LazyView(TOTALS, totals),
-        LazyView("Coverage of intervals", coverage),
+        LazyView(COVERAGE, coverage),
     )
 
 

@@ -105,11 +105,12 @@ class Dispatcher:
                 await asyncio.sleep(TICK_SECONDS)
 
     async def _purge(self) -> None:
-        """Delete expired uploads, once an hour."""
+        """Delete expired uploads and left temporary runs, once an hour."""
         if time.monotonic() - self._purged > PURGE_SECONDS:
             self._purged = time.monotonic()
             store = self._lifecycle.journal.store
             await self._lifecycle.journal.writer.do(store.purge_uploads, self._upload_days)
+            await self._lifecycle.journal.writer.do(store.delete_temporary_runs)
 
     async def _give_back(self) -> None:
         """Return unused memory, and disk space in small steps, until the server closes."""

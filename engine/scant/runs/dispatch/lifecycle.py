@@ -94,6 +94,10 @@ class Lifecycle:
     async def release(self, live: ActiveRun) -> None:
         """Drop a run that another server has taken over."""
         log.warning("run %s was acquired by another server", live.id)
+        await self.drop(live)
+
+    async def drop(self, live: ActiveRun) -> None:
+        """Forget a run, and end its attempt without further events."""
         self.queue.remove(live.id)
         worker, attempt = live.worker, live.attempt
         if live.assigned:
