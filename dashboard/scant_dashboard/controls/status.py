@@ -83,7 +83,12 @@ class StatusLine(JSComponent):
         }))
         root.querySelector('i').style.width = `${100 * (s.fraction || 0)}%`
       }
-      window.addEventListener('scant-pressed', (press) => { status.textContent = press.detail })
+      window.addEventListener('scant-pressed', ({detail}) => {
+        status.textContent = detail.text
+        if (!detail.begins) return // else the numbers are of the run before
+        facts.replaceChildren()
+        root.querySelector('i').style.width = 0
+      })
       model.on('shown', draw)
       model.on('sent', () => {
         const number = model.sent

@@ -400,12 +400,14 @@ class StudyPage:
             return
         self.say("")
         self.replay.pause()  # it would overwrite the figures of the new run
-        self.bar.say("queued: sending the settings", "live")
+        self.bar.begin()
         self.background(
-            self.submit(values, self.data.value),
-            self._submitted,
-            refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
+            self.submit(values, self.data.value), self._submitted, refused=self._not_started
         )
+
+    def _not_started(self, sentence: str) -> None:
+        self.bar.show(self.run, self.may_steer)
+        self.bar.say(f"not started: {sentence}", "bad")
 
     def _try_demonstration(self) -> None:
         """Train the demonstration with its default settings."""
