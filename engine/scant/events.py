@@ -22,6 +22,8 @@ from scant.verdict import read as read_verdict
 
 Arrays = Mapping[str, np.ndarray]
 TRAINING_ENDED = "Training has ended; the report is made, and general tools learn the same rows."
+# Steps that always have a snapshot, 0 for the prior, so that a page can show the beginning.
+OPENING = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 60, 75, 90, 110)
 ON_ALL_ROWS = "The report is made; the model is now fitted to all rows, for predictions."
 
 

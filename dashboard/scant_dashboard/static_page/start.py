@@ -45,4 +45,5 @@ class Start(AuthRequestHandler):
         except (BadInput, NotAllowed, NotFound, Unavailable) as error:
             self.write({"refused": str(error)})
         else:
+            self.site.hub.history(run)  # in memory from its beginning, for the page that comes
             self.write({"run": run})

@@ -246,8 +246,12 @@ class StudyPage:
         with contextlib.suppress(AttributeError):  # the session is gone
             self.visit.doc.add_next_tick_callback(act)
 
-    def open(self, run: str) -> None:
+    def open(self, run: str, opening: bool = False) -> None:
         """Open a run, live or finished.
+
+        Args:
+            run: Id of the run.
+            opening: Whether to show first how it began (`live.hub.Watcher.follow`).
 
         Raises:
             NotFound: There is no such run, or it belongs to another study's page.
@@ -267,7 +271,7 @@ class StudyPage:
         self._update_exports()
         self.replay.close()
         self.layout.reveal(False)
-        self.watcher.follow(run)
+        self.watcher.follow(run, opening)
         self.watcher.flush()
 
     # --- updates from the hub ---
@@ -342,7 +346,7 @@ class StudyPage:
         settings = {k: v for k, v in query.items() if k not in OWN_PARAMETERS}
         run = query.get("run") or f"demo-{self.entry.name}"
         try:
-            self.open(run)
+            self.open(run, opening=query.get("live") == "over")  # Train was pressed a moment ago
         except NotFound as error:
             self.form.fill(self._start)
             self.bar.show(None, may_steer=False)
@@ -438,7 +442,7 @@ class StudyPage:
         )
 
     def _submitted(self, run: str) -> None:
-        self.open(run)
+        self.open(run, opening=True)
         self.address()
         self.list.refresh()
 
