@@ -138,6 +138,33 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """Work after the last step, which may take longer than training.
+
+    Attributes:
+        name: What is done, such as "comparing with 5 other methods".
+        done: Units of it that are done.
+        total: All units; 0 if it has none.
+        seconds: Expected time left for the others, by that of the former; None if none is done.
+    """
+
+    name: str
+    done: int = 0
+    total: int = 0
+    seconds: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The phase with its progress, for people."""
+        parts = [self.name]
+        if self.total:
+            parts.append(f"{self.done} of {self.total} done")
+        if self.seconds is not None:
+            parts.append(f"about {max(self.seconds, 1):.0f} s left")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """State to continue from `step` with identical results, as a safetensors blob for `train`."""
 
@@ -192,10 +219,23 @@ class Finished:
     report: Report = field(default_factory=Report)
 
 
-Event = Queued | Changed | Started | Progress | Snapshot | Note | Checkpoint | Fitted | Finished
+Event = (
+    Queued | Changed | Started | Progress | Snapshot | Note | Phase | Checkpoint | Fitted | Finished
+)
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Queued, Changed, Started, Progress, Snapshot, Note, Checkpoint, Fitted, Finished)
+    for kind in (
+        Queued,
+        Changed,
+        Started,
+        Progress,
+        Snapshot,
+        Note,
+        Phase,
+        Checkpoint,
+        Fitted,
+        Finished,
+    )
 }
 
 

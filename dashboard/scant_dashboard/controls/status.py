@@ -9,7 +9,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from scant.events import TRAINING_ENDED, State
+from scant.events import State
 from scant_dashboard.live.run_state import RunState
 
 TONES = {
@@ -112,12 +112,17 @@ def reading(run: RunState | None) -> dict[str, Any]:
         "text": sentence(run),
         "tone": TONES.get(run.state, "live" if live else "calm"),
         "facts": _facts(run),
-        "fraction": 1.0
-        if run.state.usable
-        else run.step / run.total_steps
-        if run.total_steps
-        else 0,
+        "fraction": _fraction(run),
     }
+
+
+def _fraction(run: RunState) -> float:
+    """Return the progress of training, or of the phase after it."""
+    if run.state.usable:
+        return 1.0
+    if run.phase is not None:
+        return run.phase.done / (run.phase.total or 1)
+    return run.step / run.total_steps if run.total_steps else 0.0
 
 
 def sentence(run: RunState) -> str:
@@ -133,8 +138,8 @@ def sentence(run: RunState) -> str:
             sentence += ": waiting for a worker"  # mostly in a server's first seconds
     elif run.state is State.STARTING:
         sentence += ": a worker is preparing the data"
-    elif _ended(run):
-        sentence += ": training has ended; the report is being made"
+    elif run.state is State.RUNNING and run.phase is not None:
+        return f"{sentence}: {run.phase.sentence}"
     elif run.state in (State.PAUSING, State.STOPPING):
         sentence += f" after step {run.step}"
     if not run.reason:
@@ -149,7 +154,7 @@ def sentence(run: RunState) -> str:
 
 def _ended(run: RunState) -> bool:
     """Whether training has ended but the result is not available yet."""
-    return run.state is State.RUNNING and bool(run.notes) and run.notes[-1] == TRAINING_ENDED
+    return run.phase is not None or (run.state is State.RUNNING and bool(run.reason))
 
 
 def _facts(run: RunState) -> list[list[str]]:

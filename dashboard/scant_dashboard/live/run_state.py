@@ -15,6 +15,7 @@ from scant.events import (
     Event,
     Finished,
     Note,
+    Phase,
     Progress,
     Queued,
     Report,
@@ -127,6 +128,7 @@ class RunState:
         metadata: Labels of the arrays (`events.Started.metadata`).
         trace: The curve.
         snapshot: The latest snapshot, or None.
+        phase: What is done after the last step, or None.
         opening: The first snapshots, from the prior on, at most one for each step of `OPENING`.
         notes: Notes in order.
         report: The report, or None.
@@ -146,6 +148,7 @@ class RunState:
         self.metadata: Mapping[str, Any] = {}
         self.trace = TraceBuffer()
         self.snapshot: Snapshot | None = None
+        self.phase: Phase | None = None
         self.opening: list[Snapshot] = []
         self.notes: list[str] = []
         self.report: Report | None = None
@@ -156,6 +159,8 @@ class RunState:
         """Apply a batch of events in order."""
         for event in events:
             self._take(event)
+            if isinstance(event, Phase | Progress | Started | Finished):
+                self.phase = event if isinstance(event, Phase) else None
         self.version += 1
 
     def _take(self, event: Event) -> None:
@@ -200,7 +205,7 @@ class RunState:
         """Return the run as it was when this snapshot was taken."""
         past = copy.copy(self)
         past.trace, past.snapshot, past.report = self.trace.upto(shot.step), shot, None
-        past.trace.epoch = self.trace.epoch
+        past.trace.epoch, past.phase = self.trace.epoch, None
         if self.state in DONE:
             past.state, past.reason = State.RUNNING, ""
         return past

@@ -26,6 +26,7 @@ from scant.events import (
     Finished,
     Fitted,
     Note,
+    Phase,
     Progress,
     Report,
     Snapshot,
@@ -181,6 +182,7 @@ class _Loop:
         """
         yield self.search.checkpoint()
         yield Note(ON_ALL_ROWS)
+        yield Phase("fitting to all rows")
         budget = self.deadline.seconds / (1 - REFIT_SHARE)
         seconds = max(REFIT_SHARE * budget, budget - self.deadline.used)
         study.earlier = self.study
@@ -207,7 +209,9 @@ class _Loop:
         """
         if math.isfinite(self.deadline.seconds):
             return self.deadline.share(part)
-        return self._deadline(max(self.deadline.used, SECONDS))
+        made = self._deadline(max(self.deadline.used, SECONDS))
+        made.watch = self.deadline.watch
+        return made
 
     def _deadline(self, seconds: float) -> Deadline:
         """Return a deadline by the same clock."""
@@ -229,8 +233,13 @@ class _Loop:
             return
         study = self.study
         rivals = self.own and getattr(study.settings, "baselines", True)
-        if self.scored and rivals:  # before the report, which may take longer than training
-            yield Note(TRAINING_ENDED)
+        if self.scored:  # before the report, which may take longer than training
+            if rivals:
+                yield Note(TRAINING_ENDED)
+            yield Phase("making the report")
+            tell = self.control.tell
+            if tell is not None:
+                self.deadline.watch = lambda *phase: tell(Phase(*phase))
         report = replace(study.finalize(self.search.best), limits=study.limits())
         if self.scored:
             comparison = study.comparison(report)

@@ -21,6 +21,7 @@ from scant.events import (
     Finished,
     Fitted,
     Note,
+    Phase,
     Progress,
     Snapshot,
     Started,
@@ -267,6 +268,28 @@ def test_snapshots_change_no_number() -> None:
     events = list(scant.fit("toy", max_steps=12, restarts=2))
     assert len(of(Snapshot, events)) > len(steps) / 2
     assert [(p.elbo, p.score) for p in of(Progress, events)] == steps
+
+
+def test_what_follows_the_steps_is_told_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, finalize = study_class("toy"), study_class("toy").finalize
+
+    def slow(self: Any, kept: list) -> Any:
+        for _ in self.deadline.units("ab", label="comparing with 2 other methods"):
+            pass
+        return finalize(self, kept)
+
+    monkeypatch.setattr(kind, "finalize", slow)
+    assert of(Phase, scant.fit("toy", max_steps=4)) == [Phase("making the report")]
+    control, told = Control(), list[Event]()
+    control.tell = told.append
+    for event in scant.fit("toy", max_steps=4, control=control):
+        told.append(event)
+    assert [(p.name, p.done, p.total) for p in of(Phase, told)] == [
+        ("making the report", 0, 0),
+        ("comparing with 2 other methods", 0, 2),
+        ("comparing with 2 other methods", 1, 2),
+    ]
+    assert isinstance(told[-1], Finished)
 
 
 def test_snapshots_come_by_the_clock() -> None:

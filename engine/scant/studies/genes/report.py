@@ -56,7 +56,8 @@ def write_report(
     notes += unscored(observed, test)
     curves = []
     others = MODELS.items() if fitted.settings.baselines else ()
-    for name, label in deadline.units(others, "other models"):
+    compared = f"comparing with {max(len(others) - 1, 0)} other models"  # its own among them
+    for name, label in deadline.units(others, "other models", label=compared):
         if name == fitted.settings.model:
             continue
         if name in known:
