@@ -211,6 +211,13 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Results:
+    """The report of a run as far as it is known before other methods are fitted; not stored."""
+
+    report: Report
+
+
+@dataclass(frozen=True)
 class Finished:
     """End of an attempt with a final state, or paused after a checkpoint event."""
 
@@ -220,7 +227,17 @@ class Finished:
 
 
 Event = (
-    Queued | Changed | Started | Progress | Snapshot | Note | Phase | Checkpoint | Fitted | Finished
+    Queued
+    | Changed
+    | Started
+    | Progress
+    | Snapshot
+    | Note
+    | Phase
+    | Results
+    | Checkpoint
+    | Fitted
+    | Finished
 )
 _KINDS: dict[str, type] = {
     kind.__name__: kind
@@ -232,6 +249,7 @@ _KINDS: dict[str, type] = {
         Snapshot,
         Note,
         Phase,
+        Results,
         Checkpoint,
         Fitted,
         Finished,
@@ -297,9 +315,10 @@ def _raise(row: dict[str, Any], i: int, tensors: dict[str, np.ndarray]) -> Event
         row["blob"] = tensors[f"{i}.blob"].tobytes()
     elif kind is Changed:
         row["state"] = State(row["state"])
-    elif kind is Finished:
+    elif kind in (Results, Finished):
         report = row["report"]
-        row["state"] = State(row["state"])
+        if kind is Finished:
+            row["state"] = State(row["state"])
         row["report"] = Report(
             metrics=tuple(Metric(**m) for m in report["metrics"]),
             arrays={k: tensors[f"{i}.report.arrays.{k}"] for k in report["arrays"]},

@@ -28,7 +28,7 @@ import panel as pn
 from bokeh.document import Document
 from bokeh.protocol.message import Message
 
-from scant.events import OPENING, Event, Finished, Snapshot, State
+from scant.events import OPENING, Event, Finished, Report, Snapshot, State
 from scant.store.trouble import StoreTrouble
 from scant_dashboard.live.broadcast import newest
 from scant_dashboard.live.run_state import DONE, RunState, fresh, load
@@ -67,6 +67,7 @@ class Update:
         run: The run's state; do not modify or store it.
         first: Points `run.trace[first:]` are new; 0 means start over.
         snapshot: The latest snapshot if it is new, otherwise None.
+        results: The run's results if they are new and its report is not there yet, otherwise None.
         finished: Whether the run's report came with this update.
         number: Number of the update within the session.
     """
@@ -76,6 +77,7 @@ class Update:
     snapshot: Snapshot | None
     finished: bool
     number: int = 0
+    results: Report | None = None
 
 
 class Watcher:
@@ -113,6 +115,7 @@ class Watcher:
         self._opened = math.inf  # time of its first frame
         self._version, self.sent, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
+        self._results: Report | None = None
         self._state: State | None = None
         self.last = -TURN  # time of the last update
         self._reported = False
@@ -194,11 +197,13 @@ class Watcher:
         first = self.sent if self._epoch == run.trace.epoch else 0
         snapshot = run.snapshot if run.snapshot is not self._snapshot else None
         finished = run.report is not None and not self._reported
+        early = run.report is None and run.results is not self._results
         self._number += 1
-        update = Update(run, first, snapshot, finished, self._number)
+        results = run.results if early else None
+        update = Update(run, first, snapshot, finished, self._number, results)
         self._version = run.version if run is self.run else -1
         self.sent, self._epoch = len(run.trace), run.trace.epoch
-        self._reported = run.report is not None
+        self._reported, self._results = run.report is not None, run.results
         self._snapshot, self._state, self.last = run.snapshot, run.state, time.monotonic()
         try:
             with pn.io.hold(self._doc):

@@ -19,6 +19,7 @@ from scant.events import (
     Progress,
     Queued,
     Report,
+    Results,
     Snapshot,
     Started,
     State,
@@ -128,6 +129,7 @@ class RunState:
         metadata: Labels of the arrays (`events.Started.metadata`).
         trace: The curve.
         snapshot: The latest snapshot, or None.
+        results: The report as far as it is known before its end, or None.
         phase: What is done after the last step, or None.
         opening: The first snapshots, from the prior on, at most one for each step of `OPENING`.
         notes: Notes in order.
@@ -148,6 +150,7 @@ class RunState:
         self.metadata: Mapping[str, Any] = {}
         self.trace = TraceBuffer()
         self.snapshot: Snapshot | None = None
+        self.results: Report | None = None
         self.phase: Phase | None = None
         self.opening: list[Snapshot] = []
         self.notes: list[str] = []
@@ -171,12 +174,15 @@ class RunState:
                 self.snapshot = event
                 if event.step in OPENING:
                     self.opening.append(event)
+            case Results(report):
+                self.results = report
             case Note(text):
                 if text not in self.notes:
                     self.notes.append(text)
             case Queued(position, seconds):
                 self.state, self.position, self.wait = State.QUEUED, position, seconds
             case Started(device, total, step, metadata):
+                self.results = None
                 self.state, self.reason, self.position = State.RUNNING, "", None
                 self.device, self.total_steps, self.metadata = device, total, metadata
                 self.trace.cut(step)
@@ -205,7 +211,7 @@ class RunState:
         """Return the run as it was when this snapshot was taken."""
         past = copy.copy(self)
         past.trace, past.snapshot, past.report = self.trace.upto(shot.step), shot, None
-        past.trace.epoch, past.phase = self.trace.epoch, None
+        past.trace.epoch, past.phase, past.results = self.trace.epoch, None, None
         if self.state in DONE:
             past.state, past.reason = State.RUNNING, ""
         return past

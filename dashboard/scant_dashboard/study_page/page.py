@@ -22,7 +22,7 @@ import numpy as np
 import panel as pn
 
 from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
-from scant.events import Snapshot
+from scant.events import Report, Snapshot
 from scant.studies import Entry, entry
 from scant_dashboard.controls.data_panel import DataPanel
 from scant_dashboard.controls.estimate import Estimate
@@ -290,9 +290,11 @@ class StudyPage:
         if update.snapshot is not None:
             self._show_snapshot(update.snapshot)
         usable = run.report is not None and bool(run.report.arrays)  # otherwise there is no model
+        if update.results is not None:
+            self._show_results(run, update.results)
+            self.layout.reveal(True, explored=False)
         if update.finished and run.report is not None and usable and run.state.usable:
-            for result in self.views.applicable(run, self.views.result):
-                result.update(run.report, run.metadata)
+            self._show_results(run, run.report)
             for explore in self.views.applicable(run, self.views.explore):
                 explore.open(run)
             trained = float(run.trace.seconds[-1]) if len(run.trace) else None
@@ -310,6 +312,10 @@ class StudyPage:
             self.read(at_once=True)
         if update.number % ACKNOWLEDGED_EVERY == 0:
             self.bar.status.sent = update.number  # last, so that it is drawn after the rest
+
+    def _show_results(self, run: RunState, report: Report) -> None:
+        for result in self.views.applicable(run, self.views.result):
+            result.update(report, run.metadata)
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         if self.run is not None:

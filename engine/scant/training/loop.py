@@ -29,6 +29,7 @@ from scant.events import (
     Phase,
     Progress,
     Report,
+    Results,
     Snapshot,
     Started,
     State,
@@ -240,6 +241,7 @@ class _Loop:
             tell = self.control.tell
             if tell is not None:
                 self.deadline.watch = lambda *phase: tell(Phase(*phase))
+                study.results = lambda report: tell(Results(self.without_others(report)))
         report = replace(study.finalize(self.search.best), limits=study.limits())
         if self.scored:
             comparison = study.comparison(report)
@@ -280,6 +282,11 @@ class _Loop:
             meta = {**meta, CHOSEN: study.metadata[CHOSEN]}
         yield Fitted(blob(tensors, meta))
         yield Finished(state, reason, report)
+
+    def without_others(self, report: Report) -> Report:
+        """Return a report as it is before other methods are fitted."""
+        report = replace(report, limits=self.study.limits())
+        return compared(report, None, self.search.at.seconds, own=self.own, rivals=False)
 
     def crossed(self, comparison: Comparison, state: State) -> Comparison:
         """Pool the comparison with those of further folds, which take half of the time left."""

@@ -13,7 +13,7 @@ import pytest
 from bokeh.document import Document
 
 from scant.errors import NotFound
-from scant.events import OPENING, Changed, Finished, Progress, Started, State
+from scant.events import OPENING, Changed, Finished, Phase, Progress, Results, Started, State
 from scant.store import Store
 from scant_dashboard.live import hub as live
 from scant_dashboard.live.broadcast import NEWEST, newest
@@ -132,6 +132,31 @@ def test_a_stop_ends_the_beginning_of_a_run(service: FakeService, run: str) -> N
     doc.take()
     assert observed[-1].finished
     assert len(observed[-1].run.trace) == 2
+
+
+def test_own_results_come_once_and_before_the_report(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.on_events)
+    service.say(run, Started("cpu", 300), Changed(State.RUNNING), point(1))
+    _, observed, watcher = watched(hub, run)
+    watcher.flush()
+    service.say(run, Results(report()))
+    watcher.flush()
+    service.say(run, Phase("comparing with 2 other methods", 1, 2, 5.0))
+    watcher.flush()
+    assert [update.results is not None for update in observed] == [False, True, False]
+    assert not any(update.finished for update in observed)
+    service.say(run, Finished(State.FINISHED, "All steps are done.", report()))
+    watcher.flush()
+    assert (observed[-1].results, observed[-1].finished) == (None, True)
+
+
+def test_what_follows_the_steps_is_in_the_store(service: FakeService, run: str) -> None:
+    service.say(run, Started("cpu", 300), Changed(State.RUNNING), point(1))
+    service.say(run, Phase("comparing with 2 other methods", 1, 2, 5.0), Results(report()))
+    elsewhere = load(service.store, run)
+    assert elsewhere.reason == "comparing with 2 other methods, 1 of 2 done, about 5 s left"
+    assert elsewhere.report is None
 
 
 def test_a_browser_that_has_not_drawn_the_last_updates_is_told_no_more(

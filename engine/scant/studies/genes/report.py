@@ -56,8 +56,8 @@ def write_report(
     notes += unscored(observed, test)
     curves = []
     others = MODELS.items() if fitted.settings.baselines else ()
-    compared = f"comparing with {max(len(others) - 1, 0)} other models"  # its own among them
-    for name, label in deadline.units(others, "other models", label=compared):
+    phase = f"comparing with {max(len(others) - 1, 0)} other models"  # its own among them
+    for name, label in deadline.units(others, "other models", label=phase):
         if name == fitted.settings.model:
             continue
         if name in known:
