@@ -38,7 +38,7 @@ class Start(AuthRequestHandler):
             if self.site.fault:
                 raise Unavailable(self.site.fault)
             demo = self.site.hub.history(f"demo-{study}").record
-            run = await self.site.service.submit(
+            run = await self.site.service.join(
                 study, demo.settings, demo.data, f"user:{user}" if user else visitor,
                 address=self.request.remote_ip or "", presenter="",
             )  # fmt: skip

@@ -426,9 +426,13 @@ class StudyPage:
         self._train()
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
-        """Submit a new run of this study for the visitor; return its id."""
-        visit = self.visit
-        return self.service.submit(
+        """Submit a new run of this study for the visitor; return its id.
+
+        The participants of a lesson share equal runs if the workers are busy.
+        """
+        visit, shared = self.visit, bool(self.lesson.presenter) and self.entry.offers(data)
+        submit = self.service.join if shared else self.service.submit
+        return submit(
             self.entry.name, values, data, visit.owner,
             address=visit.address, presenter=self.lesson.presenter,
         )  # fmt: skip
@@ -451,6 +455,8 @@ class StudyPage:
         self.open(run, opening=True)
         self.address()
         self.list.refresh()
+        if self.run is not None and not self.owns_run:
+            self.say("Others of this lesson train with the same settings: all watch one run.")
 
     def address(self) -> None:
         if pn.state.location is not None and self.run is not None:
