@@ -92,7 +92,11 @@ class StatusLine(JSComponent):
       model.on('shown', draw)
       model.on('sent', () => {
         const number = model.sent
-        const answer = () => { model.drawn = number }
+        // What lies under a static page (takeover.js) nobody has seen yet.
+        const answer = () => {
+          if (document.getElementById('still')) setTimeout(answer, 50)
+          else model.drawn = number
+        }
         // Browsers do not draw hidden pages, so there is nothing to wait for.
         if (document.hidden) answer()
         else requestAnimationFrame(() => setTimeout(answer))

@@ -154,7 +154,8 @@ class Watcher:
         past = run.as_of(run.opening[self._frames])
         if self.up:  # otherwise the first frame is part of the page that is being built
             self._frames += 1
-            self._opened = min(self._opened, time.monotonic())
+            if self._acknowledged:  # the page is in sight
+                self._opened = min(self._opened, time.monotonic())
         return past
 
     @property

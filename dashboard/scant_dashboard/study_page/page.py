@@ -308,7 +308,8 @@ class StudyPage:
         self.layout.note(run.notes)
         self.layout.show_limits(run.report.limits if run.report is not None else ())
         # Together with the bar's figures, so that the whole page shows the same step.
-        if fresh or update.finished or run.state.still:
+        begins = update.snapshot is not None and update.snapshot.step == 0
+        if fresh or begins or update.finished or run.state.still:
             self.read(at_once=True)
         if update.number % ACKNOWLEDGED_EVERY == 0:
             self.bar.status.sent = update.number  # last, so that it is drawn after the rest

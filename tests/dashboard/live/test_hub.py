@@ -99,6 +99,7 @@ def test_who_began_a_run_is_shown_its_beginning_although_training_is_ahead(
         return update.snapshot.step, trace, update.run.state, update.finished
 
     assert shown() == (0, 0, State.RUNNING, False)
+    now[0] += live.OPENING_SECONDS + 1  # the page takes its time until it is in sight
     for step in OPENING:
         assert watcher.schedule_update()
         doc.take()
@@ -110,7 +111,7 @@ def test_who_began_a_run_is_shown_its_beginning_although_training_is_ahead(
     assert shown() == (200, 200, State.CONVERGED, True)
     assert not watcher.schedule_update()
 
-    watcher.follow(run, opening=True)
+    watcher.follow(run, opening=True)  # and once more, on the page that is in sight
     watcher.flush()
     now[0] += live.OPENING_SECONDS + 1  # a browser that is slow: it is shown no more of it
     watcher.flush()
