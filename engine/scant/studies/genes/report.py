@@ -55,11 +55,10 @@ def write_report(
         )
     notes += unscored(observed, test)
     curves = []
-    others = MODELS.items() if fitted.settings.baselines else ()
-    phase = f"comparing with {max(len(others) - 1, 0)} other models"  # its own among them
+    others = [item for item in MODELS.items() if item[0] != fitted.settings.model]
+    others = others if fitted.settings.baselines else []
+    phase = f"comparing with {len(others)} other models"
     for name, label in deadline.units(others, "other models", label=phase):
-        if name == fitted.settings.model:
-            continue
         if name in known:
             model, bound = known[name]
         elif name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
