@@ -131,7 +131,7 @@ class Deadline:
             name: Name of the units in `skipped`; "": none is noted.
             minimum: Number of units that are done in any case.
             expected: Seconds of the first unit.
-            label: What they do, for `watch`; "": their name.
+            label: Description of the work for `watch`; "": `name`.
         """
         label = label or name
         if label:

@@ -142,7 +142,7 @@ class Phase:
     """Work after the last step, which may take longer than training.
 
     Attributes:
-        name: What is done, such as "comparing with 5 other methods".
+        name: Description of the work, such as "comparing with 5 other methods".
         done: Units of it that are done.
         total: All units; 0 if it has none.
         seconds: Expected time left for the others, by that of the former; None if none is done.

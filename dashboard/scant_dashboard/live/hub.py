@@ -140,10 +140,10 @@ class Watcher:
         run = self.run
         if not self._opening or run is None:
             return False
-        late = time.monotonic() - self._opened > OPENING_SECONDS
-        beyond = run.snapshot is not None and run.snapshot.step > OPENING[-1]
-        shown = self._frames >= len(run.opening) and (beyond or run.state.still)
-        if late or shown or (run.state.still and run.state not in DONE):
+        expired = time.monotonic() - self._opened > OPENING_SECONDS
+        complete = run.snapshot is not None and run.snapshot.step > OPENING[-1]
+        exhausted = self._frames >= len(run.opening) and (complete or run.state.still)
+        if expired or exhausted or (run.state.still and run.state not in DONE):
             self._opening = False
         return self._opening
 

@@ -130,7 +130,7 @@ class RunState:
         trace: The curve.
         snapshot: The latest snapshot, or None.
         results: The report as far as it is known before its end, or None.
-        phase: What is done after the last step, or None.
+        phase: Current work after the last step, or None.
         opening: The first snapshots, from the prior on, at most one for each step of `OPENING`.
         notes: Notes in order.
         report: The report, or None.

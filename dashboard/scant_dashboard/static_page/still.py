@@ -84,7 +84,7 @@ def covered(page: str, cover: str) -> str:
     """Put a cover into a live page, before the scripts of its head.
 
     Browsers draw nothing of a body before the scripts above it are loaded; that takes a second,
-    for which the page would be white. Those that know view transitions keep the page before until
+    for which the page would be white. Browsers with view transitions keep the page before until
     the cover is drawn.
     """
     at = page.index(">", page.index("<body")) + 1

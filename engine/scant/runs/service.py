@@ -220,13 +220,13 @@ class RunService:
         personal = data.startswith("upload:") or settings.get("expert") == "you"
         if free > 0 or personal:
             return None
-        alike = (
+        matches = (
             live.id
             for live in self.lifecycle.live.values()
             if live.wish is None and not live.over
             and (live.study, live.data, live.settings) == (study, data, settings)
         )  # fmt: skip
-        return next(alike, None)
+        return next(matches, None)
 
     def presenter(self, visitor: str) -> str:
         """Return the presenter code of a visitor for links to lessons; "" without a visitor."""
