@@ -60,6 +60,12 @@
     status.textContent = sentence
     status.closest('.line').dataset.tone = tone
   }
+  // Numbers and figures of the run before are no longer of what is shown.
+  const begin = (button, begun = true) => {
+    root.querySelector('main')?.classList.toggle('starting', begun)
+    if (button) button.disabled = begun
+    if (begun) say('starting…')
+  }
   let going = Boolean(over)
   const goLive = (query = {}) => {
     keep()
@@ -67,6 +73,10 @@
     going = true
     const to = new URL(location.href)
     for (const [name, value] of Object.entries({...query, live: 'over'})) to.searchParams.set(name, value)
+    // Where the browser can, what is seen stays until the live page's cover is drawn.
+    const hold = document.createElement('style')
+    hold.textContent = '@view-transition { navigation: auto }'
+    document.head.append(hold)
     location.replace(to)
     setTimeout(() => { going = false }, LONGEST)
   }
@@ -74,13 +84,16 @@
   // Train starts the run at once; the live page then opens on it.
   const train = async (button) => {
     const followed = new URLSearchParams(location.search).has('run') // of which the server's start knows nothing
-    if (over || state.todo.length || followed) { say('starting…'); wants(button, 'button'); return }
-    say('starting…')
+    begin(button)
+    if (over || state.todo.length || followed) { wants(button, 'button'); return }
     try {
       const answer = await fetch(`./${location.pathname.split('/').at(-1)}/start`, {method: 'POST'})
       const {run, refused} = await answer.json()
       if (run) goLive({run})
-      else say(`not started: ${refused}`, 'bad')
+      else {
+        begin(button, false)
+        say(`not started: ${refused}`, 'bad')
+      }
     } catch { // no answer of ours: the live page will say why
       wants(button, 'button')
     }
@@ -196,7 +209,7 @@
   }
   over.scrollTop = state.y
   if (state.todo.length || state.file) say('opening the controls…')
-  else if (plain.searchParams.has('run')) say('starting…')
+  else if (plain.searchParams.has('run')) begin([...root.querySelectorAll(KINDS.button)].find((one) => words(one) === 'Train'))
 
   const deep = function* (node = document.body) {
     for (const one of node.querySelectorAll('*')) {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
+Watch = Callable[[str, int, int, float | None], None]
 END = object()
 PATIENCE = 2.0  # seconds of the wall clock that a second of the budget takes at most
 
@@ -72,7 +73,11 @@ class Deadline:
 
     Attributes:
         skipped: Names of the units that this deadline and its shares left out.
+        watch: Called before each unit with a name: (name, units done, all units, expected seconds
+            of the others or None). Shares pass it on.
     """
+
+    watch: Watch | None = None
 
     def __init__(
         self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic
@@ -105,11 +110,16 @@ class Deadline:
         made = Deadline(
             min(seconds, self.left) if math.isfinite(self.left) else self.left, self.clock
         )
-        made.skipped = self.skipped
+        made.skipped, made.watch = self.skipped, self.watch
         return made
 
     def units(
-        self, items: Iterable[T], name: str = "", minimum: int = 0, expected: float = 0.0
+        self,
+        items: Iterable[T],
+        name: str = "",
+        minimum: int = 0,
+        expected: float = 0.0,
+        label: str = "",
     ) -> Iterator[T]:
         """Yield items until the next unit of work is not expected to end in time.
 
@@ -121,10 +131,17 @@ class Deadline:
             name: Name of the units in `skipped`; "": none is noted.
             minimum: Number of units that are done in any case.
             expected: Seconds of the first unit.
+            label: Description of the work for `watch`; "": `name`.
         """
-        source, done = iter(items), 0
+        label = label or name
+        if label:
+            items = list(items)
+        source, done, started = iter(items), 0, self.clock()
         while done < minimum or self.left > expected:
             begun = self.clock()
+            if label and self.watch is not None and isinstance(items, list) and done < len(items):
+                rest = (begun - started) / done * (len(items) - done) if done else None
+                self.watch(label, done, len(items), rest)
             item = next(source, END)
             if item is END:
                 return

@@ -22,6 +22,8 @@ from scant.verdict import read as read_verdict
 
 Arrays = Mapping[str, np.ndarray]
 TRAINING_ENDED = "Training has ended; the report is made, and general tools learn the same rows."
+# Steps that always have a snapshot, 0 for the prior, so that a page can show the beginning.
+OPENING = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 60, 75, 90, 110)
 ON_ALL_ROWS = "The report is made; the model is now fitted to all rows, for predictions."
 
 
@@ -136,6 +138,33 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """Work after the last step, which may take longer than training.
+
+    Attributes:
+        name: Description of the work, such as "comparing with 5 other methods".
+        done: Units of it that are done.
+        total: All units; 0 if it has none.
+        seconds: Expected time left for the others, by that of the former; None if none is done.
+    """
+
+    name: str
+    done: int = 0
+    total: int = 0
+    seconds: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The phase with its progress, for people."""
+        parts = [self.name]
+        if self.total:
+            parts.append(f"{self.done} of {self.total} done")
+        if self.seconds is not None:
+            parts.append(f"about {max(self.seconds, 1):.0f} s left")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """State to continue from `step` with identical results, as a safetensors blob for `train`."""
 
@@ -182,6 +211,13 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Results:
+    """The report of a run as far as it is known before other methods are fitted; not stored."""
+
+    report: Report
+
+
+@dataclass(frozen=True)
 class Finished:
     """End of an attempt with a final state, or paused after a checkpoint event."""
 
@@ -190,10 +226,34 @@ class Finished:
     report: Report = field(default_factory=Report)
 
 
-Event = Queued | Changed | Started | Progress | Snapshot | Note | Checkpoint | Fitted | Finished
+Event = (
+    Queued
+    | Changed
+    | Started
+    | Progress
+    | Snapshot
+    | Note
+    | Phase
+    | Results
+    | Checkpoint
+    | Fitted
+    | Finished
+)
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Queued, Changed, Started, Progress, Snapshot, Note, Checkpoint, Fitted, Finished)
+    for kind in (
+        Queued,
+        Changed,
+        Started,
+        Progress,
+        Snapshot,
+        Note,
+        Phase,
+        Results,
+        Checkpoint,
+        Fitted,
+        Finished,
+    )
 }
 
 
@@ -255,9 +315,10 @@ def _raise(row: dict[str, Any], i: int, tensors: dict[str, np.ndarray]) -> Event
         row["blob"] = tensors[f"{i}.blob"].tobytes()
     elif kind is Changed:
         row["state"] = State(row["state"])
-    elif kind is Finished:
+    elif kind in (Results, Finished):
         report = row["report"]
-        row["state"] = State(row["state"])
+        if kind is Finished:
+            row["state"] = State(row["state"])
         row["report"] = Report(
             metrics=tuple(Metric(**m) for m in report["metrics"]),
             arrays={k: tensors[f"{i}.report.arrays.{k}"] for k in report["arrays"]},

@@ -22,6 +22,14 @@ SHIFTS = """new PerformanceObserver((list) => {
     if (!one.hadRecentInput) window.jumped = (window.jumped ?? 0) + one.value
 }).observe({type: 'layout-shift', buffered: true})"""
 
+# Press a button; whether it is disabled, the status, and whether numbers and captions are visible.
+PRESSED = """(button) => {
+  button.click()
+  const seen = (place) => getComputedStyle(document.querySelector(place)).visibility
+  const said = document.querySelector("[role=status]").textContent
+  return [button.disabled, said, seen(".line dl"), seen(".reading")]
+}"""
+
 
 @pytest.fixture(scope="module")
 def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -104,8 +112,9 @@ def test_train_answers_at_once_and_opens_its_run(page: Page, still: Served) -> N
     page.goto(f"{still.url}/redshift")
     told: list[Any] = []
     page.on("response", lambda answer: told.append(answer) if "start" in answer.url else None)
-    button(page, "Train").click()
-    expect(status(page)).to_have_text("starting…")
+    # Before anything else happens, the page says so and no longer shows the earlier numbers.
+    assert button(page, "Train").evaluate(PRESSED) == [True, "starting…", "hidden", "hidden"]
+    page.wait_for_url(re.compile(r"redshift\?.*run="), timeout=PATIENCE)
     page.wait_for_url(re.compile(r"redshift\?run="), timeout=PATIENCE)
     taken_over(page)
     expect(status(page)).not_to_contain_text("recorded")

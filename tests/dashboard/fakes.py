@@ -78,6 +78,8 @@ class FakeService:
         self._go(run, 0)
         return run
 
+    join = submit
+
     def presenter(self, visitor: str) -> str:
         return presenter_code(visitor, "k" * 40)
 

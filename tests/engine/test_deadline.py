@@ -56,6 +56,22 @@ def test_phases_share_the_time_left_and_leave_some_to_later_ones() -> None:
     )
 
 
+def test_who_watches_is_told_of_named_units_and_of_the_time_that_is_left() -> None:
+    clock, told = Clock(), list[tuple[str, int, int, float | None]]()
+    deadline = Deadline(100.0, clock)
+    deadline.watch = lambda *phase: told.append(phase)
+    for _ in deadline.share(0.5).units(iter("abc"), "methods"):
+        clock.now += 4.0
+    for _ in deadline.units("ab", label="more"):
+        clock.now += 1.0
+    list(deadline.units("ab"))
+    assert told == [
+        ("methods", 0, 3, None), ("methods", 1, 3, 8.0), ("methods", 2, 3, 4.0),
+        ("more", 0, 2, None), ("more", 1, 2, 1.0),
+    ]  # fmt: skip
+    assert not deadline.skipped
+
+
 def test_effort_stands_still_while_others_work_but_not_for_ever() -> None:
     wall, work = Clock(), Clock()
     effort = Effort(0.5, wall, work)

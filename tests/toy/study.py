@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Study:
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
+    results: Callable[[Report], None] | None = None
     earlier = None
     patience: int
     scheduled = False

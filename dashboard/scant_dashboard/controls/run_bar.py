@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,6 +23,7 @@ _BAR = """
 @media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
 """
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
+SENDING = "queued: sending the settings"
 SAY_EVERY = 2.0  # seconds between updates of figures and captions, so that they can be read
 
 
@@ -57,7 +59,7 @@ class RunBar:
             margin=0,
         )
         self.buttons = {
-            "Train": _button("Train", train, "queued: sending the settings", "contained"),
+            "Train": _button("Train", train, SENDING, "contained", begins=True),
             "Pause": _button("Pause", pause, "pausing"),
             "Resume": _button("Resume", resume, "queued", "contained"),
             "Stop": _button("Stop", stop, "stopping"),
@@ -100,6 +102,10 @@ class RunBar:
         """Show `text` immediately after a click, before the run responds."""
         self.status.shown = {**self.status.shown, "text": text, "tone": tone}
 
+    def begin(self) -> None:
+        """Show that a run was requested, without the numbers of the run before."""
+        self.status.shown = {"text": SENDING, "tone": "live", "facts": [], "fraction": 0}
+
     def _show_buttons(self, **offered: bool) -> None:
         for name, button in self.buttons.items():
             if button.visible != offered[name]:
@@ -116,9 +122,16 @@ def _plain_button(label: str, act: Callable[[], None]) -> pmui.Button:
 
 
 def _button(
-    label: str, act: Callable[[], None], answer: str, variant: str = "outlined"
+    label: str,
+    act: Callable[[], None],
+    answer: str,
+    variant: str = "outlined",
+    begins: bool = False,
 ) -> pmui.Button:
-    """A button that updates the status line in the browser before the server responds."""
+    """A button that updates the status line in the browser before the server responds.
+
+    If it `begins` a run, the numbers of the run before are removed.
+    """
 
     def clicked(_: Any) -> None:
         act()
@@ -126,6 +139,7 @@ def _button(
     button = pmui.Button(
         label=label, on_click=clicked, variant=variant, color="primary", size="medium", margin=0
     )
-    message = f"window.dispatchEvent(new CustomEvent('scant-pressed', {{detail: {answer!r}}}))"
+    detail = json.dumps({"text": answer, "begins": begins})
+    message = f"window.dispatchEvent(new CustomEvent('scant-pressed', {{detail: {detail}}}))"
     button.js_on_click(code=message)
     return button

@@ -9,7 +9,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from scant.events import TRAINING_ENDED, State
+from scant.events import State
 from scant_dashboard.live.run_state import RunState
 
 TONES = {
@@ -83,11 +83,20 @@ class StatusLine(JSComponent):
         }))
         root.querySelector('i').style.width = `${100 * (s.fraction || 0)}%`
       }
-      window.addEventListener('scant-pressed', (press) => { status.textContent = press.detail })
+      window.addEventListener('scant-pressed', ({detail}) => {
+        status.textContent = detail.text
+        if (!detail.begins) return // else the numbers are of the run before
+        facts.replaceChildren()
+        root.querySelector('i').style.width = 0
+      })
       model.on('shown', draw)
       model.on('sent', () => {
         const number = model.sent
-        const answer = () => { model.drawn = number }
+        // What lies under a static page (takeover.js) nobody has seen yet.
+        const answer = () => {
+          if (document.getElementById('still')) setTimeout(answer, 50)
+          else model.drawn = number
+        }
         // Browsers do not draw hidden pages, so there is nothing to wait for.
         if (document.hidden) answer()
         else requestAnimationFrame(() => setTimeout(answer))
@@ -107,12 +116,17 @@ def reading(run: RunState | None) -> dict[str, Any]:
         "text": sentence(run),
         "tone": TONES.get(run.state, "live" if live else "calm"),
         "facts": _facts(run),
-        "fraction": 1.0
-        if run.state.usable
-        else run.step / run.total_steps
-        if run.total_steps
-        else 0,
+        "fraction": _fraction(run),
     }
+
+
+def _fraction(run: RunState) -> float:
+    """Return the progress of training, or of the phase after it."""
+    if run.state.usable:
+        return 1.0
+    if run.phase is not None:
+        return run.phase.done / (run.phase.total or 1)
+    return run.step / run.total_steps if run.total_steps else 0.0
 
 
 def sentence(run: RunState) -> str:
@@ -128,8 +142,8 @@ def sentence(run: RunState) -> str:
             sentence += ": waiting for a worker"  # mostly in a server's first seconds
     elif run.state is State.STARTING:
         sentence += ": a worker is preparing the data"
-    elif _ended(run):
-        sentence += ": training has ended; the report is being made"
+    elif run.state is State.RUNNING and run.phase is not None:
+        return f"{sentence}: {run.phase.sentence}"
     elif run.state in (State.PAUSING, State.STOPPING):
         sentence += f" after step {run.step}"
     if not run.reason:
@@ -144,7 +158,7 @@ def sentence(run: RunState) -> str:
 
 def _ended(run: RunState) -> bool:
     """Whether training has ended but the result is not available yet."""
-    return run.state is State.RUNNING and bool(run.notes) and run.notes[-1] == TRAINING_ENDED
+    return run.phase is not None or (run.state is State.RUNNING and bool(run.reason))
 
 
 def _facts(run: RunState) -> list[list[str]]:

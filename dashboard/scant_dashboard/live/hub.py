@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +28,10 @@ import panel as pn
 from bokeh.document import Document
 from bokeh.protocol.message import Message
 
-from scant.events import Event, Finished, Snapshot, State
+from scant.events import OPENING, Event, Finished, Report, Snapshot, State
 from scant.store.trouble import StoreTrouble
 from scant_dashboard.live.broadcast import newest
-from scant_dashboard.live.run_state import RunState, fresh, load
+from scant_dashboard.live.run_state import DONE, RunState, fresh, load
 from scant_dashboard.upstream import direct_message
 
 TICK = 0.2  # seconds between updates of one watcher
@@ -40,6 +41,7 @@ AHEAD = 3  # maximum number of updates that a browser has not drawn
 ACK_TIMEOUT = 10.0  # seconds to wait for a browser's acknowledgment
 STAGGER = 0.0005  # seconds between two sessions, for other tasks of the loop
 ELSEWHERE = 1.0  # seconds between checks of runs on other servers
+OPENING_SECONDS = 5.0  # for which the beginning of a run is shown, frame by frame
 FORGET = 60.0  # seconds after which an unwatched run is dropped from memory
 
 log = logging.getLogger(__name__)
@@ -65,6 +67,7 @@ class Update:
         run: The run's state; do not modify or store it.
         first: Points `run.trace[first:]` are new; 0 means start over.
         snapshot: The latest snapshot if it is new, otherwise None.
+        results: The run's results if they are new and its report is not there yet, otherwise None.
         finished: Whether the run's report came with this update.
         number: Number of the update within the session.
     """
@@ -74,6 +77,7 @@ class Update:
     snapshot: Snapshot | None
     finished: bool
     number: int = 0
+    results: Report | None = None
 
 
 class Watcher:
@@ -90,19 +94,28 @@ class Watcher:
         self._number = self._acknowledged = 0
         self._rewind()
 
-    def follow(self, run: str | None) -> RunState | None:
-        """Watch another run from its beginning; None watches nothing.
+    def follow(self, run: str | None, opening: bool = False) -> RunState | None:
+        """Watch another run; None watches nothing.
+
+        Args:
+            run: Id of the run.
+            opening: Whether to show how it began first: its prior and what followed, one snapshot
+                an update, as training may be at its hundredth step once the page is drawn.
 
         Raises:
             NotFound: There is no such run.
         """
         self.run = self.hub.history(run) if run else None
         self._rewind()
+        self._opening = opening
         return self.run
 
     def _rewind(self) -> None:
+        self._opening, self._frames = False, 0  # whether the beginning is shown, and its frames
+        self._opened = math.inf  # time of its first frame
         self._version, self.sent, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
+        self._results: Report | None = None
         self._state: State | None = None
         self.last = -TURN  # time of the last update
         self._reported = False
@@ -117,7 +130,33 @@ class Watcher:
     @property
     def urgent(self) -> bool:
         """Whether the run's state changed, not only numbers."""
-        return self.run is not None and self.run.state is not self._state
+        if self.run is None or (self.opening and self.run.state in DONE):
+            return False
+        return self.run.state is not self._state
+
+    @property
+    def opening(self) -> bool:
+        """Whether the beginning of the run is being shown, and not its present state."""
+        run = self.run
+        if not self._opening or run is None:
+            return False
+        expired = time.monotonic() - self._opened > OPENING_SECONDS
+        complete = run.snapshot is not None and run.snapshot.step > OPENING[-1]
+        exhausted = self._frames >= len(run.opening) and (complete or run.state.still)
+        if expired or exhausted or (run.state.still and run.state not in DONE):
+            self._opening = False
+        return self._opening
+
+    def _visible(self, run: RunState) -> RunState:
+        """Return the run as it is shown next."""
+        if not self.opening or self._frames >= len(run.opening):
+            return run
+        past = run.as_of(run.opening[self._frames])
+        if self.up:  # otherwise the first frame is part of the page that is being built
+            self._frames += 1
+            if self._acknowledged:  # the page is in sight
+                self._opened = min(self._opened, time.monotonic())
+        return past
 
     @property
     def behind(self) -> bool:
@@ -153,16 +192,19 @@ class Watcher:
     def flush(self) -> None:
         """Show all changes now; called on the document, or while its page is being built."""
         self.pending = False
-        run = self.run
-        if run is None or self._doc is None:
+        if self.run is None or self._doc is None:
             return
+        run = self._visible(self.run)
         first = self.sent if self._epoch == run.trace.epoch else 0
         snapshot = run.snapshot if run.snapshot is not self._snapshot else None
         finished = run.report is not None and not self._reported
+        early = run.report is None and run.results is not self._results
         self._number += 1
-        update = Update(run, first, snapshot, finished, self._number)
-        self._version, self.sent, self._epoch = run.version, len(run.trace), run.trace.epoch
-        self._reported = run.report is not None
+        results = run.results if early else None
+        update = Update(run, first, snapshot, finished, self._number, results)
+        self._version = run.version if run is self.run else -1
+        self.sent, self._epoch = len(run.trace), run.trace.epoch
+        self._reported, self._results = run.report is not None, run.results
         self._snapshot, self._state, self.last = run.snapshot, run.state, time.monotonic()
         try:
             with pn.io.hold(self._doc):
@@ -281,7 +323,8 @@ class Hub:
         first: dict[str, int] = {}
         for watcher in self.watchers:
             run = watcher.run
-            if watcher.waiting and run is not None and not run.state.final:
+            current = watcher.waiting and not watcher.opening
+            if current and run is not None and not run.state.final:
                 first[run.id] = min(watcher.sent, first.get(run.id, watcher.sent))
         traces = {run: self._histories[run].trace for run in first}
         return {
@@ -297,7 +340,8 @@ class Hub:
             turns = ceil(turns * TICK / TURN)  # spread over the ticks
         # In a separate scope, so that no variable keeps a reference to the last session.
         for watcher in sorted(self.watchers, key=lambda watcher: watcher.last):
-            if watcher.run is not None and watcher.waiting and watcher.run.id in news:
+            current = watcher.waiting and not watcher.opening
+            if watcher.run is not None and current and watcher.run.id in news:
                 watcher.send_message(news[watcher.run.id])
             if turns > 0 or watcher.urgent:
                 turns -= watcher.schedule_update()

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from scant.events import Event, Finished, Note, Progress, Queued, Report, Snapshot, Started, State
+from scant.events import (
+    OPENING,
+    USABLE,
+    Event,
+    Finished,
+    Note,
+    Phase,
+    Progress,
+    Queued,
+    Report,
+    Results,
+    Snapshot,
+    Started,
+    State,
+)
 from scant.store.sealed import Damaged
 from scant.training.checkpoint_format import OTHER_VERSION, of_other_version
+
+DONE = USABLE - {State.STOPPED}  # ends that nobody asked for, and that can be shown later
 
 
 class TraceBuffer:
@@ -112,6 +129,9 @@ class RunState:
         metadata: Labels of the arrays (`events.Started.metadata`).
         trace: The curve.
         snapshot: The latest snapshot, or None.
+        results: The report as far as it is known before its end, or None.
+        phase: Current work after the last step, or None.
+        opening: The first snapshots, from the prior on, at most one for each step of `OPENING`.
         notes: Notes in order.
         report: The report, or None.
         recorded: Whether it is a demonstration shipped as a recording.
@@ -130,6 +150,9 @@ class RunState:
         self.metadata: Mapping[str, Any] = {}
         self.trace = TraceBuffer()
         self.snapshot: Snapshot | None = None
+        self.results: Report | None = None
+        self.phase: Phase | None = None
+        self.opening: list[Snapshot] = []
         self.notes: list[str] = []
         self.report: Report | None = None
         self.recorded = False
@@ -139,6 +162,8 @@ class RunState:
         """Apply a batch of events in order."""
         for event in events:
             self._take(event)
+            if isinstance(event, Phase | Progress | Started | Finished):
+                self.phase = event if isinstance(event, Phase) else None
         self.version += 1
 
     def _take(self, event: Event) -> None:
@@ -147,15 +172,21 @@ class RunState:
                 self.trace.append(event)
             case Snapshot():
                 self.snapshot = event
+                if event.step in OPENING:
+                    self.opening.append(event)
+            case Results(report):
+                self.results = report
             case Note(text):
                 if text not in self.notes:
                     self.notes.append(text)
             case Queued(position, seconds):
                 self.state, self.position, self.wait = State.QUEUED, position, seconds
             case Started(device, total, step, metadata):
+                self.results = None
                 self.state, self.reason, self.position = State.RUNNING, "", None
                 self.device, self.total_steps, self.metadata = device, total, metadata
                 self.trace.cut(step)
+                self.opening = [shot for shot in self.opening if shot.step < step]
                 if self.snapshot is not None and self.snapshot.step > step:
                     self.snapshot = None
             case Finished(state, reason, report):
@@ -175,6 +206,15 @@ class RunState:
         self.position = self.wait = None
         self.report = fresh.report
         self.version += 1
+
+    def as_of(self, shot: Snapshot) -> RunState:
+        """Return the run as it was when this snapshot was taken."""
+        past = copy.copy(self)
+        past.trace, past.snapshot, past.report = self.trace.upto(shot.step), shot, None
+        past.trace.epoch, past.phase, past.results = self.trace.epoch, None, None
+        if self.state in DONE:
+            past.state, past.reason = State.RUNNING, ""
+        return past
 
     @property
     def _shot(self) -> int | None:

@@ -42,7 +42,7 @@ class StaticFirst(StaticPageMixin):
         if page is None:
             return False
         if over:
-            self.set_overlay(page)
+            self.set_overlay(page, begun="run" in arguments)
             return False
         self.send_static(page, lambda: published.packed(self.page, dark))
         return True

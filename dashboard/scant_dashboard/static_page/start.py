@@ -38,11 +38,12 @@ class Start(AuthRequestHandler):
             if self.site.fault:
                 raise Unavailable(self.site.fault)
             demo = self.site.hub.history(f"demo-{study}").record
-            run = await self.site.service.submit(
+            run = await self.site.service.join(
                 study, demo.settings, demo.data, f"user:{user}" if user else visitor,
                 address=self.request.remote_ip or "", presenter="",
             )  # fmt: skip
         except (BadInput, NotAllowed, NotFound, Unavailable) as error:
             self.write({"refused": str(error)})
         else:
+            self.site.hub.history(run)  # in memory from its beginning, for the page that comes
             self.write({"run": run})

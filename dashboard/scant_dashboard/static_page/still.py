@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,14 @@ from scant_dashboard.server.headers import Policy
 from scant_dashboard.static_page.page import overlay
 from scant_dashboard.static_page.published import GALLERY
 from scant_dashboard.upstream.server_parts import application
+
+HOLD = (  # as in takeover.js
+    "@view-transition { navigation: auto } "
+    "::view-transition-group(*), ::view-transition-old(*), ::view-transition-new(*) "
+    "{ animation: none }"
+)
+STATUS = re.compile(r"(<div role='status'[^>]*>)[^<]*")
+SCRIPT = re.compile(r"<script\b.*?</script>\s*", re.DOTALL)
 
 
 class StaticPageMixin:
@@ -35,15 +44,22 @@ class StaticPageMixin:
         """Name of the logged-in user; "" if the server requires no login."""
         return (login_user(self.request) if self.site.logins else None) or ""
 
-    def set_overlay(self, page: str) -> None:
-        """Cover the live page, which is sent next, with this page."""
+    def set_overlay(self, page: str, begun: bool = False) -> None:
+        """Cover the live page, which is sent next, with this page.
+
+        Args:
+            page: The static page.
+            begun: Whether a run has begun, so that the page's numbers are of an earlier one.
+        """
+        if begun:
+            page = page.replace("<main>", "<main class='starting'>", 1)
+            page = STATUS.sub(r"\g<1>starting…", page, count=1)
         self._over = overlay(page)
 
     def write(self: Any, chunk: Any) -> None:
         """Insert the cover into a live page."""
         if self._over and isinstance(chunk, str) and "<body" in chunk:
-            at = chunk.index(">", chunk.index("<body")) + 1
-            chunk = chunk[:at] + self._over + chunk[at:]
+            chunk = covered(chunk, self._over)
         super().write(chunk)  # type: ignore[misc]
 
     def send_static(self: Any, page: str, packed: Callable[[], bytes | None]) -> None:
@@ -62,6 +78,19 @@ class StaticPageMixin:
             return
         self.set_header("Content-Encoding", "gzip")
         self.finish(packed())
+
+
+def covered(page: str, cover: str) -> str:
+    """Put a cover into a live page, before the scripts of its head.
+
+    Browsers draw nothing of a body before the scripts above it are loaded; that takes a second,
+    for which the page would be white. Browsers with view transitions keep the page before until
+    the cover is drawn.
+    """
+    at = page.index(">", page.index("<body")) + 1
+    head, body = SCRIPT.sub("", page[:at]), page[at:]
+    head = head.replace("<head>", f"<head><style>{HOLD}</style>", 1)
+    return head + cover + "".join(SCRIPT.findall(page[:at])) + body
 
 
 def prepend_handlers(server: Server, kind: type[StaticPageMixin], **shared: Any) -> None:

@@ -213,11 +213,12 @@ class Layout:
             self._notes.object = markup
             self._notes.visible = bool(notes)
 
-    def reveal(self, finished: bool) -> None:
-        """Show or hide the sections of a finished run."""
+    def reveal(self, finished: bool, explored: bool = True) -> None:
+        """Show or hide the sections of a finished run, or the results alone."""
         for part, name in ((self._result, "Result"), (self._explore, "Explore")):
             grid, views = self._deferred[name]
-            part.visible = finished and bool(views) and not self._page.lesson.hides(name)
+            shown = finished and (explored or name != "Explore")
+            part.visible = shown and bool(views) and not self._page.lesson.hides(name)
             if part.visible and name not in self._placed:
                 self._placed.add(name)
                 self._later.fill(grid, partial(self._panels, views))

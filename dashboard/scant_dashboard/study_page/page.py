@@ -22,7 +22,7 @@ import numpy as np
 import panel as pn
 
 from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
-from scant.events import Snapshot
+from scant.events import Report, Snapshot
 from scant.studies import Entry, entry
 from scant_dashboard.controls.data_panel import DataPanel
 from scant_dashboard.controls.estimate import Estimate
@@ -251,8 +251,12 @@ class StudyPage:
         with contextlib.suppress(AttributeError):  # the session is gone
             self.visit.doc.add_next_tick_callback(act)
 
-    def open(self, run: str) -> None:
+    def open(self, run: str, opening: bool = False) -> None:
         """Open a run, live or finished.
+
+        Args:
+            run: Id of the run.
+            opening: Whether to show first how it began (`live.hub.Watcher.follow`).
 
         Raises:
             NotFound: There is no such run, or it belongs to another study's page.
@@ -272,7 +276,7 @@ class StudyPage:
         self._update_exports()
         self.replay.close()
         self.layout.reveal(False)
-        self.watcher.follow(run)
+        self.watcher.follow(run, opening)
         self.watcher.flush()
         self.room.opened(run)
 
@@ -292,9 +296,11 @@ class StudyPage:
         if update.snapshot is not None:
             self._show_snapshot(update.snapshot)
         usable = run.report is not None and bool(run.report.arrays)  # otherwise there is no model
+        if update.results is not None:
+            self._show_results(run, update.results)
+            self.layout.reveal(True, explored=False)
         if update.finished and run.report is not None and usable and run.state.usable:
-            for result in self.views.applicable(run, self.views.result):
-                result.update(run.report, run.metadata)
+            self._show_results(run, run.report)
             for explore in self.views.applicable(run, self.views.explore):
                 explore.open(run)
             trained = float(run.trace.seconds[-1]) if len(run.trace) else None
@@ -308,10 +314,15 @@ class StudyPage:
         self.layout.note(run.notes)
         self.layout.show_limits(run.report.limits if run.report is not None else ())
         # Together with the bar's figures, so that the whole page shows the same step.
-        if fresh or update.finished or run.state.still:
+        begins = update.snapshot is not None and update.snapshot.step == 0
+        if fresh or begins or update.finished or run.state.still:
             self.read(at_once=True)
         if update.number % ACKNOWLEDGED_EVERY == 0:
             self.bar.status.sent = update.number  # last, so that it is drawn after the rest
+
+    def _show_results(self, run: RunState, report: Report) -> None:
+        for result in self.views.applicable(run, self.views.result):
+            result.update(report, run.metadata)
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         if self.run is not None:
@@ -348,7 +359,7 @@ class StudyPage:
         settings = {k: v for k, v in query.items() if k not in OWN_PARAMETERS}
         run = query.get("run") or f"demo-{self.entry.name}"
         try:
-            self.open(run)
+            self.open(run, opening=query.get("live") == "over")  # Train was pressed a moment ago
         except NotFound as error:
             self.form.fill(self._start)
             self.bar.show(None, may_steer=False)
@@ -406,12 +417,14 @@ class StudyPage:
             return
         self.say("")
         self.replay.pause()  # it would overwrite the figures of the new run
-        self.bar.say("queued: sending the settings", "live")
+        self.bar.begin()
         self.background(
-            self.submit(values, self.data.value),
-            self._submitted,
-            refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
+            self.submit(values, self.data.value), self._submitted, refused=self._not_started
         )
+
+    def _not_started(self, sentence: str) -> None:
+        self.bar.show(self.run, self.may_steer)
+        self.bar.say(f"not started: {sentence}", "bad")
 
     def _try_demonstration(self) -> None:
         """Train the demonstration with its default settings."""
@@ -420,9 +433,13 @@ class StudyPage:
         self._train()
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
-        """Submit a new run of this study for the visitor; return its id."""
-        visit = self.visit
-        return self.service.submit(
+        """Submit a new run of this study for the visitor; return its id.
+
+        The participants of a lesson share equal runs if the workers are busy.
+        """
+        visit, shared = self.visit, bool(self.lesson.presenter) and self.entry.offers(data)
+        submit = self.service.join if shared else self.service.submit
+        return submit(
             self.entry.name, values, data, visit.owner,
             address=visit.address, presenter=self.lesson.presenter,
         )  # fmt: skip
@@ -442,9 +459,11 @@ class StudyPage:
         )
 
     def _submitted(self, run: str) -> None:
-        self.open(run)
+        self.open(run, opening=True)
         self.address()
         self.list.refresh()
+        if self.run is not None and not self.owns_run:
+            self.say("Others of this lesson train with the same settings: all watch one run.")
 
     def address(self) -> None:
         if pn.state.location is not None and self.run is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from scant.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Snapshot
+from scant.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Results, Snapshot
 
 MAX_BYTES = 256 * 2**20  # total size of the queued events of all runs
 MAX_EVENTS = 2000  # of one transaction
@@ -113,6 +113,6 @@ def _weigh(events: Iterable[Event]) -> int:
             total += sum(array.nbytes for array in event.arrays.values())
         elif isinstance(event, Checkpoint | Fitted):
             total += len(event.blob)
-        elif isinstance(event, Finished):
+        elif isinstance(event, Finished | Results):
             total += sum(array.nbytes for array in event.report.arrays.values())
     return total

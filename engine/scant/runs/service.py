@@ -96,6 +96,7 @@ class RunService:
         self.leases = LeaseManager(self.lifecycle, self.steering.acts)
         self.questions = Questions(self.lifecycle, self.dispatcher)
         self._key = key
+        self._joining = asyncio.Lock()
         self._starting: asyncio.Task[None] | None = None
 
     @property
@@ -190,6 +191,42 @@ class RunService:
         run = await self.leases.enter(self.policy.admit, *about)
         self.lifecycle.enter(ActiveRun(run, owner, study, data, settings.values(), address=code))
         return run
+
+    async def join(
+        self,
+        study: str,
+        values: Mapping[str, Any],
+        data: str,
+        owner: str,
+        *,
+        address: str = "",
+        presenter: str = "",
+    ) -> str:
+        """Queue a new run, or return that of another visitor with the same settings and data.
+
+        A run is shared if no worker is free for a new one: a class that trains the same model at
+        the same time watches one run, and nobody waits or is refused. Arguments and exceptions are
+        those of `submit`.
+        """
+        settings = entry(study).parse(data, values).values()
+        async with self._joining:  # of simultaneous requests only the first one queues a run
+            return self._same(study, data, settings) or await self.submit(
+                study, values, data, owner, address=address, presenter=presenter
+            )
+
+    def _same(self, study: str, data: str, settings: Mapping[str, Any]) -> str | None:
+        """Return the id of an equal run in progress, if no worker is free for another."""
+        free = self.dispatcher.pool.free() - len(self.lifecycle.queue)
+        personal = data.startswith("upload:") or settings.get("expert") == "you"
+        if free > 0 or personal:
+            return None
+        matches = (
+            live.id
+            for live in self.lifecycle.live.values()
+            if live.wish is None and not live.over
+            and (live.study, live.data, live.settings) == (study, data, settings)
+        )  # fmt: skip
+        return next(matches, None)
 
     def presenter(self, visitor: str) -> str:
         """Return the presenter code of a visitor for links to lessons; "" without a visitor."""

@@ -17,6 +17,7 @@ from scant.events import (
     Finished,
     Fitted,
     Note,
+    Phase,
     Progress,
     Report,
     Snapshot,
@@ -195,6 +196,8 @@ def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
         case Fitted():
             _replace(db, MODELS, run, blob=event.blob)
             return []
+        case Phase():
+            update_row(db, run, {"reason": event.sentence})
         case Changed():
             update_row(db, run, {"state": event.state, "reason": event.reason})
         case Finished():

@@ -6,6 +6,7 @@ Only workers, notebooks and the command line import these files: they bring torc
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -86,6 +87,8 @@ class Study(FittedStudy, Protocol):
     deadline: Deadline  # when the fit is to end, set by the loop; `finalize` goes by it
     search_share: float  # of the deadline's time, that steps may take; the rest is for `finalize`
     scored: bool  # whether anybody reads the report's comparisons; not those of a further fold
+    # Takes the report without other methods, before these are fitted; None where nobody waits.
+    results: Callable[[Report], None] | None
     # Of a fit on everything, the scored fit: what rows left out of that one have chosen holds.
     earlier: Any
 

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from scant.deadline import NEVER, Deadline
+from scant.events import Report
 from scant.optim.trainer import Trainer
 from scant.studies import Settings
 from scant.studies.auto import REPORT_SHARE, TRAINING_SHARE
@@ -33,6 +34,7 @@ class TrainedStudy:
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
+    results: Callable[[Report], None] | None = None
     earlier: Any = None
     scheduled = False
     reason = ""
@@ -82,6 +84,12 @@ class TrainedStudy:
 
     def _note(self, notes: list[str]) -> None:
         self.notes += [note for note in notes if note not in self.notes]
+
+    def _report(self, write: Callable[[Deadline], Report]) -> Report:
+        """The report, which `write` makes with other methods as far as the deadline allows."""
+        if self.results is not None:
+            self.results(write(Deadline(0.0)))
+        return write(self.report_deadline)
 
     @property
     def report_deadline(self) -> Deadline:

@@ -3,17 +3,25 @@
 A separate module, so that a worker can receive requests before PyTorch is imported.
 """
 
+from collections.abc import Callable
+
+from scant.events import Event
+
 
 class Control:
     """Request to a run: None (continue), "pause", "stop", or "abandon".
 
     An abandoned attempt ends without further events, since its run continues elsewhere. `heeded` is
     set by the loop after it has received a request to pause or stop.
+
+    A loop gives its events one by one; those that come within a long computation, of which other
+    fits than a page's have no use, it passes to `tell`, if that is set.
     """
 
     def __init__(self, wish: str | None = None) -> None:
         self.wish = wish
         self.heeded = False
+        self.tell: Callable[[Event], None] | None = None
 
     def pause(self) -> None:
         """Request a checkpoint and a pause."""

@@ -20,13 +20,16 @@ from scant.errors import BadInput
 from scant.evaluate.compare import compared
 from scant.events import (
     ON_ALL_ROWS,
+    OPENING,
     TRAINING_ENDED,
     Event,
     Finished,
     Fitted,
     Note,
+    Phase,
     Progress,
     Report,
+    Results,
     Snapshot,
     Started,
     State,
@@ -40,7 +43,9 @@ from scant.training.everything import REFIT_SHARE, REFIT_TRAINING_SHARE, refitte
 from scant.training.folds import Folds, pooled
 from scant.training.search import Search
 
-SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
+SNAPSHOT_SECONDS = 0.2  # between snapshots, with which a posterior moves
+SNAPSHOT_REST = 4.0  # times as long as a snapshot takes until the next: a fifth of the time at most
+OPENING_SECONDS = 1.0  # that the snapshots of `OPENING` may take
 FOLD_SHARE = 0.5  # of the fit's time: expected of a fold, whose report has no other methods
 SLOWED = (
     "This machine is slow or busy with other programs: the fit was ended after "
@@ -105,12 +110,12 @@ class _Loop:
         self.search = Search(study, study.search_share * deadline.left)
         self.control = Control()
         self.again = again
+        self.shot_seconds = self.opening_seconds = 0.0  # of the last snapshot; of the first ones
 
     def run(self, control: Control) -> Iterator[Event]:
         self.control, study, search, at = control, self.study, self.search, self.search.at
         started, begun = self.clock() - at.seconds, self.deadline.clock() - at.effort
         last_snapshot = last_checkpoint = self.clock()
-        last_snapshot -= SNAPSHOT_SECONDS
         while not search.over:
             control.heeded = control.wish in ("pause", "stop")
             if control.wish == "pause":
@@ -122,6 +127,9 @@ class _Loop:
                 yield from self.finalize(State.STOPPED, reason)
                 return
             sent = len(study.notes)
+            if at.step == 0 and self.scored:
+                search.begin()
+                yield self.snapshot()
             elbo, score = search.step()
             now = self.clock()
             at.seconds, at.effort = now - started, self.deadline.clock() - begun
@@ -132,8 +140,10 @@ class _Loop:
                 yield from self.diverge(elbo)
                 return
             ending = search.ending()
-            if ending or search.out_of_time or now - last_snapshot >= SNAPSHOT_SECONDS:
-                yield Snapshot(at.step, study.snapshot())
+            rest = max(SNAPSHOT_SECONDS, SNAPSHOT_REST * self.shot_seconds)
+            due = now - last_snapshot >= rest or self.opens
+            if ending or search.out_of_time or due:
+                yield self.snapshot()
                 last_snapshot = self.clock()
             if ending:
                 search.advance(ending)
@@ -151,6 +161,21 @@ class _Loop:
                 case _:
                     yield event
 
+    @property
+    def opens(self) -> bool:
+        """True after a step whose snapshot shows how training begins."""
+        quick = self.opening_seconds < OPENING_SECONDS
+        return self.scored and quick and self.search.at.step in OPENING
+
+    def snapshot(self) -> Snapshot:
+        """Return the posterior, and measure how long that takes."""
+        step, begun = self.search.at.step, self.clock()
+        shot = Snapshot(step, self.study.snapshot())
+        self.shot_seconds = self.clock() - begun
+        if step <= OPENING[-1]:
+            self.opening_seconds += self.shot_seconds
+        return shot
+
     def on_everything(self, study: Study, control: Control, end: Finished) -> Iterator[Event]:
         """Fit again by a study that holds nothing out; the first fit has ended as `end`.
 
@@ -158,6 +183,7 @@ class _Loop:
         """
         yield self.search.checkpoint()
         yield Note(ON_ALL_ROWS)
+        yield Phase("fitting to all rows")
         budget = self.deadline.seconds / (1 - REFIT_SHARE)
         seconds = max(REFIT_SHARE * budget, budget - self.deadline.used)
         study.earlier = self.study
@@ -184,7 +210,9 @@ class _Loop:
         """
         if math.isfinite(self.deadline.seconds):
             return self.deadline.share(part)
-        return self._deadline(max(self.deadline.used, SECONDS))
+        made = self._deadline(max(self.deadline.used, SECONDS))
+        made.watch = self.deadline.watch
+        return made
 
     def _deadline(self, seconds: float) -> Deadline:
         """Return a deadline by the same clock."""
@@ -206,8 +234,14 @@ class _Loop:
             return
         study = self.study
         rivals = self.own and getattr(study.settings, "baselines", True)
-        if self.scored and rivals:  # before the report, which may take longer than training
-            yield Note(TRAINING_ENDED)
+        if self.scored:  # before the report, which may take longer than training
+            if rivals:
+                yield Note(TRAINING_ENDED)
+            yield Phase("making the report")
+            tell = self.control.tell
+            if tell is not None:
+                self.deadline.watch = lambda *phase: tell(Phase(*phase))
+                study.results = lambda report: tell(Results(self.without_others(report)))
         report = replace(study.finalize(self.search.best), limits=study.limits())
         if self.scored:
             comparison = study.comparison(report)
@@ -248,6 +282,11 @@ class _Loop:
             meta = {**meta, CHOSEN: study.metadata[CHOSEN]}
         yield Fitted(blob(tensors, meta))
         yield Finished(state, reason, report)
+
+    def without_others(self, report: Report) -> Report:
+        """Return a report as it is before other methods are fitted."""
+        report = replace(report, limits=self.study.limits())
+        return compared(report, None, self.search.at.seconds, own=self.own, rivals=False)
 
     def crossed(self, comparison: Comparison, state: State) -> Comparison:
         """Pool the comparison with those of further folds, which take half of the time left."""

@@ -69,12 +69,16 @@ class Search:
         """True once the budget is used; a search takes one step at least."""
         return self.at.step > 0 and self.at.effort >= self.budget
 
+    def begin(self) -> None:
+        """Set up the study for the present stage, unless it is."""
+        if not self._begun:
+            self.study.start_restart(self.at.restart, self.at.stage, self._best_here)
+            self._begun = True
+
     def step(self) -> Step:
         """Take a step, and keep the parameters if their score is the restart's best."""
         study, at = self.study, self.at
-        if not self._begun:
-            study.start_restart(at.restart, at.stage, self._best_here)
-            self._begun = True
+        self.begin()
         elbo, score = step = study.step()
         at.step += 1
         at.since_start += 1

@@ -9,7 +9,7 @@ import pytest
 from bokeh.document import Document
 
 from scant.errors import BadInput
-from scant.events import Changed, Finished, Queued, Started, State
+from scant.events import Changed, Finished, Phase, Queued, Started, State
 from scant.studies import entry
 from scant_dashboard.controls.replay import Replay
 from scant_dashboard.controls.run_bar import RunBar
@@ -123,6 +123,24 @@ def test_the_figures_of_a_running_run(history: RunState) -> None:
     assert facts["time per step"] == "100 ms"
     assert facts["time left, at most"] == "9.0 s"
     assert reading(history)["fraction"] == pytest.approx(0.1)
+
+
+def test_the_status_names_what_follows_the_steps(history: RunState) -> None:
+    history.apply([Started("cpu", 100), Changed(State.RUNNING), *map(point, range(1, 41))])
+    assert reading(history)["fraction"] == 0.4
+    history.apply([Phase("making the report")])
+    assert sentence(history) == "running: making the report"
+    assert reading(history)["fraction"] == 0
+    history.apply([Phase("comparing with 5 other methods", 2, 5, 20.4)])
+    assert (
+        sentence(history) == "running: comparing with 5 other methods, 2 of 5 done, about 20 s left"
+    )
+    status = reading(history)
+    assert status["fraction"] == 0.4
+    assert "time left, at most" not in dict(status["facts"])
+    history.apply([point(41)])  # of the fit on all rows
+    assert sentence(history) == "running"
+    assert "time left, at most" in dict(reading(history)["facts"])
 
 
 def test_a_recording_is_marked(history: RunState) -> None:

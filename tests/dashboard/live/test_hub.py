@@ -13,7 +13,7 @@ import pytest
 from bokeh.document import Document
 
 from scant.errors import NotFound
-from scant.events import Changed, Finished, Progress, Started, State
+from scant.events import OPENING, Changed, Finished, Phase, Progress, Results, Started, State
 from scant.store import Store
 from scant_dashboard.live import hub as live
 from scant_dashboard.live.broadcast import NEWEST, newest
@@ -72,6 +72,92 @@ def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
     assert observed[1].snapshot is not None
     assert observed[1].snapshot.step == 3
     assert list(observed[1].run.trace.step) == [1, 2, 3]
+
+
+def test_who_began_a_run_is_shown_its_beginning_although_training_is_ahead(
+    service: FakeService, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, now = Hub(service), [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    service.subscribe(hub.on_events)
+    hub.history(run)
+    service.say(run, Started("cpu", 300), Changed(State.RUNNING), snapshot(0))
+    for k in range(1, 201):
+        service.say(run, point(k), snapshot(k))
+    service.say(run, Finished(State.CONVERGED, "It rests.", report()))
+    doc, observed = Doc(), []
+    watcher = hub.watch(doc, observed.append)
+    watcher.follow(run, opening=True)
+    watcher.up = False
+    watcher.flush()  # while the page is being built
+    watcher.up = True
+
+    def shown() -> tuple[int, int, State, bool]:
+        update = observed[-1]
+        assert update.snapshot is not None
+        trace = len(update.run.trace)
+        return update.snapshot.step, trace, update.run.state, update.finished
+
+    assert shown() == (0, 0, State.RUNNING, False)
+    now[0] += live.OPENING_SECONDS + 1  # the page takes its time until it is in sight
+    for step in OPENING:
+        assert watcher.schedule_update()
+        doc.take()
+        watcher.acknowledge(observed[-1].number)
+        assert observed[-1].run.trace.step.tolist() == list(range(1, step + 1))
+    assert shown() == (OPENING[-1], OPENING[-1], State.RUNNING, False)
+    assert watcher.schedule_update()
+    doc.take()
+    assert shown() == (200, 200, State.CONVERGED, True)
+    assert not watcher.schedule_update()
+
+    watcher.follow(run, opening=True)  # and once more, on the page that is in sight
+    watcher.flush()
+    now[0] += live.OPENING_SECONDS + 1  # a browser that is slow: it is shown no more of it
+    watcher.flush()
+    assert shown() == (200, 200, State.CONVERGED, True)
+
+
+def test_a_stop_ends_the_beginning_of_a_run(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.on_events)
+    hub.history(run)
+    service.say(run, Started("cpu", 300), snapshot(0), point(1), snapshot(1), point(2), snapshot(2))
+    doc, observed = Doc(), list[Update]()
+    watcher = hub.watch(doc, observed.append)
+    watcher.follow(run, opening=True)
+    watcher.flush()
+    assert len(observed[-1].run.trace) == 0
+    service.say(run, Finished(State.STOPPED, "As requested.", report()))
+    assert watcher.schedule_update()
+    doc.take()
+    assert observed[-1].finished
+    assert len(observed[-1].run.trace) == 2
+
+
+def test_own_results_come_once_and_before_the_report(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.on_events)
+    service.say(run, Started("cpu", 300), Changed(State.RUNNING), point(1))
+    _, observed, watcher = watched(hub, run)
+    watcher.flush()
+    service.say(run, Results(report()))
+    watcher.flush()
+    service.say(run, Phase("comparing with 2 other methods", 1, 2, 5.0))
+    watcher.flush()
+    assert [update.results is not None for update in observed] == [False, True, False]
+    assert not any(update.finished for update in observed)
+    service.say(run, Finished(State.FINISHED, "All steps are done.", report()))
+    watcher.flush()
+    assert (observed[-1].results, observed[-1].finished) == (None, True)
+
+
+def test_what_follows_the_steps_is_in_the_store(service: FakeService, run: str) -> None:
+    service.say(run, Started("cpu", 300), Changed(State.RUNNING), point(1))
+    service.say(run, Phase("comparing with 2 other methods", 1, 2, 5.0), Results(report()))
+    elsewhere = load(service.store, run)
+    assert elsewhere.reason == "comparing with 2 other methods, 1 of 2 done, about 5 s left"
+    assert elsewhere.report is None
 
 
 def test_a_browser_that_has_not_drawn_the_last_updates_is_told_no_more(

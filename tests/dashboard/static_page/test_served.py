@@ -114,13 +114,21 @@ def test_who_asks_for_more_gets_the_live_page_at_once(served: Standing, query: s
     assert "takeover.js" not in page.body.decode()
 
 
-@pytest.mark.slow
+def sources(page: str) -> list[str]:
+    """The addresses of a page's scripts, in order."""
+    return re.findall(r"<script[^>]* src=['\"]([^'\"]+)", page)
+
+
 def test_the_static_page_lies_over_the_live_one_until_that_is_drawn(served: Standing) -> None:
     for query in ("live=over", "live=over&run=demo-redshift"):
         page = ask(f"{served.url}/redshift?{query}")
         assert page.token
         text = page.body.decode()
         assert text.index("<body") < text.index("id='still'") < text.index("takeover.js")
+        # Nothing that takes time to load stands before what covers the page.
+        assert "<script" not in text[: text.index("id='still'")]
+        uncovered = ask(f"{served.url}/redshift?live=1").body.decode()
+        assert sources(text) == ["./assets/takeover.js", *sources(uncovered)]
         assert "<h1>The run</h1>" in text
 
 

@@ -181,6 +181,29 @@ async def test_an_address_has_no_more_runs_for_every_cookie_it_drops(url: str) -
             await again.submit("toy", {}, "demo", who, address=where)
 
 
+async def test_a_class_that_trains_the_same_watches_one_run_and_nobody_is_refused(url: str) -> None:
+    made, client = service(url)
+    await made.start()  # a worker with room for two
+    students = [f"student {i}" for i in range(12)]
+
+    async def train(**values: Any) -> list[str]:
+        asked = (made.join("toy", values, "demo", who, address="10.1.2.3") for who in students)
+        return await asyncio.gather(*asked)
+
+    runs = await train()
+    assert len(set(runs)) == 2
+    assert {made.store.run(run).owner for run in runs} < set(students)
+    assert await train() == [runs[0]] * 12  # both are in progress now
+    other = await made.join("toy", {"seed": 7}, "demo", "student 5", address="10.1.2.3")
+    assert other not in runs
+    await until(lambda: len(client.begun) == 2)
+    for run in set(runs):
+        await made.stop(run, made.store.run(run).owner)
+    after = await made.join("toy", {}, "demo", "student 6", address="10.1.2.3")
+    assert after not in runs  # nobody is led to a run that its owner has stopped
+    made.store.close()
+
+
 async def test_an_owner_has_no_more_runs_by_servers_or_by_pausing(url: str) -> None:
     made, client = service(url, limit_per_owner=1)
     await made.start()

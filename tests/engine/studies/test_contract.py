@@ -13,9 +13,11 @@ import torch
 import scant
 from scant.errors import BadInput
 from scant.evaluate.scores import scores_of
-from scant.events import Finished, Progress
+from scant.events import Event, Finished, Phase, Progress, Results
 from scant.studies import STUDIES, entry
 from scant.studies.protocol import study_class
+from scant.training.control import Control
+from scant.training.loop import train
 from tests.engine.studies import cases, studying
 from tests.engine.studies.cases import CASES, CPU, FIRST
 from tests.engine.studies.studying import resumed
@@ -108,6 +110,29 @@ def of_multiview(study: Any, arrays: dict[str, np.ndarray]) -> None:
 
 
 OWN = {"genes": of_genes, "omniglot": of_omniglot, "mitosis": of_mitosis, "multiview": of_multiview}
+
+
+@pytest.mark.parametrize("case", [name for study, name in FIRST.items() if study != "clamp"])
+def test_own_results_come_before_other_methods_and_change_nothing(case: str) -> None:
+    _, alone, _ = cases.fitted(case)  # without anybody who waits for them
+    control, told = Control(), list[Event]()
+    control.tell = told.append
+    for event in train(CASES[case].make(), control):
+        told.append(event)
+    [early] = [event.report for event in told if isinstance(event, Results)]
+    end = told[-1]
+    assert isinstance(end, Finished)
+    assert end.report.metrics == alone.metrics
+    for name in alone.arrays:
+        ours, theirs = end.report.arrays[name], alone.arrays[name]
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+    own = {(m.name, m.value) for m in early.metrics if m.source == "run"}
+    assert own
+    assert own <= {(m.name, m.value) for m in end.report.metrics}
+    assert early.arrays.keys() == end.report.arrays.keys()
+    phases = [k for k, event in enumerate(told) if isinstance(event, Phase) and event.total]
+    first = next(k for k, event in enumerate(told) if isinstance(event, Results))
+    assert all(k > first for k in phases if "comparing" in told[k].name)
 
 
 @every_case("omniglot", "multiview")

@@ -15,11 +15,13 @@ from safetensors.torch import load, save
 import scant
 from scant.errors import BadInput
 from scant.events import (
+    OPENING,
     Checkpoint,
     Event,
     Finished,
     Fitted,
     Note,
+    Phase,
     Progress,
     Snapshot,
     Started,
@@ -28,7 +30,8 @@ from scant.events import (
 from scant.studies.protocol import study_class
 from scant.training.checkpoint_format import header
 from scant.training.control import Control
-from scant.training.loop import SNAPSHOT_SECONDS, choose_device, train
+from scant.training.loop import OPENING_SECONDS, SNAPSHOT_SECONDS, choose_device, train
+from scant.training.search import Search
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -227,9 +230,66 @@ def test_the_stream_has_the_form_that_watchers_rely_on() -> None:
         "cpu", 10, 0, {"axes": ["a", "b", "c"], "threads": torch.get_num_threads()}
     )
     assert of(Note, events) == [Note("The toy is a toy.")]
-    assert isinstance(events[2], Progress)
-    assert isinstance(events[3], Snapshot)  # the first step shows the posterior at once
+    assert [type(e) for e in events[2:5]] == [Snapshot, Progress, Snapshot]
+    assert [e.step for e in events[2:5]] == [0, 1, 1]  # the prior, then the first step at once
     assert [type(e) for e in events[-3:]] == [Snapshot, Fitted, Finished]
+
+
+def test_the_beginning_is_shown_step_by_step_whatever_the_clock_says() -> None:
+    study = scant.fit("toy", max_steps=30).study
+    shots = of(Snapshot, train(study, clock=lambda: 0.0))
+    assert [shot.step for shot in shots[:-1]] == [*(s for s in OPENING if s <= 30), 30]
+    study.start_restart(0, 0, None)
+    assert (shots[0].arrays["mean"] == study.snapshot()["mean"]).all()  # the prior
+    assert (shots[0].arrays["mean"] != shots[1].arrays["mean"]).all()
+
+
+def test_slow_snapshots_are_rare_at_the_beginning_too() -> None:
+    now = [0.0]
+    study = scant.fit("toy", max_steps=30).study
+    snapshot = study.snapshot
+
+    def slow_snapshot() -> Any:
+        now[0] += 0.6 * OPENING_SECONDS
+        return snapshot()
+
+    study.snapshot = slow_snapshot
+    shots = of(Snapshot, train(study, clock=lambda: now[0]))
+    assert [shot.step for shot in shots] == [0, 1, 30, 30]
+
+
+def test_snapshots_change_no_number() -> None:
+    study = scant.fit("toy", max_steps=12, restarts=2).study
+    search, steps = Search(study, math.inf), []
+    while not search.over:
+        steps.append(search.step())
+        if ending := search.ending():
+            search.advance(ending)
+    events = list(scant.fit("toy", max_steps=12, restarts=2))
+    assert len(of(Snapshot, events)) > len(steps) / 2
+    assert [(p.elbo, p.score) for p in of(Progress, events)] == steps
+
+
+def test_what_follows_the_steps_is_told_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, finalize = study_class("toy"), study_class("toy").finalize
+
+    def slow(self: Any, kept: list) -> Any:
+        for _ in self.deadline.units("ab", label="comparing with 2 other methods"):
+            pass
+        return finalize(self, kept)
+
+    monkeypatch.setattr(kind, "finalize", slow)
+    assert of(Phase, scant.fit("toy", max_steps=4)) == [Phase("making the report")]
+    control, told = Control(), list[Event]()
+    control.tell = told.append
+    for event in scant.fit("toy", max_steps=4, control=control):
+        told.append(event)
+    assert [(p.name, p.done, p.total) for p in of(Phase, told)] == [
+        ("making the report", 0, 0),
+        ("comparing with 2 other methods", 0, 2),
+        ("comparing with 2 other methods", 1, 2),
+    ]
+    assert isinstance(told[-1], Finished)
 
 
 def test_snapshots_come_by_the_clock() -> None:

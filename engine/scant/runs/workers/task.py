@@ -53,6 +53,7 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
     plugin.controls[key] = control
     send(encode([]))  # tells the server the worker's address, after the control is registered
     outbox = EventBatcher(send, plugin.memory)
+    control.tell = outbox.put
     try:
         for event in _attempt(order, table, checkpoint, control, plugin, about):
             if control.wish == "abandon":

@@ -154,7 +154,8 @@ def baselines(
     own = fitted.data_of(train.observed, held_out(train, number))
     d, split = len(fitted.dims), fitted.model.prior.split
     data, own = (part._replace(supports=split(part.supports)[0]) for part in (train.data, own))
-    for name in deadline.units(names, "baselines"):
+    label = f"comparing with {len(names)} baselines"
+    for name in deadline.units(names, "baselines", label=label):
         if name in ("kriging", "single"):
             given, task = alone(data, number), 0
             if len(given.y) < 3:

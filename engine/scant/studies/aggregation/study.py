@@ -109,10 +109,8 @@ class Study(TrainedStudy):
             self.average = Average.fit(self.model, self.posterior.task(self.posterior.scarce))
         self.done = True
         scored = self.held_scores if len(self.problem.y_test) > 1 else None
-        report = write_report(
-            self.posterior, self.data.train, self.problem, scored, self.report_deadline
-        )
-        return self._with_map(report)
+        of_run = self.posterior, self.data.train, self.problem, scored
+        return self._report(lambda deadline: self._with_map(write_report(*of_run, deadline)))
 
     def _choose(self, name: str, value: Any, why: str) -> None:
         self.settings = choose(self.settings, self.metadata, name, value, why)

@@ -8,6 +8,7 @@ and ends; further queries go to the fitted study (`explore("ask")`).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class Study:
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
+    results: Callable[[Report], None] | None = None  # a session shows all that it has
     earlier = None
     restarts = 1
     stages = 1

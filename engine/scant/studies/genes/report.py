@@ -55,10 +55,10 @@ def write_report(
         )
     notes += unscored(observed, test)
     curves = []
-    others = MODELS.items() if fitted.settings.baselines else ()
-    for name, label in deadline.units(others, "other models"):
-        if name == fitted.settings.model:
-            continue
+    others = [item for item in MODELS.items() if item[0] != fitted.settings.model]
+    others = others if fitted.settings.baselines else []
+    phase = f"comparing with {len(others)} other models"
+    for name, label in deadline.units(others, "other models", label=phase):
         if name in known:
             model, bound = known[name]
         elif name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:

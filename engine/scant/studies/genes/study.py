@@ -6,7 +6,7 @@ The study trains one model, or the members of a stack one after another.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class Study(TrainedStudy):
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         if self.settings.model != "stack":
             score = self._start_from_best(restarts)
-            return write_report(self.posterior, score, {}, self.report_deadline)
+            return self._report(partial(write_report, self.posterior, score, {}))
         scores, trained = [score for score, _ in restarts], []
         for restart, (_, best) in enumerate(restarts):  # fewer than planned, where time was short
             self.start_restart(restart, 0, best)
@@ -105,7 +105,7 @@ class Study(TrainedStudy):
         self.metadata["stack"] = weights.tolist()
         known = {s.model: (m, v) for s, m, v in zip(self.members, trained, scores)}
         score = float(weights @ weights.new_tensor(scores))
-        return write_report(self.posterior, score, known, self.report_deadline)
+        return self._report(partial(write_report, self.posterior, score, known))
 
     def comparison(self, report: Report) -> Comparison | None:
         members = getattr(self.model, "members", ())

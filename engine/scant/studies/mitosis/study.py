@@ -7,6 +7,7 @@ classifier's temperature and threshold are fitted to validation rows.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Study(TrainedStudy):
         self.present = replace(present, chances=shifted(present, chances))
         if self.settings.classifier == AUTO:
             self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "classifier": list(choice)}
-        return write_report(self.present, self.snapshot(), score, self.report_deadline)
+        return self._report(partial(write_report, self.present, self.snapshot(), score))
 
     def comparison(self, report: Report) -> Comparison | None:
         chances, p = self.present.chances, report.arrays["test_p"]

@@ -6,6 +6,7 @@ further methods.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Study(TrainedStudy):
             deadline = self.deadline.share(AVERAGE_SHARE)
             own = self.data.train, self.data.transforms
             self.average = Average.fit(self.data, *own, deadline)
-        return write_report(self.present, self.snapshot(), score, self.report_deadline)
+        return self._report(partial(write_report, self.present, self.snapshot(), score))
 
     def comparison(self, report: Report) -> Comparison | None:
         from scant.studies.multiview.problem import comparison

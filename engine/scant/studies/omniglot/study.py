@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from scant.deadline import Deadline
 from scant.ensemble import describe
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
@@ -119,10 +120,13 @@ class Study(TrainedStudy):
             )
         notes = [message, too_many(self.data)]
         self.predictive = self.present.predictive(self.data.test)
-        report = write_report(
-            self.present, self.predictive, self.snapshot(), score, self.report_deadline
-        )
-        return replace(report, notes=(*filter(None, notes), *report.notes))
+        of_run = self.present, self.predictive, self.snapshot(), score
+
+        def write(deadline: Deadline) -> Report:
+            report = write_report(*of_run, deadline)
+            return replace(report, notes=(*filter(None, notes), *report.notes))
+
+        return self._report(write)
 
     def comparison(self, report: Report) -> Comparison | None:
         return (

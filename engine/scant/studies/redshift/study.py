@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from scant.deadline import Deadline
 from scant.events import Report
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
@@ -159,13 +160,18 @@ class Study(TrainedStudy):
         folds, unseen = train(restarts)
         self._fitted = FittedGPz.fit(data, folds, unseen, self.T, self.deadline)
         self.held_scores = self._fitted.score(data.held)
-        report = write_report(self._fitted, data.problem, self.held_scores, self.report_deadline)
         if isinstance(self.search, Growth):
             tried = self.search.history()
         else:
             size = self.settings.n_basis, SHAPES.index(self.settings.covariance), FREE
             tried = [[*size, score, 0.0] for score, _ in restarts]
-        return replace(report, arrays={**report.arrays, "tried": np.array(tried, dtype=float)})
+        of_run = self._fitted, data.problem, self.held_scores
+
+        def write(deadline: Deadline) -> Report:
+            report = write_report(*of_run, deadline)
+            return replace(report, arrays={**report.arrays, "tried": np.array(tried, dtype=float)})
+
+        return self._report(write)
 
     def _from_restarts(
         self, restarts: list[tuple[float, Tensors]]
