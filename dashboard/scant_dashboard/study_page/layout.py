@@ -118,10 +118,12 @@ TITLE_ROW = """
 @media (max-width: 699px) { p.lede { margin: 0; font-size: 1rem; line-height: 1.4; } }
 """
 # The button at the end of the last line, what it expands beneath.
+# On a static page, button and contents are one element.
 INLINE = """
 :host { display: flex !important; flex-flow: row wrap !important; align-items: flex-end;
   gap: 6px 20px; }
 :host > :last-child { flex: 1 1 100% !important; }
+:host > details:last-child:not([open]) { flex: 0 0 auto !important; }
 """
 # Three lines; on a phone only the first, since the others would push the figure out of sight.
 SUMMARY = """
