@@ -39,10 +39,9 @@ const stage = (mark) => {
   })
   return shown
 }
-const plotsOf = (figure) => Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
-  .filter((model) => model.type === 'Figure')
-  .map((model) => ({model, box: Bokeh.index.find_one(model)?.el}))
-  .filter(({box}) => box?.getClientRects().length && holder(box, 'figure') === figure)
+const plotsOf = (figure) => [...Bokeh.index.query((view) => view.model.type === 'Figure')]
+  .map(({model, el}) => ({model, box: el}))
+  .filter(({box}) => box.getClientRects().length && holder(box, 'figure') === figure)
 // Dots and lines grow with the type, once.
 const BOLD = 1.8, bold = new WeakSet(), usual = new WeakMap() // glyphs that grew, heights before
 const embolden = (model) => {
