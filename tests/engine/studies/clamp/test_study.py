@@ -226,8 +226,7 @@ def test_an_expert_who_takes_his_time_gives_the_same_labels(
     waited: list[float] = []
     monkeypatch.setattr("scant.studies.clamp.study.time.sleep", waited.append)
     slow = Study(settings(patience=0, pace=12.0, baselines=False), table, CPU)
-    rows = [len(e.arrays["asked"]) for e in train(slow, clock=iter(range(10**6)).__next__)
-            if isinstance(e, Snapshot)]  # fmt: skip
+    rows = [len(slow.active.rows) for e in train(slow) if isinstance(e, Progress)]
     assert sum(waited) == pytest.approx(30 / 12)
     assert max(waited) <= 0.25
     assert rows[:6] == [20, 23, 26, 29, 30, 33]
