@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scant.errors import BadInput, NotFound
 from scant.studies import entry
 from scant.training.output_folder import check_writable, output
+from scant_dashboard.cli.printing import print_table
 from scant_dashboard.cli.sentences import sentences
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def bench(
@@ -53,7 +57,11 @@ def _study_speed(name: str, options: bool) -> None:
         raise NotFound(f"{error} Nor is it one of the models: {models}.") from None
     if options:
         raise BadInput(f"--out, --device, --dtype and --quick are for models; {name!r} is a study.")
-    typer.echo(speed.bench(name).to_string(index=False))
+    _print(speed.bench(name))
+
+
+def _print(table: pd.DataFrame) -> None:
+    print_table(list(table), table.itertuples(index=False))
 
 
 def _measure(model: str | None, out: Path | None, device: str, dtype: str, quick: bool) -> None:
@@ -72,11 +80,16 @@ def _measure(model: str | None, out: Path | None, device: str, dtype: str, quick
 
         table = tables.measure(model, on, quick, report_progress, dtype)
     lines = tables.circumstances(table, on, quick)
-    typer.echo("\n".join(lines) + "\n\n" + tables.as_text(table))
+    typer.echo("\n".join(lines) + "\n")
+    _print(tables.brief(table))
+    grown = tables.growth(table)
+    if len(grown):
+        typer.echo("\nHow it grows: ms ~ size^power")
+        _print(grown)
     if out is not None:
         from scant_dashboard.bench_page import page
 
-        html = page(table, tables.growth(table), lines)
+        html = page(table, grown, lines)
         with output(out):
             out.mkdir(parents=True, exist_ok=True)
             tables.write_csv(table, lines, out / "bench.csv")

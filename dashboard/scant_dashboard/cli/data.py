@@ -10,6 +10,7 @@ import typer
 
 from scant.studies import STUDIES, entry
 from scant.training.output_folder import output
+from scant_dashboard.cli.printing import print_table
 from scant_dashboard.cli.sentences import sentences
 
 app = typer.Typer(help="The data sets of the studies.", no_args_is_help=True)
@@ -20,9 +21,14 @@ Out = Annotated[Path, typer.Option(help="The CSV file to write.")]
 @app.command("list")
 def list_data() -> None:
     """List the data sets."""
-    for name in STUDIES:
-        for source in entry(name).sources:
-            typer.echo(f"{name:12} {source.name:10} {source.kind:10} {source.title}: {source.doc}")
+    print_table(
+        ("study", "name", "kind", "data"),
+        [
+            (name, source.name, source.kind, f"{source.title}: {source.doc}")
+            for name in STUDIES
+            for source in entry(name).sources
+        ],
+    )
 
 
 @app.command()

@@ -19,6 +19,7 @@ from scant.errors import BadInput
 from scant.studies import STUDIES, Settings, entry
 from scant.training.output_folder import output
 from scant_dashboard.cli.predict import DensityOption
+from scant_dashboard.cli.printing import print_table
 from scant_dashboard.cli.sentences import sentences
 from scant_dashboard.controls.take_another import lines
 
@@ -238,7 +239,7 @@ def _with_progress(run: Fit) -> Iterator[Any]:
     """Yield the run's events, with a progress bar on stderr; the first Ctrl-C stops the run."""
     from tqdm import tqdm
 
-    from scant.events import Progress, Started
+    from scant.events import Finished, Progress, Started
 
     before = signal.signal(signal.SIGINT, lambda *_: _stop(run, before))
     try:
@@ -249,6 +250,8 @@ def _with_progress(run: Fit) -> Iterator[Any]:
                 elif isinstance(event, Progress):
                     bar.set_postfix_str(f"{event.elbo:.4f}", refresh=False)
                     bar.update(event.step - bar.n)
+                elif isinstance(event, Finished):  # often before the greatest number of steps
+                    bar.total = bar.n
                 yield event
     finally:
         signal.signal(signal.SIGINT, before)
@@ -298,10 +301,10 @@ def _report(end: Finished, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(metrics_record(end), indent=2))
         return
-    for metric in end.report.metrics:
-        spread = "" if metric.spread is None else f" ± {metric.spread:.4g}"
-        source = "" if metric.source == "run" else f"  ({metric.source})"
-        typer.echo(f"{metric.method:20} {metric.name:32} {metric.value:.4g}{spread}{source}")
+    print_table(
+        ("method", "score", "value", "±", "source"),
+        [(m.method, m.name, float(m.value), m.spread, m.source) for m in end.report.metrics],
+    )
     made = end.report.verdict
     for line in (*made.sentences(), *lines(made)) if made is not None else ():
         typer.echo(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,12 @@ from scant_dashboard.cli.bench import bench
 from scant_dashboard.cli.export import export
 from scant_dashboard.cli.fit import fit
 from scant_dashboard.cli.predict import predict
+from scant_dashboard.cli.printing import print_table
 from scant_dashboard.cli.sentences import sentences
 from scant_dashboard.cli.serve import serve
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 app = typer.Typer(
     help="Gaussian processes for scarce data, trained live in the browser.",
@@ -65,6 +69,16 @@ def _allowed(parameter: Any) -> str:
     return f"[{low} to {high}] " if low is not None or high is not None else ""
 
 
+def _show_scores(rows: pd.DataFrame, fault: str) -> None:
+    """Print the results of a study, and why it was not finished."""
+    if len(rows):
+        columns = ["data", "method", "metric", "ours", "spread", "published", "repeats"]
+        for experiment, part in rows.groupby("experiment", sort=False):
+            typer.echo(str(experiment))
+            print_table(columns, part[columns].itertuples(index=False))
+    typer.echo(f"Not finished: {fault}\n" if fault else "")
+
+
 def reproduce(
     study: Annotated[str, typer.Argument(metavar="STUDY|all", help="A study, or all of them.")],
     quick: Annotated[bool, typer.Option("--quick", help="Less of everything: minutes.")] = False,
@@ -73,7 +87,7 @@ def reproduce(
         typer.Option(envvar="SCANT_REAL_DATA", help="Folder of the publications' data sets."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for result_folder.csv and result_folder.html.")
+        Path | None, typer.Option(help="Folder for results.csv and results.html.")
     ] = None,
 ) -> None:
     """Print the publications' tables: our figures beside theirs."""
@@ -85,7 +99,7 @@ def reproduce(
             quick=quick,
             folder=runner.checked(data),
             out=out,
-            say=typer.echo,
+            show=_show_scores,
             whisper=partial(typer.echo, err=True),
         )
     for name, fault in faults.items():

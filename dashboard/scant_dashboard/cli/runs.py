@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scant.errors import BadInput, Unavailable
+from scant_dashboard.cli.printing import print_table
 from scant_dashboard.cli.sentences import sentences
 
 if TYPE_CHECKING:
@@ -47,12 +48,18 @@ def list_runs(
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
-    form = "{:18} {:12} {:10} {:16} {:>8} {:>8} {:>7}"
-    typer.echo(form.format("run", "study", "state", "owner", "age h", "step", "hours"))
-    for row in rows:
-        age, used = f"{row['age'] / 3600:.1f}", f"{row['used'] / 3600:.2f}"
-        cells = (row["id"], row["study"], row["state"], row["owner"], age, row["step"], used)
-        typer.echo(form.format(*cells))
+    print_table(
+        ("run", "study", "state", "owner", "age h", "step", "hours"),
+        [
+            (
+                *(row[name] for name in ("id", "study", "state", "owner")),
+                round(row["age"] / 3600, 1),
+                row["step"],
+                round(row["used"] / 3600, 2),
+            )
+            for row in rows
+        ],
+    )
 
 
 # Run ids of version 0.1.0 may begin with a hyphen.

@@ -250,18 +250,12 @@ def circumstances(table: pd.DataFrame, on: Sequence[torch.device], quick: bool) 
     return [*sentences, "CUDA was not asked for." if cuda.is_available() else NO_CUDA]
 
 
-def as_text(table: pd.DataFrame) -> str:
-    """Format the table for a terminal, followed by the growth of costs."""
+def brief(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns for a terminal, of the fastest peer only."""
     columns = table[list(SHOWN)].dropna(axis=1, how="all").astype(object)
     if "peer" in columns:
-        columns["peer"] = columns["peer"].str.partition(";")[
-            0
-        ]  # only the fastest; the CSV file has all
-    text = columns.where(columns.notna(), "").to_string(index=False)
-    grown = growth(table)
-    if len(grown):
-        text += "\n\nHow it grows: ms ~ size^power\n" + grown.to_string(index=False)
-    return text
+        columns["peer"] = columns["peer"].str.partition(";")[0]  # the CSV file has all
+    return columns
 
 
 def write_csv(table: pd.DataFrame, sentences: Sequence[str], file: Path) -> None:

@@ -28,7 +28,7 @@ import pandas as pd
 from scant import __version__
 from scant.errors import BadInput
 from scant.hardware import keep_freed_memory, machine
-from scant.reproduce.tables import as_page, as_text
+from scant.reproduce.tables import as_page
 from scant.studies import STUDIES, entry
 from scant.studies.reproduction import Runs, Score
 from scant.training.output_folder import check_writable
@@ -98,7 +98,7 @@ def reproduce(
     quick: bool = False,
     folder: Path | None = None,
     out: Path | None = None,
-    say: Callable[[str], None] = print,
+    show: Callable[[pd.DataFrame, str], None] = lambda rows, fault: print(rows, fault),
     whisper: Callable[[str], None] = print,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Run the experiments of studies and collect their scores.
@@ -108,7 +108,7 @@ def reproduce(
         quick: True for fewer repeats, rows and steps.
         folder: Folder with the data of the publications; None for simulated data.
         out: Folder for `results.csv` and `results.html`, which are updated after every run.
-        say: Function called with the table of each study.
+        show: Function called with the results of each study and the reason of a failure, if any.
         whisper: Function called with a message on each run.
 
     Returns:
@@ -137,7 +137,7 @@ def reproduce(
             whisper(traceback.format_exc())
             faults[study] = f"{type(error).__name__}: {error}"
         done.append(gathered.rows().assign(**origin))
-        say(as_text(done[-1], faults.get(study, "")))
+        show(done[-1], faults.get(study, ""))
     _keep(out, done, faults)
     return _joined(done), faults
 

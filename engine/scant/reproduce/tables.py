@@ -54,13 +54,6 @@ def at_least_as_good(metric: str, ours: float, theirs: float) -> bool:
     return ours <= theirs if metric.startswith(LOWER) else ours >= theirs
 
 
-def as_text(rows: pd.DataFrame, fault: str = "") -> str:
-    """Format the results of a study for the terminal, with the reason of a failure."""
-    columns = ["experiment", "data", "method", "metric", "ours", "spread", "published", "repeats"]
-    message = rows[columns].to_string(index=False, na_rep="") if len(rows) else ""
-    return "\n".join(filter(None, [message, f"Not finished: {fault}" if fault else ""])) + "\n"
-
-
 def origin(rows: pd.DataFrame) -> str:
     """Describe date, versions and hardware of the results."""
     days = sorted({date.fromisoformat(day) for day in rows["date"]})

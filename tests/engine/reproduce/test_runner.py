@@ -113,7 +113,7 @@ def test_the_page_is_whole_and_marks_what_compares(tables: dict[str, Runs]) -> N
         made("elsewhere", 0.9, OTHER, "third"),
     ]  # fmt: skip
     tables["genes"] = iter(scores)
-    rows, _ = runner.reproduce(["genes"], say=lambda _: None, whisper=lambda _: None)
+    rows, _ = runner.reproduce(["genes"], show=lambda rows, fault: None, whisper=lambda _: None)
     page = as_page(rows, {})
     assert "http" not in page
     assert "src=" not in page
