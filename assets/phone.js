@@ -125,7 +125,7 @@
 
   const draw = () => {
     const one = question()
-    where.textContent = state.leads ? state.title : ''
+    where.textContent = state.leads && !one ? state.title : ''
     page.hidden = !state.page
     if (state.page) page.href = new URL(`../${state.page}`, location.href).href
     drawWall()

@@ -157,13 +157,28 @@ const step = (by) => {
   go(steps[Math.max(0, Math.min(steps.length - 1, by === 0 ? 0 : k + by))])
 }
 
-const press = (label) => {
+const press = (label, figure = null) => {
   let button = null
   everywhere((node) => {
-    if (node.tagName === 'BUTTON' && label.test(node.textContent.trim()) && node.getClientRects().length) button = node
+    if (node.tagName !== 'BUTTON' || !label.test(node.textContent.trim()) || !node.getClientRects().length) return
+    if (!figure || holder(node, 'figure') === figure) button = node
   })
   button?.click()
 }
+// What trains or is replayed is brought into view, unless some of it is there.
+document.addEventListener('click', (event) => {
+  const button = event.composedPath().find((node) => node.tagName === 'BUTTON')
+  if (!button || !/^(Train|Replay)$/.test(button.textContent.trim())) return
+  const moving = marks().filter((mark) => 'moves' in mark.dataset)
+  const inView = (mark) => {
+    const {top, bottom} = holder(mark, 'figure').getBoundingClientRect()
+    return top < innerHeight / 2 && bottom > innerHeight / 2
+  }
+  if (!moving.length || (presenting() ? moving.includes(here) : moving.some(inView))) return
+  if (presenting()) { go(moving[0]); return }
+  uncover(moving[0])
+  moving[0].scrollIntoView({block: 'start', behavior: 'smooth'}) // the focus stays on the button
+}, {capture: true})
 const blank = () => {
   const shade = document.querySelector('.blank')
   if (shade) shade.remove()
@@ -204,7 +219,7 @@ document.addEventListener('keydown', (event) => {
     ArrowRight: () => step(1), PageDown: () => step(1), n: () => step(1),
     ArrowLeft: () => step(-1), PageUp: () => step(-1), p: () => step(-1),
     Home: () => step(0), r: () => press(/^(Replay|Hold replay|Play on)$/), t: () => press(/^Train$/),
-    g: () => press(/^Reveal$/), b: blank, s: open, '?': () => unfold(keys.hidden),
+    g: () => press(/^Reveal$/, here && holder(here, 'figure')), b: blank, s: open, '?': () => unfold(keys.hidden),
     ' ': onButton ? null : () => step(event.shiftKey ? -1 : 1),
     Escape: () => {
       if (!keys.hidden) { unfold(false); return }

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from scant_dashboard.page_parts.guess_first import HIDDEN_TEXT
 from tests.browser.visiting import PATIENCE, button, come_to, figure, reading
 
 
@@ -49,7 +50,7 @@ def test_a_link_is_made_and_holds_what_it_says(room: Page, app_url: str) -> None
 def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
     """Goes on where the test before has ended: at a lesson that asks for guesses."""
     caption = come_to(room, "Coverage of intervals")
-    expect(caption).to_have_text("Hidden until you guess and press Reveal.", timeout=PATIENCE)
+    expect(caption).to_have_text(HIDDEN_TEXT, timeout=PATIENCE)
     asked = figure(room, "Coverage of intervals")
     expect(asked.get_by_text("How many of a hundred intervals contain their value?")).to_be_visible(
         timeout=PATIENCE
@@ -57,6 +58,11 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
     everything = room.content() + room.evaluate("() => document.body.innerText")
     assert "95% interval contains" not in everything
     expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_have_count(0)
+    for title in (
+        "Held-out values",
+        "Posterior mean and deviation",
+    ):  # they count rows in intervals
+        expect(reading(room, title)).to_have_text(HIDDEN_TEXT)
     asked.get_by_role("slider").press("ArrowRight")
     for count in ("1 guess so far", "2 guesses so far"):
         button(room, "Count this guess").click()
@@ -68,6 +74,7 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
     expect(said).to_be_visible(timeout=PATIENCE)
     expect(caption).to_contain_text("95% interval contains", timeout=PATIENCE)
     expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_be_visible()
+    expect(reading(room, "Held-out values")).to_contain_text("within their 95% interval")
 
 
 def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: str) -> None:
@@ -91,7 +98,12 @@ def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: 
     asked.get_by_role("button", name="B", exact=True).click()
     room.keyboard.press(" ")  # on a button a space presses it
     expect(asked.get_by_role("button", name="B · 2")).to_be_visible()
-    asked.get_by_role("button", name="Reveal").click()
+    room.keyboard.press("g")
     said = asked.get_by_text(re.compile(r"It selects [A-D], with p = 0"))
     expect(said).to_be_visible(timeout=PATIENCE)
     expect(reading(room, "Next queries")).to_contain_text("p from", timeout=PATIENCE)
+    room.keyboard.press("r")  # the queue does not move in a replay: the curve's figure is shown
+    expect(at).to_have_text(re.compile(r"^[^3] of \d+: "))
+    expect(button(room, "Hold replay")).to_be_visible(timeout=PATIENCE)
+    room.keyboard.press("r")
+    expect(button(room, "Play on")).to_be_visible()

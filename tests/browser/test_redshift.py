@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from scant.tables.encoding import LIMIT_BYTES
+from scant_dashboard.page_parts.guess_first import HIDDEN_TEXT
 from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import (
     PATIENCE,
@@ -131,9 +132,11 @@ def test_a_guess_is_asked_for_before_the_answer_is_shown(redshift: Page) -> None
     expect(grown).to_be_hidden()
     expect(redshift.get_by_text("Asking the model")).to_be_hidden(timeout=PATIENCE)
     expect(grown).to_be_hidden()
+    expect(reading(redshift, "Bands missing")).to_have_text(HIDDEN_TEXT)
     asked.get_by_role("button", name="Reveal").click()
     expect(grown).to_be_visible(timeout=PATIENCE)
     expect(redshift.get_by_text("You guessed 2.0: ")).to_be_visible()
+    expect(reading(redshift, "Bands missing")).to_contain_text("1 missing")
 
 
 def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:

@@ -60,6 +60,7 @@ def test_a_room_answers_and_its_guesses_are_revealed(windows: list[Page], app_ur
     step_to(screen, "Coverage of intervals")
     for k, (phone, key) in enumerate(zip(phones, ("ArrowRight", "End"), strict=True)):
         expect(phone.get_by_role("heading", level=1)).to_contain_text("held-out values")
+        expect(phone.locator("#where")).to_be_empty()  # the question, not the figure's title
         phone.get_by_role("slider").press(key)
         phone.get_by_role("button", name="Send").click()
         expect(phone.get_by_role("status")).to_contain_text("Wait for the reveal")

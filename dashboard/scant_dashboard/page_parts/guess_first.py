@@ -8,7 +8,7 @@ would give it away.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from panel.custom import JSComponent
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.room.question import Question, Vote, jpeg
 from scant_dashboard.template import component, style
+
+HIDDEN_TEXT = "Hidden until you guess and press Reveal."
 
 
 class GuessFirst(JSComponent):
@@ -45,6 +47,7 @@ class GuessFirst(JSComponent):
         votes: Number of phones that have answered.
         guesses: Their answers, once revealed.
         seen: Whether the room's question is in the viewport.
+        answered_by: Titles of the figures whose captions state the answer; see `withholds`.
         panel: Layout of the component and, below it, the room's guesses.
     """
 
@@ -74,7 +77,8 @@ class GuessFirst(JSComponent):
         """Return the static markup for a page without scripts."""
         return "<label class='first' data-live><input type='checkbox'> Guess first</label>"
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, *, answered_by: Collection[str] = (), **params: Any) -> None:
+        self.answered_by = answered_by
         params.setdefault("sizing_mode", "stretch_width")
         params.setdefault("margin", 0)
         params.setdefault("stylesheets", [style("reveal")])
@@ -89,8 +93,18 @@ class GuessFirst(JSComponent):
 
     @property
     def hidden(self) -> bool:
-        """Whether the answer to the current question is hidden."""
-        return bool(self.first and self.question and not self.revealed)
+        """Whether the answer to the current question, or to one announced, is hidden."""
+        return bool(self.first and (self.question or self.idle) and not self.revealed)
+
+    def withholds(self, title: str, training: bool) -> bool:
+        """Whether the caption of this figure must not be shown yet.
+
+        Args:
+            title: The figure's title.
+            training: Whether the run goes on; its question is asked at the end.
+        """
+        asked = self.hidden or (self.first and training)
+        return asked and title in self.answered_by
 
     @property
     def room_question(self) -> Question:

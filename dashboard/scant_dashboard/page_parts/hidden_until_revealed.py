@@ -12,13 +12,12 @@ from scipy.special import betaincinv
 from scant.events import Report
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
-from scant_dashboard.page_parts.guess_first import GuessFirst
+from scant_dashboard.page_parts.guess_first import HIDDEN_TEXT, GuessFirst
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import View
 
 Metadata = Mapping[str, Any]
 LEVEL = 0.95  # of the interval in the question
-HIDDEN_TEXT = "Hidden until you guess and press Reveal."
 
 
 class HiddenUntilRevealed(View):
@@ -45,6 +44,7 @@ class HiddenUntilRevealed(View):
         self._page, self._view, self._reveal = page, view, reveal
         self._less, self._ask = less, ask
         self._latest: tuple[Report, Metadata] | None = None
+        self._was_revealed = False  # a further question does not hide what has been seen
         self.title = view.title
         parts = [reveal.panel, view.panel] if above else [view.panel]
         self.panel = column(*parts, css=":host { gap: 10px; }")
@@ -62,14 +62,18 @@ class HiddenUntilRevealed(View):
 
     @property
     def _hides_view(self) -> bool:
-        return self._reveal.hidden and self._less is None
+        return self._hides and self._less is None
+
+    @property
+    def _hides(self) -> bool:
+        return self._reveal.hidden and not self._was_revealed
 
     def say(self) -> None:
         self._view.say()
 
     def clear(self, run: RunState) -> None:
         """Discard the previous run."""
-        self._latest = None
+        self._latest, self._was_revealed = None, False
         self._view.clear(run)
         if self._ask is not None:
             self._reveal.ask("")
@@ -87,7 +91,7 @@ class HiddenUntilRevealed(View):
             return
         data, metadata = self._latest
         self._view.panel.visible = not self._hides_view
-        if not self._reveal.hidden:
+        if not self._hides:
             self._view.update(data, metadata)
         elif self._less is not None:
             self._view.update(self._less(data), metadata)
@@ -95,6 +99,7 @@ class HiddenUntilRevealed(View):
             self._view.clear(self._page.run)
 
     def _on_reveal(self) -> None:
+        self._was_revealed = self._reveal.first and (self._was_revealed or self._reveal.revealed)
         self._show()
         self._page.read(at_once=True)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from typing import Any
 
 import param
 from panel.custom import JSComponent
 from panel.viewable import Viewable
 
+from scant_dashboard.page_parts.guess_first import HIDDEN_TEXT
 from scant_dashboard.page_parts.widgets import column, slug
 from scant_dashboard.template import style, text
 
@@ -46,21 +48,30 @@ class Figure:
         full_width: Whether it takes a whole row.
         step: Its index among the steps of present mode, if any.
         say: Text above it in present mode.
+        moves: Whether it changes during training, and in a replay.
+        withheld: Whether the caption would answer an open question.
     """
 
     def __init__(
-        self, view: Any, full_width: bool = False, step: int | None = None, say: str = ""
+        self,
+        view: Any,
+        full_width: bool = False,
+        step: int | None = None,
+        say: str = "",
+        moves: bool = False,
+        withheld: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.view = view
+        self.view, self._withheld = view, withheld
         if hasattr(view, "built"):  # a `LazyView`
             view.built = self.read
         self._reading = Caption(
-            text=_caption(view),
+            text=self._caption(),
             stylesheets=[style("text")],
             sizing_mode="stretch_width",
             margin=0,
         )
         mark = "" if step is None else f" data-step='{step}' tabindex='-1'"
+        mark += " data-moves" * moves
         message = f"<p class='lede'>{html.escape(say)}</p>" if say else ""
         heading = f"<h3 id='{slug(view.title)}'{mark}>{html.escape(view.title)}</h3>{message}"
         self.panel: Viewable = column(
@@ -73,12 +84,11 @@ class Figure:
 
     def read(self) -> None:
         """Update the caption."""
-        caption = _caption(self.view)
+        caption = self._caption()
         if caption != self._reading.text:
             self._reading.text = caption
-            if hasattr(self.view, "say"):
+            if hasattr(self.view, "say") and not self._withheld():
                 self.view.say()
 
-
-def _caption(view: Any) -> str:
-    return getattr(view, "alt", "") or ""
+    def _caption(self) -> str:
+        return HIDDEN_TEXT if self._withheld() else getattr(self.view, "alt", "") or ""

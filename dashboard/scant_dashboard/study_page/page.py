@@ -505,4 +505,11 @@ class StudyPage:
         titles = [title for title, _ in self.steps]
         step = titles.index(view.title) if view.title in titles else None
         say = dict(self.steps).get(view.title, "") if self.present else ""
-        return Figure(view, view.title in self.views.full_width, step, say)
+        withheld = partial(self._withheld, view.title)
+        moves = view in (self.views.trace, *self.views.live)
+        return Figure(view, view.title in self.views.full_width, step, say, moves, withheld)
+
+    def _withheld(self, title: str) -> bool:
+        """Whether the caption of a figure answers an open question."""
+        training = self.run is not None and not self.run.state.final
+        return any(question.withholds(title, training) for question in self.room.questions)

@@ -93,7 +93,7 @@ def _live(page: PageContext) -> tuple[Any, ...]:
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    covered = page.guess_first()
+    covered = page.guess_first(answered_by=(PICTURE, "Held-out values", CHECK, TOTALS))
 
     def held_out() -> DataView:
         plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")

@@ -36,6 +36,7 @@ from scant_dashboard.plots.variance_components import VarianceComponentsPlot
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, observed and missing"
+PIT = "Probability integral transform"
 LOW = 56  # pixels of a cell, so that four outputs are whole on the first screen
 LATENT = "Where the outputs lie"
 TOGETHER = "How the outputs go together"
@@ -107,7 +108,7 @@ def _live() -> tuple[Any, ...]:
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    covered = page.guess_first()
+    covered = page.guess_first(answered_by=(PICTURE, "Held-out values", PIT))
     held_out = partial(
         _held_out_view,
         lambda: ScatterPlot("value", outlier=None, title="Held-out values", against="held-out"),
@@ -129,7 +130,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
             ),
         ),
         LazyView(
-            "Probability integral transform",
+            PIT,
             partial(_held_out_view, lambda: PitPlot(bins=10), "pit"),
         ),
         LazyView(REDUCIBLE, reducible),

@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 from scant.tables.levels import measured
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.question_view import QuestionView
 from scant_dashboard.page_parts.widgets import controls_row
 from scant_dashboard.plots.base import SIDE_BY_SIDE, target_name
@@ -26,13 +27,18 @@ METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
 
 
 class BandAblation(QuestionView):
-    """Remove bands to see the effect on p(z) and the metrics; click a galaxy for its p(z)."""
+    """Remove bands to see the effect on p(z) and the metrics; click a galaxy for its p(z).
+
+    Args:
+        page: The page of the view.
+        reveal: The question for the loss of accuracy.
+    """
 
     title = "What if a band were missing?"
     prompt = "Click a galaxy for its p(z)."
 
-    def __init__(self, page: PageContext) -> None:
-        self._page = page
+    def __init__(self, page: PageContext, reveal: GuessFirst) -> None:
+        self._page, self.reveal = page, reveal
         self._arrays: dict[str, np.ndarray] = {}
         self._rows = np.empty(0, int)  # test rows in the scatter plot
         self._whole: np.ndarray | None = None  # metrics with all bands
@@ -103,7 +109,6 @@ class BandAblation(QuestionView):
             size="small",
             margin=(6, 0),
         )
-        self.reveal = self._page.guess_first(digits=1, idle=IDLE)
         self.reading = text("")
         self.bands.param.watch(self._toggled, "value")
         self.galaxy.param.watch(lambda e: self._typed(e.new), "value")

@@ -10,6 +10,7 @@ import numpy as np
 from scant.events import Report, Snapshot
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.hidden_until_revealed import (
     HiddenUntilRevealed,
     ask_coverage,
@@ -21,7 +22,7 @@ from scant_dashboard.page_parts.select_rows import HEIGHT, TITLE, SelectRows
 from scant_dashboard.page_parts.variants import Alternatives, Variant
 from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.redshift import selection
-from scant_dashboard.pages.redshift.bands import BandAblation
+from scant_dashboard.pages.redshift.bands import IDLE, BandAblation
 from scant_dashboard.pages.redshift.missing import MissingPlot
 from scant_dashboard.pages.redshift.rejection import REJECTION, RejectionSlider
 from scant_dashboard.pages.redshift.scores import TITLE as SCORES
@@ -42,7 +43,8 @@ STORY, EQUATIONS = read_prose(__package__)
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
-    bands = LazyView(BandAblation.title, lambda: BandAblation(page), height=560)
+    loss = page.guess_first(digits=1, idle=IDLE)
+    bands = LazyView(BandAblation.title, lambda: BandAblation(page, loss), height=560)
     rejection = LazyView(REJECTION, lambda: RejectionSlider(page), height=420)
     chosen = LazyView(
         TITLE,
@@ -55,15 +57,15 @@ def views(page: PageContext) -> PageViews:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
-        main=frozenset({"Prediction against truth"}),
+        main=frozenset({SCATTER}),
         live=_live(),
-        result=_result(page),
+        result=_result(page, loss),
         explore=explore,
         full_width=frozenset(
             {
                 "Where the uncertainty comes from",
                 "Figures",
-                "Bands missing",
+                MISSING,
                 "Bin by bin",
                 SCORES,
                 TRIED,
@@ -74,11 +76,11 @@ def views(page: PageContext) -> PageViews:
             }
         ),
         steps=(
-            ("Prediction against truth", "Every dot is a held-out galaxy."),
+            (SCATTER, "Every dot is a held-out galaxy."),
             ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
-            ("Probability integral transform", "Is the predicted uncertainty correct?"),
-            ("Bands missing", "Each missing band costs accuracy. Who loses least?"),
+            (PIT, "Is the predicted uncertainty correct?"),
             (bands.title, "Guess first: how much larger is the error without the u band?"),
+            (MISSING, "Each missing band costs accuracy. Who loses least?"),
             (rejection.title, "How accurate are the most certain predictions?"),
         ),
     )
@@ -103,7 +105,7 @@ def _live() -> tuple[Any, ...]:
         return DataView(plot, feed)
 
     return (
-        LazyView("Prediction against truth", scatter),
+        LazyView(SCATTER, scatter),
         LazyView(
             "Where the uncertainty comes from",
             lambda: array_view(VariancePlot("z"), "z_true", "std_model", "std_noise"),
@@ -113,11 +115,11 @@ def _live() -> tuple[Any, ...]:
     )
 
 
-def _result(page: PageContext) -> tuple[Any, ...]:
-    covered = page.guess_first()
+def _result(page: PageContext, loss: GuessFirst) -> tuple[Any, ...]:
+    covered = page.guess_first(answered_by=(SCATTER, PIT, BandAblation.title))
     return (
         HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
-        LazyView("Probability integral transform", lambda: array_view(PitPlot(), "pit")),
+        LazyView(PIT, lambda: array_view(PitPlot(), "pit")),
         LazyView(
             "Coverage of intervals",
             lambda: HiddenUntilRevealed(
@@ -130,7 +132,10 @@ def _result(page: PageContext) -> tuple[Any, ...]:
                 VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
             ),
         ),
-        LazyView("Bands missing", lambda: array_view(MissingPlot("z"), "missing")),
+        LazyView(
+            MISSING,
+            lambda: HiddenUntilRevealed(page, array_view(MissingPlot("z"), "missing"), loss),
+        ),
         LazyView("Bin by bin", lambda: array_view(BinsPlot("z"), "bins")),
         LazyView(SCORES, score_tables, height=640),
         LazyView(TRIED, _search_history),
@@ -145,6 +150,9 @@ def _search_history() -> DataView:
     return DataView(plot, feed)
 
 
+SCATTER = "Prediction against truth"
+PIT = "Probability integral transform"
+MISSING = "Bands missing"
 COST = "What if errors cost differently?"
 SPLIT = "What more data would remove"
 EFFECT = {
