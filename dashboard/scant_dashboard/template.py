@@ -16,6 +16,7 @@ from panel_material_ui.base import BASE_TEMPLATE
 
 from scant import html_table
 from scant.studies import STUDIES, entry
+from scant_dashboard.translate import ENGLISH, tr
 
 LIGHT = {
     "paper": "#fbfaf7",
@@ -81,11 +82,11 @@ def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HT
     """Return links to all pages, with that of `study` marked, and the user's logout button."""
     keep = "?present" if present else ""
     links = "".join(
-        f"<a href='./{to.name}{keep}'{_current(to.name == study)}>{html.escape(to.title)}</a>"
+        f"<a href='./{to.name}{keep}'{_current(to.name == study)}>{html.escape(tr(to.title))}</a>"
         for to in map(entry, STUDIES)
     )
     return text(
-        f"<nav class='top' aria-label='Pages'><a class='mark' href='./{keep}'>Scant</a>"
+        f"<nav class='top' aria-label='{tr('Pages')}'><a class='mark' href='./{keep}'>Scant</a>"
         f"<span class='pages'>{links}</span>{log_out(user)}</nav>"
     )
 
@@ -96,7 +97,7 @@ def log_out(user: str) -> str:
         return ""
     return (
         f"<form class='account' method='post' action='./logout'><span>{html.escape(user)}</span>"
-        "<button type='submit'>Log out</button></form>"
+        f"<button type='submit'>{tr('Log out')}</button></form>"
     )
 
 
@@ -109,13 +110,16 @@ def reconnect() -> CustomJS:
     # Bokeh's own reconnection leaves gaps in the curve; a reloaded page has its state from the
     # address and the hub, so the script waits for the server and reloads the page.
     return CustomJS(
+        args={
+            "message": tr("The connection was lost. Runs go on; this page comes back by itself.")
+        },
         code="""
         if (window.scantLost) return
         window.scantLost = true
         const bar = document.createElement('div')
         bar.className = 'lost'
         bar.setAttribute('role', 'alert')
-        bar.textContent = 'The connection was lost. Runs go on; this page comes back by itself.'
+        bar.textContent = message
         document.body.append(bar)
         const poll = async () => {
           try {
@@ -125,7 +129,7 @@ def reconnect() -> CustomJS:
           setTimeout(poll, 700)
         }
         setTimeout(poll, 300)
-        """
+        """,
     )
 
 
@@ -151,11 +155,12 @@ def _plot_type(label: int, tick: int) -> str:
 
 
 @cache
-def template() -> Template:
-    """Return Panel's page template with our scripts."""
+def template(language: str = ENGLISH) -> Template:
+    """Return Panel's page template with our scripts, and the language of the page."""
     return BASE_TEMPLATE.environment.from_string(
         "{% extends base %}"
         "{% block preamble %}{{ super() }}"
+        f"<meta name='language' content='{language}'>"
         "<script src='./assets/upstream/filepond_painter.js'></script>{% endblock %}"
         "{% block postamble %}{{ super() }}"
         "<script src='./assets/upstream/layout.js'></script>"

@@ -15,6 +15,7 @@ from scant_dashboard.controls.status import StatusLine, reading
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import style
+from scant_dashboard.translate import later, tr
 
 _BAR = """
 :host { display: grid !important; grid-template-columns: auto minmax(0, 1fr);
@@ -23,7 +24,7 @@ _BAR = """
 @media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
 """
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
-SENDING = "queued: sending the settings"
+SENDING = later("queued: sending the settings")
 SAY_EVERY = 2.0  # seconds between updates of figures and captions, so that they can be read
 
 
@@ -59,10 +60,10 @@ class RunBar:
             margin=0,
         )
         self.buttons = {
-            "Train": _button("Train", train, SENDING, "contained", begins=True),
-            "Pause": _button("Pause", pause, "pausing"),
-            "Resume": _button("Resume", resume, "queued", "contained"),
-            "Stop": _button("Stop", stop, "stopping"),
+            "Train": _button(later("Train"), train, SENDING, "contained", begins=True),
+            "Pause": _button(later("Pause"), pause, "pausing"),
+            "Resume": _button(later("Resume"), resume, "queued", "contained"),
+            "Stop": _button(later("Stop"), stop, "stopping"),
         }
         self.extra = {label: _plain_button(label, act) for label, act in (extra or {}).items()}
         buttons = pn.FlexBox(
@@ -104,7 +105,7 @@ class RunBar:
 
     def begin(self) -> None:
         """Show that a run was requested, without the numbers of the run before."""
-        self.status.shown = {"text": SENDING, "tone": "live", "facts": [], "fraction": 0}
+        self.status.shown = {"text": tr(SENDING), "tone": "live", "facts": [], "fraction": 0}
 
     def _show_buttons(self, **offered: bool) -> None:
         for name, button in self.buttons.items():
@@ -137,9 +138,9 @@ def _button(
         act()
 
     button = pmui.Button(
-        label=label, on_click=clicked, variant=variant, color="primary", size="medium", margin=0
+        label=tr(label), on_click=clicked, variant=variant, color="primary", size="medium", margin=0
     )
-    detail = json.dumps({"text": answer, "begins": begins})
+    detail = json.dumps({"text": tr(answer), "begins": begins})
     message = f"window.dispatchEvent(new CustomEvent('scant-pressed', {{detail: {detail}}}))"
     button.js_on_click(code=message)
     return button

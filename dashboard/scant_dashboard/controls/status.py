@@ -11,6 +11,7 @@ from panel.custom import JSComponent
 
 from scant.events import State
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.translate import later, ntr, tr
 
 TONES = {
     State.CONVERGED: "good",
@@ -24,8 +25,21 @@ TONES = {
 }
 
 
-# Display names of states, if other than the stored names.
-NAMES = {State.HIT_LIMIT: "limit reached"}
+NAMES = {
+    State.QUEUED: later("queued"),
+    State.STARTING: later("starting"),
+    State.RUNNING: later("running"),
+    State.PAUSING: later("pausing"),
+    State.PAUSED: later("paused"),
+    State.STOPPING: later("stopping"),
+    State.STOPPED: later("stopped"),
+    State.CONVERGED: later("converged"),
+    State.FINISHED: later("finished"),
+    State.LEARNED_NOTHING: later("learned nothing"),
+    State.HIT_LIMIT: later("limit reached"),
+    State.DIVERGED: later("diverged"),
+    State.FAILED: later("failed"),
+}
 
 
 class StatusLine(JSComponent):
@@ -109,10 +123,10 @@ class StatusLine(JSComponent):
 def reading(run: RunState | None) -> dict[str, Any]:
     """Return the `StatusLine.shown` of a run."""
     if run is None:
-        return {"text": "no run yet: press Train", "tone": "calm", "facts": [], "fraction": 0}
+        return {"text": tr("no run yet: press Train"), "tone": "calm", "facts": [], "fraction": 0}
     live = run.state in (State.STARTING, State.RUNNING, State.PAUSING, State.STOPPING)
     return {
-        "state": "" if run.recorded else NAMES.get(run.state, run.state.value),
+        "state": "" if run.recorded else tr(NAMES[run.state]),
         "text": sentence(run),
         "tone": TONES.get(run.state, "live" if live else "calm"),
         "facts": _facts(run),
@@ -131,21 +145,21 @@ def _fraction(run: RunState) -> float:
 
 def sentence(run: RunState) -> str:
     """Return state and reason as a sentence that begins with the state."""
-    named = NAMES.get(run.state, run.state.value)
-    sentence = named + (" (recorded run)" if run.recorded else "")
+    named = tr(NAMES[run.state])
+    sentence = tr("{state} (recorded run)", state=named) if run.recorded else named
     if run.state is State.QUEUED:
         if run.position is not None:
-            sentence += f", place {run.position}"
+            sentence += tr(", place {place}", place=run.position)
         if run.wait is not None:
-            sentence += f", starts within about {duration(run.wait)}"
+            sentence += tr(", starts within about {time}", time=duration(run.wait))
         if run.position is None and not run.reason:
-            sentence += ": waiting for a worker"  # mostly in a server's first seconds
+            sentence += tr(": waiting for a worker")  # mostly in a server's first seconds
     elif run.state is State.STARTING:
-        sentence += ": a worker is preparing the data"
+        sentence += tr(": a worker is preparing the data")
     elif run.state is State.RUNNING and run.phase is not None:
         return f"{sentence}: {run.phase.sentence}"
     elif run.state in (State.PAUSING, State.STOPPING):
-        sentence += f" after step {run.step}"
+        sentence += tr(" after step {step:,}", step=run.step)
     if not run.reason:
         return sentence
     reason = run.reason
@@ -164,35 +178,39 @@ def _ended(run: RunState) -> bool:
 def _facts(run: RunState) -> list[list[str]]:
     if not run.total_steps and not run.step:
         return []
-    facts = [["step", f"{run.step:,} of {run.total_steps:,}".replace(",", "\u202f")]]
+    steps = tr("{step:,} of {total:,}", step=run.step, total=run.total_steps)
+    facts = [[tr("step"), steps]]
     if math.isfinite(run.pace):
-        facts.append(["time per step", duration(run.pace)])
+        facts.append([tr("time per step"), duration(run.pace)])
         if run.state is State.RUNNING and not _ended(run):
-            facts.append(["time left, at most", duration(run.remaining)])
+            facts.append([tr("time left, at most"), duration(run.remaining)])
     if len(run.trace):
-        facts.append(["objective", number(run.trace.elbo[-1])])
+        facts.append([tr("objective"), number(run.trace.elbo[-1])])
         best = run.trace.best[-1]
-        facts.append(["best score", number(best) if math.isfinite(best) else "none yet"])
+        shown = number(best) if math.isfinite(best) else tr("none yet")
+        facts.append([tr("best score"), shown])
     if run.device:
         threads = int(run.metadata.get("threads", 0))
-        with_threads = f", {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
-        facts.append(["device", run.device + with_threads])
+        with_threads = ntr(", {n} thread", ", {n} threads", threads) if threads else ""
+        facts.append([tr("device"), run.device + with_threads])
     return facts
 
 
 def number(value: float) -> str:
     """Format with four significant digits and a true minus sign."""
-    return f"{value:.4g}".replace("-", "\u2212") if math.isfinite(value) else "not finite"
+    if not math.isfinite(value):
+        return tr("not finite")
+    return tr("{value:.4g}", value=value).replace("-", "\u2212")
 
 
 def duration(seconds: float) -> str:
     """Format a duration with a suitable unit."""
     if seconds < 0.9995:
-        return f"{1000 * seconds:.0f} ms"
+        return tr("{n:.0f} ms", n=1000 * seconds)
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return tr("{n:.1f} s", n=seconds)
     if seconds < 99.5:
-        return f"{seconds:.0f} s"
+        return tr("{n:.0f} s", n=seconds)
     if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+        return tr("{n:.0f} min", n=seconds / 60)
+    return tr("{n:.1f} h", n=seconds / 3600)

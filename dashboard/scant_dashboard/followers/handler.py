@@ -57,7 +57,7 @@ class FollowFirst(StaticPageMixin):
             return None
         key = PageKey.of(self.page, query)
         record = key and self.followers.record(key)
-        if not record:
+        if not record or not self.english:
             return None
         cookie = self.request.cookies.get(COOKIE)
         visitor = verify(cookie and cookie.value, self.site.key)

@@ -10,7 +10,7 @@ from scant.studies import STUDIES
 from scant_dashboard.page_parts import lesson
 
 # Parameters that need a session: an answer is sent only to the visitor who reveals it.
-LIVE_ONLY = {"present", "guess", "compare", "file"}
+LIVE_ONLY = {"present", "guess", "compare", "file", "lang"}
 SHARED = sorted(lesson.PARAMETERS - LIVE_ONLY)
 LONGEST = 1_000  # characters of a parameter; a lesson's text has 300
 

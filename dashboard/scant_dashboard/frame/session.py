@@ -34,6 +34,8 @@ from scant_dashboard.template import (
     theme,
     variables,
 )
+from scant_dashboard.translate import COOKIE as LANGUAGE_COOKIE
+from scant_dashboard.translate import ENGLISH, chosen, speak, tr
 from scant_dashboard.upstream import busy_indicator, script_registry
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,7 @@ class SessionContext:
         base: Address of the gallery in the visitor's browser.
         address: The visitor's network address; "" if unknown.
         user: Name of the logged-in user; "" if the server requires no login.
+        language: Language of the page, one of `translate.LANGUAGES`.
     """
 
     site: Site
@@ -64,6 +67,7 @@ class SessionContext:
     base: str = "/"
     address: str = ""
     user: str = ""
+    language: str = ENGLISH
     _restyle: list[Callable[[bool], None]] = field(default_factory=list)
 
     def on_theme(self, restyle: Callable[[bool], None]) -> None:
@@ -87,15 +91,17 @@ def page(site: Site, make: Callable[[SessionContext], PageContent]) -> Callable[
         try:
             content = make(visit)
         except StoreTrouble as error:
-            content = error_page("The server cannot reach its database", str(error))
+            content = error_page(tr("The server cannot reach its database"), str(error))
         except (BadInput, NotFound) as error:
-            content = error_page("This cannot be shown", str(error))
+            content = error_page(tr("This cannot be shown"), str(error))
         except Exception:
             log.exception("page could not be built")
             content = error_page(
-                "This page failed",
-                "It could not be built; the error is logged. "
-                "Try the link again, or go back to the gallery.",
+                tr("This page failed"),
+                tr(
+                    "It could not be built; the error is logged. "
+                    "Try the link again, or go back to the gallery."
+                ),
             )
         return _frame(visit, content)
 
@@ -110,6 +116,8 @@ def _context(site: Site) -> SessionContext:
     # Not Panel's `state.user`, which trusts cookies that a visitor may write.
     user = login_user(request) if site.logins else None
     owner = f"user:{user}" if user else verify(pn.state.cookies.get(COOKIE), site.key)
+    language = chosen(query, pn.state.cookies.get(LANGUAGE_COOKIE, ""))
+    speak(doc, language)
     return SessionContext(
         site,
         doc,
@@ -120,6 +128,7 @@ def _context(site: Site) -> SessionContext:
         base=_base(request),
         user=user or "",
         address=str(getattr(request, "remote_ip", None) or ""),
+        language=language,
     )
 
 
@@ -135,7 +144,7 @@ def _frame(visit: SessionContext, content: PageContent) -> pmui.Page:
     made = pmui.Page(
         title="",
         meta_title=visit.doc.title,
-        meta_description="Gaussian processes for scarce data, trained live in the browser",
+        meta_description=tr("Gaussian processes for scarce data, trained live in the browser"),
         favicon=assets() / "icon.svg",
         header=[header(content.study, visit.present, visit.user)],
         main=[banner.panel, *content.main],
@@ -143,7 +152,7 @@ def _frame(visit: SessionContext, content: PageContent) -> pmui.Page:
         busy_indicator=None,
         dark_theme=visit.dark,
         theme_config=theme(),
-        template=template(),
+        template=template(visit.language),
         raw_css=[style("page"), variables(visit.present)],
         stylesheets=[style("print")],
         sx={

@@ -19,8 +19,9 @@ from panel.custom import JSComponent
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.room.question import Question, Vote, jpeg
 from scant_dashboard.template import component, style
+from scant_dashboard.translate import later
 
-HIDDEN_TEXT = "Hidden until you guess and press Reveal."
+HIDDEN_TEXT = later("Hidden until you guess and press Reveal.")
 
 
 class GuessFirst(JSComponent):

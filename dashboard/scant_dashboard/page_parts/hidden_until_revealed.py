@@ -15,6 +15,7 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.guess_first import HIDDEN_TEXT, GuessFirst
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import View
+from scant_dashboard.translate import tr
 
 Metadata = Mapping[str, Any]
 LEVEL = 0.95  # of the interval in the question
@@ -53,7 +54,7 @@ class HiddenUntilRevealed(View):
     @property
     def alt(self) -> str:
         """The view's text alternative, unless it is hidden."""
-        return HIDDEN_TEXT if self._hides_view else str(self._view.alt)
+        return tr(HIDDEN_TEXT) if self._hides_view else str(self._view.alt)
 
     @property
     def figures(self) -> tuple[Any, ...]:

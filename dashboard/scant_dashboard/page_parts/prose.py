@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
+
+from scant_dashboard.translate import spoken
 
 
 def read_prose(package: str) -> tuple[str, str]:
-    """Return the story and the equations of a page, read from its package's resources.
+    """Return the story and the equations of a page, in the session's language.
 
     Args:
         package: The page's package (its `__package__`), which contains `story.md` and
-            `equations.md`.
+            `equations.md`, and their translations such as `story.de.md`.
     """
-    story, equations = (
-        files(package).joinpath(name).read_text(encoding="utf-8")
-        for name in ("story.md", "equations.md")
-    )
+    story, equations = (_read(package, name, spoken()) for name in ("story", "equations"))
     return story, equations
+
+
+@cache
+def _read(package: str, name: str, language: str) -> str:
+    translated = files(package).joinpath(f"{name}.{language}.md")
+    file = translated if translated.is_file() else files(package).joinpath(f"{name}.md")
+    return file.read_text(encoding="utf-8")

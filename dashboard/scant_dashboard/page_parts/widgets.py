@@ -14,6 +14,7 @@ from bokeh.document import Document
 from panel.viewable import Viewable
 
 from scant_dashboard.template import style, text
+from scant_dashboard.translate import tr
 
 # Panel bounds every column by its parent's height, which makes tall ones overlap in a grid.
 # Its scroll button is not used here but would add a gap.
@@ -95,9 +96,9 @@ def controls_row(*controls: Any, gap: int = 20) -> pn.FlexBox:
 
 
 def section(title: str, *parts: Any, visible: bool = True, heading: str = "") -> Viewable:
-    """Lay out parts under a heading of the second level, whose CSS class is `heading`."""
+    """Lay out parts under a heading of the second level, translated, of CSS class `heading`."""
     kind = f" class='{heading}'" if heading else ""
-    head = text(f"<h2 id='{slug(title)}'{kind}>{html.escape(title)}</h2>")
+    head = text(f"<h2 id='{slug(title)}'{kind}>{html.escape(tr(title))}</h2>")
     return column(head, *parts, css=":host { gap: 14px; }", visible=visible)
 
 

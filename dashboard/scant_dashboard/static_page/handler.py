@@ -37,6 +37,8 @@ class StaticFirst(StaticPageMixin):
         over = self.get_query_argument(LIVE, "") == OVER
         if not arguments <= (PLAIN | {LIVE, "run"} if over else PLAIN):
             return False
+        if not self.english:
+            return False
         dark, published = self.dark, self.published
         page = published.markup(self.page, dark, self.user)
         if page is None:

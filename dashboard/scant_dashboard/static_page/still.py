@@ -14,6 +14,7 @@ from scant_dashboard.frame.site import Site
 from scant_dashboard.server.headers import Policy
 from scant_dashboard.static_page.page import overlay
 from scant_dashboard.static_page.published import GALLERY
+from scant_dashboard.translate import COOKIE, ENGLISH
 from scant_dashboard.upstream.server_parts import application
 
 HOLD = (  # as in takeover.js
@@ -38,6 +39,11 @@ class StaticPageMixin:
         """Whether the visitor's theme is dark."""
         theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
         return str(theme) == "dark"
+
+    @property
+    def english(self: Any) -> bool:
+        """Whether the visitor reads English, the only language of static pages."""
+        return bool(self.get_cookie(COOKIE, ENGLISH) == ENGLISH)
 
     @property
     def user(self: Any) -> str:

@@ -13,6 +13,7 @@ from panel.viewable import Viewable
 from scant_dashboard.page_parts.guess_first import HIDDEN_TEXT
 from scant_dashboard.page_parts.widgets import column, slug
 from scant_dashboard.template import style, text
+from scant_dashboard.translate import tr
 
 
 class Caption(JSComponent):
@@ -72,8 +73,8 @@ class Figure:
         )
         mark = "" if step is None else f" data-step='{step}' tabindex='-1'"
         mark += " data-moves" * moves
-        message = f"<p class='lede'>{html.escape(say)}</p>" if say else ""
-        heading = f"<h3 id='{slug(view.title)}'{mark}>{html.escape(view.title)}</h3>{message}"
+        message = f"<p class='lede'>{html.escape(tr(say))}</p>" if say else ""
+        heading = f"<h3 id='{slug(view.title)}'{mark}>{html.escape(tr(view.title))}</h3>{message}"
         self.panel: Viewable = column(
             text(heading),
             view.panel,
@@ -91,4 +92,4 @@ class Figure:
                 self.view.say()
 
     def _caption(self) -> str:
-        return HIDDEN_TEXT if self._withheld() else getattr(self.view, "alt", "") or ""
+        return tr(HIDDEN_TEXT) if self._withheld() else getattr(self.view, "alt", "") or ""

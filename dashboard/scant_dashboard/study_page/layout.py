@@ -27,6 +27,7 @@ from scant_dashboard.server.publications import citations
 from scant_dashboard.study_page.figure import Figure
 from scant_dashboard.study_page.room_controller import RoomController
 from scant_dashboard.template import style, text
+from scant_dashboard.translate import later, tr
 
 
 class Panelled(Protocol):
@@ -163,13 +164,14 @@ class Layout:
         views = page.views
         self._message = text("", visible=False)
         self._warning = text("", visible=False)
-        self._asking = text("<p class='quiet' role='note'>Asking the model…</p>", visible=False)
+        asking = f"<p class='quiet' role='note'>{tr('Asking the model…')}</p>"
+        self._asking = text(asking, visible=False)
         self._notes = text("", visible=False)
         self._later = DeferredRenderer(page.visit.doc)
         self._placed: set[str] = set()
         self._deferred: dict[str, tuple[pn.Column, Sequence[Any]]] = {
-            "Result": (column(css=style("figures")), views.result),
-            "Explore": (column(css=style("figures")), views.explore),
+            later("Result"): (column(css=style("figures")), views.result),
+            later("Explore"): (column(css=style("figures")), views.explore),
         }
         self._verdict = text("", visible=False)
         self.sources = text(_sources(page.entry))
@@ -209,7 +211,7 @@ class Layout:
     def note(self, notes: Sequence[str]) -> None:
         """Show the notes of a run."""
         items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-        summary = f"<summary>Notes of this run ({len(notes)})</summary>"
+        summary = f"<summary>{tr('Notes of this run ({n})', n=len(notes))}</summary>"
         markup = f"<details>{summary}<ul>{items}</ul></details>"
         if self._notes.object != markup:
             self._notes.object = markup
@@ -257,7 +259,8 @@ class Layout:
     def _head(self) -> Viewable:
         study, views = self._page.entry, self._page.views
         title = text(
-            f"<h1>{html.escape(study.title)}</h1><p class='lede'>{html.escape(study.question)}</p>"
+            f"<h1>{html.escape(tr(study.title))}</h1>"
+            f"<p class='lede'>{html.escape(tr(study.question))}</p>"
         )
         title.stylesheets = [*title.stylesheets, TITLE_ROW]
         if self._page.present or self._page.lesson.hides("story"):
@@ -266,7 +269,7 @@ class Layout:
         more = column(*markdown(story, STORY), *markdown(views.equations))
         return column(
             title,
-            column(*markdown(summary, SUMMARY), *collapsible("Read on", more), css=INLINE),
+            column(*markdown(summary, SUMMARY), *collapsible(tr("Read on"), more), css=INLINE),
             name="head", css=style("head"),
         )  # fmt: skip
 
@@ -297,7 +300,8 @@ class Layout:
     def _controls(self) -> list[Viewable]:
         page = self._page
         sections = self._sections(
-            ("Data", [page.data.panel]), ("Settings", [page.estimate.panel, page.form.panel])
+            (later("Data"), [page.data.panel]),
+            (later("Settings"), [page.estimate.panel, page.form.panel]),
         )
         return [column(*sections, name="controls", css=CONTROLS)] if sections else []
 
@@ -312,7 +316,7 @@ class Layout:
         rest = [view for view in page.views.live if view not in main]
         first = column(*self._panels([page.views.trace, *main]), name="first", css=style("first"))
         notes = [] if page.present else [self._notes]
-        training = section("Training", first, self._grid(rest), *notes, heading="unseen")
+        training = section(later("Training"), first, self._grid(rest), *notes, heading="unseen")
         shown = [] if page.lesson.hides("Training") else [training]
         keep = column()
         if not page.present and not page.lesson.hides("Keep"):
@@ -323,9 +327,9 @@ class Layout:
             if page.present
             else self._sections(
                 (TITLE, [text(measured)] if (measured := whole_table(page.entry.name)) else []),
-                ("Keep", [keep]),
-                ("Runs", [page.list.panel]),
-                ("Limits and sources", [self.sources]),
+                (later("Keep"), [keep]),
+                (later("Runs"), [page.list.panel]),
+                (later("Limits and sources"), [self.sources]),
             )
         )
         return column(

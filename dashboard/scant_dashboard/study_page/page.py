@@ -47,7 +47,7 @@ from scant_dashboard.template import PageContent
 
 # Query parameters that are no settings.
 OWN_PARAMETERS = {
-    "run", "present", "theme", "data", "compare", "hash", "file", "live", "room",
+    "run", "present", "theme", "lang", "data", "compare", "hash", "file", "live", "room",
     *lesson.PARAMETERS,
 }  # fmt: skip
 

@@ -30,7 +30,6 @@ from scant_dashboard.plots.hinton import HintonPlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 
-STORY, EQUATIONS = read_prose(__package__)
 TOGETHER = "How the tasks go together"
 PICTURE = "Posterior mean and deviation"
 CHECK = "Aggregate check"
@@ -42,13 +41,14 @@ ASK = BoxQuery.title
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
+    story, equations = read_prose(__package__)
     box = LazyView(ASK, lambda: BoxQuery(page), height=700)
     curve = LazyView(Scarcity.title, lambda: Scarcity(page), height=420)
     polygon = LazyView(PolygonQuery.title, lambda: PolygonQuery(page), height=760)
     explore: tuple[Any, ...] = (box, polygon, curve, Alternatives(page, WORTH, leave_one_task_out))
     return PageViews(
-        story=STORY,
-        equations=EQUATIONS,
+        story=story,
+        equations=equations,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         main=frozenset({PICTURE, Maps.title}),
         live=_live(page),

@@ -30,7 +30,6 @@ from scant_dashboard.plots.relevance import BasisPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
 
-STORY, EQUATIONS = read_prose(__package__)
 COMPARED = "All methods on the same budget"
 TRUST = "Can its probabilities be trusted?"
 SHARES = "Features in few components"
@@ -40,6 +39,7 @@ RARE = 0.1  # share of the class of interest
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
+    story, equations = read_prose(__package__)
     pool, efficiency, queue = PoolView(), Efficiency(), Queue(page)
 
     def on_answer(answer: Answer, labels: Mapping[int, Label]) -> None:
@@ -59,8 +59,8 @@ def views(page: PageContext) -> PageViews:
         Labels(page, labeling), queue, picture, Alternatives(page, ELSE, alternatives)
     )  # fmt: skip
     return PageViews(
-        story=STORY,
-        equations=EQUATIONS,
+        story=story,
+        equations=equations,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         main=frozenset({Efficiency.title}),
         live=live,

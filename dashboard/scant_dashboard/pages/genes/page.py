@@ -34,7 +34,6 @@ from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
 from scant_dashboard.plots.variance_components import VarianceComponentsPlot
 
-STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, observed and missing"
 PIT = "Probability integral transform"
 LOW = 56  # pixels of a cell, so that four outputs are whole on the first screen
@@ -59,6 +58,7 @@ KNOWS = {
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
+    story, equations = read_prose(__package__)
     hidden = LazyView(HeldOutReplica.title, lambda: HeldOutReplica(page), height=980)
     browse = LazyView(Browse.title, lambda: Browse(page), height=760)
     chosen = LazyView(
@@ -68,8 +68,8 @@ def views(page: PageContext) -> PageViews:
     )
     explore: tuple[Any, ...] = (hidden, browse, chosen, Alternatives(page, WORTH, other_models))
     return PageViews(
-        story=STORY,
-        equations=EQUATIONS,
+        story=story,
+        equations=equations,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         main=frozenset({PICTURE}),
         live=_live(),

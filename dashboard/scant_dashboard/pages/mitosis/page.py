@@ -25,7 +25,6 @@ from scant_dashboard.plots.relevance import DimensionsPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
 
-STORY, EQUATIONS = read_prose(__package__)
 PUBLISHED = (
     "Published (Yousefi 2021, Table 3.1), on other data and so no measure of this run: AMIDA 2013, "
     "440 mitoses and 5,000 others to learn from, ten test sets. Precision, recall and F1: "
@@ -39,6 +38,7 @@ ELSE = "What if it were trained otherwise?"
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
+    story, equations = read_prose(__package__)
     walk = LazyView(LatentTraversal.title, lambda: LatentTraversal(page), height=640)
     generate = LazyView(Generate.title, lambda: Generate(page), height=560)
     placement = LazyView(LatentPlacement.title, lambda: LatentPlacement(page), height=560)
@@ -48,8 +48,8 @@ def views(page: PageContext) -> PageViews:
         walk, generate, placement, threshold, imbalance, Alternatives(page, ELSE, alternatives)
     )  # fmt: skip
     return PageViews(
-        story=STORY,
-        equations=EQUATIONS,
+        story=story,
+        equations=equations,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         main=frozenset({Space.title}),
         live=_live(),

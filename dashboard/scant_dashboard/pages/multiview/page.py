@@ -39,7 +39,6 @@ from scant_dashboard.plots.score_distribution import ScoreDistributionPlot
 from scant_dashboard.plots.survival import SurvivalPlot
 from scant_dashboard.plots.view_contributions import ViewContributionsPlot
 
-STORY, EQUATIONS = read_prose(__package__)
 PROBABILITIES = "Probabilities by class"
 TRUTH = "Predicted against true"
 PATIENTS = "Patients, predicted against true"
@@ -57,6 +56,7 @@ OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # 
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
+    story, equations = read_prose(__package__)
     on = LazyView(ViewAblation.title, lambda: ViewAblation(page), height=420)
     scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
     row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
@@ -69,8 +69,8 @@ def views(page: PageContext) -> PageViews:
     other = Alternatives(page, OTHERWISE, alternatives)
     explore: tuple[Any, ...] = (on, scarce, row, patient, chosen, other)
     return PageViews(
-        story=STORY,
-        equations=EQUATIONS,
+        story=story,
+        equations=equations,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         main=frozenset({PROBABILITIES, TRUTH, CURVES}),
         live=_live(),

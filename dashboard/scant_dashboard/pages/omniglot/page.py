@@ -31,7 +31,6 @@ from scant_dashboard.plots.recall import RecallPlot, counted
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import MetricsTable
 
-STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"
 SIMILARITY = "Which characters the model finds alike"
 GLOBAL = "Coupling of the alphabets"
@@ -44,6 +43,7 @@ SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets w
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
+    story, equations = read_prose(__package__)
     recall = LazyView(RECALL, lambda: _recall(RECALL))
     draw = LazyView(Draw.title, lambda: Draw(page), height=760)
     shots = LazyView(Shots.title, lambda: Shots(page), height=480)
@@ -51,8 +51,8 @@ def views(page: PageContext) -> PageViews:
     fewer, others = Alphabets(page), Alternatives(page, ELSE, alternatives)
     explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
     return PageViews(
-        story=STORY,
-        equations=EQUATIONS,
+        story=story,
+        equations=equations,
         trace=ElboPlot(page.entry.objective, page.entry.score, noisy=True),
         main=frozenset({SIMILARITY}),
         live=_live(recall),

@@ -38,11 +38,10 @@ from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
 
-STORY, EQUATIONS = read_prose(__package__)
-
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
+    story, equations = read_prose(__package__)
     loss = page.guess_first(digits=1, idle=IDLE)
     bands = LazyView(BandAblation.title, lambda: BandAblation(page, loss), height=560)
     rejection = LazyView(REJECTION, lambda: RejectionSlider(page), height=420)
@@ -54,8 +53,8 @@ def views(page: PageContext) -> PageViews:
     cost = Alternatives(page, COST, other_costs)
     explore: tuple[Any, ...] = (bands, rejection, chosen, cost)
     return PageViews(
-        story=STORY,
-        equations=EQUATIONS,
+        story=story,
+        equations=equations,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         main=frozenset({SCATTER}),
         live=_live(),

@@ -1,0 +1,107 @@
+"""Sentences of the pages in the visitor's language, from gettext catalogs; numbers by locale.
+
+A page calls `tr("{inside:,} of {rows:,} lie within.", inside=…, rows=…)`. The English text is the
+key of the catalogs, `locale/<language>.po`; a sentence that a catalog lacks stays English.
+"""
+
+from __future__ import annotations
+
+import gettext
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from numbers import Number
+from string import Formatter
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import panel as pn
+from babel import Locale
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.numbers import get_decimal_symbol, get_group_symbol
+from bokeh.document import Document
+
+ENGLISH = "en"
+LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}
+COOKIE = "scant_language"
+
+_spoken: WeakKeyDictionary[Document, str] = WeakKeyDictionary()
+
+
+def speak(doc: Document, language: str) -> None:
+    """Set the language of a browser session."""
+    _spoken[doc] = language
+
+
+def spoken() -> str:
+    """Return the language of the session whose document is current; English outside sessions."""
+    doc = pn.state.curdoc
+    return _spoken.get(doc, ENGLISH) if doc is not None else ENGLISH
+
+
+def chosen(query: Mapping[str, str], cookie: str) -> str:
+    """Return the language that a visitor has chosen, by `lang` in the address or before."""
+    return next((name for name in (query.get("lang", ""), cookie) if name in LANGUAGES), ENGLISH)
+
+
+def tr(message: str, /, **values: Any) -> str:
+    """Translate a sentence into the session's language, and insert values.
+
+    Args:
+        message: The English sentence, with fields as of `str.format`; a literal, so that the
+            catalogs' tools find it.
+        values: The fields' values; numbers are written as the language writes them.
+    """
+    language = spoken()
+    return _written(_catalog(language).gettext(message), language, values)
+
+
+def ntr(singular: str, plural: str, n: int, /, **values: Any) -> str:
+    """Translate a sentence that depends on a number, which is also its field `n`; see `tr`."""
+    language = spoken()
+    return _written(_catalog(language).ngettext(singular, plural, n), language, {"n": n, **values})
+
+
+def later(message: str) -> str:
+    """Mark a text for the catalogs that is translated where it is shown, such as a title."""
+    return message
+
+
+def _written(message: str, language: str, values: Mapping[str, Any]) -> str:
+    return _formatter(language).vformat(message, (), values) if values else message
+
+
+@cache
+def _catalog(language: str) -> gettext.NullTranslations:
+    """Compile a language's catalog, in memory, so that there is one file of each to keep."""
+    if language == ENGLISH:
+        return gettext.NullTranslations()
+    source = files(__package__).joinpath("locale", f"{language}.po")
+    with source.open("rb") as file:
+        catalog = read_po(file, locale=language)
+    compiled = BytesIO()
+    write_mo(compiled, catalog)
+    compiled.seek(0)
+    return gettext.GNUTranslations(compiled)
+
+
+@cache
+def _formatter(language: str) -> Formatter:
+    return Formatter() if language == ENGLISH else LocaleFormatter(language)
+
+
+class LocaleFormatter(Formatter):
+    """Formats numbers with a language's decimal and group separators."""
+
+    def __init__(self, language: str) -> None:
+        locale = Locale.parse(language)
+        self._separators = str.maketrans(
+            {".": get_decimal_symbol(locale), ",": get_group_symbol(locale)}
+        )
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Format one value, as `format` does."""
+        text = str(format(value, format_spec))
+        return text.translate(self._separators) if isinstance(value, Number) else text

@@ -1,0 +1,75 @@
+"""The catalogs have every sentence of the code, translated, with the same values in it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from string import Formatter
+
+import pytest
+from babel.messages.pofile import read_po
+from bokeh.document import Document
+from panel.io.state import set_curdoc
+
+from scant_dashboard.translate import ENGLISH, LANGUAGES, chosen, ntr, speak, tr
+from tests.paths import ROOT
+
+spec = importlib.util.spec_from_file_location("catalog", ROOT / "scripts" / "catalog.py")
+assert spec is not None
+assert spec.loader is not None
+catalog = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(catalog)
+OTHERS = [language for language in LANGUAGES if language != ENGLISH]
+
+
+@pytest.fixture
+def german() -> Iterator[None]:
+    doc = Document()
+    speak(doc, "de")
+    with set_curdoc(doc):
+        yield
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_catalog_has_the_sentences_of_the_code(language: str) -> None:
+    file = catalog.file_of(language)
+    stored = read_po(file.open("rb"), locale=language)
+    ids = {message.id for message in stored if message.id}
+    assert ids == {m.id for m in catalog.sentences() if m.id}, "run scripts/catalog.py"
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_sentence_is_translated_with_its_values(language: str) -> None:
+    for message in catalog.updated(language):
+        if not message.id:
+            continue
+        english = message.id if isinstance(message.id, tuple) else (message.id,)
+        own = message.string if isinstance(message.string, tuple) else (message.string,)
+        assert all(own), f"{message.id!r} has no translation"
+        for sentence in own:
+            assert _fields(sentence) == _fields(english[-1]), sentence
+
+
+def _fields(sentence: str) -> list[tuple[str, str | None]]:
+    """Names and formats of the values in a sentence."""
+    return sorted((name, spec) for _, name, spec, _ in Formatter().parse(sentence) if name)
+
+
+def test_a_session_speaks_its_language_and_writes_its_numbers(german: None) -> None:
+    assert tr("Train") == "Trainieren"
+    assert tr("{step:,} of {total:,}", step=1234, total=20000) == "1.234 von 20.000"
+    assert tr("{n:.1f} s", n=2.5) == "2,5 s"
+    assert ntr(", {n} thread", ", {n} threads", 1) == ", 1 Thread"
+    assert ntr(", {n} thread", ", {n} threads", 2) == ", 2 Threads"
+    assert tr("{state} (recorded run)", state="v1.5") == "v1.5 (aufgezeichneter Lauf)"
+    assert tr("no catalog has this: {x}", x=0.5) == "no catalog has this: 0,5"
+
+
+def test_other_sessions_stay_english() -> None:
+    assert tr("{step:,} of {total:,}", step=1234, total=20000) == "1,234 of 20,000"
+
+
+def test_an_address_chooses_the_language_else_the_cookie() -> None:
+    assert chosen({"lang": "de"}, "en") == "de"
+    assert chosen({}, "de") == "de"
+    assert chosen({"lang": "xx"}, "<b>") == ENGLISH
