@@ -72,10 +72,8 @@ const unveil = () => {
 addEventListener('DOMContentLoaded', () => setTimeout(unveil, 200))
 
 // The language of the address goes with the visitor from page to page.
-const language = document.querySelector('meta[name=language]')?.content ?? 'en'
-document.documentElement.lang = language
 if (new URLSearchParams(location.search).has('lang'))
-  document.cookie = `scant_language=${language};path=/;max-age=31536000;samesite=lax${location.protocol === 'https:' ? ';secure' : ''}`
+  document.cookie = `scant_language=${document.documentElement.lang};path=/;max-age=31536000;samesite=lax${location.protocol === 'https:' ? ';secure' : ''}`
 
 // The theme goes with the visitor from page to page.
 addEventListener('click', () => setTimeout(() => {

@@ -17,8 +17,8 @@
   const question = () => state?.questions.find((one) => one.number === shown)
   const written = (one, value) => {
     if (one.kind === 'choice') return one.choices[value]
-    if (one.kind === 'point') return `${Math.round(100 * value[0])}% from the left, ${Math.round(100 * value[1])}% from the top`
-    return value.toFixed(one.digits) + one.unit
+    if (one.kind === 'point') return tr('{x}% from the left, {y}% from the top', {x: Math.round(100 * value[0]), y: Math.round(100 * value[1])})
+    return fixed(value, one.digits) + one.unit
   }
   const touched = (value) => { guess = value; fault = ''; draw() }
 
@@ -27,7 +27,7 @@
       const [least, most, step] = one.span
       const out = make('div', {className: 'value'})
       const slide = make('input', {type: 'range', min: least, max: most, step, value: one.mine ?? one.start})
-      slide.setAttribute('aria-label', 'Your guess')
+      slide.setAttribute('aria-label', tr('Your guess'))
       const tell = () => {
         out.textContent = written(one, Number(slide.value))
         slide.setAttribute('aria-valuetext', out.textContent)
@@ -35,7 +35,7 @@
       }
       const by = (sign) => {
         const button = make('button', {type: 'button', textContent: sign < 0 ? '−' : '+'})
-        button.setAttribute('aria-label', sign < 0 ? 'Less' : 'More')
+        button.setAttribute('aria-label', sign < 0 ? tr('Less') : tr('More'))
         button.addEventListener('click', () => { sign < 0 ? slide.stepDown() : slide.stepUp(); tell() })
         return button
       }
@@ -70,7 +70,7 @@
         touched(place)
       }
       button.append(make('img', {src: path(`pictures/${one.number}`), alt: ''}), mark)
-      button.setAttribute('aria-label', 'The picture: touch a place, or move the mark with the arrow keys')
+      button.setAttribute('aria-label', tr('The picture: touch a place, or move the mark with the arrow keys'))
       button.addEventListener('click', (event) => {
         if (!event.detail) { if (!guess) put(0.5, 0.5); return }  // by a key
         const box = button.getBoundingClientRect()
@@ -90,17 +90,18 @@
 
   // The run on the presenter's wall: where it is in the queue, its curve, its score.
   const doing = (own) => {
-    if (own.stage === 'waiting') return own.ahead ? `${own.ahead} ${own.ahead === 1 ? 'run' : 'runs'} before yours. Leave this page open.` : 'Your run is next.'
+    if (own.stage === 'waiting')
+      return own.ahead ? ntr('{n} run before yours. Leave this page open.', '{n} runs before yours. Leave this page open.', own.ahead) : tr('Your run is next.')
     if (own.stage === 'failed') return own.reason
     if (own.stage === 'done') return own.score
-    return own.steps.length ? `Step ${own.steps.at(-1)} of ${own.total}` : 'Your run begins…'
+    return own.steps.length ? tr('Step {step} of {total}', {step: own.steps.at(-1), total: own.total}) : tr('Your run begins…')
   }
   const drawWall = () => {
     wall.hidden = !state.wall
     if (!state.wall) { wallFault = ''; return }
     const {own} = state.wall
     join.hidden = Boolean(own)
-    about.textContent = `Each run is short: ${state.wall.about}.`
+    about.textContent = tr('Each run is short: {about}.', {about: state.wall.about})
     const told = own ? `${own.title[0].toUpperCase()}${own.title.slice(1)}: ${doing(own)}` : wallFault
     if (run.textContent !== told) run.textContent = told
     curve.toggleAttribute('hidden', !(own?.steps.length > 1))
@@ -110,7 +111,7 @@
     const last = own.stage === 'training' ? Math.max(own.total, own.steps.at(-1)) : own.steps.at(-1)
     const points = own.curve.map((v, k) => `${310 * own.steps[k] / last + 5},${145 - 140 * (Math.max(v, low) - low) / (high - low || 1)}`)
     curve.firstElementChild.setAttribute('points', points.join(' '))
-    curve.setAttribute('aria-label', `The objective of your run, from ${own.curve[0]} to ${own.curve.at(-1)}`)
+    curve.setAttribute('aria-label', tr('The objective of your run, from {first} to {last}', {first: own.curve[0], last: own.curve.at(-1)}))
   }
   let wallFault = ''
   join.addEventListener('click', async () => {
@@ -118,7 +119,7 @@
     try {
       const answer = await fetch(path('runs'), {method: 'POST'})
       wallFault = answer.ok ? '' : await answer.text()
-    } catch { wallFault = 'Not sent: no connection. Try again.' }
+    } catch { wallFault = tr('Not sent: no connection. Try again.') }
     join.disabled = false
     draw()
   })
@@ -132,19 +133,19 @@
     const k = state.questions.indexOf(one)
     turns.hidden = state.leads || state.questions.length < 2
     const [before, count, after] = turns.children
-    count.textContent = `${k + 1} of ${state.questions.length}`
+    count.textContent = tr('{k} of {n}', {k: k + 1, n: state.questions.length})
     before.disabled = k <= 0
     after.disabled = k >= state.questions.length - 1
-    asked.textContent = one ? one.text : state.wall ? 'Everyone trains' : 'No question at the moment. Look at the screen.'
+    asked.textContent = one ? one.text : state.wall ? tr('Everyone trains') : tr('No question at the moment. Look at the screen.')
     ballot.hidden = !one || one.revealed
     send.disabled = guess === null
-    send.textContent = one && one.mine !== null ? 'Change my answer' : 'Send'
+    send.textContent = one && one.mine !== null ? tr('Change my answer') : tr('Send')
     if (!one) said.textContent = ''
     else if (one.revealed) {
-      const own = one.mine === null ? 'You did not guess.' : `You guessed ${written(one, one.mine)}.`
-      said.textContent = `${one.answer || 'The model is being asked…'} ${own}`
+      const own = one.mine === null ? tr('You did not guess.') : tr('You guessed {choice}.', {choice: written(one, one.mine)})
+      said.textContent = `${one.answer || tr('The model is being asked…')} ${own}`
     } else if (fault) said.textContent = fault
-    else said.textContent = one.mine === null ? '' : `Sent: ${written(one, one.mine)}. Wait for the reveal; until then you can change it.`
+    else said.textContent = one.mine === null ? '' : tr('Sent: {choice}. Wait for the reveal; until then you can change it.', {choice: written(one, one.mine)})
   }
   const show = (number) => {
     const moved = shown !== number
@@ -172,7 +173,7 @@
     event.preventDefault()
     const one = question()
     if (!one || guess === null) return
-    said.textContent = 'Sending…'
+    said.textContent = tr('Sending…')
     try {
       const answer = await fetch(path('votes'), {
         method: 'POST', headers: {'Content-Type': 'application/json'},
@@ -181,14 +182,14 @@
       const now = state.questions.find((other) => other.number === one.number)  // news may have come
       if (answer.ok && now) now.mine = (await answer.json()).mine
       fault = answer.ok ? '' : await answer.text()
-    } catch { fault = 'Not sent: no connection. Try again.' }
+    } catch { fault = tr('Not sent: no connection. Try again.') }
     draw()
   })
 
   const over = () => {
     for (const part of [ballot, turns, page, wall]) part.hidden = true
     where.textContent = said.textContent = ''
-    asked.textContent = 'The lesson has ended. Nothing of it is kept.'
+    asked.textContent = tr('The lesson has ended. Nothing of it is kept.')
   }
   const listen = () => {
     const news = new EventSource(path('news'))

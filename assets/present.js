@@ -2,9 +2,9 @@
 // link begins at. Loaded with every page, after page.js.
 {
 const KEYS = [
-  ['→ space n', 'next figure'], ['← p', 'the one before'], ['Home', 'the first'],
-  ['t', 'train'], ['r', 'replay, or hold it'], ['g', 'reveal a guess'], ['b', 'blank'],
-  ['s', 'notes in a window of their own'], ['?', 'these keys'], ['Esc', 'leave present mode'],
+  ['→ space n', tr('next figure')], ['← p', tr('the one before')], ['Home', tr('the first')],
+  ['t', tr('train')], ['r', tr('replay, or hold it')], ['g', tr('reveal a guess')], ['b', tr('blank')],
+  ['s', tr('notes in a window of their own')], ['?', tr('these keys')], ['Esc', tr('leave present mode')],
 ]
 // Where keys have a meaning of their own, they keep it.
 const TYPED = 'input, textarea, select, [contenteditable], [role=combobox], [role=listbox], [role=option], '
@@ -77,11 +77,11 @@ let byHand = false  // whether the page was scrolled otherwise since
 
 const nav = document.createElement('nav')
 nav.className = 'steps'
-nav.setAttribute('aria-label', 'Figures')
+nav.setAttribute('aria-label', tr('Figures'))
 nav.innerHTML = `<p id="keys" hidden>${KEYS.map(([key, what]) => `<span><kbd>${key}</kbd> ${what}</span>`).join(' ')}</p>
-  <button type="button" aria-label="Previous figure">‹</button><span class="at"></span>
-  <button type="button" aria-label="Next figure">›</button>
-  <button type="button" aria-label="Keys" aria-expanded="false" aria-controls="keys">?</button>`
+  <button type="button" aria-label="${tr('Previous figure')}">‹</button><span class="at"></span>
+  <button type="button" aria-label="${tr('Next figure')}">›</button>
+  <button type="button" aria-label="${tr('Keys')}" aria-expanded="false" aria-controls="keys">?</button>`
 const [before, after, ask] = nav.querySelectorAll('button')
 const keys = nav.querySelector('p'), at = nav.querySelector('.at')
 
@@ -95,7 +95,8 @@ const show = (steps = marks()) => {
   jot()
   nav.hidden = !steps.length
   const k = steps.indexOf(here)
-  const told = k < 0 ? `${steps.length} figures` : `${k + 1} of ${steps.length}: ${here.textContent}`
+  const told = k < 0 ? tr('{n} figures', {n: steps.length})
+    : tr('{k} of {n}: {title}', {k: k + 1, n: steps.length, title: here.textContent})
   if (at.textContent !== told) at.textContent = told
   before.disabled = k <= 0
   after.disabled = k === steps.length - 1
@@ -157,10 +158,10 @@ const step = (by) => {
   go(steps[Math.max(0, Math.min(steps.length - 1, by === 0 ? 0 : k + by))])
 }
 
-const press = (label, figure = null) => {
+const press = (labels, figure = null) => {
   let button = null
   everywhere((node) => {
-    if (node.tagName !== 'BUTTON' || !label.test(node.textContent.trim()) || !node.getClientRects().length) return
+    if (node.tagName !== 'BUTTON' || !labels.includes(node.textContent.trim()) || !node.getClientRects().length) return
     if (!figure || holder(node, 'figure') === figure) button = node
   })
   button?.click()
@@ -168,7 +169,7 @@ const press = (label, figure = null) => {
 // What trains or is replayed is brought into view, unless some of it is there.
 document.addEventListener('click', (event) => {
   const button = event.composedPath().find((node) => node.tagName === 'BUTTON')
-  if (!button || !/^(Train|Replay)$/.test(button.textContent.trim())) return
+  if (!button || ![tr('Train'), tr('Replay')].includes(button.textContent.trim())) return
   const moving = marks().filter((mark) => 'moves' in mark.dataset)
   const inView = (mark) => {
     const {top, bottom} = holder(mark, 'figure').getBoundingClientRect()
@@ -189,7 +190,7 @@ const blank = () => {
 let notes = null
 const open = () => {
   notes = window.open('', 'scant-notes', 'width=720,height=560')
-  if (notes) notes.document.title = 'Notes'
+  if (notes) notes.document.title = tr('Notes')
   jot()
 }
 const jot = () => {
@@ -203,7 +204,7 @@ const jot = () => {
     if (node.matches('p.reading')) texts.reading = node.textContent
   })
   const told = [['h2', here?.textContent ?? ''], ['h1', texts.say], ['p', texts.reading], ['p', texts.lesson],
-    ['p', steps[k + 1] ? `Next: ${steps[k + 1].textContent}` : 'This is the last figure.']]
+    ['p', steps[k + 1] ? tr('Next: {title}', {title: steps[k + 1].textContent}) : tr('This is the last figure.')]]
   const body = notes.document.body
   body.style.cssText = 'font: 22px/1.4 Georgia, serif; margin: 32px'
   body.replaceChildren(...told.filter(([, words]) => words).map(([tag, words]) => Object.assign(notes.document.createElement(tag), {textContent: words})))
@@ -218,8 +219,8 @@ document.addEventListener('keydown', (event) => {
   const act = {
     ArrowRight: () => step(1), PageDown: () => step(1), n: () => step(1),
     ArrowLeft: () => step(-1), PageUp: () => step(-1), p: () => step(-1),
-    Home: () => step(0), r: () => press(/^(Replay|Hold replay|Play on)$/), t: () => press(/^Train$/),
-    g: () => press(/^Reveal$/, here && holder(here, 'figure')), b: blank, s: open, '?': () => unfold(keys.hidden),
+    Home: () => step(0), r: () => press([tr('Replay'), tr('Hold replay'), tr('Play on')]), t: () => press([tr('Train')]),
+    g: () => press([tr('Reveal')], here && holder(here, 'figure')), b: blank, s: open, '?': () => unfold(keys.hidden),
     ' ': onButton ? null : () => step(event.shiftKey ? -1 : 1),
     Escape: () => {
       if (!keys.hidden) { unfold(false); return }

@@ -6,7 +6,7 @@ export function render({model, el}) {
   const root = make('div', 'reveal'), first = make('label', 'first'), box = make('input')
   box.type = 'checkbox'
   box.setAttribute('role', 'switch')
-  first.append(box, ' Guess first')
+  first.append(box, ` ${tr('Guess first')}`)
   const form = make('div', 'form'), question = make('p', 'question'), row = make('div', 'row')
   const count = make('p', 'count'), answer = make('p', 'answer')
   question.setAttribute('role', 'note')
@@ -36,9 +36,9 @@ export function render({model, el}) {
     put(x + 0.02 * by[0], y + 0.02 * by[1])
   })
   const kind = () => model.choices.length ? 'choice' : model.picture ? 'point' : 'number'
-  const add = pressed('Count this guess', () => vote(kind() === 'point' ? place : Number(slide.value)))
-  const again = pressed('Start over', () => { own = []; draw() })
-  const reveal = pressed('Reveal', () => { model.revealed = true })
+  const add = pressed(tr('Count this guess'), () => vote(kind() === 'point' ? place : Number(slide.value)))
+  const again = pressed(tr('Start over'), () => { own = []; draw() })
+  const reveal = pressed(tr('Reveal'), () => { model.revealed = true })
   reveal.className = 'go'
   form.append(question, picture, row, count, answer)
   root.append(first, form)
@@ -47,46 +47,48 @@ export function render({model, el}) {
   let own = [], shown = 0
   const all = () => model.room ? model.guesses : own
   const vote = (guess) => { own.push(guess); draw() }
-  const value = (number) => number.toFixed(model.digits) + model.unit
-  const many = (n) => `${n} ${n === 1 ? 'guess' : 'guesses'}`
+  const value = (number) => fixed(number, model.digits) + model.unit
+  const many = (n) => ntr('{n} guess', '{n} guesses', n)
   const away = (guess) => {
     const off = Number(guess.toFixed(model.digits)) - Number(model.truth.toFixed(model.digits))
-    return off ? `${value(Math.abs(off))} too ${off > 0 ? 'high' : 'low'}` : 'right'
+    if (!off) return tr('right')
+    return off > 0 ? tr('{value} too high', {value: value(off)}) : tr('{value} too low', {value: value(-off)})
   }
   const chosen = (guesses) => {
     const right = guesses.filter((guess) => guess === model.truth).length
-    if (!guesses.length) return 'Nobody guessed.'
-    if (guesses.length > 1) return `${right} of ${many(guesses.length)} said so.`
-    return `You guessed ${model.choices[guesses[0]]}${right ? ': right.' : '.'}`
+    if (!guesses.length) return tr('Nobody guessed.')
+    if (guesses.length > 1) return tr('{right} of {n} guesses are right.', {right, n: guesses.length})
+    const choice = model.choices[guesses[0]]
+    return right ? tr('You guessed {choice}: right.', {choice}) : tr('You guessed {choice}.', {choice})
   }
   const pointed = (guesses) => {
     const [left, top, right, bottom] = model.band
     const hit = guesses.filter(([x, y]) => left <= x && x <= right && top <= y && y <= bottom).length
-    return guesses.length ? `${hit} of ${many(guesses.length)} ${hit === 1 ? 'lies' : 'lie'} in it.` : 'Nobody guessed.'
+    return guesses.length ? tr('{hit} of {n} guesses lie in the box.', {hit, n: guesses.length}) : tr('Nobody guessed.')
   }
   const slid = (guesses) => {
-    if (model.room && !guesses.length) return 'Nobody guessed.'
+    if (model.room && !guesses.length) return tr('Nobody guessed.')
     if (guesses.length < 2) {
       const guess = guesses[0] ?? Number(slide.value)
-      return `You guessed ${value(guess)}: ${away(guess)}.`
+      return tr('You guessed {value}: {off}.', {value: value(guess), off: away(guess)})
     }
     const sorted = guesses.toSorted((one, other) => one - other)
     const middle = sorted[Math.floor((sorted.length - 1) / 2)]
     const far = (guess) => Math.abs(guess - model.truth)
     const nearest = sorted.reduce((best, guess) => far(guess) < far(best) ? guess : best)
-    return `Of ${many(sorted.length)} the nearest was ${value(nearest)}; the middle one, `
-      + `${value(middle)}, was ${away(middle)}.`
+    return tr('Of {n} guesses the nearest was {nearest}; the median, {median}, was {off}.',
+      {n: sorted.length, nearest: value(nearest), median: value(middle), off: away(middle)})
   }
   const lay = () => {
     const choices = model.choices.map((words, k) => pressed(words, () => vote(k)))
     Object.assign(slide, {min: model.span[0], max: model.span[1], step: model.span[2]})
     slide.value = model.start
-    slide.setAttribute('aria-label', 'Your guess')
+    slide.setAttribute('aria-label', tr('Your guess'))
     place = null
     if (model.picture) image.src = model.picture
     picture.hidden = !model.picture
     picture.disabled = kind() !== 'point'
-    picture.setAttribute('aria-label', 'The picture: touch a place, or move the mark with the arrow keys')
+    picture.setAttribute('aria-label', tr('The picture: touch a place, or move the mark with the arrow keys'))
     const guessed = {choice: choices, number: [slide, at, add], point: [add]}[kind()]
     row.replaceChildren(...guessed, reveal, again)
     draw()
@@ -116,12 +118,12 @@ export function render({model, el}) {
       row.children[k].textContent = n ? `${words} · ${n}` : words
     })
     count.textContent = !open || !model.question ? '' : model.room
-      ? `${model.votes} of ${model.phones} ${model.phones === 1 ? 'phone has' : 'phones have'} answered.`
-      : own.length ? `${many(own.length)} so far, counted in this window only.` : ''
+      ? ntr('{votes} of {n} phone has answered.', '{votes} of {n} phones have answered.', model.phones, {votes: model.votes})
+      : own.length ? tr('{guesses} so far, counted in this window only.', {guesses: many(own.length)}) : ''
     const summary = {choice: chosen, number: slid, point: pointed}[kind()]
     const known = model.revealed && model.truth !== null
     answer.textContent = known ? `${model.answer} ${summary(guesses)}`
-      : model.revealed ? 'The model is being asked…' : ''
+      : model.revealed ? tr('The model is being asked…') : ''
   }
   box.addEventListener('change', () => { model.first = box.checked })
   slide.addEventListener('input', draw)

@@ -7,51 +7,51 @@ export function render({model, el}) {
     return
   }
   const root = make('div', 'row'), dialog = make('dialog')
-  const ask = pressed('Ask the room', () => { wanted = true; model.pressed += 1 })
+  const ask = pressed(tr('Ask the room'), () => { wanted = true; model.pressed += 1 })
   const way = pressed('', () => open())
   const count = make('span', 'count')
   count.setAttribute('role', 'status')
   const label = make('label'), box = make('input')
   box.type = 'checkbox'
   box.setAttribute('role', 'switch')
-  label.append(box, ' Lead')
-  label.title = 'Phones, and pages opened from them, step along with you'
-  const everyone = pressed('Everyone trains', () => choice.showModal())
-  const end = pressed('End', () => { model.pressed += 1 })
-  end.setAttribute('aria-label', 'End the room')
+  label.append(box, ` ${tr('Lead')}`)
+  label.title = tr('Phones, and pages opened from them, step along with you')
+  const everyone = pressed(tr('Everyone trains'), () => choice.showModal())
+  const end = pressed(tr('End'), () => { model.pressed += 1 })
+  end.setAttribute('aria-label', tr('End the room'))
   root.append(ask, way, count, label, everyone, end)
 
   const qr = make('div', 'qr'), address = make('p', 'address'), warning = make('p', 'warning')
-  const told = make('p', '', 'Phones on the same network: scan the code, or type the address. No names; nothing is kept.')
-  const joined = make('p', 'count'), close = pressed('Close', () => dialog.close())
+  const told = make('p', '', tr('Phones on the same network: scan the code, or type the address. No names; nothing is kept.'))
+  const joined = make('p', 'count'), close = pressed(tr('Close'), () => dialog.close())
   qr.setAttribute('role', 'img')
   warning.setAttribute('role', 'alert')
   const words = make('div')
-  words.append(make('h2', '', 'Ask the room'), address, told, warning, joined, close)
+  words.append(make('h2', '', tr('Ask the room')), address, told, warning, joined, close)
   dialog.append(qr, words)
-  dialog.setAttribute('aria-label', 'Ask the room')
+  dialog.setAttribute('aria-label', tr('Ask the room'))
   dialog.addEventListener('keydown', (event) => event.stopPropagation()) // from present.js: Esc only closes this
   const choice = wallChoice(model)
   el.replaceChildren(root, dialog, choice)
 
   let wanted = false // the way in is shown as soon as there is one
   const open = () => { if (!dialog.open) dialog.showModal() }
-  const many = () => `${model.phones} ${model.phones === 1 ? 'phone' : 'phones'}`
+  const many = () => ntr('{n} phone', '{n} phones', model.phones)
   const draw = () => {
     const on = Boolean(model.code)
     ask.hidden = on
     for (const part of [way, count, label, end]) part.hidden = !on
     everyone.hidden = !on || !model.wall.choices
-    everyone.textContent = model.wall_count ? `The wall: ${model.wall_count}` : 'Everyone trains'
-    way.textContent = `Room ${model.code}`
-    way.setAttribute('aria-label', `Room ${model.code}: show the address`)
-    count.textContent = model.asked ? `${model.votes} of ${many()} answered` : many()
-    joined.textContent = `${many()} so far`
+    everyone.textContent = model.wall_count ? tr('The wall: {runs}', {runs: model.wall_count}) : tr('Everyone trains')
+    way.textContent = tr('Room {code}', {code: model.code})
+    way.setAttribute('aria-label', tr('Room {code}: show the address', {code: model.code}))
+    count.textContent = model.asked ? tr('{votes} of {phones} answered', {votes: model.votes, phones: many()}) : many()
+    joined.textContent = tr('{phones} so far', {phones: many()})
     box.checked = model.leads
     const [host, path] = model.address.replace(/^https?:\/\//, '').split(/(?=\/room\/)/)
     address.replaceChildren(host, document.createElement('wbr'), path ?? '')
     warning.textContent = model.warning
-    qr.setAttribute('aria-label', `QR code of ${model.address}`)
+    qr.setAttribute('aria-label', tr('QR code of {address}', {address: model.address}))
     if (qr.dataset.of !== model.qr) { qr.dataset.of = model.qr; qr.innerHTML = model.qr }
     if (!on) { dialog.close(); choice.close() }
     else if (wanted && model.qr) { wanted = false; open() }
@@ -77,10 +77,10 @@ const wallChoice = (model) => {
   const {about, choices, usual, setting, low, high} = model.wall
   const dialog = make('dialog'), form = make('form')
   if (!choices) return dialog
-  dialog.setAttribute('aria-label', 'Everyone trains')
+  dialog.setAttribute('aria-label', tr('Everyone trains'))
   dialog.addEventListener('keydown', (event) => event.stopPropagation())
   const set = make('fieldset'), fault = make('p', 'warning')
-  set.append(make('legend', '', 'What varies from run to run'))
+  set.append(make('legend', '', tr('Differences between the runs')))
   const radio = (name, ...parts) => {
     const label = make('label'), box = make('input')
     Object.assign(box, {type: 'radio', name: 'varies', value: name, checked: name === usual})
@@ -96,16 +96,16 @@ const wallChoice = (model) => {
     return box
   }
   const words = setting.replaceAll('_', ' ')
-  const from = bound(low, `Lowest ${words}`), to = bound(high, `Highest ${words}`)
-  const own = radio(setting, `${words[0].toUpperCase()}${words.slice(1)}: from `, from, ' to ', to, ', each with a seed of its own')
-  const start = make('button', 'main', 'Start the wall'), down = pressed('Take it down', () => { send({name: ''}); dialog.close() })
-  const close = pressed('Close', () => dialog.close()), row = make('div', 'row')
+  const from = bound(low, tr('Lowest {setting}', {setting: words})), to = bound(high, tr('Highest {setting}', {setting: words}))
+  const own = radio(setting, `${words[0].toUpperCase()}${words.slice(1)}: ${tr('from')} `, from, ` ${tr('to')} `, to, tr(', each with a seed of its own'))
+  const start = make('button', 'main', tr('Start the wall')), down = pressed(tr('Take it down'), () => { send({name: ''}); dialog.close() })
+  const close = pressed(tr('Close'), () => dialog.close()), row = make('div', 'row')
   let sent = 0
   const send = (request) => { model.wall_request = {...request, sent: ++sent} }
   fault.setAttribute('role', 'alert')
   row.append(start, down, close)
-  form.append(make('h2', '', 'Everyone trains'),
-    make('p', '', `Every phone starts one run of its own: ${about}. The first run is yours. Nothing is kept.`), set, fault, row)
+  form.append(make('h2', '', tr('Everyone trains')),
+    make('p', '', tr('Every phone starts one run of its own: {about}. The first run is yours. Nothing is kept.', {about})), set, fault, row)
   dialog.append(form)
   form.addEventListener('submit', (event) => {
     event.preventDefault()
@@ -114,7 +114,7 @@ const wallChoice = (model) => {
   const draw = () => {
     fault.textContent = model.wall_fault
     down.hidden = !model.wall_count
-    start.textContent = model.wall_count ? 'Start anew' : 'Start the wall'
+    start.textContent = model.wall_count ? tr('Start anew') : tr('Start the wall')
   }
   let up = 0
   model.on('wall_fault', draw)
@@ -132,10 +132,10 @@ const wallChoice = (model) => {
 }
 
 const follow = (model, el) => {
-  const row = make('div', 'row'), own = pressed('My own copy', () => { model.follows = '' })
+  const row = make('div', 'row'), own = pressed(tr('My own copy'), () => { model.follows = '' })
   let step = null
   const news = new EventSource(new URL(`./room/${model.follows}/news?follow`, location.href))
-  row.append(make('span', '', 'This page follows the presenter.'), own)
+  row.append(make('span', '', tr('This page follows the presenter.')), own)
   row.setAttribute('role', 'note')
   row.hidden = true
   el.replaceChildren(row)

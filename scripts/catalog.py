@@ -14,12 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
+from babel.messages.extract import extract
 from babel.messages.pofile import read_po, write_po
 
 from scant.studies import STUDIES, entry
 from scant_dashboard.translate import ENGLISH, LANGUAGES
 
+IN_SCRIPTS = {"tr": (1,), "ntr": (1, 2)}
+NESTED = {"parse_template_string": True}  # calls within template strings, too
 ROOT = Path(__file__).parent.parent
+ASSETS = ROOT / "assets"
 DASHBOARD = ROOT / "dashboard" / "scant_dashboard"
 CALLS = {"tr": 1, "ntr": 2, "later": 1}  # functions, and how many arguments are sentences
 
@@ -31,6 +35,10 @@ def sentences() -> Catalog:
         name = str(file.relative_to(DASHBOARD))
         for message in passed(ast.parse(file.read_text(encoding="utf-8")), name):
             catalog.add(message, locations=[(name, None)])
+    for file in sorted(ASSETS.glob("*.js")):
+        with file.open("rb") as source:
+            for _, message, *_ in extract("javascript", source, IN_SCRIPTS, options=NESTED):
+                catalog.add(message, locations=[(f"assets/{file.name}", None)])
     for study, message in declared():
         catalog.add(message, locations=[(f"studies/{study}", None)])
     return catalog

@@ -11,12 +11,13 @@ from typing import Any
 import panel as pn
 from bokeh.models import CustomJS
 from jinja2 import Template
+from markupsafe import Markup
 from panel.viewable import Viewable
 from panel_material_ui.base import BASE_TEMPLATE
 
 from scant import html_table
 from scant.studies import STUDIES, entry
-from scant_dashboard.translate import ENGLISH, tr
+from scant_dashboard.translate import ENGLISH, for_scripts, tr
 
 LIGHT = {
     "paper": "#fbfaf7",
@@ -160,7 +161,8 @@ def template(language: str = ENGLISH) -> Template:
     return BASE_TEMPLATE.environment.from_string(
         "{% extends base %}"
         "{% block preamble %}{{ super() }}"
-        f"<meta name='language' content='{language}'>"
+        "<meta name='language' content='{{ language }}'>"
+        "<script id='sentences' type='application/json'>{{ sentences }}</script>"
         "<script src='./assets/upstream/filepond_painter.js'></script>{% endblock %}"
         "{% block postamble %}{{ super() }}"
         "<script src='./assets/upstream/layout.js'></script>"
@@ -168,10 +170,15 @@ def template(language: str = ENGLISH) -> Template:
         "<script src='./assets/upstream/sent_models.js'></script>"
         "<script src='./assets/upstream/refused_connection.js'></script>"
         "<script src='./assets/upstream/text_size.js'></script>"
+        "<script src='./assets/words.js'></script>"
         "<script src='./assets/page.js'></script>"
         "<script src='./assets/present.js'></script>"
         "{% endblock %}",
-        globals={"base": BASE_TEMPLATE},
+        globals={
+            "base": BASE_TEMPLATE,
+            "language": language,
+            "sentences": Markup(for_scripts(language)),
+        },
     )
 
 

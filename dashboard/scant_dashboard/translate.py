@@ -7,7 +7,10 @@ key of the catalogs, `locale/<language>.po`; a sentence that a catalog lacks sta
 from __future__ import annotations
 
 import gettext
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -18,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 import panel as pn
 from babel import Locale
+from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import get_decimal_symbol, get_group_symbol
@@ -28,6 +32,7 @@ LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}
 COOKIE = "scant_language"
 
 _spoken: WeakKeyDictionary[Document, str] = WeakKeyDictionary()
+_outside: ContextVar[str | None] = ContextVar("language", default=None)
 
 
 def speak(doc: Document, language: str) -> None:
@@ -37,8 +42,25 @@ def speak(doc: Document, language: str) -> None:
 
 def spoken() -> str:
     """Return the language of the session whose document is current; English outside sessions."""
+    if (language := _outside.get()) is not None:
+        return language
     doc = pn.state.curdoc
     return _spoken.get(doc, ENGLISH) if doc is not None else ENGLISH
+
+
+def speak_here(language: str) -> None:
+    """Set the language of the current task, such as a request without a session."""
+    _outside.set(language)
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Set the language of what is written without a session, such as a phone's page."""
+    token = _outside.set(language)
+    try:
+        yield
+    finally:
+        _outside.reset(token)
 
 
 def chosen(query: Mapping[str, str], cookie: str) -> str:
@@ -74,15 +96,31 @@ def _written(message: str, language: str, values: Mapping[str, Any]) -> str:
 
 
 @cache
+def for_scripts(language: str) -> str:
+    """Return a language's translations of the scripts' sentences as JSON, for `assets/words.js`."""
+    pairs = {
+        message.id if isinstance(message.id, str) else message.id[0]: message.string
+        for message in _read(language)
+        if any(file.endswith(".js") for file, _ in message.locations)
+    }
+    return json.dumps(pairs, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _read(language: str) -> Catalog:
+    if language == ENGLISH:
+        return Catalog()
+    source = files(__package__).joinpath("locale", f"{language}.po")
+    with source.open("rb") as file:
+        return read_po(file, locale=language)
+
+
+@cache
 def _catalog(language: str) -> gettext.NullTranslations:
     """Compile a language's catalog, in memory, so that there is one file of each to keep."""
     if language == ENGLISH:
         return gettext.NullTranslations()
-    source = files(__package__).joinpath("locale", f"{language}.po")
-    with source.open("rb") as file:
-        catalog = read_po(file, locale=language)
     compiled = BytesIO()
-    write_mo(compiled, catalog)
+    write_mo(compiled, _read(language))
     compiled.seek(0)
     return gettext.GNUTranslations(compiled)
 

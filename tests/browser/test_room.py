@@ -50,7 +50,7 @@ def test_a_room_answers_and_its_guesses_are_revealed(windows: list[Page], app_ur
         expect(phone.get_by_role("heading", level=1)).to_have_text(
             "No question at the moment. Look at the screen."
         )
-        assert phone.evaluate("document.scripts.length") == 1
+        assert phone.evaluate("document.scripts.length") == 3
         assert not phone.evaluate(WIDE)
     expect(dialog.get_by_text("2 phones so far")).to_be_visible()
     screen.keyboard.press("Escape")
@@ -76,7 +76,7 @@ def test_a_room_answers_and_its_guesses_are_revealed(windows: list[Page], app_ur
     coverage = figure(screen, "Coverage of intervals")
     expect(coverage.get_by_text("The room's guesses")).to_have_count(0)
     coverage.get_by_role("button", name="Reveal").click()
-    expect(coverage.get_by_text("2 guesses. They go from 77 to 100")).to_be_visible()
+    expect(coverage.get_by_text("2 guesses. They range from 77 to 100")).to_be_visible()
     expect(coverage.get_by_role("img", name="The room's guesses")).to_be_visible()
     expect(coverage.get_by_text(re.compile("Of 2 guesses the nearest was"))).to_be_visible()
     for phone, own in zip(phones, ("77", "100"), strict=True):
@@ -161,7 +161,7 @@ def test_everyone_trains_and_the_wall_shows_every_run(windows: list[Page], app_u
         )
         expect(phone.get_by_role("img", name="The objective of your run")).to_be_visible()
     reading = wall.locator(".reading")
-    expect(reading).to_contain_text("3 runs: RMSE from 0.0", timeout=PATIENCE)
+    expect(reading).to_contain_text("3 runs have ended. RMSE from 0.0", timeout=PATIENCE)
     expect(reading).to_contain_text("Bold: run 1, fine rows 40, the presenter's")
     screen.wait_for_function(f"() => ({DOT})(3) !== null", timeout=PATIENCE)
     screen.mouse.click(*screen.evaluate(DOT, 3))

@@ -10,6 +10,7 @@ from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.images import rgba
 from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, Figure, models, new_figure
 from scant_dashboard.room.question import Question, Vote, pixels, within
+from scant_dashboard.translate import ntr, tr
 
 BINS = 20  # maximum number of bins of a histogram
 SIDE = 460  # maximum height of a picture in pixels
@@ -34,12 +35,13 @@ class VotesPlot(Plot):
     ) -> None:
         draw = {"number": _histogram, "choice": _bars, "point": _points}[question.kind]
         figure, reading = draw(question, votes, truth, band)
-        super().__init__("The room's guesses", figure)
-        count = f"{len(votes)} {'guess' if len(votes) == 1 else 'guesses'}"
+        super().__init__(tr("The room's guesses"), figure)
+        count = ntr("{n} guess.", "{n} guesses.", len(votes))
         hits = sum(within(vote, band) for vote in votes) if band else 0
         if band and votes:
-            reading += f" {hits} of {count} {'lies' if hits == 1 else 'lie'} in the model's band."
-        self.describe(f"{count}. {reading}")
+            inside = tr("In the model's band: {hits} of {n}.", hits=hits, n=len(votes))
+            reading = f"{reading} {inside}"
+        self.describe(f"{count} {reading}".rstrip())
         self.say()
 
 
@@ -50,8 +52,8 @@ def _histogram(
     values = np.array(votes, float)
     bins = int(np.clip(round((high - low) / step), 1, BINS))
     counts, edges = np.histogram(values, bins, (low, high))
-    plot = new_figure("room", f"guess{question.unit and f' ({question.unit})'}", "phones",
-                      height=280, x_range=(low, high))  # fmt: skip
+    label = tr("guess ({unit})", unit=question.unit) if question.unit else tr("guess")
+    plot = new_figure("room", label, tr("phones"), height=280, x_range=(low, high))  # fmt: skip
     plot.y_range.start = 0
     plot.yaxis.ticker = models.BasicTicker(min_interval=1)
     plot.quad(left=edges[:-1], right=edges[1:], bottom=0, top=counts, color=BLUE, alpha=0.75,
@@ -59,16 +61,20 @@ def _histogram(
     reading = ""
     if len(values):
         summary = [_number(question, v) for v in (values.min(), values.max(), np.median(values))]
-        reading = f"They go from {summary[0]} to {summary[1]}; the middle one is {summary[2]}."
+        reading = tr("They range from {low} to {high}; the median is {median}.", low=summary[0],
+                     high=summary[1], median=summary[2])  # fmt: skip
     if isinstance(truth, float):
-        reading += f" The model's answer is {_number(question, truth)}"
+        value = _number(question, truth)
+        answer = tr("The model's answer is {value}.", value=value)
         if band:
             plot.add_layout(models.BoxAnnotation(left=band[0], right=band[1], line_alpha=0,
                                                  fill_color=VERMILION, fill_alpha=0.2))  # fmt: skip
-            reading += f", its band {' to '.join(_number(question, v) for v in band)}"
+            low_end, high_end = (_number(question, v) for v in band)
+            answer = tr("The model's answer is {value}, its band {low} to {high}.", value=value,
+                        low=low_end, high=high_end)  # fmt: skip
         plot.add_layout(models.Span(location=truth, dimension="height", line_color=VERMILION,
                                     line_width=3))  # fmt: skip
-        reading += "."
+        reading = f"{reading} {answer}"
     return plot, reading.strip()
 
 
@@ -77,14 +83,15 @@ def _bars(
 ) -> tuple[Figure, str]:
     counts = [sum(vote == k for vote in votes) for k in range(len(question.choices))]
     right = [k == truth for k in range(len(counts))]
-    plot = new_figure("room", "", "phones", height=280, x_range=list(question.choices))
+    plot = new_figure("room", "", tr("phones"), height=280, x_range=list(question.choices))
     plot.y_range.start = 0
     plot.yaxis.ticker = models.BasicTicker(min_interval=1)
     plot.vbar(list(question.choices), top=counts, width=0.7,
               color=[VERMILION if r else BLUE for r in right])  # fmt: skip
     results = ", ".join(f"{n} {c}" for n, c in zip(counts, question.choices))
     named = [c for c, r in zip(question.choices, right) if r]
-    return plot, f"{results}." + (f" The model's answer is {named[0]}." if named else "")
+    answer = tr("The model's answer is {value}.", value=named[0]) if named else ""
+    return plot, f"{results}. {answer}".rstrip()
 
 
 def _points(
@@ -107,9 +114,11 @@ def _points(
                      line_color=VERMILION, line_width=5)  # fmt: skip
     if not len(x):
         return plot, ""
-    position = f"{100 * np.median(x):.0f}% from the left and {100 * np.median(y):.0f}% from the top"
-    return plot, f"The middle of them is {position}."
+    return plot, tr(
+        "Their median is {x:.0f}% from the left and {y:.0f}% from the top.",
+        x=100 * np.median(x), y=100 * np.median(y),
+    )  # fmt: skip
 
 
 def _number(question: Question, value: float) -> str:
-    return f"{value:.{question.digits}f}{question.unit}"
+    return tr("{value:.{digits}f}{unit}", value=value, digits=question.digits, unit=question.unit)

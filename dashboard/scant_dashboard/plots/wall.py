@@ -14,8 +14,15 @@ from scant_dashboard.plots.elbo import extent
 from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure
 from scant_dashboard.room.wall import Wall, WallRun
 from scant_dashboard.room.wall_presets import SAMPLE, SEED
+from scant_dashboard.translate import later, ntr, tr
 
-TITLE = "The wall"
+TITLE = later("The wall")
+STAGES = {
+    "waiting": later("waiting"),
+    "training": later("training"),
+    "done": later("done"),
+    "failed": later("failed"),
+}
 BINS = 20  # of the dot plot, over the range of the scores
 MIN_HEIGHT = 5  # dots
 THIN = {"color": BLUE, "line_width": 1, "line_alpha": 0.6}
@@ -41,14 +48,16 @@ class WallPlot(Plot):
         self.dots = columns("x", "y", "number", "title", "score", name="wall")
         self.bold_dot = columns("x", "y")
         label = study.score if wall.preset.curve == "score" else study.objective
-        curves = new_figure("wall-curves", "step", label, height=380)
+        curves = new_figure("wall-curves", tr("step"), tr(label), height=380)
         _lines(curves, self.lines, self.bold)
         # As in `ElboPlot`, the range follows two corners, which exclude the steep first steps.
         self.extent = columns("x", "y")
         corners = curves.scatter("x", "y", source=self.extent, alpha=0)
         curves.x_range = models.DataRange1d(renderers=[corners], range_padding=0.02)
         curves.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
-        axes = (wall.variation.name.replace("_", " "), metric) if self.varies else (metric, "runs")
+        axes = (
+            (wall.variation.name.replace("_", " "), metric) if self.varies else (metric, tr("runs"))
+        )
         dots = new_figure("wall-scores", *axes, height=380, tools="tap")
         dots.scatter("x", "y", source=self.dots, size=12, color=BLUE, alpha=0.75, line_width=0,
                      nonselection_alpha=0.75, nonselection_color=BLUE)  # fmt: skip
@@ -65,7 +74,7 @@ class WallPlot(Plot):
         self.means, self.bold_mean = _rows("xs", "ys"), columns("x", "y")
         self.truth = columns("x", "y")
         if wall.preset.axes:
-            means = new_figure("wall-posteriors", *wall.preset.axes, height=380)
+            means = new_figure("wall-posteriors", *map(tr, wall.preset.axes), height=380)
             means.line("x", "y", source=self.truth, color=GRAY, line_width=2.5, line_dash=[6, 4])
             _lines(means, self.means, self.bold_mean)
             figures.append(means)
@@ -161,18 +170,21 @@ class WallPlot(Plot):
     def _summary(self, done: Sequence[WallRun]) -> str:
         runs, metric = self.wall.runs, self.wall.preset.metric
         failed = sum(run.stage == "failed" for run in runs)
-        count = f"{len(done)} of {len(runs)} runs have ended"
+        count = tr("{n} of {all} runs have ended.", n=len(done), all=len(runs))
         if len(done) + failed == len(runs):
-            count = f"{len(done)} {'run' if len(done) == 1 else 'runs'}"
-        failures = f" {failed} failed." if failed else ""
-        if len(done) < 2:
-            return f"{count}.{failures}"
+            count = ntr("{n} run has ended.", "{n} runs have ended.", len(done))
+        parts = [count, tr("{n} failed.", n=failed) if failed else ""]
         scores = np.array([run.score for run in done], float)
-        text = f"{count}: {metric} from {scores.min():.3g} to {scores.max():.3g}"
+        if len(done) >= 2:
+            parts.append(tr("{score} from {low:.3g} to {high:.3g}.", score=metric,
+                            low=scores.min(), high=scores.max()))  # fmt: skip
         if len(done) >= 4:
             low, high = np.quantile(scores, [0.25, 0.75])
-            text += f"; half lie between {low:.3g} and {high:.3g}"
-        return f"{text}.{failures}{self._trend(done) if self.varies else ''}"
+            parts.append(tr("Half of them lie between {low:.3g} and {high:.3g}.", low=low,
+                            high=high))  # fmt: skip
+        if len(done) >= 2 and self.varies:
+            parts.append(self._trend(done))
+        return " ".join(filter(None, parts))
 
     def _trend(self, done: Sequence[WallRun]) -> str:
         """Compare the runs of lower and of higher values of the setting."""
@@ -183,20 +195,24 @@ class WallPlot(Plot):
         if not (len(low) and len(high)):
             return ""
         name = self.wall.variation.name.replace("_", " ")
-        return (
-            f" With a {name} below {middle:g} the median is {np.median(low):.3g}, "
-            f"above it {np.median(high):.3g}."
-        )
+        return tr(
+            "The median is {below:.3g} for {setting} below {middle:g} and {above:.3g} above it.",
+            setting=name, middle=middle, below=np.median(low), above=np.median(high),
+        )  # fmt: skip
 
     def _selection(self) -> str:
         run = self._selected_run()
         if run is None:
             return ""
         title = self.wall.variation.title(run.number)
-        whose = ", the presenter's" if run.token == "" else ""
-        state = f"{self.wall.preset.metric} {run.score:.3g}" if run.score is not None else run.stage
-        truth = " Dashed: the true values." if len(self.truth.data["x"]) else ""
-        return f"Bold: run {run.number}, {title}{whose}: {state}.{truth}"
+        if run.token == "":
+            title = tr("{title}, the presenter's", title=title)
+        state = tr(STAGES[run.stage])
+        if run.score is not None:
+            state = tr("{score} {value:.3g}", score=self.wall.preset.metric, value=run.score)
+        sentence = tr("Bold: run {n}, {title}: {state}.", n=run.number, title=title, state=state)
+        truth = tr("Dashed: the true values.") if len(self.truth.data["x"]) else ""
+        return f"{sentence} {truth}".rstrip()
 
 
 def stacked(scores: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:

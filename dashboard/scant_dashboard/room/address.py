@@ -9,8 +9,9 @@ import psutil
 import segno
 
 from scant_dashboard.auth.same_origin import on_this_machine
+from scant_dashboard.translate import later
 
-NOT_REACHED = (
+NOT_REACHED = later(
     "This server listens on this machine only, so that phones cannot reach it: start it with "
     "--address 0.0.0.0."
 )

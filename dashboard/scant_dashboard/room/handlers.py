@@ -13,6 +13,7 @@ import re
 import secrets
 from collections.abc import Callable
 from functools import cache
+from string import Template
 from typing import Any
 
 from tornado.iostream import StreamClosedError
@@ -26,6 +27,7 @@ from scant_dashboard.server import prefix
 from scant_dashboard.server.answers import Answer, plain_page
 from scant_dashboard.server.headers import Policy
 from scant_dashboard.template import assets
+from scant_dashboard.translate import ENGLISH, for_scripts, speak_here, speaking, tr
 
 CODE = "([A-Za-z0-9]{1,12})"
 BODY_LIMIT = 512  # bytes of a vote
@@ -42,8 +44,10 @@ class RoomAnswer(Answer):
         self.rooms, self.policy = rooms, policy
 
     def prepare(self) -> None:
-        """Forbid caching."""
+        """Forbid caching, and answer in the language of the room."""
         self.set_header("Cache-Control", "no-store")
+        room = self.rooms.find(self.path_args[0])
+        speak_here(room.language if room is not None else ENGLISH)
 
     @property
     def address(self) -> str:
@@ -58,7 +62,9 @@ class RoomAnswer(Answer):
         """
         token = self.get_cookie(_cookie(code), "") or ""
         if not re.fullmatch(r"[\w-]{22}", token):
-            raise BadInput("This page needs a cookie, so that each phone counts once; allow it.")
+            raise BadInput(
+                tr("This page needs a cookie, so that each phone counts once; allow it.")
+            )
         return token
 
     def refuse(self, error: Exception) -> None:
@@ -85,7 +91,9 @@ class Phone(RoomAnswer):
             room = self.rooms.entered(code, self.address)
         except (NotFound, Busy) as error:
             self.set_status(error.status if isinstance(error, Busy) else 404)
-            self.finish(plain_page("There is no such room", str(error), prefix.of(self.request)))
+            self.finish(
+                plain_page(tr("There is no such room"), str(error), prefix.of(self.request))
+            )
             return
         try:
             self.token(room.code)
@@ -96,7 +104,7 @@ class Phone(RoomAnswer):
                 secure=self.request.protocol == "https",
             )  # fmt: skip
         self.set_header("Content-Security-Policy", self.policy.static())
-        self.finish(_page())
+        self.finish(_page(room.language))
 
 
 class News(RoomAnswer):
@@ -210,7 +218,7 @@ class Votes(Sent):
             body = json.loads(self.request.body)
             return body["number"], body["value"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise BadInput("An answer is JSON with a number and a value.") from None
+            raise BadInput(tr("Send an answer as JSON with a number and a value.")) from None
 
 
 class Picture(RoomAnswer):
@@ -221,7 +229,7 @@ class Picture(RoomAnswer):
         try:
             picture = self.rooms.entered(code, self.address).picture(int(number))
             if not picture:
-                raise NotFound("This question has no picture.")
+                raise NotFound(tr("This question has no picture."))
         except REFUSALS as error:
             self.refuse(error)
             return
@@ -252,5 +260,22 @@ def _cookie(code: str) -> str:
 
 
 @cache
-def _page() -> str:
-    return (assets() / "html" / "phone.html").read_text(encoding="utf-8")
+def _page(language: str) -> str:
+    """Return the page of a phone in the language of its room."""
+    file = assets() / "html" / "phone.html"
+    with speaking(language):
+        return Template(file.read_text(encoding="utf-8")).substitute(
+            language=language,
+            sentences=for_scripts(language),
+            title=tr("Ask the room"),
+            wait=tr("One moment…"),
+            send=tr("Send"),
+            yours=tr("Your run"),
+            start=tr("Start my run"),
+            questions=tr("Questions of this lesson"),
+            earlier=tr("Earlier"),
+            later=tr("Later"),
+            privacy=tr("No name is asked. Guesses and runs are forgotten when the lesson ends."),
+            figures=tr("Open the figures here"),
+            script=tr("This page needs JavaScript."),
+        )

@@ -12,6 +12,7 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from scant.errors import BadInput
+from scant_dashboard.translate import tr
 
 Vote = float | tuple[float, float]
 LONGEST_SIDE = 640  # maximum pixels of pictures for phones
@@ -55,14 +56,14 @@ class Question:
         if self.kind == "point":
             if isinstance(raw, list) and len(raw) == 2 and all(_between(v, 0, 1) for v in raw):
                 return float(raw[0]), float(raw[1])
-            raise BadInput("Give a point as two shares of the picture, each from 0 to 1.")
+            raise BadInput(tr("Give a point as two shares of the picture, each from 0 to 1."))
         if self.kind == "choice":
             if type(raw) is int and 0 <= raw < len(self.choices):
                 return float(raw)
-            raise BadInput(f"Choose one of {', '.join(self.choices)}.")
+            raise BadInput(tr("Choose one of {choices}.", choices=", ".join(self.choices)))
         if _between(raw, low, high):
             return float(raw)  # type: ignore[arg-type]
-        raise BadInput(f"Give a number from {low:g} to {high:g}.")
+        raise BadInput(tr("Give a number from {low:g} to {high:g}.", low=low, high=high))
 
     def to_json(self) -> dict[str, Any]:
         """Return the question for a phone, without the picture."""

@@ -18,6 +18,7 @@ from scant.errors import BadInput, NotAllowed, NotFound
 from scant_dashboard.limits.client import Busy
 from scant_dashboard.room.question import Question, Vote
 from scant_dashboard.room.wall import PRESENTER, Wall
+from scant_dashboard.translate import ENGLISH, tr
 
 LETTERS = "ACDEFGHJKMNPQRTUVWXY34679"  # unambiguous letters and digits
 LENGTH = 5  # letters of a code: 10 million combinations
@@ -53,7 +54,7 @@ class TokenBucket:
         self._last = now
         if self._left < 1:
             wait = int((1 - self._left) / self._pace) + 1
-            raise Busy(f"That was too fast; try again in {wait} s.", seconds=wait)
+            raise Busy(tr("That was too fast; try again in {n} s.", n=wait), seconds=wait)
         self._left -= 1
 
 
@@ -82,11 +83,13 @@ class Room:
         title: Heading of that figure.
         phones: Network address of each phone, by its token.
         wall: The wall, if the presenter has started one.
+        language: Language of the presenter's page, and of phones.
         closed: Whether the lesson has ended.
     """
 
     def __init__(self, code: str, owner: str, clock: Clock = time.monotonic) -> None:
         self.code, self.owner, self._clock = code, owner, clock
+        self.language = ENGLISH
         self.run = self.page = ""
         self.ballots: list[Ballot] = []
         self.present: Ballot | None = None
@@ -207,12 +210,11 @@ class Room:
         if token in self.phones:
             return
         if len(self.phones) >= PHONES:
-            raise Busy(f"This room has {PHONES} phones, which is its limit.", seconds=60)
+            raise Busy(tr("This room has {n} phones, its limit.", n=PHONES), seconds=60)
         if sum(a == address for a in self.phones.values()) >= PHONES_PER_ADDRESS:
-            raise Busy(
-                f"Your network has {PHONES_PER_ADDRESS} phones in this room, which is the limit.",
-                seconds=60,
-            )
+            message = tr("Your network has {n} phones in this room, the limit of one network.",
+                         n=PHONES_PER_ADDRESS)  # fmt: skip
+            raise Busy(message, seconds=60)
         self.phones[token] = address
         self.counted()
 
@@ -230,9 +232,9 @@ class Room:
         ballots = self.ballots if type(number) is int else []  # `True == 1`
         ballot = next((b for b in ballots if b.number == number), None)
         if ballot is None:
-            raise NotFound("This question is not asked any more.")
+            raise NotFound(tr("This question is closed."))
         if ballot.revealed:
-            raise NotAllowed("The answer has been revealed; guesses are not taken any more.")
+            raise NotAllowed(tr("The answer has been revealed; guesses are closed."))
         ballot.votes[token] = vote = ballot.question.vote(raw)
         self._touched = self._clock()
         self.counted()
@@ -248,7 +250,7 @@ class Room:
         self.join(token, address)
         self._pace(token, address)
         if self.wall is None:
-            raise NotFound("No runs are started in this lesson at the moment; look at the screen.")
+            raise NotFound(tr("There is no wall at the moment; look at the screen."))
         self._touched = self._clock()
         self.wall.join(token)
 
@@ -299,7 +301,8 @@ class Room:
         """
         full = self._streams.total() >= STREAMS * PHONES
         if full or self._streams[address] >= STREAMS * PHONES_PER_ADDRESS:
-            raise Busy("Too many phones follow this room; try again in a minute.", seconds=60)
+            message = tr("Too many phones follow this room; try again in a minute.")
+            raise Busy(message, seconds=60)
         self._streams[address] += 1
         self._followers[changed] = token
         if token is not None:
@@ -350,9 +353,10 @@ class Rooms:
         """
         self.expire()
         if sum(room.owner == owner for room in self._rooms.values()) >= PER_PRESENTER:
-            raise BadInput(f"You have {PER_PRESENTER} rooms open; end one of them first.")
+            raise BadInput(tr("You have {n} rooms open; end one of them first.", n=PER_PRESENTER))
         if len(self._rooms) >= ROOMS:
-            raise BadInput(f"This server has {ROOMS} rooms open, its limit; try again later.")
+            message = tr("This server has {n} rooms open, its limit; try again later.", n=ROOMS)
+            raise BadInput(message)
         code = ""
         while not code or code in self._rooms:
             code = "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
@@ -378,7 +382,7 @@ class Rooms:
             while len(self._misses) > 1000:
                 self._misses.popitem(last=False)
             misses.take(self._clock())
-            raise NotFound("No lesson has this code; the screen shows the right one.")
+            raise NotFound(tr("No lesson has this code; the screen shows the right one."))
         return room
 
     def start(self) -> None:

@@ -17,12 +17,13 @@ from scant.errors import NotAllowed
 from scant.events import Event, Finished, Progress, Report, Started
 from scant_dashboard.limits.client import Busy
 from scant_dashboard.room.wall_presets import PRESETS, Posterior, Variation
+from scant_dashboard.translate import later, tr
 
 RUNS = 150  # maximum number of runs of a wall
 WAITING = 60  # maximum number of runs in its queue: some 5 minutes on two cores
 POINTS = 80  # maximum number of points of a curve
 PRESENTER = ""  # token of the presenter, whose page counts as open
-GONE = "The wall was taken down; nothing of it is kept."
+GONE = later("The wall was taken down; nothing of it is kept.")
 
 Stage = Literal["waiting", "training", "done", "failed"]
 
@@ -99,17 +100,16 @@ class Wall:
             NotAllowed: The wall was taken down.
         """
         if self.closed:
-            raise NotAllowed(GONE)
+            raise NotAllowed(tr(GONE))
         own = self.of(token)
         if own is not None:
             return own
         if len(self.runs) >= RUNS:
-            raise Busy(f"This wall has {RUNS} runs, its limit; look at the screen.", seconds=600)
+            message = tr("This wall has {n} runs, its limit; look at the screen.", n=RUNS)
+            raise Busy(message, seconds=600)
         if len(self._waiting()) >= WAITING:
-            raise Busy(
-                f"{WAITING} runs are waiting, which is the limit of this queue; press again in a "
-                "minute.", seconds=60,
-            )  # fmt: skip
+            message = tr("{n} runs are waiting, the limit; press again in a minute.", n=WAITING)
+            raise Busy(message, seconds=60)
         made = WallRun(len(self.runs) + 1, token)
         self.runs.append(made)
         self._notify(None)
@@ -178,7 +178,7 @@ class Wall:
             "curve": [float(f"{v:.4g}") for v in run.curve],
             "score": None if run.score is None else f"{self.preset.metric} {run.score:.3g}",
         }  # fmt: skip
-        return {"about": self.preset.about, "runs": len(self.runs), "own": own}
+        return {"about": tr(self.preset.about), "runs": len(self.runs), "own": own}
 
     def _finish(self, run: WallRun, report: Report) -> None:
         scores = [

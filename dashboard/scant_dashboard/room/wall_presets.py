@@ -12,6 +12,7 @@ import numpy as np
 from scant.errors import BadInput
 from scant.events import Report
 from scant.studies import entry
+from scant_dashboard.translate import later, tr
 
 BINS = 24  # of the true redshift
 LONGER = 3  # maximum of a setting, relative to its default range
@@ -99,46 +100,48 @@ def _of_missing_replica(report: Report, metadata: Mapping[str, Any]) -> Posterio
     )
 
 
-SAME_DATA = "the same data, other random choices"
-OWN_DATA = "simulated data of its own"
+SAME_DATA = later("the same data, other random choices")
+OWN_DATA = later("simulated data of its own")
 
 PRESETS: dict[str, WallPreset] = {
     "redshift": WallPreset(
         {},
-        "500 galaxies to learn from, 10 basis functions and one start of 60 steps",
-        SAME_DATA, "other galaxies of the same survey", ("training_size", 30, 1000), "RMSE",
+        later("500 galaxies to learn from, 10 basis functions and one start of 60 steps"),
+        SAME_DATA, later("other galaxies of the same survey"), ("training_size", 30, 1000), "RMSE",
         usual=SAMPLE, axes=("true redshift", "mean prediction"), posterior=_by_redshift,
     ),
     "aggregation": WallPreset(
         {},
-        "40 inducing points and 80 steps",
-        "the same country, other single cells", "a simulated country of its own",
+        later("40 inducing points and 80 steps"),
+        later("the same country, other single cells"), later("a simulated country of its own"),
         ("fine_rows", 10, 300), "RMSE",
         axes=("age (years)", f"first births in {YEAR} (1/year)"), posterior=_by_age,
     ),
     "genes": WallPreset(
         {"n_inducing_outputs": 6, "n_inducing_inputs": 36, "max_steps": 100},
-        "100 steps instead of 400, and no other models for comparison",
-        SAME_DATA, "another 60 % of the measurements", ("keep", 0.3, 1.0), "NMSE",
+        later("100 steps instead of 400, and no other models for comparison"),
+        SAME_DATA, later("another 60 % of the measurements"), ("keep", 0.3, 1.0), "NMSE",
         usual=SAMPLE, axes=("hours", "gene A in embryo 2 (not measured)"),
         posterior=_of_missing_replica, sampled=({"keep": 0.6}, "seed"),
     ),
     "mitosis": WallPreset(
-        {}, "20 inducing points and 100 steps instead of 800",
-        "the same cells, divided otherwise", OWN_DATA, ("imbalance", 2, 30), "F1",
+        {}, later("20 inducing points and 100 steps instead of 800"),
+        later("the same cells, divided otherwise"), OWN_DATA, ("imbalance", 2, 30), "F1",
     ),
     "multiview": WallPreset(
-        {}, "40 steps instead of 150",
+        {}, later("40 steps instead of 150"),
         SAME_DATA, OWN_DATA, ("training_share", 0.05, 0.8), "F1", usual=SAMPLE,
     ),
     "omniglot": WallPreset(
-        {}, "8 latent dimensions, 30 inducing points and 60 steps",
-        "the same letters, divided otherwise", "letters of its own", ("shots", 1, 10), "F1",
+        {}, later("8 latent dimensions, 30 inducing points and 60 steps"),
+        later("the same letters, divided otherwise"), later("letters of its own"),
+        ("shots", 1, 10), "F1",
         curve="score",
     ),
     "clamp": WallPreset(
-        {}, "130 labels instead of 230, in 2 sessions",
-        "the same patches, other first labels", "pictures of its own", ("budget", 40, 200), "F1",
+        {}, later("130 labels instead of 230, in 2 sessions"),
+        later("the same patches, other first labels"), later("pictures of its own"),
+        ("budget", 40, 200), "F1",
         curve="score",
     ),
 }  # fmt: skip
@@ -172,19 +175,32 @@ class Variation:
             return cls(study, str(name))
         setting, _, usual_high = preset.setting
         if name != setting:
-            raise BadInput(f"What varies is {SEED}, {SAMPLE} or {setting}.")
+            raise BadInput(
+                tr(
+                    "Runs differ by {seed}, {sample} or {setting}; choose one.",
+                    seed=SEED,
+                    sample=SAMPLE,
+                    setting=setting,
+                )
+            )
         label = setting.replace("_", " ")
         try:
             low, high = float(raw["low"]), float(raw["high"])
             if not (math.isfinite(low) and math.isfinite(high)):
                 raise ValueError
         except (KeyError, TypeError, ValueError):
-            raise BadInput(f"Give two numbers between which {label} varies.") from None
+            raise BadInput(
+                tr("Give the lowest and the highest {setting}, as numbers.", setting=label)
+            ) from None
         if not low < high:
-            raise BadInput(f"The lowest {label} must be below the highest.")
+            raise BadInput(tr("The lowest {setting} must be below the highest.", setting=label))
         if high > LONGER * usual_high:
             raise BadInput(
-                f"On a wall {label} is at most {LONGER * usual_high:g}, so that runs stay short."
+                tr(
+                    "On a wall {setting} is at most {limit:g}, so that runs stay short.",
+                    setting=label,
+                    limit=LONGER * usual_high,
+                )
             )
         made = cls(study, setting, low, high)
         for k in (1, 2):  # both bounds

@@ -23,6 +23,7 @@ from scant_dashboard.room.room import Room, Rooms
 from scant_dashboard.study_page.mirror import Mirror
 from scant_dashboard.study_page.wall_controller import WallController
 from scant_dashboard.template import text
+from scant_dashboard.translate import tr
 
 TOGETHER = 150  # ms for which changes from phones are collected
 LISTED = [
@@ -156,7 +157,7 @@ class RoomController:
         """Present in this room."""
         assert self.card is not None
         self.room, room.left = room, None
-        room.counted = self._on_news
+        room.counted, room.language = self._on_news, self._page.visit.language
         self.card.param.update(code=room.code, leads=room.leads)
         self._address()
         if self.wall is not None:
@@ -170,7 +171,7 @@ class RoomController:
             return
         address, reached = phone_address(card.here, self.room.code, self._rooms.networked)
         card.param.update(
-            address=address, qr=qr_code(address), warning="" if reached else NOT_REACHED
+            address=address, qr=qr_code(address), warning="" if reached else tr(NOT_REACHED)
         )
 
     def _on_step(self) -> None:

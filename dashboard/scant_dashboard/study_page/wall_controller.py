@@ -19,6 +19,7 @@ from scant_dashboard.room.wall import PRESENTER, Wall
 from scant_dashboard.room.wall_presets import PRESETS, SAMPLE, SEED, Variation
 from scant_dashboard.room.wall_runner import WallRunner
 from scant_dashboard.study_page.figure import Figure
+from scant_dashboard.translate import ntr, tr
 
 TOGETHER = 400  # ms for which changes of runs are collected
 
@@ -72,8 +73,8 @@ class WallController:
         if preset is not None:
             setting, low, high = preset.setting
             card.wall = {
-                "about": preset.about, "usual": preset.usual,
-                "choices": [[SEED, preset.seed], [SAMPLE, preset.sample]],
+                "about": tr(preset.about), "usual": preset.usual,
+                "choices": [[SEED, tr(preset.seed)], [SAMPLE, tr(preset.sample)]],
                 "setting": setting, "low": low, "high": high,
             }  # fmt: skip
         card.param.watch(lambda _: self._on_request(), "wall_request")
@@ -156,4 +157,4 @@ class WallController:
 def _count(wall: Wall | None) -> str:
     if wall is None:
         return ""
-    return f"{len(wall.runs)} {'run' if len(wall.runs) == 1 else 'runs'}"
+    return ntr("{n} run", "{n} runs", len(wall.runs))

@@ -44,8 +44,8 @@ def test_all_runs_are_drawn_and_a_click_makes_one_bold() -> None:
     assert list(plot.dots.data["title"]) == [f"sample {k}" for k in range(1, 5)]
     assert len(plot.means.data["ys"]) == 4
     assert plot.alt == (
-        "4 of 5 runs have ended: RMSE from 0.04 to 0.08; half lie between 0.0475 and 0.065. "
-        "Bold: run 1, sample 1, the presenter's: RMSE 0.06. Dashed: the true values."
+        "4 of 5 runs have ended. RMSE from 0.04 to 0.08. Half of them lie between 0.0475 and "
+        "0.065. Bold: run 1, sample 1, the presenter's: RMSE 0.06. Dashed: the true values."
     )
     plot.dots.selected.indices = [2]
     assert clicks == [1]
@@ -66,7 +66,7 @@ def test_news_of_a_run_are_sent_alone() -> None:
     assert plot.lines.data["ys"][0] is first  # patched, not replaced
     wall.fail(wall.runs[2], "why")
     plot.show()
-    assert plot.alt.startswith("2 runs: RMSE from 0.05 to 0.06. 1 failed.")
+    assert plot.alt.startswith("2 runs have ended. 1 failed. RMSE from 0.05 to 0.06.")
 
 
 def test_a_setting_is_an_axis_and_its_effect_is_said() -> None:
@@ -74,7 +74,8 @@ def test_a_setting_is_an_axis_and_its_effect_is_said() -> None:
     plot = WallPlot(wall, lambda: None)
     assert list(plot.dots.data["x"]) == [30, 1000, 515, 272]
     np.testing.assert_allclose(plot.dots.data["y"], [0.2, 0.1, 0.12, 0.19], rtol=1e-6)
-    assert "With a training size below 515 the median is 0.195, above it 0.11." in plot.alt
+    sentence = "The median is 0.195 for training size below 515 and 0.11 above it."
+    assert sentence in plot.alt
 
 
 def test_a_wall_that_begins_has_ranges_and_says_where_it_is() -> None:

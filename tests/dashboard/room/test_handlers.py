@@ -180,7 +180,7 @@ def test_news_are_streamed_to_phones_and_followers(served: Standing, room: Room)
 def test_a_phone_starts_one_run_on_the_wall(served: Standing, room: Room) -> None:
     url, cookie = f"{served.url}/room/{room.code}/runs", phone(served, room)
     reply = ask(url, "POST", "", Cookie=cookie)
-    assert (reply.status, reply.body[:20]) == (404, b"No runs are started ")
+    assert (reply.status, reply.body[:16]) == (404, b"There is no wall")
     wall = Wall(Variation("redshift"))
     room.start_wall(wall)
     assert ask(url, "POST", "", Cookie=cookie, Origin="https://evil.example").status == 403

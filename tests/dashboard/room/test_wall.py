@@ -215,7 +215,7 @@ def test_a_room_tells_its_phones_of_the_wall_and_closes_it() -> None:
     room, heard = Room("CODE", "anna"), []
     room.follow(HERE, lambda: heard.append("a"), "a")
     room.follow(HERE, lambda: heard.append("b"), "b")
-    with pytest.raises(NotFound, match="No runs are started"):
+    with pytest.raises(NotFound, match="There is no wall"):
         room.join_wall("a", HERE)
     made = wall()
     room.start_wall(made)

@@ -94,7 +94,7 @@ def test_guesses_come_to_the_screen_once_they_are_revealed(site: Site) -> None:
     assert room.ballots[0].revealed
     assert room.ballots[0].answer == "It is 7."
     _, words = asked.below.objects
-    assert "1 of 3 guesses lies in the model's band" in words.object
+    assert "In the model's band: 1 of 3" in words.object
     asked.ask("Another?")
     assert asked.below.objects == []
 
@@ -254,7 +254,7 @@ def test_a_presenter_starts_a_wall_and_its_figure_shows_the_runs(tmp_path: Path)
         assert service.discarded == service.owners
         wall._show()
         assert card.wall_count == "2 runs"
-        assert wall.view.alt.startswith("2 runs: RMSE from 0.05 to 0.05.")
+        assert wall.view.alt.startswith("2 runs have ended. RMSE from 0.05 to 0.05.")
         card.step = card.wall_step
         assert room.title == "The wall"
         again = opened(page.visit.site, present="1", room=room.code, step=str(card.wall_step + 1))
@@ -302,15 +302,15 @@ def test_a_qr_code_is_an_svg_element_without_text_of_the_address() -> None:
 def test_votes_are_drawn_as_their_question_asks() -> None:
     number = VotesPlot(Question("?", unit="%"), [10, 60, 70], 65.0, (55, 75))
     assert number.alt == (
-        "3 guesses. They go from 10% to 70%; the middle one is 60%. The model's answer is 65%, its "
-        "band 55% to 75%. 2 of 3 guesses lie in the model's band."
+        "3 guesses. They range from 10% to 70%; the median is 60%. The model's answer is 65%, its "
+        "band 55% to 75%. In the model's band: 2 of 3."
     )
     choice = VotesPlot(Question("?", ("A", "B")), [0, 1, 1], 1.0)
     assert choice.alt == "3 guesses. 1 A, 2 B. The model's answer is B."
     picture = jpeg(np.full((60, 80, 3), 128, np.uint8))
     band = (0.4, 0.4, 0.6, 0.6)
     point = VotesPlot(Question("?", picture=picture), [(0.5, 0.5), (0.1, 0.9)], (0.5, 0.5), band)
-    assert "1 of 2 guesses lies in the model's band" in point.alt
+    assert "In the model's band: 1 of 2" in point.alt
     for plot in (number, choice, point):
         assert plot.alt in plot.figures[0].html_attributes["aria-label"]
     for empty in (Question("?"), Question("?", ("A",)), Question("?", picture=picture)):

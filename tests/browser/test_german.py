@@ -1,0 +1,32 @@
+"""A page in German: chosen by the address, kept by a cookie, and what the scripts say."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, expect
+
+from tests.browser.visiting import PATIENCE
+
+
+def test_the_language_of_the_address_stays(browser: Browser, app_url: str) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{app_url}/redshift?lang=de")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Rotverschiebung")
+    expect(page.get_by_role("button", name="Trainieren")).to_be_visible()
+    expect(page.get_by_role("status").first).to_contain_text("konvergiert (aufgezeichneter Lauf)")
+    expect(page.locator("dd").filter(has_text=re.compile(r"^\d+ von \d+$")).first).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == "de"
+    page.goto(f"{app_url}/redshift?present")
+    page.keyboard.press("?")
+    expect(page.get_by_text("Vortrag verlassen")).to_be_visible()
+    expect(page.locator("nav.steps .at")).to_have_text(re.compile(r"^\d+ (von|Abbildungen)"))
+    page.keyboard.press("Escape")
+    page.goto(f"{app_url}/redshift?lang=en")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
+    assert faults == []
+    context.close()
