@@ -61,7 +61,7 @@ def _study_speed(name: str, options: bool) -> None:
 
 
 def _print(table: pd.DataFrame) -> None:
-    print_table(list(table), table.itertuples(index=False))
+    print_table([str(name) for name in table], table.itertuples(index=False))
 
 
 def _measure(model: str | None, out: Path | None, device: str, dtype: str, quick: bool) -> None:

@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-import panel as pn
-from bokeh.document import Document
-
 from scant.errors import BadInput
 from scant.studies import Entry
 from scant_dashboard.frame.session import SessionContext
@@ -20,6 +17,7 @@ from scant_dashboard.plots.wall import TITLE
 from scant_dashboard.room.address import NOT_REACHED, phone_address, qr_code
 from scant_dashboard.room.card import RoomCard
 from scant_dashboard.room.room import Room, Rooms
+from scant_dashboard.study_page.collected import Collected
 from scant_dashboard.study_page.mirror import Mirror
 from scant_dashboard.study_page.wall_controller import WallController
 from scant_dashboard.template import text
@@ -84,7 +82,8 @@ class RoomController:
         self.questions: list[GuessFirst] = []
         self.room: Room | None = None
         self._current: GuessFirst | None = None
-        self._stepped = self._waiting = False
+        self._stepped = False
+        self._on_news = Collected(page.turn, page.visit.doc, TOGETHER, self._show_news)
         visit, code = page.visit, page.visit.query.get("room", "")
         linked = self._rooms.find(code) if code else None
         presents = linked is not None and page.present and linked.owner == visit.owner != ""
@@ -228,29 +227,12 @@ class RoomController:
 
     # --- actions of phones ---
 
-    def _on_news(self) -> None:
-        """Schedule an update after phones have joined or voted; called on no document."""
-        if self._waiting:
-            return
-        self._waiting = True
-
-        def show() -> None:
-            self._waiting = False
-            if self.room is not None and self.room.closed:
-                self._end()
-            else:
-                self._show_counts()
-
-        doc: Document = self._page.visit.doc
-
-        def later() -> None:
-            with pn.io.hold(doc):
-                show()
-
-        def soon() -> None:
-            doc.add_timeout_callback(later, TOGETHER)
-
-        self._page.turn(soon)
+    def _show_news(self) -> None:
+        """Update the page after phones have joined or voted, or the room has ended."""
+        if self.room is not None and self.room.closed:
+            self._end()
+        else:
+            self._show_counts()
 
     def _end(self) -> None:
         self.room = self._current = None

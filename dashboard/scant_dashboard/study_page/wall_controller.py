@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Protocol
 
-import panel as pn
-
 from scant.errors import BadInput
 from scant.studies import Entry
 from scant_dashboard.frame.session import SessionContext
@@ -18,6 +16,7 @@ from scant_dashboard.room.room import Room
 from scant_dashboard.room.wall import PRESENTER, Wall
 from scant_dashboard.room.wall_presets import PRESETS, SAMPLE, SEED, Variation
 from scant_dashboard.room.wall_runner import WallRunner
+from scant_dashboard.study_page.collected import Collected
 from scant_dashboard.study_page.figure import Figure
 from scant_dashboard.translate import ntr, tr
 
@@ -67,7 +66,7 @@ class WallController:
     def __init__(self, page: WallPage, card: RoomCard) -> None:
         self._page, self._card = page, card
         self._room: Room | None = None
-        self._waiting = False
+        self._on_news = Collected(page.turn, page.visit.doc, TOGETHER, self._show)
         self.view = WallView()
         preset = PRESETS.get(page.entry.name)
         if preset is not None:
@@ -118,20 +117,6 @@ class WallController:
         room.start_wall(wall)
         wall.join(PRESENTER)
         self._show()
-
-    def _on_news(self) -> None:
-        """Schedule an update after runs have changed; called on no document."""
-        if self._waiting:
-            return
-        self._waiting = True
-        doc = self._page.visit.doc
-
-        def later() -> None:
-            self._waiting = False
-            with pn.io.hold(doc):
-                self._show()
-
-        self._page.turn(lambda: doc.add_timeout_callback(later, TOGETHER))
 
     def _show(self) -> None:
         """Show the current wall."""
