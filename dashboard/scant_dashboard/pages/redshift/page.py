@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scant.events import Report, Snapshot
+from scant.studies.demo_draws import sentence
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.hidden_until_revealed import (
@@ -86,7 +87,7 @@ def views(page: PageContext) -> PageViews:
 
 def _live() -> tuple[Any, ...]:
     def scatter() -> DataView:
-        plot = ScatterPlot("redshift z")
+        plot = ScatterPlot("redshift z", rows="held-out rows drawn in training", rmse=False)
 
         def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
             a = data.arrays
@@ -116,7 +117,9 @@ def _live() -> tuple[Any, ...]:
 def _result(page: PageContext) -> tuple[Any, ...]:
     covered = page.guess_first()
     return (
-        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
+        HiddenUntilRevealed(
+            page, figures(sentence("redshift")), covered, less=without_coverage, ask=ask_coverage
+        ),
         LazyView("Probability integral transform", lambda: array_view(PitPlot(), "pit")),
         LazyView(
             "Coverage of intervals",
@@ -130,11 +133,16 @@ def _result(page: PageContext) -> tuple[Any, ...]:
                 VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
             ),
         ),
-        LazyView("Bands missing", lambda: array_view(MissingPlot("z"), "missing")),
+        LazyView("Bands missing", _missing),
         LazyView("Bin by bin", lambda: array_view(BinsPlot("z"), "bins")),
         LazyView(SCORES, score_tables, height=640),
         LazyView(TRIED, _search_history),
     )
+
+
+def _missing() -> DataView:
+    plot = MissingPlot("z")
+    return DataView(plot, lambda data, metadata: plot.show(data.arrays["missing"], n_rows(data)))
 
 
 def _search_history() -> DataView:

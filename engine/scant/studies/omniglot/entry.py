@@ -8,6 +8,9 @@ from scant.studies.omniglot.settings import FIXED, OmniglotSettings
 from scant.studies.omniglot.table import TABLE
 from scant.studies.predicted_columns import of_classes
 
+# A draw near the medians of ten (`scripts/demo_spread.py`); 0 has the second-lowest recall.
+DEMO = FIXED | {"data_seed": 3}
+
 _MODEL = array_specs("""
     accuracy (d) [share] recall of each output's held-out rows (of some hundred while it trains);
         NaN where an output has none
@@ -119,9 +122,9 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": FIXED,
-        "quick": FIXED | {"n_latent": 8, "n_inducing": 30, "max_steps": 60, "baselines": False},
-        "as published": FIXED
+        "demo": DEMO,
+        "quick": DEMO | {"n_latent": 8, "n_inducing": 30, "max_steps": 60, "baselines": False},
+        "as published": DEMO
         | {
             "sampled_classes": 1,
             "calibrate": False,
@@ -168,9 +171,8 @@ ENTRY = Entry(
         "Images have at most 105 pixels a side and are black and white by default; the publication"
         " subsamples pixels where Scant averages over area.",
         "Predictions have one column per class up to 500 classes.",
-        "On ten draws of the demonstration (data seeds 0 to 9), recall was 0.65 to 0.81, median"
-        " 0.71; the recorded draw has 0.66. Its two related alphabets had the largest entry of the "
-        "matrix of alphabets in four of the ten, no more often than by chance.",
+        "The matrix of alphabets does not tell which alphabets are related: the demonstration's "
+        "two have its largest entry no more often than by chance.",
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",
