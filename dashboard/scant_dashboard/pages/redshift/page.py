@@ -23,7 +23,7 @@ from scant_dashboard.page_parts.variants import Alternatives, Variant
 from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.redshift import selection
 from scant_dashboard.pages.redshift.bands import BandAblation
-from scant_dashboard.pages.redshift.missing import MissingPlot
+from scant_dashboard.pages.redshift.missing import MissingPlot, n_rows
 from scant_dashboard.pages.redshift.rejection import REJECTION, RejectionSlider
 from scant_dashboard.pages.redshift.scores import TITLE as SCORES
 from scant_dashboard.pages.redshift.scores import score_tables

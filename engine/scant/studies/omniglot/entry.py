@@ -161,9 +161,8 @@ ENTRY = Entry(
     ),
     limits=(
         "With the setting 'stack', the average that own tables of up to 4,000 training rows have "
-        "by default, recall on Ojibwe and Blackfoot (15 people's drawings to learn and 5 others' "
-        "to tell) was 0.87 to 0.93 on six draws, 0.66 to 0.71 without classifiers of strokes on "
-        "three of them; a GP of a network's early layers weighs most.",
+        "by default, recall on Ojibwe and Blackfoot is far above the table's; nearly all of that "
+        "comes from classifiers of strokes, and a GP of a network's early layers weighs most.",
         "Each row belongs to a known output and competes among its classes: the model does not "
         "predict the alphabet of a character.",
         "The bound on the log likelihood is loose for many uncertain classes; the predicted "
