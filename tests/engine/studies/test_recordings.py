@@ -15,8 +15,8 @@ from scripts import record_demo
 from scripts.demo_spread import recorded
 
 TRUTHS = ("test_y", "test_truth", "test_label", "test_class", "z_true")  # what is held out
-# Another processor moves a score by less (mitosis by 0.13 of its standard error, redshift by 0.005);
-# a change of model or data usually by more.
+# Another processor moves a score by less (mitosis by 0.13 of its standard error, redshift by
+# 0.005); a change of model or data usually by more.
 MOST = 0.5  # standard errors over the held-out rows
 
 
