@@ -68,4 +68,5 @@ def _of_score(all_scores: Scores, method: str, score: str) -> str:
     sign = 1 if LARGER.get(score, True) else -1
     best = {seed: max(sign * o[seed] for o in others if seed in o) for seed in values}
     ahead = sum(sign * value > best[seed] for seed, value in values.items())
-    return f"{text}, better than that of every other method on {ahead}"
+    which = "all" if ahead == len(values) else f"{ahead} of them"
+    return f"{text}, better than that of every other method on {which}"

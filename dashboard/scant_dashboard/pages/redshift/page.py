@@ -41,6 +41,9 @@ from scant_dashboard.plots.uncertainty import VariancePlot
 STORY, EQUATIONS = read_prose(__package__)
 
 
+DRAWN = "held-out rows drawn in training"  # fewer than the results are of
+
+
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
     bands = LazyView(BandAblation.title, lambda: BandAblation(page), height=560)
@@ -87,7 +90,7 @@ def views(page: PageContext) -> PageViews:
 
 def _live() -> tuple[Any, ...]:
     def scatter() -> DataView:
-        plot = ScatterPlot("redshift z", rows="held-out rows drawn in training", rmse=False)
+        plot = ScatterPlot("redshift z", rows=DRAWN, rmse=False)
 
         def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
             a = data.arrays
@@ -107,7 +110,7 @@ def _live() -> tuple[Any, ...]:
         LazyView("Prediction against truth", scatter),
         LazyView(
             "Where the uncertainty comes from",
-            lambda: array_view(VariancePlot("z"), "z_true", "std_model", "std_noise"),
+            lambda: array_view(VariancePlot("z", rows=DRAWN), "z_true", "std_model", "std_noise"),
         ),
         LazyView("Basis functions at work", lambda: array_view(BasisPlot(), "relevance")),
         LazyView("Features that matter", features),
