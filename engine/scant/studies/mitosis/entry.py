@@ -18,7 +18,10 @@ OTHERS = ("weighted SVM", "weighted logistic regression")  # on principal compon
 def _slides(number: int, dividing: int, others: int) -> Counts:
     """Counts of a table with so many cells of each class on each slide."""
     cells = {"mitosis": number * dividing, "other": number * others}
-    return {"label": cells, "group": {f"slide {i}": dividing + others for i in range(number)}}
+    return {
+        "label": cells,
+        "group": {f"slide {i}": dividing + others for i in range(1, number + 1)},
+    }
 
 
 SHOWN = 300  # rows whose latent positions travel to the page
