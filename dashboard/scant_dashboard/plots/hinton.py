@@ -95,6 +95,8 @@ class HintonPlot(Plot):
         with np.errstate(invalid="ignore", divide="ignore"):
             correlation = np.triu(matrix / np.outer(deviation, deviation), 1)
         i, j = np.unravel_index(np.nanargmax(np.abs(correlation)), matrix.shape)
+        if i == j:  # nothing off the diagonal
+            return ""
         names = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
         return (
             f" Most alike are {names[0]} and {names[1]}, with a correlation of "
