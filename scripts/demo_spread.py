@@ -2,16 +2,19 @@
 
     python scripts/demo_spread.py genes
 
-Fits the demonstration to ten draws of its data (data seeds 0 to 9). Prints each score, for the
-sentence in `limits`, and each claim of the page's story: its value on the recorded draw, its median
-and range, and how many draws fulfill it. A demonstration is recorded on a draw near the medians.
+Fits the demonstration to ten draws of its data (data seeds 0 to 9) and writes their scores to
+data/results/demonstrations.csv, from which pages tell the spread (`scant.studies.demo_draws`).
+Prints each claim of the page's story (its value on the recorded draw, its median and range, and how
+many draws fulfill it) and which draws are nearest to the medians: one of them is to be recorded.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +28,13 @@ from scant.package_data import package_file
 from scant.store import Store
 from scant.store.recordings import SUFFIX
 from scant.studies import STUDIES
+from scant.studies.demo_draws import COLUMNS, FILE
+from scant.verdict import LARGER
 
 DRAWS = 10
 RUN = "this run"
+OUT = Path(__file__).parents[1] / "data" / "results" / FILE
+KEPT = {*LARGER, "ECE", "average precision", "mean gain of F1 over random"}  # scores in the file
 
 
 class Claim(NamedTuple):
@@ -100,6 +107,20 @@ def mixed_classes(report: Report) -> float:
     return 2 * (1 - max(0.5, float(roc_auc_score(rare, p[:, 1]))))
 
 
+def private_spread(report: Report) -> float:
+    """Deviation of the rare class in its strongest private dimension; 0: unused, 1: the prior's."""
+    a = report.arrays
+    strongest = 2 + int(np.argmax(a["relevance"][2:]))  # two dimensions are shared
+    return float(a["latent_mean"][a["latent_class"] == 0, strongest].std())
+
+
+def shared_functions(report: Report) -> float:
+    """Mean absolute entry of the matrices between alphabets, divided by that within one."""
+    size, classes = np.abs(report.arrays["shown_B"]), np.repeat([0, 1, 2], [12, 12, 10])
+    same, apart = classes[:, None] == classes, ~np.eye(len(classes), dtype=bool)
+    return float(size[:, ~same].mean() / size[:, same & apart].mean())
+
+
 def separating_neuron(report: Report) -> float:
     """Largest area under the ROC curve of one neuron on the held-out rows."""
     a = report.arrays
@@ -147,6 +168,8 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     ),
     "mitosis": (
         Claim("the classes mix in the shared dimensions (overlap)", mixed_classes, 0.5),
+        Claim("the rare class spreads out in its private dimensions (deviation, prior: 1)",
+              private_spread, 0.5),
         Claim("shared and private dimensions are better than one space and an SVM (F1)",
               ahead("F1", "BGPLVM + SVM", "DGPLVM + SVM")),
     ),
@@ -160,6 +183,8 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
               ahead("F1", "best single view", method="SVM, averaged kernels")),
     ),
     "omniglot": (
+        Claim("the matrices fill between alphabets as much as within one (share)",
+              shared_functions, 0.8),
         Claim("alphabets help one another: better than each by itself (recall)",
               ahead("recall", "G-M", "G-A")),
     ),
@@ -185,6 +210,41 @@ def draws(study: str) -> Iterator[Report]:
         yield end.report
 
 
+def rows_of(study: str, seed: int, report: Report) -> list[tuple[object, ...]]:
+    """Rows of the file: the scores of one draw."""
+    return [
+        (study, seed, m.method, m.source, m.name, f"{m.value:.4g}")
+        for m in report.metrics
+        if m.source in ("run", "baseline") and m.name in KEPT
+    ]
+
+
+def write(study: str, reports: Sequence[Report]) -> None:
+    """Replace the study's rows of the file."""
+    rows: list[Sequence[object]] = []
+    if OUT.is_file():
+        with OUT.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in list(csv.reader(file))[1:] if row[0] != study]
+    for seed, report in enumerate(reports):
+        rows += rows_of(study, seed, report)
+    with OUT.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *sorted(rows, key=_place)])
+
+
+def _place(row: Sequence[object]) -> tuple[int, int]:
+    return STUDIES.index(str(row[0])), int(str(row[1]))
+
+
+def nearest(study: str, reports: Sequence[Report]) -> list[tuple[float, int]]:
+    """Draws by their mean distance from the median rank, over the run's scores and the claims."""
+    kept = {m.name for m in reports[0].metrics if m.source == "run" and m.name in KEPT}
+    values = [[score(report, name) for report in reports] for name in sorted(kept)]
+    values += [[claim.value(report) for report in reports] for claim in CLAIMS[study]]
+    ranks = np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1)
+    distance = np.abs(ranks - (len(reports) - 1) / 2).mean(0)
+    return sorted((float(d), seed) for seed, d in enumerate(distance))
+
+
 def spread(values: list[float]) -> str:
     """Median, range and each value."""
     low, median, high = np.quantile(values, [0, 0.5, 1])
@@ -195,10 +255,9 @@ def main(studies: list[str]) -> None:
     """Print scores and claims of these studies' demonstrations, or of all."""
     for study in studies or STUDIES:
         record, reports = recorded(study), list(draws(study))
-        for metric in reports[0].metrics:
-            if metric.source == "run":
-                values = [score(report, metric.name) for report in reports]
-                print(f"{study} {metric.name}: {spread(values)}", flush=True)
+        write(study, reports)
+        order = ", ".join(f"{seed} ({d:.1f})" for d, seed in nearest(study, reports))
+        print(f"{study}: data seeds by their distance from the median rank: {order}", flush=True)
         for claim in CLAIMS[study]:
             values = [claim.value(report) for report in reports]
             held = sum(claim.holds(report) for report in reports)

@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri  # importing scipy.stats takes 0.75 s
 
 Rows = Float[ndarray, " n"]
 LEVELS = (0.5, 0.8, 0.95)
+Z_95 = float(ndtri(0.975))  # half-width of the central 95% interval in standard deviations
 
 
 def rmse(y: Rows, mean: Rows) -> float:
@@ -81,6 +82,11 @@ def coverage(
     z = np.abs(y - mean) / np.sqrt(variance)
     covered = [float(np.mean(z <= ndtri(0.5 + level / 2))) for level in levels]
     return np.array([levels, covered])
+
+
+def within_95(y: Rows, mean: Rows, std: Rows) -> Bool[ndarray, " n"]:
+    """Return True where a value lies within the central 95% interval of its Gaussian."""
+    return np.abs(y - mean) <= Z_95 * std
 
 
 def redshift_bins(y: Rows, mean: Rows, count: int = 10) -> Float[ndarray, "6 q"]:

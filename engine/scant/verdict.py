@@ -187,8 +187,11 @@ class Verdict:
                 return f"{self.other.rival} scores better; this may be chance."
             return f"Take another tool: {self.other.rival} is better on these data."
         winners = {c.winner for c in self.contests}
+        rows = (
+            f"On these {self.tested:,} held-out rows" if self.tested else "On these held-out rows"
+        )
         if winners == {OURS}:
-            return "On these held-out rows, this run is better than every other method tried."
+            return f"{rows}, this run is better than every other method tried."
         if OURS in winners and RIVAL in winners:
             ours = next(c for c in self.contests if c.winner == OURS)
             other = next(c for c in self.contests if c.winner == RIVAL)
@@ -197,9 +200,10 @@ class Verdict:
             )
         if OURS in winners:
             ours = next(c for c in self.contests if c.winner == OURS)
-            return f"This run is better in {ours.score}; otherwise there is no difference."
+            return f"{rows}, this run is better in {ours.score}; otherwise there is no difference."
         return (
-            "This run and the best other method are equally good: their difference may be chance."
+            f"{rows}, this run and the best other method are equally good: their difference may "
+            "be chance."
         )
 
     def sentences(self) -> list[str]:

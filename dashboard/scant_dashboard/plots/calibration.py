@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from scant.metrics import Z_95
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
 
@@ -34,7 +35,7 @@ class PitPlot(Plot):
         counts, edges = np.histogram(pit, bins=self.bins, range=(0, 1))
         height = counts / max(len(pit), 1) * self.bins
         share = 1 / self.bins
-        half = 1.96 * np.sqrt(share * (1 - share) / max(len(pit), 1)) * self.bins
+        half = Z_95 * np.sqrt(share * (1 - share) / max(len(pit), 1)) * self.bins
         update_source(self.bars, left=edges[:-1], right=edges[1:], height=height)
         update_source(self.band, x=[0, 1], low=[max(1 - half, 0)] * 2, high=[1 + half] * 2)
         outside = int(np.sum(np.abs(height - 1) > half))

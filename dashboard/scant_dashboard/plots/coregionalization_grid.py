@@ -257,6 +257,6 @@ def reading_of(
         reading += (
             ". The mean size of entries between alphabets is "
             f"{between / max(within, 1e-300):.0%} of "
-            "the mean within one"
+            "the mean within one (0% if they shared no function)"
         )
     return reading + "."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from scant.metrics import Z_95
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.theme import (
     BLUE,
@@ -112,7 +113,7 @@ class HiddenUnitsPlot(Plot):
     def point(self, mean: Float[np.ndarray, " v"], std: Float[np.ndarray, " v"]) -> None:
         """Mark one row by its units' means with 95% intervals."""
         y = -np.arange(len(self._units), dtype=float)
-        mean, half = mean[self._units], 1.96 * std[self._units]
+        mean, half = mean[self._units], Z_95 * std[self._units]
         update_source(self.mark, x=mean, y=y, low=mean - half, high=mean + half)
 
     def _set_lanes(self, labels: list[str]) -> None:

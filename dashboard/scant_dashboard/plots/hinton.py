@@ -84,7 +84,23 @@ class HintonPlot(Plot):
             where = f"for {self.row} {named[0]} and {self.column} {named[1]}"
         self.describe(
             f"A {rows} by {cols} matrix of {self.what}; the larger a square, the larger its entry. "
-            f"{signs}; the largest entry is {finite[i, j]:.3g}, {where}."
+            f"{signs}; the largest entry is {finite[i, j]:.3g}, {where}.{self._most_alike(finite)}"
+        )
+
+    def _most_alike(self, matrix: Float[np.ndarray, "r c"]) -> str:
+        """Name the pair with the largest correlation, if these are covariances or correlations."""
+        if self.what not in ("covariances", "correlations") or len(matrix) < 2:
+            return ""
+        deviation = np.sqrt(np.diag(matrix))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            correlation = np.triu(matrix / np.outer(deviation, deviation), 1)
+        i, j = np.unravel_index(np.nanargmax(np.abs(correlation)), matrix.shape)
+        if i == j:  # nothing off the diagonal
+            return ""
+        names = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
+        return (
+            f" Most alike are {names[0]} and {names[1]}, with a correlation of "
+            f"{correlation[i, j]:.2f} (1: one function up to its scale; 0: nothing in common)."
         )
 
     def clear(self) -> None:

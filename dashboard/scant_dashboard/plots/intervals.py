@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from scant.metrics import Z_95
 from scant_dashboard.plots.base import Plot, columns, hide_empty_legend_items, update_source
 from scant_dashboard.plots.theme import (
     BLUE,
@@ -99,16 +100,16 @@ class IntervalPlot(Plot):
             x=x,
             mean=mean,
             truth=truth,
-            lo=mean - 1.96 * std_f,
-            hi=mean + 1.96 * std_f,
-            y_lo=mean - 1.96 * std_y,
-            y_hi=mean + 1.96 * std_y,
+            lo=mean - Z_95 * std_f,
+            hi=mean + Z_95 * std_f,
+            y_lo=mean - Z_95 * std_y,
+            y_hi=mean + Z_95 * std_y,
         )
         hide_empty_legend_items(self.figures[0])
         widest = int(np.argmax(std_f))
         reading = (
             f"Mean between {mean.min():.3g} and {mean.max():.3g}; the widest 95% interval, "
-            f"± {1.96 * std_f[widest]:.2g}, is at {x[widest]:.4g}"
+            f"± {Z_95 * std_f[widest]:.2g}, is at {x[widest]:.4g}"
         )
         if np.isfinite(truth).any():
             reading += f"; RMSE against the truth {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g}"

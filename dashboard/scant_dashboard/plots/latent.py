@@ -201,7 +201,11 @@ def _separation(
     more = f" and {len(observed) - 3} more classes" if len(observed) > 3 else ""
     message = f"Rows: {counted}{more}, each with its 95% ellipse"
     if len(observed) < 2:
-        return f"{message}."
+        along = " and ".join(f"{s:.2f}" for s in positions.std(0))
+        return (
+            f"{message}. They spread by {along} standard deviations of the prior across and up; "
+            "along an unused dimension it would be 0."
+        )
     rare = min(observed, key=lambda c: int((label == c).sum()))
     own, others = positions[label == rare], positions[label != rare]
     spread = np.sqrt((own.var(0) + others.var(0)) / 2)

@@ -76,12 +76,17 @@ class MethodsPlot(Plot):
         plot.xaxis.axis_label = f"{score} ({'less' if less else 'more'} is better)"
         order = np.argsort(mean if less else -mean, kind="stable")
         self.describe(
-            _ranked(names, mean, spread, order, score) + _tested(names, p[have], scores.shape[1])
+            _ranked(names, mean, spread, order, _of_splits(score, scores.shape[1]))
+            + _tested(names, p[have], scores.shape[1])
         )
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
         super().clear()
+
+
+def _of_splits(score: str, splits: int) -> str:
+    return f"{score}, mean of {splits} splits" if splits > 1 else score
 
 
 def _ranked(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from scant.events import Metric
 from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.table import figure
 from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure
 
 NAMES = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)", "bias")
@@ -52,7 +54,7 @@ class RejectionCurvePlot(Plot):
         if self.table.shape[1]:
             values = [np.interp(share, self.table[0], row) for row in self.table[1:]]
             readings = ", ".join(
-                f"{name} {value:.1f}" if "%" in name else f"{name} {value:.4f}"
+                f"{name} {figure(Metric('', name, float(value)))}"
                 for name, value in zip(NAMES, values)
             )
             rows = "All rows" if share >= 1 else f"The {share:.0%} most confident rows"

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from scant.events import Metric
+from scant.metrics import Z_95
 from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.table import figure
 from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
+
+BINS = 10  # of equal width, in all reports
 
 
 class ReliabilityPlot(Plot):
@@ -51,25 +56,24 @@ class ReliabilityPlot(Plot):
         x, y = self.figures[0].xaxis[0], self.figures[0].yaxis[0]
         x.axis_label = f"predicted probability of {of}" if of else "predicted probability"
         y.axis_label = f"share of {of}" if of else "share correct"
-        count = np.nan_to_num(bins[2])
-        edges = np.linspace(0, 1, len(count) + 1)
-        total = max(count.sum(), 1)
-        update_source(self.bars, left=edges[:-1], right=edges[1:], share=count / total)
-        confidence, accuracy, n = bins[:, count > 0]
-        half = 1.96 * np.sqrt((accuracy * (1 - accuracy) + 1 / (4 * n)) / n)  # not 0 at 0 or 1
+        confidence, accuracy, n = bins[:, np.nan_to_num(bins[2]) > 0]
+        total = max(n.sum(), 1)
+        left = np.minimum(np.floor(confidence * BINS), BINS - 1) / BINS
+        update_source(self.bars, left=left, right=left + 1 / BINS, share=n / total)
+        half = Z_95 * np.sqrt((accuracy * (1 - accuracy) + 1 / (4 * n)) / n)  # not 0 at 0 or 1
         update_source(self.points, confidence=confidence, accuracy=accuracy, rows=n,
             low=np.clip(accuracy - half, 0, 1), high=np.clip(accuracy + half, 0, 1))  # fmt: skip
         if not len(n):
             self.describe("No row was held out.")
             return
-        error = float((n * np.abs(confidence - accuracy)).sum() / total)
         mean, right = float((n * confidence).sum() / total), float((n * accuracy).sum() / total)
         if of:
             self.describe(
                 f"{total:,.0f} held-out rows: the mean probability of {of} is {mean:.0%}, the "
-                f"share {right:.0%}; the expected calibration error is {error:.1%}."
+                f"share {right:.0%}."
             )
             return
+        error = float((n * np.abs(confidence - accuracy)).sum() / total)
         verdict = (
             "overconfident" if mean > right + 0.03
             else "underconfident" if mean < right - 0.03
@@ -77,5 +81,5 @@ class ReliabilityPlot(Plot):
         )  # fmt: skip
         self.describe(
             f"{total:,.0f} held-out rows: mean confidence {mean:.0%}, accuracy {right:.0%}, "
-            f"{verdict}; the expected calibration error is {error:.1%}."
+            f"{verdict}; ECE {figure(Metric('', 'ECE', error))}."
         )

@@ -14,6 +14,7 @@ import panel as pn
 from bokeh.events import Tap
 from jaxtyping import Bool, Float, Int
 
+from scant.metrics import Z_95, within_95
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.theme import (
     BLUE,
@@ -246,7 +247,7 @@ class ReplicaGrid(Plot):
         scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may have different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
         reading = (
-            f"{self._cell_reading()}: the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
+            f"{self._cell_reading()}: the widest 95% interval, ± {Z_95 * spread[i, j, k]:.2g}, is "
             f"that of {self.rows[i]}, {self.replicas[i][j]} at {grid[k]:.3g}"
         )
         x, y, row, replica, held = self._points
@@ -256,7 +257,7 @@ class ReplicaGrid(Plot):
         results = [
             [np.interp(x[n], grid, a[row[n], replica[n]]) for n in query] for a in (mean, std_y)
         ]
-        inside = np.abs(y[query] - results[0]) <= 1.96 * np.asarray(results[1])
+        inside = within_95(y[query], *np.asarray(results))
         return f"{self._coverage(inside, row[query])}. {reading}."
 
     def _coverage(self, inside: Bool[np.ndarray, " n"], row: Indices) -> str:
@@ -289,7 +290,7 @@ def ticks(low: float, high: float, min_count: int = 2) -> list[float]:
 
 def _band(mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the 95% band; it has zero width where the deviation is not finite."""
-    half = 1.96 * np.nan_to_num(std)
+    half = Z_95 * np.nan_to_num(std)
     return mean - half, mean + half
 
 

@@ -7,7 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from scant.events import Metric
+from scant.metrics import rmse, within_95
 from scant_dashboard.plots.base import Plot, columns, update_source
+from scant_dashboard.plots.table import figure
 from scant_dashboard.plots.theme import DEVIATION, GRAY, GREEN, color_bar, models, new_figure
 
 Rows = Float[np.ndarray, "n"]
@@ -23,6 +26,8 @@ class ScatterPlot(Plot):
         title: The heading.
         pick: Called with the row of a point that the visitor clicked.
         against: Adjective of the values on the x axis, such as "true".
+        rows: Name of the rows, which the text alternative counts.
+        rmse: State the RMSE; only of rows that the report's RMSE is of.
     """
 
     def __init__(
@@ -32,8 +37,11 @@ class ScatterPlot(Plot):
         title: str = "Prediction against truth",
         pick: Callable[[int], None] | None = None,
         against: str = "true",
+        rows: str = "held-out rows",
+        rmse: bool = True,
     ) -> None:
         self.target, self.outlier, self.against = target, outlier, against
+        self.rows, self.rmse = rows, rmse
         self.points = columns("true", "mean", "std")
         self.chosen = columns("true", "mean")
         self.lines = columns("x", "identity", "above", "below")
@@ -59,21 +67,28 @@ class ScatterPlot(Plot):
             )
         super().__init__(title, plot)
 
-    def show(self, true: Rows, mean: Rows, std: Rows) -> None:
-        """Show n predictions against the true values, all in the target's unit."""
+    def show(self, true: Rows, mean: Rows, std: Rows, pit: Rows | None = None) -> None:
+        """Show n predictions against the true values.
+
+        Args:
+            true: True values, in the target's unit.
+            mean: Predictive means.
+            std: Predictive deviations.
+            pit: Probability integral transforms of the true values; None: those of Gaussians.
+        """
         update_source(self.points, true=true, mean=mean, std=std)
         low, high = np.quantile(std, [0.02, 0.98]) if len(std) else (0, 1)
         self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))
         self._draw_lines(true)
         self._ring()
-        error = mean - true
-        within = int(np.sum(np.abs(error) <= 1.96 * std))
-        reading = f"{within:,} of {len(true):,} rows lie within their 95% interval"
+        inside = within_95(true, mean, std) if pit is None else np.abs(pit - 0.5) <= 0.475
+        reading = f"{inside.sum():,} of {len(true):,} {self.rows} lie within their 95% interval"
         if self.outlier is not None:
-            beyond = int(np.sum(np.abs(error) > self.outlier * (1 + true)))
+            beyond = int(np.sum(np.abs(mean - true) > self.outlier * (1 + true)))
             reading += f", {beyond:,} beyond the dashed lines"
-        rmse = np.sqrt(np.mean(error**2))
-        self.describe(f"{reading}. Root mean squared error {rmse:.4f}. Orange: uncertain rows.")
+        if self.rmse and len(true):
+            reading += f"; RMSE {figure(Metric('', 'RMSE', rmse(true, mean)))}"
+        self.describe(f"{reading}. Orange: uncertain rows.")
 
     def select(self, row: int | None) -> None:
         """Mark one row, or none."""

@@ -8,6 +8,7 @@ import numpy as np
 from bokeh.palettes import Cividis256
 from jaxtyping import Float
 
+from scant.metrics import within_95
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.theme import (
     DEVIATION,
@@ -126,11 +127,10 @@ class SurfacePlot(Plot):
             f"{self._coordinates(highest)} (± {std[highest]:.2g})."
         )
         if finite.any():
-            error = mean[finite] - truth[finite]
-            within = int(np.sum(np.abs(error) <= 1.96 * std[finite]))
+            inside = within_95(truth[finite], mean[finite], std[finite])
             reading = (
-                f"The truth lies within the 95% interval in {within:,} of {len(error):,} cells "
-                f"(root mean squared error {np.sqrt(np.mean(error**2)):.3g}). {reading}"
+                f"The truth lies within the 95% interval in {inside.sum():,} of all "
+                f"{len(inside):,} cells, those learned from among them. {reading}"
             )
         if len(self.observed.data["left"]):
             reading += " Outlines are the observed boxes."

@@ -21,6 +21,7 @@ class VariancePlot(Plot):
         bins: Number of bins.
         title: The heading.
         inputs: Whether inputs may be missing, which adds a component.
+        rows: Name of the rows for the text alternative; "" for all held-out ones.
     """
 
     def __init__(
@@ -29,7 +30,9 @@ class VariancePlot(Plot):
         bins: int = 16,
         title: str = "Where the uncertainty comes from",
         inputs: bool = True,
+        rows: str = "",
     ) -> None:
+        self.rows = rows
         self.bins = bins
         self.target = target
         self.bars = columns("left", "right", "zero", "model", "noise", "input")
@@ -71,7 +74,8 @@ class VariancePlot(Plot):
         shares = dict(zip((MODEL, NOISE, INPUT), np.mean(parts**2, axis=1)))
         for item in self.items:
             item.visible = bool(shares[item.label.value] > 0)
-        self.describe(split_reading(*shares.values()))
+        which = f"Of {len(target):,} {self.rows}: " if self.rows else ""
+        self.describe(which + split_reading(*shares.values()))
 
 
 def split_reading(model: float, noise: float, from_inputs: float = 0.0) -> str:

@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
 
+from scant.metrics import Z_95
+
 Ring = tuple[Float[ndarray, " v"], Float[ndarray, " v"]]
 Outline = Sequence[Sequence[Ring]]
-Z_95 = 1.96  # half-width of the central 95% interval in standard deviations
 GRAY = "#808791"
 SIZE = {"width": 420, "height": 320}
 LEGEND = {"legend_position": "bottom", "legend_cols": 2}

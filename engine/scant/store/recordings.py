@@ -17,7 +17,18 @@ from safetensors.numpy import load, save
 from sqlalchemy import Engine
 
 from scant.errors import BadInput, NotFound
-from scant.events import Arrays, Event, Finished, Fitted, Note, Progress, Started, decode, encode
+from scant.events import (
+    Arrays,
+    Event,
+    Finished,
+    Fitted,
+    Note,
+    Progress,
+    Snapshot,
+    Started,
+    decode,
+    encode,
+)
 from scant.package_data import package_file
 from scant.store.database import exclusive
 from scant.store.events import EventRepository, evenly
@@ -191,4 +202,20 @@ def _events(
         for step, restart, elbo, seconds, best, score in zip(*columns)
     ]
     notes = [Note(text) for text in header["notes"]]
-    return [started, *notes, *steps, *snapshots, Fitted(model), *end]
+    return [started, *notes, *steps, *_unrounded(snapshots, end), Fitted(model), *end]
+
+
+def _unrounded(snapshots: Sequence[Event], end: Sequence[Event]) -> Sequence[Event]:
+    """Return the snapshots, the last one with the arrays that it shares with the report.
+
+    The figures of training and those of the result then agree to the last digit.
+    """
+    last, finished = (events[-1] if events else None for events in (snapshots, end))
+    if not isinstance(last, Snapshot) or not isinstance(finished, Finished):
+        return snapshots
+    exact = {
+        name: array
+        for name, array in finished.report.arrays.items()
+        if name in last.arrays and last.arrays[name].shape == array.shape
+    }
+    return [*snapshots[:-1], replace(last, arrays={**last.arrays, **exact})]

@@ -14,8 +14,9 @@ class Control:
     An abandoned attempt ends without further events, since its run continues elsewhere. `heeded` is
     set by the loop after it has received a request to pause or stop.
 
-    A loop gives its events one by one; those that come within a long computation, of which other
-    fits than a page's have no use, it passes to `tell`, if that is set.
+    Attributes:
+        tell: Called with events of a long computation, such as its phases, before the loop can
+            yield its next event. None: these events are dropped.
     """
 
     def __init__(self, wish: str | None = None) -> None:

@@ -24,7 +24,7 @@ def test_a_surface_draws_every_cell_and_names_the_surest() -> None:
     assert (plot.cells.data["dw"], plot.cells.data["dh"]) == ([4], [3])
     assert "Most certain at (1.5, 1.5)" in plot.alt
     # The mean is off by 1 everywhere, and 1.96 deviations are .98 or .196.
-    assert "within the 95% interval in 0 of 12 cells (root mean squared error 1)" in plot.alt
+    assert "within the 95% interval in 0 of all 12 cells" in plot.alt
     assert plot.figures[0].visible
     plot.clear()
     assert len(plot.cells.data["mean"]) == 0

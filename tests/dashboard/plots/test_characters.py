@@ -188,9 +188,10 @@ def test_reliability_says_how_far_stated_and_right_are_apart() -> None:
     bins = np.array([[np.nan, 0.4, 0.9], [np.nan, 0.5, 0.7], [0, 10, 30]])
     plot.show(bins)
     assert len(plot.points.data["rows"]) == 2
-    assert plot.bars.data["share"] == pytest.approx([0, 0.25, 0.75])
+    assert plot.bars.data["share"] == pytest.approx([0.25, 0.75])
+    assert plot.bars.data["left"] == pytest.approx([0.4, 0.9])
     assert "mean confidence 78%, accuracy 65%, overconfident" in plot.alt
-    assert "calibration error is 17.5%" in plot.alt
+    assert "ECE 0.1750" in plot.alt
     plot.show(np.array([[np.nan], [np.nan], [0.0]]))
     assert plot.alt == "No row was held out."
 

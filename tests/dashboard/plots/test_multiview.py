@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scant.metrics import Z_95
 from scant_dashboard.plots.base import NOTHING, Plot
 from scant_dashboard.plots.cohort import CohortPlot
 from scant_dashboard.plots.hidden_units import DOTS, MAX_UNITS, HiddenUnitsPlot
@@ -168,7 +169,7 @@ def test_hidden_neurons_have_a_lane_each_with_the_classes_apart() -> None:
     assert not plot.bar.visible
     plot.point(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.1, 0.1]))
     assert plot.mark.data["y"].tolist() == [0, -1, -2]
-    assert plot.mark.data["low"][1] == pytest.approx(2 - 0.196)
+    assert plot.mark.data["low"][1] == pytest.approx(2 - 0.1 * Z_95)
 
 
 def test_hidden_neurons_of_a_number_are_colored_by_it() -> None:

@@ -105,8 +105,8 @@ def test_rivals_of_rows_with_gaps_are_drawn_where_they_are_installed() -> None:
     ]
     second = plot.sources[len(plot.sources) // 2 :]
     np.testing.assert_allclose(second[2].data["score"], [0.4, 0.9], rtol=1e-6)
-    assert "0 missing: 0.0500 against 0.0400 (gradient boosting); 1 missing: 0.0700" in plot.alt
-    assert "1 missing: 0.70 against 0.90 (gradient boosting)" in plot.alt
+    assert "0 missing: 0.05000 against 0.04000 (gradient boosting); 1 missing: 0.0700" in plot.alt
+    assert "1 missing: 0.7000 against 0.9000 (gradient boosting)" in plot.alt
 
 
 def test_a_report_of_before_shows_its_forest_and_no_likelihood() -> None:
@@ -115,7 +115,7 @@ def test_a_report_of_before_shows_its_forest_and_no_likelihood() -> None:
     assert [f.visible for f in plot.figures] == [True, False]
     assert plot.legend is not None
     assert [n for n in plot.legend.names if n] == ["this model", "random forest, mean filled in"]
-    assert "1 missing: 0.0600 against 0.1000" in plot.alt
+    assert "1 missing: 0.06000 against 0.1000" in plot.alt
     assert "likelihood" not in plot.alt
     plot.show(np.stack([[0, 1.0], *np.ones((12, 2))]))
     assert [f.visible for f in plot.figures] == [True, True]
@@ -176,8 +176,11 @@ def test_a_density_explains_the_lines_it_has() -> None:
 def test_readings_hold_the_right_numbers() -> None:
     scatter, variance, basis, features, *_ = shown()
     error = math.sqrt(np.mean((MEAN - TRUE) ** 2))
-    assert f"{error:.4f}" in scatter.alt
-    assert "50 of 50 rows lie within their 95% interval, 0 beyond the dashed lines" in scatter.alt
+    assert f"RMSE {error:.5f}" in scatter.alt
+    assert (
+        "50 of 50 held-out rows lie within their 95% interval, 0 beyond the dashed lines"
+        in scatter.alt
+    )
     assert "17% of the variance; 67% is noise" in variance.alt
     assert "17% comes" in variance.alt
     assert basis.alt.startswith("2 of 3 ")
@@ -204,7 +207,7 @@ def test_kept_reads_the_metrics_at_the_slider() -> None:
     plot = RejectionCurvePlot()
     plot.show(np.array([[0.5, 1.0], [0.1, 0.2], [2, 1], [100, 90], [95, 80], [0, 0.01]], float))
     plot.at(0.75)
-    assert "The 75% most confident rows: RMSE 0.1500, mean log-likelihood 1.5000" in plot.alt
+    assert "The 75% most confident rows: RMSE 0.1500, mean log-likelihood 1.500" in plot.alt
     assert all(mark.location == 0.75 for mark in plot.marks)
 
 

@@ -12,6 +12,7 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.events import SelectionGeometry
 
+from scant.metrics import Z_95
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.question_view import QuestionView
@@ -137,9 +138,9 @@ class BoxQuery(QuestionView):
         self.density.show(answer["grid"], answer["density"])
         mean, std, new = (float(v) for v in answer["moments"])
         self.reading.object = (
-            f"<p role='note'><strong>{mean:.4g} ± {1.96 * std:.2g}</strong> is the average over "
+            f"<p role='note'><strong>{mean:.4g} ± {Z_95 * std:.2g}</strong> is the average over "
             f"the box (95% interval); for a new observation of it the interval is "
-            f"± {1.96 * new:.2g}.</p>"
+            f"± {Z_95 * new:.2g}.</p>"
             + (f"<p class='message warning' role='note'>{escape(self._warning)}</p>"
                if self._warning else "")
         )  # fmt: skip

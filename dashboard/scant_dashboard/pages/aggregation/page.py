@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from scant.events import Report
+from scant.studies.demo_draws import sentence
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.hidden_until_revealed import (
@@ -100,7 +101,14 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         return array_view(plot, "test_y", "test_mean", "test_std", needs="test_y")
 
     def check() -> DataView:
-        plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
+        plot = ScatterPlot(
+            "average",
+            outlier=None,
+            title=CHECK,
+            against="recorded",
+            rows="training rows",
+            rmse=False,
+        )
 
         def feed(data: Report, metadata: Any) -> None:
             _, y, mean, std, _ = data.arrays["check"]
@@ -109,7 +117,9 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         return DataView(plot, feed)
 
     def totals() -> DataView:
-        plot = ScatterPlot("total", outlier=None, title=TOTALS, against="observed")
+        plot = ScatterPlot(
+            "total", outlier=None, title=TOTALS, against="observed", rows="totals", rmse=False
+        )
 
         def feed(data: Report, metadata: Any) -> None:
             _, observed, predicted, _, new, _ = data.arrays["totals"]
@@ -122,7 +132,9 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         return HiddenUntilRevealed(page, plot, covered, above=True)
 
     return (
-        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
+        HiddenUntilRevealed(
+            page, figures(sentence("aggregation")), covered, less=without_coverage, ask=ask_coverage
+        ),
         LazyView("Held-out values", held_out),
         LazyView(CHECK, check),
         LazyView(TOTALS, totals),

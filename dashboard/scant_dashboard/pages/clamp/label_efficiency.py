@@ -50,10 +50,10 @@ class LabelEfficiencyPlot(ScoreCurve):
             for name, line in zip(methods, lines)
             if len(line[0])
         ]
-        reading = f"{score} {of}".rstrip() + f" by labels: {', '.join(messages)}."
+        reading = f"{score} {of}".rstrip() + f" by labels: {', '.join(messages)}"
         if len(scores) > 1:
             reading += _mean_difference(labels, scores, methods)
-        self.draw(reading if messages else NOTHING, lines, methods)
+        self.draw(f"{reading}." if messages else NOTHING, lines, methods)
 
 
 def _mean_difference(
@@ -67,4 +67,4 @@ def _mean_difference(
     difference = (scores[0, both] - scores[1, both]).astype(float)
     area = float(np.trapezoid(difference, steps) / (steps[-1] - steps[0]))
     side = "above" if area >= 0 else "below"
-    return f" On average {methods[0]} is {abs(area):.2f} {side} {methods[1]}."
+    return f"; averaged over the labels, {methods[0]} is {abs(area):.2f} {side} {methods[1]}"

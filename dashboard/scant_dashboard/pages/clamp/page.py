@@ -10,6 +10,7 @@ import numpy as np
 from scant.events import Report
 from scant.store.records import Label
 from scant.studies.clamp.settings import ClampSettings
+from scant.studies.demo_draws import sentence
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.lazy_view import LazyView
@@ -112,7 +113,7 @@ def _result() -> tuple[Any, ...]:
         return array_view(BasisPlot(SHARES, "components", "variance"), "eigenvalues")
 
     return (
-        figures(),
+        figures(sentence("clamp")),
         LazyView(COMPARED, compared, height=420),
         LazyView(TRUST, reliability),
         LazyView(SHARES, shares),

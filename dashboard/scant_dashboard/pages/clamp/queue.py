@@ -125,9 +125,19 @@ class Queue(PlotView):
                 f"{len(rows)} patches of the pool" if guessed else f"The next {len(rows)} patches"
             )
             message = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
-            message += "" if guessed else self._order()
+            message += "" if guessed else self._undecided() + self._order()
             self.plot.show(shrunk, captions, message, bars=np.array(p))
         self._page.read(at_once=True)
+
+    def _undecided(self) -> str:
+        """Count the unlabeled patches near one half, where the publication selects."""
+        assert self._run is not None
+        assert self._run.report is not None
+        arrays, delta = self._run.report.arrays, float(self._run.record.settings["delta"])
+        free = np.asarray(arrays["role"]) == CANDIDATE
+        free[np.asarray(arrays["asked"], int)] = False
+        near = int((np.abs(np.asarray(arrays["pool_p"])[free] - 0.5) <= delta).sum())
+        return f" Of {free.sum():,} patches left, {near:,} have p within {delta:g} of one half."
 
     def _order(self) -> str:
         """Explain why some of the probabilities are far from one half."""

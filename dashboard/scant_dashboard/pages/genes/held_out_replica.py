@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import panel_material_ui as pmui
 
+from scant.metrics import Z_95
+from scant.studies.genes.typical import typical_replica
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.question_view import QuestionView
@@ -18,7 +20,9 @@ from scant_dashboard.template import text
 
 HELP = (
     "<p>Click a cell, or choose an output and one of its replicas. A second model trains briefly "
-    "without this replica, and its prediction appears beside the measurements.</p>"
+    "without this replica, and its prediction appears beside the measurements. Chosen first: the "
+    "replica whose points vary as much as the median one's, because the NMSE is relative to that "
+    "variation; of a flat replica it may be far above 1.</p>"
 )
 NEW = "a new replica"
 TALL = 220  # pixels of a row of the pair
@@ -62,8 +66,11 @@ class HeldOutReplica(QuestionView):
         for control in (self.output, self.replica, self.button):
             control.disabled = False
         self.output.options = list(self._metadata["outputs"])
-        self.output.value = self._metadata["shown"][0]
+        shown = self._metadata["shown"]
+        d, r = typical_replica(self._metadata["observed"]) or (0, 0)
+        self.output.value = shown[d]
         self._list_replicas()
+        self.replica.value = replicas_of(self._metadata, [shown[d]])[0][r]
         self._suspended = False
 
     def clear(self, run: RunState) -> None:
@@ -154,7 +161,7 @@ class HeldOutReplica(QuestionView):
         output = self._query[0]
         grid, mean = answer["grid"], answer["mean"]
         low, high = mean.min(), mean.max()
-        limits = np.array([low, high]) + np.array([-1, 1]) * 1.96 * answer["std_y"].max()
+        limits = np.array([low, high]) + np.array([-1, 1]) * Z_95 * answer["std_y"].max()
         none = np.zeros(2, int)
         self.pair.lay_out([output], [["a new replica"]], grid[[0, -1]], limits, none, none,
                       np.zeros(2, bool))  # fmt: skip
@@ -165,5 +172,5 @@ class HeldOutReplica(QuestionView):
         self.reading.object = (
             f"<p role='note'>A new replica of {escape(output)} would be between "
             f"{low:.3g} and {high:.3g}; a single measurement would lie within "
-            f"± {1.96 * float(np.mean(answer['std_y'])):.2g} of the curve on average.</p>"
+            f"± {Z_95 * float(np.mean(answer['std_y'])):.2g} of the curve on average.</p>"
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from scant.studies.demo_draws import sentence
 from scant.studies.genes.settings import MODELS
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
@@ -111,7 +112,9 @@ def _result(page: PageContext) -> tuple[Any, ...]:
     covered = page.guess_first(answered_by=(PICTURE, "Held-out values", PIT))
     held_out = partial(
         _held_out_view,
-        lambda: ScatterPlot("value", outlier=None, title="Held-out values", against="held-out"),
+        lambda: ScatterPlot(
+            "value", outlier=None, title="Held-out values", against="held-out", rmse=False
+        ),
         "test_y", "test_mean", "test_std_y",
     )  # fmt: skip
     reducible = partial(
@@ -120,7 +123,9 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         "test_y", "test_std_f", "test_std_noise",
     )  # fmt: skip
     return (
-        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
+        HiddenUntilRevealed(
+            page, figures(sentence("genes")), covered, less=without_coverage, ask=ask_coverage
+        ),
         LazyView(Compare.title, Compare, height=700),
         LazyView("Held-out values", held_out),
         LazyView(

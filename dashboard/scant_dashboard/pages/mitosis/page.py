@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scant.studies import auto
+from scant.studies.demo_draws import sentence
 from scant.studies.mitosis.settings import BOTH, GP, LATENT, MODELS, PIXELS
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
@@ -100,7 +101,7 @@ def _result() -> tuple[Any, ...]:
     trust = LazyView(
         "Can its probabilities be trusted?", lambda: array_view(ReliabilityPlot(), "reliability")
     )
-    return figures(PUBLISHED), trust
+    return figures(sentence("mitosis"), PUBLISHED), trust
 
 
 def alternatives(run: RunState) -> tuple[str, list[Variant]]:

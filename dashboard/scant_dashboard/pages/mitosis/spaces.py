@@ -30,6 +30,7 @@ class Space(PlotView):
 
     title = "The space that all classes share"
     kind = "shared"
+    aside = ""
 
     def __init__(self) -> None:
         self._latest: tuple[Arrays, Mapping[str, Any]] | None = None
@@ -95,6 +96,7 @@ class Space(PlotView):
         )
         label = np.asarray(arrays["latent_class"], int)[rows]
         self.plot.show(mean, spread, label, metadata["classes"], (axes[0], axes[1]))
+        self.plot.describe(f"{self.plot.alt}{self.aside}")
 
 
 class Private(Space):
@@ -102,6 +104,7 @@ class Private(Space):
 
     title = "The space that a class has to itself"
     kind = "private"
+    aside = " Positions of two classes here do not compare, so one class is drawn at a time."
 
     def __init__(self) -> None:
         self.of = pmui.Select(label="Class", options=[], sizing_mode="stretch_width",

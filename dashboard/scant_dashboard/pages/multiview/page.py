@@ -123,7 +123,7 @@ def _live() -> tuple[Any, ...]:
         )
 
     def truth() -> DataView:
-        plot = ScatterPlot("value", outlier=None, title=TRUTH)
+        plot = ScatterPlot("value", outlier=None, title=TRUTH, rmse=False)
         return array_view(plot, "truth", "predicted", "predicted_std")
 
     return (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scant.events import Report
+from scant.studies.demo_draws import sentence
 from scant_dashboard.page_parts.lazy_view import LazyView
 from scant_dashboard.plots.base import DataView, array_view
 from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
@@ -31,7 +32,7 @@ NONE = "There are no held-out rows; choose a smaller training share."
 def result() -> tuple[Any, ...]:
     """Return the views of a report; the frame hides those of other tasks."""
     return (
-        figures(),
+        figures(sentence("multiview")),
         LazyView(
             METHODS,
             lambda: array_view(

@@ -99,13 +99,25 @@ def _most_similar(
     same = group[:, None] == group[None, :]
     messages = []
     own = same & ~np.eye(len(group), dtype=bool)
-    for pairs, where in ((own, ""), (~same, "of different alphabets ")):
+    for pairs, where in ((own, "within an alphabet"), (~same, "between alphabets")):
         if pairs.any():
             i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
-            messages.append(f"{where}{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f})")
+            messages.append(f"{where}: {names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f})")
     if not messages:
         return "One class."
-    return f"White: two characters use the same functions. Most alike are {', '.join(messages)}."
+    return f"White: two characters use the same functions. Most alike {'; '.join(messages)}."
+
+
+def coupling(matrix: np.ndarray) -> str:
+    """Compare entries between alphabets with those within one; "" for a single alphabet."""
+    apart = ~np.eye(len(matrix), dtype=bool)
+    if not apart.any() or not np.diag(matrix).mean():
+        return ""
+    share = matrix[apart].mean() / np.diag(matrix).mean()
+    return (
+        f" Entries between alphabets are on average {share:.0%} of those within one (0% if they "
+        "shared no function). They do not tell which alphabets are related."
+    )
 
 
 class Confused(PlotView):

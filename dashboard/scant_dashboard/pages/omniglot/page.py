@@ -9,6 +9,7 @@ import numpy as np
 
 from scant.events import Report
 from scant.studies import auto
+from scant.studies.demo_draws import sentence
 from scant.studies.omniglot.settings import COVARIANCES, MODELS, PIXELS
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
@@ -19,7 +20,7 @@ from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.omniglot.alphabets import Alphabets
 from scant_dashboard.pages.omniglot.draw import Draw
 from scant_dashboard.pages.omniglot.gallery import Examples, Patches
-from scant_dashboard.pages.omniglot.matrices import Confused, Matrices
+from scant_dashboard.pages.omniglot.matrices import Confused, Matrices, coupling
 from scant_dashboard.pages.omniglot.rows import MAX_SNAPSHOT_ROWS, held_out
 from scant_dashboard.pages.omniglot.shots import Shots
 from scant_dashboard.pages.omniglot.submatrix import Submatrix
@@ -76,7 +77,12 @@ def views(page: PageContext) -> PageViews:
 def _live(recall: LazyView) -> tuple[Any, ...]:
     def together() -> DataView:
         plot = _hinton(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
-        return array_view(plot, "global", labels=("outputs",))
+
+        def feed(data: Any, metadata: Mapping[str, Any]) -> None:
+            plot.show(data.arrays["global"], metadata["outputs"])
+            plot.describe(f"{plot.alt}{coupling(data.arrays['global'])}")
+
+        return DataView(plot, feed)
 
     return (
         recall,
@@ -117,8 +123,9 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
 
     def figures(data: Report, metadata: Mapping[str, Any]) -> None:
         of = [f"The figures of all methods are on {held_out(metadata)} together."]
+        own = any(m.source == "rival" for m in data.metrics)
         notes = (*data.limits[:1], *(of if metadata["rows"]["test"] else []), *data.notes)
-        table.show(data.metrics, notes)
+        table.show(data.metrics, notes if own else (*notes, sentence("omniglot")))
         recall.update(data, metadata)  # replace the values during training by the final ones
 
     def across() -> DataView:

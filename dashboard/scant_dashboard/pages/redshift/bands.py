@@ -8,6 +8,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from scant.events import Metric
 from scant.tables.levels import measured
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
@@ -17,11 +18,10 @@ from scant_dashboard.page_parts.widgets import controls_row
 from scant_dashboard.plots.base import SIDE_BY_SIDE, target_name
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.plots.scatter import ScatterPlot
-from scant_dashboard.plots.table import comparison
+from scant_dashboard.plots.table import comparison, figure
 from scant_dashboard.template import text
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
-MAX_POINTS = 2500  # maximum galaxies in the scatter plot; metrics use all
 IDLE = "Clear a band, and guess the loss of accuracy."
 METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
 
@@ -40,7 +40,6 @@ class BandAblation(QuestionView):
     def __init__(self, page: PageContext, reveal: GuessFirst) -> None:
         self._page, self.reveal = page, reveal
         self._arrays: dict[str, np.ndarray] = {}
-        self._rows = np.empty(0, int)  # test rows in the scatter plot
         self._whole: np.ndarray | None = None  # metrics with all bands
         self._held: dict[str, np.ndarray] | None = None  # the latest answer, even if hidden
         self._row: int | None = None
@@ -72,7 +71,6 @@ class BandAblation(QuestionView):
         assert run.report is not None
         self._arrays = dict(run.report.arrays)
         n = len(self._arrays["z_true"])
-        self._rows = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).astype(int))
         for plot in (self.scatter, self.density):
             plot.call_target(target_name(run.metadata))
         names = measured([str(b) for b in run.metadata.get("bands", ())])
@@ -83,7 +81,7 @@ class BandAblation(QuestionView):
         self._show_all(self._arrays)
         # Only the owner queries at once: all viewers of a live run would do so at the same time.
         if run.recorded or self._page.owns_run:
-            self._choose(int(self._rows[len(self._rows) // 2]))
+            self._choose(n // 2)
 
     def clear(self, run: RunState) -> None:
         """Discard the previous run."""
@@ -173,13 +171,12 @@ class BandAblation(QuestionView):
             self.reading.object = self._table() + self._verdict()
 
     def _show_all(self, arrays: dict[str, np.ndarray]) -> None:
-        parts = [arrays[k][self._rows] for k in ("std_model", "std_noise", "std_input")]
-        std = np.sqrt(sum(p**2 for p in parts))
-        self.scatter.show(self._arrays["z_true"][self._rows], arrays["z_mean"][self._rows], std)
+        std = np.sqrt(sum(arrays[k] ** 2 for k in ("std_model", "std_noise", "std_input")))
+        self.scatter.show(self._arrays["z_true"], arrays["z_mean"], std, arrays.get("pit"))
 
     def _pick(self, index: int) -> None:
         if not self._suspended:
-            self._choose(int(self._rows[index]))
+            self._choose(index)
 
     def _typed(self, row: int | None) -> None:
         if not self._suspended and row is not None and row != self._row:
@@ -189,9 +186,7 @@ class BandAblation(QuestionView):
         self._row, self._before = row, None
         self._suspended = True
         self.galaxy.value = row
-        index = np.searchsorted(self._rows, row)
-        observed = index < len(self._rows) and self._rows[index] == row
-        self.scatter.select(int(index) if observed else None)
+        self.scatter.select(row)
         self._suspended = False
         self._ask_density()
 
@@ -224,13 +219,13 @@ class BandAblation(QuestionView):
         rows = [("every band measured", self._whole)]
         if self._removed:
             rows.append((f"without {', '.join(self._removed)}", self._held["metrics"]))
-        figures = {
+        cells = {
             label: [_figure(name, value) for name, value in zip(METRICS, values)]
             for label, values in rows
             if values is not None
         }
-        return comparison(figures, METRICS)
+        return comparison(cells, METRICS)
 
 
 def _figure(name: str, value: float) -> str:
-    return f"{value:.1f}" if "%" in name else f"{value:.4f}"
+    return figure(Metric("", name, float(value)))

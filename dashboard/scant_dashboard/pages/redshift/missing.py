@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from scant.events import Metric, Report
 from scant_dashboard.plots.fixed_legend import GROUP_STYLES
 from scant_dashboard.plots.score_curve import ScoreCurve
+from scant_dashboard.plots.table import figure
 from scant_dashboard.plots.theme import models
 
 METHODS = ("this model", "random forest", "gradient boosting", "CatBoost")
@@ -25,12 +27,13 @@ class MissingPlot(ScoreCurve):
         self.target = target
         self.figures[0].y_range.start = 0
 
-    def show(self, missing: Float[np.ndarray, "_ c"]) -> None:
+    def show(self, missing: Float[np.ndarray, "_ c"], n_held_out: int = 0) -> None:
         """Show scores by number of missing bands.
 
         Args:
             missing: Number of missing bands (row 0), then RMSE, log-likelihood and CRPS of each of
                 `METHODS`, one row per method; in old reports, RMSE of each of `BEFORE`.
+            n_held_out: Number of held-out rows that the scores are of; 0 if unknown.
         """
         count, *rows = missing
         methods = BEFORE if len(rows) == len(BEFORE) else METHODS
@@ -38,14 +41,27 @@ class MissingPlot(ScoreCurve):
         scores = scores[: len(SCORES)]
         there = [k for k, values in enumerate(scores[0]) if np.isfinite(values).any()]
         lines: list[tuple[np.ndarray, np.ndarray]] = []
-        for figure, values in zip(self.figures, scores):
-            figure.xaxis.ticker = models.FixedTicker(ticks=[int(c) for c in count])
+        for plot, values in zip(self.figures, scores):
+            plot.xaxis.ticker = models.FixedTicker(ticks=[int(c) for c in count])
             lines += [(count, values[k]) for k in there]
             lines += [(count[:0], count[:0])] * (len(GROUP_STYLES) - len(there))
-        for k, figure in enumerate(self.figures):
-            if figure.visible != (k < len(scores)):
-                figure.visible = k < len(scores)
-        self.draw(reading(count, scores, methods), lines, [methods[k] for k in there])
+        for k, plot in enumerate(self.figures):
+            if plot.visible != (k < len(scores)):
+                plot.visible = k < len(scores)
+        text = f"{split_of(n_held_out)} {reading(count, scores, methods)}"
+        self.draw(text, lines, [methods[k] for k in there])
+
+
+def n_rows(report: Report) -> int:
+    """Return the number of held-out rows from which bands were removed; 0 if unknown."""
+    parts = () if report.verdict is None else report.verdict.parts
+    return next((part.rows for part in parts if part.kind == "missing"), 0)
+
+
+def split_of(rows: int) -> str:
+    """Return a sentence that names the rows."""
+    which = f"the same {rows:,}" if rows else "a part of the"
+    return f"On {which} held-out rows, which lack no band."
 
 
 def reading(
@@ -59,11 +75,14 @@ def reading(
         rivals = np.array(values[1:])
         finite = np.where(np.isfinite(rivals), rivals, -np.inf if larger else np.inf)
         best = finite.argmax(0) if larger else finite.argmin(0)
-        digits = 2 if larger else 4
         pairs = "; ".join(
-            f"{int(c)} missing: {own:.{digits}f} against {finite[b, k]:.{digits}f}"
+            f"{int(c)} missing: {_score(name, own)} against {_score(name, finite[b, k])}"
             f" ({methods[b + 1]})"
             for k, (c, own, b) in enumerate(zip(count, values[0], best))
         )
         parts.append(f"{name[0].upper()}{name[1:]} of this model and of the best rival, {pairs}.")
-    return f"On a part of the held-out rows. {' '.join(parts)}"
+    return " ".join(parts)
+
+
+def _score(name: str, value: float) -> str:
+    return figure(Metric("", name, float(value)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scant.events import Report, Snapshot
+from scant.studies.demo_draws import sentence
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.guess_first import GuessFirst
@@ -23,7 +24,7 @@ from scant_dashboard.page_parts.variants import Alternatives, Variant
 from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.redshift import selection
 from scant_dashboard.pages.redshift.bands import IDLE, BandAblation
-from scant_dashboard.pages.redshift.missing import MissingPlot
+from scant_dashboard.pages.redshift.missing import MissingPlot, n_rows
 from scant_dashboard.pages.redshift.rejection import REJECTION, RejectionSlider
 from scant_dashboard.pages.redshift.scores import TITLE as SCORES
 from scant_dashboard.pages.redshift.scores import score_tables
@@ -37,6 +38,9 @@ from scant_dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
+
+
+DRAWN = "held-out rows drawn in training"  # fewer than the results are of
 
 
 def views(page: PageContext) -> PageViews:
@@ -87,7 +91,7 @@ def views(page: PageContext) -> PageViews:
 
 def _live() -> tuple[Any, ...]:
     def scatter() -> DataView:
-        plot = ScatterPlot("redshift z")
+        plot = ScatterPlot("redshift z", rows=DRAWN, rmse=False)
 
         def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
             a = data.arrays
@@ -107,7 +111,7 @@ def _live() -> tuple[Any, ...]:
         LazyView(SCATTER, scatter),
         LazyView(
             "Where the uncertainty comes from",
-            lambda: array_view(VariancePlot("z"), "z_true", "std_model", "std_noise"),
+            lambda: array_view(VariancePlot("z", rows=DRAWN), "z_true", "std_model", "std_noise"),
         ),
         LazyView("Basis functions at work", lambda: array_view(BasisPlot(), "relevance")),
         LazyView("Features that matter", features),
@@ -117,7 +121,9 @@ def _live() -> tuple[Any, ...]:
 def _result(page: PageContext, loss: GuessFirst) -> tuple[Any, ...]:
     covered = page.guess_first(answered_by=(SCATTER, PIT, BandAblation.title))
     return (
-        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
+        HiddenUntilRevealed(
+            page, figures(sentence("redshift")), covered, less=without_coverage, ask=ask_coverage
+        ),
         LazyView(PIT, lambda: array_view(PitPlot(), "pit")),
         LazyView(
             "Coverage of intervals",
@@ -131,14 +137,16 @@ def _result(page: PageContext, loss: GuessFirst) -> tuple[Any, ...]:
                 VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
             ),
         ),
-        LazyView(
-            MISSING,
-            lambda: HiddenUntilRevealed(page, array_view(MissingPlot("z"), "missing"), loss),
-        ),
+        LazyView(MISSING, lambda: HiddenUntilRevealed(page, _missing(), loss)),
         LazyView("Bin by bin", lambda: array_view(BinsPlot("z"), "bins")),
         LazyView(SCORES, score_tables, height=640),
         LazyView(TRIED, _search_history),
     )
+
+
+def _missing() -> DataView:
+    plot = MissingPlot("z")
+    return DataView(plot, lambda data, metadata: plot.show(data.arrays["missing"], n_rows(data)))
 
 
 def _search_history() -> DataView:

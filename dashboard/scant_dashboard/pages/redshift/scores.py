@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from scant.events import Metric, Report
 from scant.html_table import html_table
+from scant_dashboard.pages.redshift.missing import n_rows, split_of
 from scant_dashboard.plots.base import NOTHING, TARGETS, DataView, View, target_name
 from scant_dashboard.plots.table import figure, meanings, symbol
 from scant_dashboard.template import text
@@ -25,8 +26,8 @@ OF_MISSING = ("RMSE", "sigma_MAD", "outliers beyond 0.15", *DENSITIES)
 READ = ("RMSE", "sigma_MAD", "CRPS", "PIT-KS")  # also in the text alternative
 SHARES = ("outlier rate", "outliers beyond 0.15")  # in percent
 UNKNOWN = "This run was made before runs kept the other scores {}."
-BINS = "Bins of equal width; those with fewer than twenty test rows are left out."
-PART = "On a part of the test rows; the bands were removed at random, with their errors."
+BINS = "Bins of equal width; those with fewer than twenty held-out rows are left out."
+PART = "The bands were removed at random, with their errors."
 
 Table = Float[np.ndarray, "_ q"]
 
@@ -46,6 +47,7 @@ class ScoreTables(View):
         missing: Table,
         missing_scores: Float[np.ndarray, "7 k"] | None,
         target: str = "z",
+        n_missing: int = 0,
     ) -> None:
         """Show arrays of the report; None if an old report lacks them.
 
@@ -55,6 +57,7 @@ class ScoreTables(View):
             missing: Number of missing bands, RMSE, and rows shown elsewhere.
             missing_scores: Number of missing bands, and all other scores.
             target: Name of the learned column.
+            n_missing: Number of rows from which bands were removed; 0 if unknown.
         """
         low, high, *points, rows = bins
         of_bins = np.array([*points, *([] if bin_scores is None else bin_scores[2:])])
@@ -63,7 +66,9 @@ class ScoreTables(View):
         ranges = [f"{a:.3g} to {b:.3g}" for a, b in zip(low, high)]
         left = [_bands(int(c)) for c in count]
         first, second = OF_BINS[: len(of_bins)], OF_MISSING[: len(of_missing)]
-        lacking = _table("bands missing", second, left, of_missing) + _note(PART)
+        lacking = _table("bands missing", second, left, of_missing) + _note(
+            f"{split_of(n_missing)} {PART}"
+        )
         if missing_scores is None:
             lacking += _note(UNKNOWN.format("with bands missing"))
         sized = [f"{n:,.0f}" for n in rows]
@@ -89,7 +94,7 @@ def score_tables() -> DataView:
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
         a = data.arrays
         arrays = a["bins"], a.get("bin_scores"), a["missing"], a.get("missing_scores")
-        tables.show(*arrays, target_name(metadata) or TARGETS[0])
+        tables.show(*arrays, target_name(metadata) or TARGETS[0], n_rows(data))
 
     tables = ScoreTables()
     return DataView(tables, feed)

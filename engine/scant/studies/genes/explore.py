@@ -19,7 +19,6 @@ from scant.tables.column_matching import listed
 AT_ONCE = 12  # outputs of one question
 WARM_STEPS = 10  # of L-BFGS, after a replica is hidden
 WARM_ROWS = 1500  # above which the hyperparameters stay where they are
-BAND = 1.96  # deviations of a 95% band
 CURVE = ("mean", "std_f", "std_y")
 
 
@@ -85,5 +84,5 @@ def hide(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarray]
         "x": x,
         "y": y,
         "nmse": np.array([error]),
-        "inside": np.array([np.count_nonzero(np.abs(y - expected) <= BAND * spread)]),
+        "inside": np.array([np.count_nonzero(metrics.within_95(y, expected, spread))]),
     }

@@ -80,7 +80,7 @@ def write_report(
         tuple(metrics),
         {
             **snapshot,
-            **arrays_of(observed, test, columns(result), own),
+            **arrays_of(fitted, columns(result), own),
             "compare_mean": compared[0],
             "compare_std": compared[1],
         },
@@ -109,18 +109,17 @@ def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
 
 
 def arrays_of(
-    observed: Replicas,
-    test: Bool[np.ndarray, " n"],
-    result: Float[np.ndarray, "3 t"],
-    own: Scored,
+    fitted: FittedReplicas, result: Float[np.ndarray, "3 t"], own: Scored
 ) -> dict[str, np.ndarray]:
-    """The held-out rows, in the table's units."""
+    """The held-out rows, in the table's units, and the units that the scores are in."""
+    observed, test = fitted.observed, fitted.test
     return {
         "test_y": observed.y[test],
         "test_mean": result[0],
         "test_std_f": result[1],
         "test_std_y": result[2],
         "test_output": observed.output[test],
+        "test_unit": np.stack(fitted.units)[:, observed.output[test]],
         "test_replica": observed.replica[test],
         "test_std_noise": np.sqrt(np.maximum(result[2] ** 2 - result[1] ** 2, 0)),
         "pit": own.pit,

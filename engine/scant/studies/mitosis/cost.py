@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from scant.studies.base import Counts, until_rest
 from scant.studies.mitosis.settings import EARLY, LATENT, NETWORK, MitosisSettings
-from scant.studies.split import SplitCounts, planned
+from scant.studies.split import GROUP, SPLIT, SplitCounts, planned
 
 STEPS = {"sclvm": 200, "bgplvm": 150, "dgplvm": 60}  # of models that are compared
 LATENT_MAX_ROWS = 2500  # up to which latent variable models are compared
@@ -23,8 +25,12 @@ def parts(s: MitosisSettings, rows: int, counts: Counts) -> SplitCounts:
     label = counts.get("label", {})
     rare = label.get(s.positive_class, 0) or min(label.values(), default=max(2, rows // 12))
     known = sum(label.values()) or rows
+    groups = 0 if s.split_by else len(counts.get(GROUP.name, {}))
     held = planned(s, known, counts)
-    spared = round(VALIDATION_SHARE * held.train) if s.tempered else 0
+    if not counts.get(SPLIT.name):
+        test, groups = _held(s.test_share, known, groups)
+        held = SplitCounts(known - test, 0, test, rows)
+    spared = _held(VALIDATION_SHARE, held.train, groups)[0] if s.tempered else 0
     train = held.train - (held.validation or spared)
     rare = min(round(rare * train / known), s.rare_rows or rare)
     return SplitCounts(
@@ -33,6 +39,14 @@ def parts(s: MitosisSettings, rows: int, counts: Counts) -> SplitCounts:
         min(held.test, MOST_TEST),
         rows,
     )
+
+
+def _held(share: float, rows: int, groups: int) -> tuple[int, int]:
+    """Rows that are held out, in whole groups of one size, and the number of groups left."""
+    if groups < 2:
+        return round(share * rows), groups
+    taken = math.ceil(share * groups - 1e-9)
+    return round(rows * taken / groups), groups - taken
 
 
 def n_classes(counts: Counts) -> int:

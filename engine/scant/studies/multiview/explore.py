@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from scipy.special import ndtr
 
+from scant import metrics
 from scant.errors import BadInput
 from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.studies.multiview import splits as rows
@@ -132,7 +133,7 @@ def patient(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndar
         raise BadInput(f"Patient {name!r} has no row of known time.")
     mean, variance = fitted.ask(data.observed.x[own])
     result = survival.patients(data.observed, own, mean, variance)
-    last = float(np.exp(result.mean[0] + survival.WIDE * result.std[0]))
+    last = float(np.exp(result.mean[0] + metrics.Z_95 * result.std[0]))
     grid = np.linspace(0, 1.2 * max(last, float(result.time[0])), survival.TIMES)
     z = (np.log(np.maximum(grid, 1e-12)) - result.mean[0]) / result.std[0]
     arrays = result.arrays()
@@ -199,7 +200,7 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
 def _lives(m: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
     """Times by the mean and variance of their logarithms; moments are log-normal."""
     expected = np.exp(m + v / 2)
-    wide = survival.WIDE * np.sqrt(v)
+    wide = metrics.Z_95 * np.sqrt(v)
     return {
         "mean": expected,
         "std": expected * np.sqrt(np.expm1(v)),

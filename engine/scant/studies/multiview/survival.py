@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import CensoredData, chi2, ecdf, logrank, norm
 
+from scant import metrics
 from scant.studies.multiview.data import MultiviewData
 
 TIMES = 120  # of a curve
-WIDE = 1.96  # deviations of a 95% interval
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Patients:
             "patient_event": self.event.astype(np.int64),
             "patient_pred": np.exp(self.mean),
             "patient_std": self.std,
-            "patient_low": np.exp(self.mean - WIDE * self.std),
-            "patient_high": np.exp(self.mean + WIDE * self.std),
+            "patient_low": np.exp(self.mean - metrics.Z_95 * self.std),
+            "patient_high": np.exp(self.mean + metrics.Z_95 * self.std),
         }
 
 

@@ -45,6 +45,7 @@ def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
         "std_model": np.sqrt(predictive.model_variance),
         "std_noise": np.sqrt(predictive.noise_variance),
         "std_input": np.sqrt(predictive.input_variance),
+        "pit": scored.pit,
         "metrics": np.array(
             [
                 metrics.rmse(y, mean),

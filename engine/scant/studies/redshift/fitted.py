@@ -40,7 +40,9 @@ from scant.studies.redshift.undetected import Drawn
 
 _Part = tuple[Int[np.ndarray, " r"], GPzEnsemble, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
 REGION_ROWS = 1000  # learned rows that stay with the model, to tell rows that lie outside
-SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
+# Test rows that travel to the page and stay with the model, for quick answers: all of the
+# demonstration's, so that figures and table are of the same rows.
+SHOWN = 2000
 
 
 @dataclass(frozen=True)

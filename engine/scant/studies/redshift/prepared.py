@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from scant.errors import BadInput
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.problem import Problem
 from scant.random import restart_generator
-from scant.studies.auto import AUTO, Choice
+from scant.studies.auto import AUTO, CHOSEN, Choice
 from scant.studies.protocol import roles
 from scant.studies.redshift import components, undetected
 from scant.studies.redshift.bands import by_wavelength
@@ -69,6 +70,22 @@ class Prepared:
             self.T = torch.as_tensor(self.features.T)
         else:
             self.T = torch.eye(len(self.features.names), dtype=torch.float64)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Metadata of a run (`events.Started`)."""
+        metadata: dict[str, Any] = {
+            "bands": self.bands,
+            "features": self.features.names,
+            "target": self.settings.target,
+            "rows": {
+                "training": len(self.learn) - self.n_validation,
+                "validation": self.n_validation,
+                "test": len(self.held),
+            },
+        }
+        chosen = {n: list(c) for n, c in self.choices.items() if getattr(self.settings, n) == AUTO}
+        return {**metadata, CHOSEN: chosen} if chosen else metadata
 
     def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """Return rows to learn from, further rows that lack a band, and test rows."""

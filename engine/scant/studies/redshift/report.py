@@ -75,6 +75,7 @@ def write_report(
         "std_noise": np.sqrt(predictive.noise_variance),
         "std_input": np.sqrt(predictive.input_variance),
         "pit": scored.pit,
+        "log_density": scored.log_density,
         "features": fitted.held[list(fitted.features.bands)].to_numpy(float),
     }
     arrays = {

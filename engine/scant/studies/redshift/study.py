@@ -31,7 +31,7 @@ from scant.random import restart_generator
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE
 from scant.studies.densities import MOST
 from scant.studies.predicted_table import by_levels, interval_columns, with_columns
-from scant.studies.protocol import Step, Tensors, required
+from scant.studies.protocol import Step, Tensors
 from scant.studies.redshift.capacity import grows
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
@@ -53,32 +53,21 @@ if TYPE_CHECKING:
 class Study(TrainedStudy):
     """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
 
+    prepare = staticmethod(lambda settings, table, _device: Prepared(settings, table))
     settings: RedshiftSettings
     data: Prepared
     search: Growth | Restart  # trains the models
     held_scores: Scored  # of the held-out rows, once it is fitted
 
     def __init__(
-        self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
+        self,
+        settings: RedshiftSettings,
+        table: pd.DataFrame | None,
+        device: torch.device,
+        prepared: Prepared | None = None,
     ) -> None:
-        table = required("redshift", table)
-        self._configure(settings, device)
-        self.data = data = Prepared(settings, table)
-        self.notes += data.notes
-        self.roles, self.features, self.T = data.roles, data.features, data.T.to(device)
-        self.metadata = {
-            "bands": data.bands,
-            "features": data.features.names,
-            "target": settings.target,
-            "rows": {
-                "training": len(data.learn) - data.n_validation,
-                "validation": data.n_validation,
-                "test": len(data.held),
-            },
-        }
-        chosen = {n: list(c) for n, c in data.choices.items() if getattr(settings, n) == AUTO}
-        if chosen:
-            self.metadata[CHOSEN] = chosen
+        super().__init__(settings, table, device, prepared)
+        self.features, self.T = self.data.features, self.data.T.to(device)
 
     def _configure(self, settings: RedshiftSettings, device: torch.device) -> None:
         super()._configure(settings, device)

@@ -48,6 +48,7 @@ def arrays() -> dict[str, np.ndarray]:
         "asked_label": np.array([0, 1]),
         "queue": np.array([2, 3]),
         "queue_p": np.array([0.4, 0.6]),
+        "role": np.zeros(N, int),
     }
 
 

