@@ -15,7 +15,7 @@ from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.studies import Entry
 from scant.studies.suits import Suit, better, of_images
 from scant.tables.choices import OUT, choose
-from scant.tables.column_matching import is_aside, schema_names, with_identifiers
+from scant.tables.column_matching import suggest, with_identifiers
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, image_folders, is_archive, read_image_table
@@ -232,8 +232,9 @@ class Upload:
             visible=bool(preview.names or suggestion),
         )
         self._terms.visible = not preview.names
+        schema = self._page.entry.table.with_target(self._target())
         self._table.take(
-            preview, self._mapping, self._page.entry.table.with_target(self._target()),
+            preview, self._mapping, schema,
             [(question, self._current_answer(question)) for question in self._questions.values()],
         )  # fmt: skip
         # While required columns are not mapped, problems of cells are not shown: a missing value
@@ -241,7 +242,9 @@ class Upload:
         wrong = () if preview.absent else preview.problems
         self._say(
             collapsed_paragraphs(
-                [ask(preview.absent)] if preview.absent else [], "message warning", "note"
+                [ask(preview.absent, schema)] if preview.absent else [],
+                "message warning",
+                "note",
             )
             + collapsed_paragraphs(wrong, "error", "alert")
             + (
@@ -315,17 +318,16 @@ class Upload:
     def _assign(self, names: Sequence[str], role: str) -> None:
         """Give columns the role chosen in their heads."""
         schema = self._page.entry.table.with_target(self._target())
-        own = schema_names(schema)
         view = role.removeprefix(VIEW) if role.startswith(VIEW) else ""
         if role not in (AS_IS, OUT) and not view:
             self._map(role, names)
             return
         for name in names:
-            # The name has another meaning in the stored table.
-            other = name in own or is_aside(name, schema)
-            as_is = f"{name}{AGAIN}" if other else name
-            to = f"{view}.{name}" if view else as_is
-            self._mapping[name] = OUT if role == OUT else to
+            self._mapping[name] = f"{view}.{name}" if view else OUT
+            if role == AS_IS:  # its name may have another meaning in the stored table
+                stored = [to for to in self._mapping.values() if to]
+                meaning = suggest([*stored, name], schema)[name]
+                self._mapping[name] = name if meaning == name else f"{name}{AGAIN}"
         self._inspect()
 
     def _store(self) -> None:

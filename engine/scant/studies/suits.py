@@ -16,7 +16,9 @@ from scant.tables.column_kinds import (
     survival,
     target,
 )
-from scant.tables.column_matching import error_base, is_identifier, key, suggest
+from scant.tables.column_matching import is_identifier, suggest
+from scant.tables.error_columns import error_bases
+from scant.tables.headers import key
 from scant.tables.schema import ColumnPreview
 from scant.tables.wide import samples
 
@@ -71,10 +73,10 @@ def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     """
     whole: Columns = {c.name: c for c in columns}
     names = list(whole)
-    by_key = {key(n): n for n in names}
+    errors = error_bases(names)
     free = {
         n: c for n, c in whole.items()
-        if c.kind != "empty" and not is_identifier(n) and error_base(n, by_key) in (None, n)
+        if c.kind != "empty" and not is_identifier(n) and n not in errors
     }  # fmt: skip
     counted = row_numbers(free)
     free = {n: c for n, c in free.items() if n not in counted}

@@ -60,6 +60,17 @@ class Column:
     dates: bool = False
     guessed: bool = True
 
+    @property
+    def question(self) -> str:
+        """Question which column of a file is this one."""
+        if self.target and not self.beside:
+            what = "holds the classes to learn" if self.kind == "label" else "is to be learned"
+            return f"Which column {what}?"
+        what, _, such = self.doc.partition(";")[0].partition(":")
+        says = what.split()[:1] in (["which"], ["what"], ["whose"], ["where"], ["how"])
+        examples = f" ({such.strip()})" if such else ""
+        return f"Which column {'says' if says else 'is'} {what or self.name}{examples}?"
+
 
 @dataclass(frozen=True)
 class TableSchema:
