@@ -154,6 +154,9 @@ class RunEstimate(Protocol):
     def of_table(self, frame: pd.DataFrame) -> str:
         """Return the estimate for a table."""
 
+    def own_check(self) -> Callable[[pd.DataFrame, str], None] | None:
+        """Return the check of a visitor's table by the settings; it raises `BadInput`."""
+
 
 class ControlsContext(PageContext, Protocol):
     """A page as its controls use it: with the hub, the views and the state of the other controls.

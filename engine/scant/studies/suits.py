@@ -46,18 +46,6 @@ class Suit:
         return f"This table suits {entry(self.study).title} because {self.reason}."
 
 
-def better(study: str, columns: Sequence[ColumnPreview], rows: int) -> Suit | None:
-    """The study that suits a table better than the one it was brought for; None: that one does.
-
-    Args:
-        study: For which the table was brought.
-        columns: As for `suits`.
-        rows: As for `suits`.
-    """
-    first = next(iter(suits(columns, rows)), None)
-    return None if first is None or first.study == study else first
-
-
 def of_images(folders: int) -> Suit:
     """The study that suits a ZIP with images in so many folders."""
     study = "omniglot" if folders > _MANY_CLASSES else "mitosis"

@@ -227,6 +227,7 @@ class Preview:
         features: Names of the features after the mapping.
         levels: Levels of text columns to use as inputs, by name after the mapping.
         counts: Result of `counts` for the rows that could be read.
+        refusal: Reason why a table without problems cannot be fitted with the present settings.
         questions: At most one question each on the part of the file, decimal mark, codes for
             missing values and columns.
     """
@@ -243,6 +244,7 @@ class Preview:
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
+    refusal: str = ""
 
 
 def counts(frame: pd.DataFrame, schema: TableSchema) -> dict[str, dict[str, int]]:

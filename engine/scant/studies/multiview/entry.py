@@ -207,6 +207,7 @@ ENTRY = Entry(
     ),
     objective="bound (nats a row)",
     score="bound (nats a row)",
+    check="scant.studies.multiview.splits:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,

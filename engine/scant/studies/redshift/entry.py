@@ -159,6 +159,7 @@ ENTRY = Entry(
         "0.074 and 1.58.",
     ),
     objective="log marginal likelihood (nats a row)",
+    check="scant.studies.redshift.settings:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,
