@@ -45,8 +45,14 @@ class Estimate:
             settings = self._page.entry.settings.parse(self._page.form.raw_values())
             message = self._format(settings, result, own) if result else ""
         except BadInput:
-            message = ""
-        self._page.form.set_row_count(result.rows if result else None)
+            settings, message = None, ""
+        parts = self._page.entry.parts
+        used = (
+            parts(settings, result.rows, result.counts).train
+            if settings and result and parts
+            else 0
+        )
+        self._page.form.set_row_count(result.rows if result else None, used)
         self._show(message)
         self._check = next(self._checks)
         if own and result:

@@ -127,8 +127,8 @@ class SettingsControls(Protocol):
             start: Defaults of the other start, likewise.
         """
 
-    def set_row_count(self, rows: int | None) -> None:
-        """Pass on the number of rows of the chosen data; None if unknown."""
+    def set_row_count(self, rows: int | None, used: int | None = None) -> None:
+        """Pass on the number of rows of the chosen data, None if unknown, and of those learned."""
 
 
 class DataChoice(Protocol):

@@ -119,7 +119,7 @@ def test_a_question_that_no_worker_can_answer(site: Site, monkeypatch: pytest.Mo
         assert page._asking == 0
         monkeypatch.setattr(site.service, "explore", somebody)
         page.ask("density", answers.append, row=0, off=[])
-        await asyncio.gather(*page._tasks)
+        await page.wait_for_tasks()
         return page
 
     page = asyncio.run(main())
