@@ -224,8 +224,6 @@ class StudyPage:
                 f"Run {run} belongs to another page: open /{history.record.study}?run={run} for it."
             )
         self.run = history
-        if history.name and not history.recorded:
-            self.visit.doc.title = f"{history.name} · Scant"
         self.may_steer = self.service.may_steer(history.record, self.visit.owner)
         self._turns.clear()
         for view in self.views.every():

@@ -6,6 +6,7 @@ from scant.errors import BadInput, NotFound
 from scant.store import RunRecord, Store
 from scant.store.trouble import StoreTrouble
 from scant.studies import entry
+from scant.studies.base import Counts
 
 
 def run_name(run: RunRecord, store: Store) -> str:
@@ -16,12 +17,13 @@ def run_name(run: RunRecord, store: Store) -> str:
     """
     study = entry(run.study)
     source = next((s for s in study.sources if s.name == run.data), None)
-    data, rows, counts = (source.title if source else "a deleted table"), None, {}
+    data, rows = (source.title if source else "a deleted table"), None
+    counts: Counts = source.counts if source else {}
     try:
         settings = study.settings.parse(run.settings)
         if source is not None:
             size = source.rows_and_columns(settings)
-            rows, counts = (size[0] if size else None), source.counts
+            rows = size[0] if size else None
         else:
             upload = store.upload(run.data.removeprefix("upload:"))
             data = upload.name
