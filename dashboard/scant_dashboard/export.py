@@ -265,7 +265,7 @@ def _csv(table: pd.DataFrame) -> str:
 
 
 def _title(run: RunState) -> str:
-    return f"Scant: {entry(run.record.study).title.lower()}, run {run.id}"
+    return f"Scant: {run.name or entry(run.record.study).title.lower()}, run {run.id}"
 
 
 def _imports(run: RunState) -> str:

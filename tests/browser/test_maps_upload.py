@@ -62,7 +62,7 @@ def used_and_training(page: Page, kept: str | re.Pattern[str]) -> None:
 def test_rates_by_year_and_age_are_trained_in_three_clicks(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/aggregation?{QUICK}")
     drop(page, "births.csv", rates().encode())
-    question = page.get_by_label("Which column is “y”, the target?")
+    question = page.get_by_label("Which column is to be learned?")
     expect(question).to_be_visible(timeout=PATIENCE)
     expect(question.locator("option:checked")).to_have_text(
         "all 2, each a task of its own: asfr_order1, asfr_order2"

@@ -55,7 +55,7 @@ def test_the_wizard_asks_for_what_it_cannot_tell_and_says_what_is_learnt_from(
         upload._drop.value = {"<b>.csv": file}
         await until(lambda: upload._table.questions)
         (question,) = upload._table.questions
-        assert "Which column is “y”" in question["text"]
+        assert "Which column is to be learned" in question["text"]
         assert question["options"] == ["PM2.5", "wind"]
         assert question["taken"] == 0
         assert "role='alert'" not in upload._message.object

@@ -43,8 +43,14 @@ def run(data: str = "demo", report: Report | None = None, **metadata: Any) -> An
         study="redshift", settings=settings, data=data, data_hash="ab12", version="0.1.0"
     )
     return SimpleNamespace(
-        id="r1", record=record, report=report, metadata=metadata, state=State.RUNNING, trace=None
-    )
+        id="r1",
+        name="redshift · galaxies.csv · n = 800",
+        record=record,
+        report=report,
+        metadata=metadata,
+        state=State.RUNNING,
+        trace=None,
+    )  # fmt: skip
 
 
 def report(**arrays: np.ndarray) -> Report:

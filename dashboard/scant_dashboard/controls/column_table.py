@@ -16,6 +16,7 @@ from scant.tables.schema import ColumnPreview, Preview, Question, TableSchema
 from scant_dashboard.template import component, style
 
 OFFERED = 200  # columns shown at once; the others by searching
+ERRORS_OFFERED = 60  # features with a role "error of"; each head lists all roles
 AS_IS = "="  # the role of a column that keeps its name: a feature
 VIEW = "view:"  # prefix of the role that assigns a feature to a view
 AGAIN = "_column"  # suffix of a feature whose name has another meaning in the study
@@ -67,7 +68,7 @@ class ColumnTable(JSComponent):
         """Show a table with the roles of its columns, and questions with their current answers."""
         self._table, self._questions = (preview, mapping, schema), questions
         visible = self._visible_columns()
-        offered = [*options(schema), *special([*mapping.values()], schema)]
+        offered = [*options(schema), *special([*mapping.values()], schema, preview.features)]
         self.param.update(
             columns=[_head(preview.columns[i], mapping, schema, offered, preview) for i in visible],
             rows=[[row[i] for i in visible] for row in preview.head],
@@ -121,27 +122,32 @@ class ColumnTable(JSComponent):
 
 def options(schema: TableSchema) -> list[dict[str, str]]:
     """Return the roles that any column may have."""
+    one = len(schema.targets) == 1
+    labels = {c.name: "to be learned" if one else f"{c.name} (target)"
+              for c in schema.columns if c.target}  # fmt: skip
+    labels |= {c.name: f"error of {c.name[:-4]}" for c in schema.columns if c.name[-4:] == "_err"}
     named = [
-        {
-            "value": column.name,
-            "label": f"{column.name} (target)" if column.target else column.name,
-            "title": column.doc,
-        }
-        for column in schema.columns
+        {"value": c.name, "label": labels.get(c.name, c.name), "title": c.doc}
+        for c in schema.columns
     ]
     feature = {"value": AS_IS, "label": "learn from it" if schema.features else "as it is"}
     return [feature, {"value": OUT, "label": "leave out"}, *named]
 
 
-def special(roles: Sequence[str], schema: TableSchema) -> list[dict[str, str]]:
+def special(
+    roles: Sequence[str], schema: TableSchema, features: Sequence[str] = ()
+) -> list[dict[str, str]]:
     """Return the roles that depend on the table: errors of features, bounds of boxes, views.
 
     Args:
         roles: Roles of the table's columns.
         schema: The study's schema.
+        features: Columns to learn from, of which others may hold the errors.
     """
     made: dict[str, str] = {}
     if schema.errors:
+        if len(features) <= ERRORS_OFFERED:
+            made |= {f"{f}_err": f"error of {f}" for f in features}
         made |= {r: f"error of {r[:-4]}" for r in roles if r.endswith("_err")}
         made |= {r: f"limit of {r[:-4]}" for r in roles if beside(r, roles) and r not in made}
     if schema.boxes:

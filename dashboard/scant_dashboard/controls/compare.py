@@ -56,7 +56,7 @@ class Comparison:
         self.panel.objects = self._parts(runs) if len(runs) > 1 else []
 
     def _parts(self, runs: dict[str, RunState]) -> list[Any]:
-        titles = {run: name(history.record) for run, history in runs.items()}
+        titles = {run: f"{h.name}, {began(h.record)}" for run, h in runs.items()}
         figure = new_figure("compared", "step", self._page.entry.objective, height=320)
         for run, history in runs.items():
             color, dash = LINE_STYLES[self._styles[run]]
@@ -76,8 +76,8 @@ class Comparison:
         ]
 
 
-def name(run: RunRecord) -> str:
-    """Return a run's label in lists: its starting time."""
+def began(run: RunRecord) -> str:
+    """Return when a run was started, which tells runs with the same name apart."""
     if run.demonstration:
         return "recorded demonstration"
     return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pandas as pd
 
 from scant.errors import BadInput
-from scant.runs.limits import Size, check_cost, cost_of, hours_text, size_of
+from scant.runs.limits import Size, check_cost, check_upload, cost_of, hours_text, size_of
 from scant.studies.auto import listed
 from scant.studies.base import Counts
 from scant.tables.schema import counts
@@ -26,6 +29,8 @@ class Estimate:
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
+        self._checks = count(1)
+        self._check = 0  # number of the latest check of an upload
         self._sizes: dict[str, Size | None] = {}  # of uploads, which are immutable
         self.panel = text("", visible=False)
         page.form.watch(self.refresh)
@@ -36,34 +41,84 @@ class Estimate:
         """Update the estimate from the form and the data."""
         result = self._size(self._page.data.value)
         own = not self._page.entry.offers(self._page.data.value)
-        message = self._format(self._page.form.raw_values(), result, own) if result else ""
-        self._page.form.set_row_count(result.rows if result else None)
+        try:
+            settings = self._page.entry.settings.parse(self._page.form.raw_values())
+            message = self._format(settings, result, own) if result else ""
+        except BadInput:
+            settings, message = None, ""
+        parts = self._page.entry.parts
+        used = (
+            parts(settings, result.rows, result.counts).train
+            if settings and result and parts
+            else 0
+        )
+        self._page.form.set_row_count(result.rows if result else None, used)
+        self._show(message)
+        self._check = next(self._checks)
+        if own and result:
+            self._check_upload()
+
+    def _show(self, message: str) -> None:
         if message != self.panel.object:
             self.panel.param.update(object=message, visible=bool(message))
 
-    def of(self, rows: int, columns: int, counted: Counts) -> str:
-        """Return the estimate for a visitor's table of this size; "" if there is none."""
+    def _check_upload(self) -> None:
+        """Show why the run would be refused, if so, once the table was read for it."""
+        page, number = self._page, self._check
+        try:
+            settings = page.entry.settings.parse(page.form.raw_values())
+        except BadInput:
+            return
+
+        def show(sentence: str) -> None:
+            if self._check == number:
+                self._show(refused(sentence))
+
+        page.background(
+            asyncio.to_thread(
+                check_upload, page.entry, settings, page.data.value, page.service.store
+            ),
+            lambda _: None,
+            refused=show,
+        )
+
+    def own_check(self) -> Callable[[pd.DataFrame, str], None] | None:
+        """Return the check of a visitor's table by the form's settings; None if they are wrong.
+
+        It may be called in another thread.
+        """
+        try:
+            return partial(self._page.entry.check_table, self._settings_for_own())
+        except BadInput:
+            return None
+
+    def _settings_for_own(self) -> Any:
+        """Return the settings from which a fit to a visitor's table starts."""
         page, form = self._page, self._page.form
         start = page.start_of(page.data.value)
         own = form.rebased(start, page.entry.settings.for_predictions)
-        return self._format({**form.raw_values(), **own}, Size(rows, columns, counted), own=True)
+        return page.entry.settings.parse({**form.raw_values(), **own})
 
-    def _format(self, values: Mapping[str, Any], size: Size, own: bool) -> str:
+    def of(self, rows: int, columns: int, counted: Counts) -> str:
+        """Return the estimate for a visitor's table of this size; "" if there is none."""
+        try:
+            settings = self._settings_for_own()
+        except BadInput:
+            return ""
+        return self._format(settings, Size(rows, columns, counted), own=True)
+
+    def _format(self, settings: Any, size: Size, own: bool) -> str:
         entry = self._page.entry
         if entry.estimate is None:
             return ""
         limits = self._page.service.limits
-        try:
-            settings = entry.settings.parse(values)
-        except BadInput:
-            return ""
         try:
             _, chosen = entry.settled(once(settings), *size)
             cost = cost_of(entry, settings, size, own)
             assert cost is not None, "this study has an estimate"
             check_cost(cost, limits.hours, None)
         except BadInput as error:  # the same error as on Train
-            return f"<p class='error' role='note'>{html.escape(str(error))}</p>"
+            return refused(str(error))
         parts = entry.parts(settings, size.rows, size.counts) if entry.parts else ""
         allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
         others = own and getattr(settings, "baselines", True)
@@ -92,6 +147,11 @@ class Estimate:
                 self._sizes[data] = size_of(page.entry, settings, data, store)
             return self._sizes.get(data)
         return size_of(page.entry, settings, data, store, folder)
+
+
+def refused(sentence: str) -> str:
+    """Return the markup of a reason why a run would be refused."""
+    return f"<p class='error' role='note'>{html.escape(sentence)}</p>"
 
 
 def memory(size: float) -> str:

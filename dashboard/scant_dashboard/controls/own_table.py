@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import html
-import logging
 from collections.abc import Sequence
-from contextvars import Context
 from functools import partial
 
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from scant.data_sources.ranking import ranked
-from scant.errors import BadInput
 from scant.store import UPLOAD_DAYS
 from scant.studies import STUDIES, entry
 from scant.studies.suits import Suit
@@ -22,12 +19,12 @@ from scant.tables.formats import files
 from scant_dashboard.controls.file_dropper import BoundedDropper
 from scant_dashboard.controls.intake import Intake
 from scant_dashboard.controls.wizard_words import paragraphs
+from scant_dashboard.frame.background import Background, on_document
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.limits.uploads import Received
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import style, text
 
-log = logging.getLogger(__name__)
 TITLE = "Use your own data"
 INVITATION = (
     "<h2>Your own table</h2><p>Drop a file anywhere on this page: Scant says which of the pages "
@@ -42,7 +39,6 @@ NONE = (
     "No page was found for this table: it needs a column to learn, which varies, and others to "
     "learn it from. If it has them, open it on the page that you want and choose the columns."
 )
-FAULT = "The file could not be read, and the error is logged. Another format may help."
 
 
 def invitation(button: Viewable | None = None) -> Viewable:
@@ -62,7 +58,7 @@ class OwnTable:
         self._visit = visit
         self._file: tuple[str, bytes] | None = None
         self._offer = ""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = Background(partial(on_document, visit.doc, self._refused), self._refused)
         self._drop = BoundedDropper(visit, True, self._reset, self._dropped, self._refused)
         self._found = text("")
         self.dialog = pmui.Dialog(
@@ -99,22 +95,8 @@ class OwnTable:
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
         self._found.object = f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>"
-        # In an empty context: what outlives the work would keep a reference to the document.
-        task = asyncio.get_running_loop().create_task(self._rank(*self._file), context=Context())
-        self._tasks.add(task)  # the loop has only a weak reference
-        task.add_done_callback(self._tasks.discard)
-
-    async def _rank(self, name: str, content: bytes) -> None:
-        """Find the pages off the event loop, and list them on the document."""
-        try:
-            found = await asyncio.to_thread(ranked, content, name)
-            end = partial(self._list, name, found)
-        except BadInput as error:
-            end = partial(self._refused, str(error))
-        except Exception:
-            log.exception("a dropped table could not be ranked")
-            end = partial(self._refused, FAULT)
-        self._visit.doc.add_next_tick_callback(end)
+        ranking = asyncio.to_thread(ranked, self._file[1], name)
+        self._background.start(ranking, partial(self._list, name))
 
     def _list(self, name: str, found: Sequence[Suit]) -> None:
         if self._file is None or self._file[0] != name:  # closed, or another file since

@@ -39,7 +39,7 @@ class RunBar:
         resume: Resumes it.
         stop: Stops it.
         extra: Callbacks of further buttons by label; they are offered together with Train.
-        page: The study's title, for the browser's tab.
+        page: The study's title, for the browser's tab; that of an own run has the run's name.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RunBar:
         extra: Mapping[str, Callable[[], None]] | None = None,
         page: str = "",
     ) -> None:
-        self._updated_at = 0.0
+        self._updated_at, self._page = 0.0, page
         self.status = StatusLine(
             page=page,
             shown=reading(None),
@@ -80,6 +80,8 @@ class RunBar:
             Whether the figures were updated, which happens at most every `SAY_EVERY` seconds and at
             changes of state.
         """
+        own = run is not None and run.name and not run.recorded
+        self.status.page = run.name if own and run is not None else self._page
         fresh = self._update(reading(run))
         state = run.state if run is not None and may_steer else None
         self._show_buttons(

@@ -9,9 +9,10 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
+from scant.runs.naming import run_name
 from scant.store import RunRecord
 from scant.store.trouble import StoreTrouble
-from scant_dashboard.controls.compare import MAX_RUNS, Comparison, name
+from scant_dashboard.controls.compare import MAX_RUNS, Comparison, began
 from scant_dashboard.controls.status import NAMES
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
@@ -88,6 +89,7 @@ class RunList:
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
+        self._names: dict[str, str] = {}  # by run, whose settings and data do not change
         self.table = RunTable(stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
         self.comparison = Comparison(page)
         self.refresh()
@@ -108,11 +110,16 @@ class RunList:
         self.table.rows = [self._row(run) for run in runs_here[:MAX_ROWS]]
         self.comparison.show(self.table.chosen)  # a chosen run may have ended
 
+    def _name(self, run: RunRecord) -> str:
+        if run.id not in self._names:
+            self._names[run.id] = run_name(run, self._page.service.store)
+        return self._names[run.id]
+
     def _row(self, run: RunRecord) -> dict[str, Any]:
         return {
             "id": run.id,
             "href": f"./{run.study}?run={run.id}",
-            "name": name(run),
+            "name": f"{self._name(run)}, {began(run)}",
             "state": NAMES.get(run.state, run.state.value),
             "differs": differs(self._page.entry.settings, run.settings),
         }

@@ -21,7 +21,6 @@ from scant_dashboard.page_parts.widgets import collapsible, column
 from scant_dashboard.template import text
 
 SCARCITY = "training_size"  # the setting for the number of training rows
-SLIDER = "Scarcity: rows to learn from"
 _LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
 # Steps of settings that only one data set has.
 _SHORT_LADDER = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100]
@@ -78,10 +77,17 @@ class SettingsForm:
         for name, value in self.rebased(before, start).items():
             self.widgets[name].value = value if _typed(self.widgets[name]) else str(value)
 
-    def set_row_count(self, rows: int | None) -> None:
-        """Show the number of rows of the chosen data in the slider's label."""
+    def set_row_count(self, rows: int | None, used: int | None = None) -> None:
+        """Show in the slider's label how many rows of the chosen data are learned from.
+
+        Args:
+            rows: Rows of the data; None if unknown.
+            used: Rows learned from, which may be others than set: rows of other tasks come on top.
+        """
         if self.scarcity is not None:
-            self.scarcity.label = SLIDER if rows is None else f"{SLIDER}, of {rows:,}"
+            learned = f"{used:,} " if used and rows else ""
+            of = "" if rows is None else f", of {rows:,}"
+            self.scarcity.label = f"Scarcity: {learned}rows to learn from{of}"
 
     def show_scarcity(self, name: str) -> None:
         """Show the scarcity setting of the chosen data set only; "" hides all."""
@@ -206,7 +212,9 @@ class SettingsForm:
             return None
         low, high = self.settings.param[SCARCITY].bounds
         steps = sorted({n for n in _LADDER if low <= n <= high})
-        return self._slider(SCARCITY, SLIDER, {**{_spaced(n): n for n in steps}, "all": 0})
+        return self._slider(
+            SCARCITY, "Scarcity: rows to learn from", {**{_spaced(n): n for n in steps}, "all": 0}
+        )
 
     def _own_slider(self, name: str) -> pmui.DiscreteSlider:
         parameter = self.settings.param[name]

@@ -53,7 +53,7 @@ class StatusLine(JSComponent):
     """
 
     shown = param.Dict(default={})
-    page = param.String("")  # the study's title
+    page = param.String("")  # the study's title, or the name of a run
     sent = param.Integer(0)  # number of the latest update that the browser is to acknowledge
     drawn = param.Integer(0)  # number of the latest update that it has drawn
 

@@ -7,18 +7,20 @@ import html
 from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
+import pandas as pd
 import panel_material_ui as pmui
 
 from scant.data_sources.human_fertility import is_rates, read_births
+from scant.data_sources.ranking import suits_of
 from scant.errors import NotFound
 from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.studies import Entry
-from scant.studies.suits import Suit, better, of_images
+from scant.studies.suits import Suit
 from scant.tables.choices import OUT, choose
-from scant.tables.column_matching import is_aside, schema_names, with_identifiers
+from scant.tables.column_matching import suggest, with_identifiers
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
-from scant.tables.images.image_table import SIDE, image_folders, is_archive, read_image_table
+from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.opening import Reading
 from scant.tables.read import inspect_table, read_table
 from scant.tables.schema import Preview, Question, Table
@@ -189,6 +191,7 @@ class Upload:
         else:
             self._read(
                 self._show_inspection, _inspect_file, self._page.entry, content, name=name,
+                check=self._page.estimate.own_check(),
                 mapping=self._mapping or None, target=self._target(), **self._answers,
             )  # fmt: skip
 
@@ -232,8 +235,9 @@ class Upload:
             visible=bool(preview.names or suggestion),
         )
         self._terms.visible = not preview.names
+        schema = self._page.entry.table.with_target(self._target())
         self._table.take(
-            preview, self._mapping, self._page.entry.table.with_target(self._target()),
+            preview, self._mapping, schema,
             [(question, self._current_answer(question)) for question in self._questions.values()],
         )  # fmt: skip
         # While required columns are not mapped, problems of cells are not shown: a missing value
@@ -241,9 +245,12 @@ class Upload:
         wrong = () if preview.absent else preview.problems
         self._say(
             collapsed_paragraphs(
-                [ask(preview.absent)] if preview.absent else [], "message warning", "note"
+                [ask(preview.absent, schema)] if preview.absent else [],
+                "message warning",
+                "note",
             )
             + collapsed_paragraphs(wrong, "error", "alert")
+            + paragraphs([preview.refusal] if preview.refusal else [], "error", "alert")
             + (
                 paragraphs([feature_list(preview)], "", "note")
                 if preview.features and not preview.problems
@@ -315,17 +322,16 @@ class Upload:
     def _assign(self, names: Sequence[str], role: str) -> None:
         """Give columns the role chosen in their heads."""
         schema = self._page.entry.table.with_target(self._target())
-        own = schema_names(schema)
         view = role.removeprefix(VIEW) if role.startswith(VIEW) else ""
         if role not in (AS_IS, OUT) and not view:
             self._map(role, names)
             return
         for name in names:
-            # The name has another meaning in the stored table.
-            other = name in own or is_aside(name, schema)
-            as_is = f"{name}{AGAIN}" if other else name
-            to = f"{view}.{name}" if view else as_is
-            self._mapping[name] = OUT if role == OUT else to
+            self._mapping[name] = f"{view}.{name}" if view else OUT
+            if role == AS_IS:  # its name may have another meaning in the stored table
+                stored = [to for to in self._mapping.values() if to]
+                meaning = suggest([*stored, name], schema)[name]
+                self._mapping[name] = name if meaning == name else f"{name}{AGAIN}"
         self._inspect()
 
     def _store(self) -> None:
@@ -390,16 +396,19 @@ class Upload:
 
 
 def _inspect_file(
-    study: Entry, content: bytes, name: str, **reading: Unpack[Reading]
+    study: Entry,
+    content: bytes,
+    name: str,
+    check: Callable[[pd.DataFrame, str], None] | None,
+    **reading: Unpack[Reading],
 ) -> tuple[Preview, Suit | None]:
     """Inspect a file and, on the first reading, find a study that suits it better."""
-    made = inspect_table(content, study.table, name=name, **reading)
+    made = inspect_table(content, study.table, name=name, check=check, **reading)
     if reading["mapping"] is not None:
         return made, None
-    if not made.names and (pictures := image_folders(content)):
-        return made, of_images(pictures)
     own_field = not made.questions and _bands(study, made) >= MIN_BANDS  # certainly this field
-    return made, None if own_field else better(study.name, made.columns, made.n_rows)
+    best = None if own_field else next(iter(suits_of(made, content)), None)
+    return made, best if best is not None and best.study != study.name else None
 
 
 def _bands(study: Entry, preview: Preview) -> int:

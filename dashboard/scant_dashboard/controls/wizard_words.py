@@ -61,10 +61,11 @@ def head(preview: Preview, file: str) -> str:
     )
 
 
-def ask(absent: Sequence[str]) -> str:
-    names = [f"“{name}”" for name in absent]
-    which = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"Which column is {which}? Choose it in the heads of the table."
+def ask(absent: Sequence[str], table: TableSchema) -> str:
+    """Ask for the columns that a file lacks."""
+    questions = [column.question for column in table.columns if column.name in absent]
+    which = "it" if len(questions) == 1 else "them"
+    return f"{' '.join(questions)} Choose {which} in the heads of the table."
 
 
 def elsewhere(suit: Suit, secret: str) -> str:

@@ -24,6 +24,7 @@ from scant.events import (
     Started,
     State,
 )
+from scant.runs.naming import run_name
 from scant.store.sealed import Damaged
 from scant.training.checkpoint_format import OTHER_VERSION, of_other_version
 
@@ -120,6 +121,7 @@ class RunState:
 
     Attributes:
         id: The run's id.
+        name: What lists, tabs and exports call it (`runs.naming`).
         record: The store's row: study, settings, data name, owner, created, version….
         state: Its state; `reason` explains it in a sentence, or is "".
         position: Position in the queue (None: not queued); `wait` is the estimate in seconds or
@@ -140,6 +142,7 @@ class RunState:
 
     def __init__(self, run: str, record: Any) -> None:
         self.id = run
+        self.name = ""
         self.record = record
         self.state = State.QUEUED
         self.reason = ""
@@ -258,6 +261,7 @@ def load(store: Any, run: str, trace: TraceBuffer | None = None) -> RunState:
     """
     record = store.run(run)
     history = RunState(run, record)
+    history.name = run_name(record, store)
     history.state, history.reason = record.state, record.reason
     history.device, history.total_steps = record.device, record.total_steps
     history.metadata = record.metadata

@@ -127,8 +127,8 @@ class SettingsControls(Protocol):
             start: Defaults of the other start, likewise.
         """
 
-    def set_row_count(self, rows: int | None) -> None:
-        """Pass on the number of rows of the chosen data; None if unknown."""
+    def set_row_count(self, rows: int | None, used: int | None = None) -> None:
+        """Pass on the number of rows of the chosen data, None if unknown, and of those learned."""
 
 
 class DataChoice(Protocol):
@@ -153,6 +153,9 @@ class RunEstimate(Protocol):
 
     def of_table(self, frame: pd.DataFrame) -> str:
         """Return the estimate for a table."""
+
+    def own_check(self) -> Callable[[pd.DataFrame, str], None] | None:
+        """Return the check of a visitor's table by the settings; it raises `BadInput`."""
 
 
 class ControlsContext(PageContext, Protocol):

@@ -6,12 +6,8 @@ contracts. The Keep section calls `scant_dashboard.export` with the run's `live.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from contextvars import Context
 from functools import cached_property, partial
 from importlib import import_module
 from itertools import count
@@ -21,7 +17,7 @@ from urllib.parse import urlencode
 import numpy as np
 import panel as pn
 
-from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
+from scant.errors import BadInput, NotFound
 from scant.events import Report, Snapshot
 from scant.studies import Entry, entry
 from scant_dashboard.controls.data_panel import DataPanel
@@ -34,6 +30,7 @@ from scant_dashboard.controls.run_bar import SAY_EVERY, RunBar
 from scant_dashboard.controls.run_list import RunList
 from scant_dashboard.controls.settings_form import SettingsForm
 from scant_dashboard.controls.verdict_card import card
+from scant_dashboard.frame.background import Background, on_document
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.live.hub import Update
 from scant_dashboard.live.run_state import RunState
@@ -52,9 +49,6 @@ OWN_PARAMETERS = {
 }  # fmt: skip
 
 ACKNOWLEDGED_EVERY = 2  # updates per acknowledgment by the browser; less than `hub.AHEAD`
-FAULT = "An error occurred; the server's log has the reason."
-
-log = logging.getLogger(__name__)
 
 
 def study_page(visit: SessionContext, name: str) -> PageContent:
@@ -81,7 +75,9 @@ class StudyPage:
         self._turns: dict[str, int] = {}  # numbers of the pending queries
         self._asking = 0
         self._refused = False  # whether the message is that a query failed
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._say_error = partial(self.say, kind="error")
+        self._background = Background(lambda *acts: self.turn(*acts), self._say_error)
+        self.background = self._background.start
         self.room = RoomController(self)
         self.guess_first = self.room.guess_first
         self.views = views(self)
@@ -191,32 +187,6 @@ class StudyPage:
     def cancel_question(self, question: str) -> None:
         self._turns.pop(question, None)
 
-    def background(
-        self,
-        work: Coroutine[Any, Any, Any],
-        then: Callable[[Any], None],
-        refused: Callable[[str], None] | None = None,
-        last: Callable[[], None] = lambda: None,
-    ) -> None:
-
-        async def do() -> None:
-            try:
-                result = await work
-                end: Callable[[], None] = lambda: then(result)  # noqa: E731
-            except (BadInput, NotAllowed, NotFound, Unavailable) as error:
-                sentence = str(error)
-                end = lambda: (refused or partial(self.say, kind="error"))(sentence)  # noqa: E731
-            except Exception:
-                log.exception("work for a page failed")
-                end = lambda: self.say(FAULT, "error")  # noqa: E731
-            self.turn(end, last)
-
-        # In an empty context: objects that outlive the work, such as connections to workers, would
-        # keep a reference to the document.
-        task = asyncio.get_running_loop().create_task(do(), context=Context())
-        self._tasks.add(task)  # the loop has only a weak reference
-        task.add_done_callback(self._tasks.discard)
-
     @cached_property
     def keep(self) -> ExportPanel:
         """Downloads and links, built once the page is up."""
@@ -230,26 +200,13 @@ class StudyPage:
         if "keep" in self.__dict__ and self.run is not None:
             self.keep.open(self.run)
 
-    async def wait_for_tasks(self) -> None:
-        """Wait for all background work, including work started by it."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-            await asyncio.sleep(0)  # let their callbacks run
-
     def turn(self, *acts: Callable[[], None]) -> None:
         """Call these on the session's document as soon as it is free."""
+        on_document(self.visit.doc, self._say_error, *acts)
 
-        def act() -> None:
-            with pn.io.hold(self.visit.doc):
-                for one in acts:
-                    try:
-                        one()
-                    except Exception:
-                        log.exception("what came for a page could not be shown")
-                        self.say(FAULT, "error")
-
-        with contextlib.suppress(AttributeError):  # the session is gone
-            self.visit.doc.add_next_tick_callback(act)
+    async def wait_for_tasks(self) -> None:
+        """Wait for all background work, including work started by it."""
+        await self._background.wait()
 
     def open(self, run: str, opening: bool = False) -> None:
         """Open a run, live or finished.

@@ -8,6 +8,7 @@ from scant.studies import entry
 from scant.studies.suits import Suit, of_images, suits
 from scant.tables.images.image_table import image_folders
 from scant.tables.read import inspect_table
+from scant.tables.schema import Preview
 
 RATES = Suit("aggregation", "it holds rates of births by age and year, whose cells can be averaged")
 
@@ -26,11 +27,22 @@ def ranked(content: bytes, name: str) -> list[Suit]:
         return [RATES]
     # Any study's reading finds the same columns; the redshift study's has the fewest of its own.
     preview = inspect_table(content, entry("redshift").table, name=name)
-    if not preview.names and (folders := image_folders(content)):
-        return [of_images(folders)]
-    if not preview.names and preview.problems:
+    found = suits_of(preview, content)
+    if not preview.names and not found and preview.problems:
         raise BadInput(preview.problems[0])
     first: dict[str, Suit] = {}
-    for suit in suits(preview.columns, preview.n_rows):
+    for suit in found:
         first.setdefault(suit.study, suit)
     return list(first.values())
+
+
+def suits_of(preview: Preview, content: bytes) -> list[Suit]:
+    """The studies that suit a file by its columns, or by its images; the best first.
+
+    Args:
+        preview: Of the file.
+        content: The file.
+    """
+    if not preview.names and (folders := image_folders(content)):
+        return [of_images(folders)]
+    return suits(preview.columns, preview.n_rows)

@@ -14,7 +14,7 @@ from scant.errors import BadInput, NotAllowed
 from scant.events import Event, Finished, State
 from scant.runs.dispatch.active_run import ActiveRun
 from scant.runs.dispatch.lifecycle import Lifecycle
-from scant.runs.limits import Limits, check_cost, cost_of, hours_text, size_of
+from scant.runs.limits import Limits, check_cost, check_upload, cost_of, hours_text, size_of
 from scant.store import RunRecord, StoreTrouble
 from scant.studies import Entry
 
@@ -56,8 +56,12 @@ class LimitPolicy:
     # Submission
 
     async def check_cost(self, study: Entry, settings: Any, data: str) -> None:
-        """Reject a run that this server could not finish. Raises as `check_cost` does."""
+        """Reject a run that this server could not finish, or that its table does not suit.
+
+        Raises as `check_cost` and `check_upload` do.
+        """
         # Not in the thread of the store, since counting the labels of a large table is slow.
+        await asyncio.to_thread(check_upload, study, settings, data, self._store)
         size = await asyncio.to_thread(size_of, study, settings, data, self._store)
         own = not study.offers(data)
         cost = cost_of(study, settings, size, own) if size is not None else None

@@ -26,6 +26,7 @@ ESTIMATE_FACTOR = 2.0  # possible error of an estimate (see the catalog)
 # Of a second fit, on everything, while the first one is kept: measured 594 instead of 505 MB
 # (multiview), 866 instead of 801 MB (aggregation).
 REFIT_MEMORY = 1.2
+IMAGES = ("image", "whole")  # columns of files in base64
 MOST_CELLS = 10_000_000  # maximum size of a table whose labels are counted and not guessed
 
 
@@ -107,6 +108,28 @@ def _size_of_upload(study: Entry, upload: str, store: Store) -> Size | None:
     except NotFound:
         return None
     return Size(rows, columns, {**value_counts, **counts(frame, study.table)})
+
+
+def check_upload(study: Entry, settings: Any, data: str, store: Store) -> None:
+    """Refuse a visitor's table that no fit with these settings can take; other data pass.
+
+    Images are not read, nor tables of more than `MOST_CELLS` cells, which the run refuses.
+
+    Raises:
+        BadInput: The sentence that the fit would end with.
+    """
+    if study.offers(data) or not study.check:
+        return
+    try:
+        record = store.upload(data.removeprefix("upload:"))
+        columns = [name for name in record.columns if name not in IMAGES]
+        if record.deleted or record.rows * len(columns) > MOST_CELLS:
+            return
+        content = BytesIO(store.upload_parquet(record.id))
+    except NotFound:
+        return
+    frame = pd.read_parquet(content, columns=columns, use_threads=False)
+    study.check_table(settings, frame, record.name)
 
 
 def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost | None:

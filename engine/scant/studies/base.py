@@ -7,10 +7,12 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import param
 
 from scant.errors import BadInput
@@ -238,6 +240,8 @@ class Entry:
             `tables.counts` says of the table: empty where it was not read); None: nobody knows.
         parts: The counts of rows to train, validate and test on (`scant.studies.split`), of
             (settings, rows, what `tables.counts` says), before a fit; None: rows are not divided.
+        check: Function that refuses a table that no fit with these settings can take, as
+            "package.module:function" of (settings, table, its name for messages); without torch.
         capacity: Values for settings that are `auto`, of (settings, rows, columns, what
             `tables.counts` says); None: the study has no such settings, or chooses them itself.
     """
@@ -259,7 +263,18 @@ class Entry:
     score: str = "validation log-likelihood (nats a row)"
     estimate: Callable[[Any, int, int, Counts], tuple[float, float]] | None = None
     parts: Callable[[Any, int, Counts], Any] | None = None
+    check: str = ""
     capacity: Callable[[Any, int, int, Counts], Choices] | None = None
+
+    def check_table(self, settings: Any, table: pd.DataFrame, name: str = "the table") -> None:
+        """Refuse a table that no fit with these settings can take, before one begins.
+
+        Raises:
+            BadInput: The sentence that the fit would end with.
+        """
+        if self.check:
+            module, _, function = self.check.partition(":")
+            getattr(import_module(module), function)(settings, table, name)
 
     def settled(
         self, settings: Any, rows: int, columns: int, counts: Counts

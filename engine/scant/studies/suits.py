@@ -16,7 +16,9 @@ from scant.tables.column_kinds import (
     survival,
     target,
 )
-from scant.tables.column_matching import error_base, is_identifier, key, suggest
+from scant.tables.column_matching import is_identifier, suggest
+from scant.tables.error_columns import error_bases
+from scant.tables.headers import key
 from scant.tables.schema import ColumnPreview
 from scant.tables.wide import samples
 
@@ -44,18 +46,6 @@ class Suit:
         return f"This table suits {entry(self.study).title} because {self.reason}."
 
 
-def better(study: str, columns: Sequence[ColumnPreview], rows: int) -> Suit | None:
-    """The study that suits a table better than the one it was brought for; None: that one does.
-
-    Args:
-        study: For which the table was brought.
-        columns: As for `suits`.
-        rows: As for `suits`.
-    """
-    first = next(iter(suits(columns, rows)), None)
-    return None if first is None or first.study == study else first
-
-
 def of_images(folders: int) -> Suit:
     """The study that suits a ZIP with images in so many folders."""
     study = "omniglot" if folders > _MANY_CLASSES else "mitosis"
@@ -71,10 +61,10 @@ def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     """
     whole: Columns = {c.name: c for c in columns}
     names = list(whole)
-    by_key = {key(n): n for n in names}
+    errors = error_bases(names)
     free = {
         n: c for n, c in whole.items()
-        if c.kind != "empty" and not is_identifier(n) and error_base(n, by_key) in (None, n)
+        if c.kind != "empty" and not is_identifier(n) and n not in errors
     }  # fmt: skip
     counted = row_numbers(free)
     free = {n: c for n, c in free.items() if n not in counted}

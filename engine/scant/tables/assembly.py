@@ -197,7 +197,8 @@ def _reading(
     Headers with unchanged names are included if they would be left out by default.
     """
     headers = findings.headers
-    default_out = {h for h in headers.values() if column_matching.is_left_out(h, schema)}
+    default = column_matching.suggest(list(headers.values()), schema)
+    default_out = {h for h, to in default.items() if not to}
     mapping = {
         header: to for to, header in headers.items() if header != to or header in default_out
     }

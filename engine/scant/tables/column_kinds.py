@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from scant.tables.column_matching import key, words
+from scant.tables.headers import key, words
 from scant.tables.schema import ColumnPreview
 
 Columns = Mapping[str, ColumnPreview]

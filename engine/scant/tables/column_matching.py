@@ -8,18 +8,14 @@ from functools import lru_cache
 
 import pandas as pd
 
-from scant.tables.levels import is_made
-from scant.tables.limits import BESIDE, is_limit, limit_base
+from scant.tables.error_columns import match_errors, says_error
+from scant.tables.headers import CACHED, bare, key, words
 from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
 
-_CACHED = 50_000  # headers cached; those of wide tables are looked up many times
-_ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
-_ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
 _IDENTIFIERS |= {"targetid", "seqnr", "coaddobjectid", "coaddobjectsid", "thingid", "parentid"}
 _IDENTIFIERS |= {"sourceid", "sampleid", "no", "nr", "number", "unnamed0", "uid", "uuid", "guid"}
 _ID_WORDS = {"id", "uid", "uuid", "guid"}
-_UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
 _ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
 _ENDS |= {"start": "end", "left": "right", "west": "east", "south": "north"}
 _ENDS |= {"bottom": "top"}
@@ -57,8 +53,8 @@ def suggest(
         mapping |= {n: "" for n in names if mapping[n] == n and is_aside(n, schema)}
     if schema.target_setting:
         mapping |= dict.fromkeys(also_targets(mapping, schema), "")
-    if schema.errors:
-        _match_errors(mapping, schema)
+    if schema.features and not schema.boxes:
+        match_errors(mapping, schema, columns or {})
     free = [n for n in names if mapping[n] == n and n not in schema_columns]
     if schema.boxes:
         ends = _box_ends(free)
@@ -70,61 +66,6 @@ def suggest(
     if schema.features:
         mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
     return mapping
-
-
-def _match_errors(mapping: dict[str, str], schema: TableSchema) -> None:
-    """Map columns of errors and limits of other columns.
-
-    They match by the rest of their header or, if that is no column ("modelMagErr_u" and
-    "dered_u"), by a band with a single column. Errors of the target are left out.
-    """
-    schema_columns = schema_names(schema)
-    features = [n for n, to in mapping.items() if to and to not in schema_columns]
-    by_key = {key(n): n for n in mapping} | {key(bare(n)): n for n in mapping}
-    for column in schema.columns:  # "zErr" beside "redshift"
-        header = next((n for n, to in mapping.items() if to == column.name), None)
-        if column.target and header is not None:
-            by_key = dict.fromkeys(map(key, (column.name, *column.aliases)), header) | by_key
-    bases = {n: base for n in features if (base := error_base(n, by_key)) not in (None, n)}
-    mapping |= {n: f"{mapping[b]}_err" for n, b in bases.items() if b in features}
-    of_target = [n for n, b in bases.items() if mapping[b] in schema_columns]
-    unmatched = [n for n in features if mapping[n] == n and says_error(n)]
-    matches = _by_band(unmatched, mapping, features, "_err", schema)
-    if set(matches) - set(of_target):  # else it is the error of a redshift, and not of a band
-        mapping |= matches
-    mapping |= {n: "" for n in of_target if mapping[n] == n}
-    unmatched = [
-        n for n in features if mapping[n] == n and limit_base(n, by_key) != n and is_limit(n)
-    ]
-    limited = {n: base for n in unmatched if (base := limit_base(n, by_key)) in features}
-    matches = {n: f"{mapping[base]}_lim" for n, base in limited.items()}
-    matches |= _by_band(
-        [n for n in unmatched if n not in matches], mapping, features, "_lim", schema
-    )
-    errors = set(mapping.values())
-    mapping |= {n: to for n, to in matches.items() if f"{to[:-4]}_err" in errors}
-
-
-def _by_band(
-    unmatched: Sequence[str],
-    mapping: Mapping[str, str],
-    features: Sequence[str],
-    end: str,
-    schema: TableSchema,
-) -> dict[str, str]:
-    """Names for columns of errors or limits that are the only ones of their band."""
-    if schema.band is None:
-        return {}
-    taken, made = set(mapping.values()), dict[str, str]()
-    plain = [n for n in features if mapping[n] == n or not mapping[n].endswith(BESIDE)]
-    plain = [n for n in plain if not says_error(n) and not is_limit(n)]
-    for name in unmatched:
-        band = schema.band(name)
-        same = [mapping[n] for n in plain if band and schema.band(n) == band]
-        unique = [n for n in unmatched if schema.band(n) == band] == [name]
-        if unique and len(same) == 1 and f"{same[0]}{end}" not in taken:
-            made[name] = f"{same[0]}{end}"
-    return made
 
 
 def as_before(
@@ -203,9 +144,9 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
         other = by_ending.get((_ENDS.get(end, ""), rest))
         if other is None or other == name or (name.endswith("_lo") and other == f"{name[:-3]}_hi"):
             continue
-        brackets = _UNIT.search(name)
         dim = rest or _NAMELESS.get(end, "x")
-        dim += f" {brackets[0].strip()}" if brackets else ""
+        brackets = name[len(bare(name)) :].strip()
+        dim += f" {brackets}" if brackets else ""
         if not {name, other} & set(made):
             made |= {name: f"{dim}_lo", other: f"{dim}_hi"}
     return made
@@ -217,43 +158,9 @@ def is_end(name: str) -> bool:
     return end in _ENDS or end in _ENDS.values()
 
 
-def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
-    """Column whose error `name` holds, by its header: `err_u`, `u_error`, `modelMagErr_u`.
-
-    Args:
-        name: A header.
-        by_key: Headers by `key`.
-    """
-    parts = [w for w in re.split(r"[_\s.\-]+", bare(name).lower()) if w]
-    for i, word in enumerate(parts):
-        rest = parts[:i] + parts[i + 1 :]
-        if rest and word in _ERROR_WORDS:
-            result = by_key.get("".join(rest))
-            if result is not None:
-                return result
-        end = _ERROR_END.fullmatch(word)
-        if end is not None:
-            result = by_key.get("".join([*parts[:i], end[1], *parts[i + 1 :]]))
-            if result is not None:
-                return result
-    return None
-
-
-@lru_cache(_CACHED)
-def says_error(name: str) -> bool:
-    """Return True if the header denotes errors of another quantity."""
-    parts = re.split(r"[_\s.\-]+", bare(name).lower())
-    return any(p in _ERROR_WORDS or _ERROR_END.fullmatch(p) for p in parts) and len(name) > 1
-
-
 def is_aside(name: str, schema: TableSchema) -> bool:
     """Return True if the schema excludes a column of this name from the features."""
     return bool(schema.aside and re.fullmatch(schema.aside, "_".join(words(name))))
-
-
-def is_left_out(name: str, schema: TableSchema) -> bool:
-    """Return True if a column of this name is left out by default."""
-    return (schema.features and is_identifier(name)) or is_aside(name, schema)
 
 
 def also_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
@@ -265,7 +172,7 @@ def also_targets(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
     return [n for n, to in mapping.items() if to == n != target.name and key(bare(n)) in aliases]
 
 
-@lru_cache(_CACHED)
+@lru_cache(CACHED)
 def is_identifier(name: str) -> bool:
     """Return True if the header denotes an identifier of rows."""
     return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
@@ -280,30 +187,6 @@ def with_identifiers(table: Table, schema: TableSchema) -> pd.DataFrame:
     mapping = suggest([*map(str, table.frame), *names], schema) if names else {}
     identifiers = {n: table.ignored[n] for n in names if mapping[n] in ("", n)}
     return table.frame.assign(**identifiers) if identifiers else table.frame
-
-
-@lru_cache(_CACHED)
-def bare(name: str) -> str:
-    """Header without its unit in brackets."""
-    return _UNIT.sub("", name) or name
-
-
-def unit(name: str) -> str:
-    """Unit in a header's brackets; "" if there is none."""
-    match = _UNIT.search(name)
-    return match[0].strip(" []()") if match and match.start() else ""
-
-
-@lru_cache(_CACHED)
-def words(name: str) -> tuple[str, ...]:
-    """Words of a header in lower case, without its unit: "PatientID" has two.
-
-    Inputs made from levels (`state = ID`) have no words, so that they are not identifiers.
-    """
-    if is_made(name):
-        return ()
-    separated = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
-    return tuple(re.findall(r"[^\W_]+", separated.lower()))
 
 
 def schema_names(schema: TableSchema) -> set[str]:
@@ -349,9 +232,3 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Comma-separated names for a message, at most `most` of them."""
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
-
-
-@lru_cache(_CACHED)
-def key(name: str) -> str:
-    """Letters and digits of a header in lower case."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -29,13 +29,9 @@ from scant.tables.column_kinds import (
     survival,
     target,
 )
-from scant.tables.column_matching import (
-    error_base,
-    is_end,
-    is_identifier,
-    key,
-    schema_names,
-)
+from scant.tables.column_matching import is_end, is_identifier, schema_names
+from scant.tables.error_columns import error_bases, roles
+from scant.tables.headers import key
 from scant.tables.schema import Column, Question, TableSchema
 
 MAX_TASKS = 12  # most value columns that are offered as tasks
@@ -64,11 +60,10 @@ class Guesses:
 
     def ask(self, column: Column, options: Sequence[tuple[Any, str]], guess: Any = None) -> None:
         """Add a question on the header of a schema column; the default is the first option."""
-        what = column.doc.partition(";")[0]  # the rest is in the template's help
-        means = ", the target" if column.target else f" ({what})" if what else ""
-        text = f"Which column is “{column.name}”{means}?"
         guess = options[0][0] if guess is None else guess
-        self.questions.append(Question("mapping", text, tuple(options), guess, column.name))
+        self.questions.append(
+            Question("mapping", column.question, tuple(options), guess, column.name)
+        )
 
 
 def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> Guesses:
@@ -91,12 +86,8 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
     }
     if schema.features and not schema.boxes and len(free) > 2:
         guesses.certain |= dict.fromkeys(row_numbers(free), "")
-    by_key = {key(n): n for n in columns}
-    free = {
-        n: c
-        for n, c in free.items()
-        if n not in guesses.certain and error_base(n, by_key) in (None, n)
-    }
+    errors = error_bases(list(columns))
+    free = {n: c for n, c in free.items() if n not in guesses.certain and n not in errors}
     absent = {c.name: c for c in schema.columns if c.name not in taken}
     if schema.replicas:
         _guess_replicas(free, absent, guesses)
@@ -125,6 +116,11 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
         (guesses.uncertain if chosen in guesses.uncertain else guesses.certain).update(
             dict.fromkeys(others, "")
         )
+    if schema.features:
+        of_errors = roles({**mapping, **guesses.certain, **guesses.uncertain}, schema, columns)
+        for name, role in of_errors.items():
+            unsure = errors[name] in guesses.uncertain
+            (guesses.uncertain if unsure else guesses.certain)[name] = role
     return guesses
 
 

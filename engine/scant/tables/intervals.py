@@ -18,8 +18,9 @@ from jaxtyping import Bool, Float
 
 from scant.tables.cells import Cells, from_text
 from scant.tables.checks import Diagnostics
-from scant.tables.column_matching import bare, listed, unit, words
+from scant.tables.column_matching import listed
 from scant.tables.dates import are_dates, as_numbers
+from scant.tables.headers import bare, unit, words
 from scant.tables.schema import Question
 
 CLOSED = "closed"  # key in `Table.reading` and in stored models

@@ -20,8 +20,8 @@ from scant.tables import geometry
 from scant.tables.cells import Cells, from_text
 from scant.tables.checks import Diagnostics
 from scant.tables.column_kinds import is_time
-from scant.tables.column_matching import key
 from scant.tables.dates import are_dates
+from scant.tables.headers import key
 from scant.tables.schema import Question
 
 LISTED = 10  # most names in a note

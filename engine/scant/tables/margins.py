@@ -20,6 +20,9 @@ _TOTAL = re.compile(
     r"(grand |sub)?(totals?|sum|mean|average|median|gesamt|insgesamt|summe|mittelwert|moyenne)\W*",
     re.IGNORECASE,
 )
+_MAX_UNIT = 12  # characters
+_UNITLESS = ("1", "-", "–", "—")
+_TYPES = ("str", "string", "text", "char", "object", "-")  # of columns without a unit
 _NUMBER = re.compile(r"\s*[+\-−]?[.,]?\d[\d.,' ]*([eE][+-]?\d+)?%?\s*$")  # in any style
 
 
@@ -62,28 +65,38 @@ def footnotes(columns: Sequence[pa.StringArray]) -> int:
 
 
 def units(columns: Sequence[pa.StringArray]) -> list[str] | None:
-    """Units in the first row, one per column, or None if the row is data."""
+    """Units in the first row, one per column ("" for none), or None if the row is data.
+
+    A unit is a word above numbers. "1" and "-" stand for no unit, and "str" for the type of a text;
+    a row of them is taken for units if two columns have one, or if a "1" stands above numbers with
+    decimals: above whole numbers it could be one of them.
+    """
     if len(columns[0]) < 4:
         return None
     first = [c[0].as_py() for c in columns]
-    if any(_NUMBER.match(w) or len(w) > 12 for w in first):
+    if any(len(w) > _MAX_UNIT or (_NUMBER.match(w) and w != "1") for w in first):
         return None
     numeric = [i for i, c in enumerate(columns) if _are_numbers(c[1:50])]
-    named = [i for i in numeric if first[i]]
-    if len(named) < 2:
-        return None
+    named = [i for i in numeric if first[i] and first[i] not in _UNITLESS]
     if any(first[i].lower() in EMPTY.to_pylist() for i in named):
         return None
-    texts = [i for i in range(len(first)) if i not in numeric]
-    if any(first[i] and pc.any(pc.equal(columns[i][1:], first[i])).as_py() for i in texts):
+    texts = [i for i in range(len(first)) if i not in numeric and first[i]]
+    if any(pc.any(pc.equal(columns[i][1:], first[i])).as_py() for i in texts):
         return None  # a value of the column, not a unit
+    typed = bool(texts) and all(first[i].lower() in _TYPES for i in texts)
+    ones = [i for i in numeric if first[i] == "1"]
+    decimals = any(
+        pc.any(pc.match_substring_regex(columns[i][1:50], r"[.,]\d")).as_py() for i in ones
+    )
+    if len(named) < 2 and not (decimals and (named or typed)):
+        return None
     return [first[i].strip("[]()") if i in named else "" for i in range(len(first))]
 
 
 def _are_numbers(cells: pa.StringArray) -> bool:
     given = cells.filter(pc.invert(pc.is_in(pc.utf8_lower(cells), value_set=EMPTY)))
     return len(given) > 0 and bool(
-        pc.all(pc.match_substring_regex(given, r"^[+-−]?[\d.,]+")).as_py()
+        pc.all(pc.match_substring_regex(given, r"^[+\-−]?[\d.,]+")).as_py()
     )
 
 

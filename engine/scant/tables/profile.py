@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scant.tables.cells import Cells
-from scant.tables.column_matching import unit
 from scant.tables.dates import are_dates
+from scant.tables.headers import unit
 from scant.tables.schema import ColumnPreview
 from scant.tables.wide import samples
 
@@ -26,7 +26,7 @@ def profile(cells: Cells) -> ColumnPreview:
             distinct
             and kind == "text"
             and levels <= _COUNTED
-            and bool(samples([str(w) for w in cells.labels()]))
+            and len({s.replica for s in samples([str(w) for w in cells.labels()]) or ()}) > 1
         )
         return ColumnPreview(
             name,

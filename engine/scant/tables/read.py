@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -128,11 +128,20 @@ def inspect_table(
     *,
     name: str | None = None,
     limit_bytes: int = LIMIT_BYTES,
+    check: Callable[[pd.DataFrame, str], None] | None = None,
     **reading: Unpack[Reading],
 ) -> Preview:
     """Preview a file for the upload wizard, with its problems listed instead of raised.
 
-    Uncertain guesses are applied, each with a question. Arguments are those of `read_table`.
+    Uncertain guesses are applied, each with a question. Arguments are those of `read_table`, and:
+
+    Args:
+        source: Path or content of the file.
+        schema: Columns that the study takes.
+        name: Name of the file for messages.
+        limit_bytes: Maximum size of the file in bytes.
+        check: Raises `BadInput` for a table, of a name, that is right and cannot be fitted.
+        **reading: Options of `Reading`.
     """
     file = name or (source.name if isinstance(source, Path) else "file.csv")
     try:
@@ -154,6 +163,12 @@ def inspect_table(
         reading["missing_codes"] = missing[0].guess
     n_rows = len(findings.rows)
     table = assemble(cells, schema, findings, suggestion=suggestion, **_assembling(reading))
+    refusal = ""
+    if check is not None and not findings.problems:
+        try:
+            check(table.frame, file)
+        except BadInput as error:
+            refusal = str(error)
     head = [[c.shown(i) for i in range(min(_HEAD, len(c.values)))] for c in cells.values()]
     return Preview(
         names=tuple(cells),
@@ -168,6 +183,7 @@ def inspect_table(
         levels=table.reading.get(LEVELS, {}),
         counts=counts(table.frame, aimed),
         questions=tuple(questions),
+        refusal=refusal,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from scant.tables import column_matching
+from scant.tables import column_matching, error_columns
 from scant.tables.cells import Cells
 from scant.tables.checks import Diagnostics
 from scant.tables.column_kinds import views
@@ -72,6 +72,12 @@ def renamed(
                 f"{rival[1]!r}, which is taken for the target; map the columns where it is not."
             )
         _note_mapping(mapping, schema, findings)
+    if purpose == "fit":
+        for action, errors in error_columns.uses(mapping, schema).items():
+            if errors:
+                pairs = [f"{n} of {base}" for n, base in errors.items()]
+                some = column_matching.listed(pairs, _LISTED)
+                findings.notes.append(f"{findings.file}: {action}: {some}.")
     findings.problems += column_matching.complaints(mapping, names, findings.file)
     columns: dict[str, Cells] = {}
     ignored: list[Cells] = []
@@ -99,19 +105,15 @@ def _note_mapping(mapping: Mapping[str, str], schema: TableSchema, findings: Dia
         findings.notes.append(
             f"{findings.file}: columns were put into the views {', '.join(views)} by their names."
         )
-    errors = [n for n, to in mapping.items() if schema.errors and to == f"{to[:-4]}_err" != n]
+    summarized = {n for of in error_columns.uses(mapping, schema).values() for n in of}
     left_out = [n for n, to in mapping.items() if not to and not column_matching.is_identifier(n)]
-    summarized: set[str] = set()
-    for group, action in (
-        (errors, "read as errors of others"),
-        (left_out, "left out, as no inputs"),
-    ):
-        if len(group) > 2:
-            summarized |= {*group}
-            findings.notes.append(
-                f"{findings.file}: {len(group)} columns were {action}: "
-                f"{column_matching.listed(group, _LISTED)}."
-            )
+    left_out = [n for n in left_out if n not in summarized]
+    if len(left_out) > 2:
+        summarized |= {*left_out}
+        findings.notes.append(
+            f"{findings.file}: {len(left_out)} columns were left out, as no inputs: "
+            f"{column_matching.listed(left_out, _LISTED)}."
+        )
     for name, to in mapping.items():
         if to and to != name and name not in dotted and name not in summarized:
             findings.note(name, f"used as {to!r}")

@@ -60,6 +60,17 @@ class Column:
     dates: bool = False
     guessed: bool = True
 
+    @property
+    def question(self) -> str:
+        """Question which column of a file is this one."""
+        if self.target and not self.beside:
+            what = "holds the classes to learn" if self.kind == "label" else "is to be learned"
+            return f"Which column {what}?"
+        what, _, such = self.doc.partition(";")[0].partition(":")
+        says = what.split()[:1] in (["which"], ["what"], ["whose"], ["where"], ["how"])
+        examples = f" ({such.strip()})" if such else ""
+        return f"Which column {'says' if says else 'is'} {what or self.name}{examples}?"
+
 
 @dataclass(frozen=True)
 class TableSchema:
@@ -216,6 +227,7 @@ class Preview:
         features: Names of the features after the mapping.
         levels: Levels of text columns to use as inputs, by name after the mapping.
         counts: Result of `counts` for the rows that could be read.
+        refusal: Reason why a table without problems cannot be fitted with the present settings.
         questions: At most one question each on the part of the file, decimal mark, codes for
             missing values and columns.
     """
@@ -232,6 +244,7 @@ class Preview:
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
+    refusal: str = ""
 
 
 def counts(frame: pd.DataFrame, schema: TableSchema) -> dict[str, dict[str, int]]:

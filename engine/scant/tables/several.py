@@ -14,8 +14,9 @@ from scant.tables import geometry, joining
 from scant.tables.cells import Cells, from_text
 from scant.tables.checks import Diagnostics
 from scant.tables.column_kinds import is_time
-from scant.tables.column_matching import key, listed, schema_names
+from scant.tables.column_matching import listed, schema_names
 from scant.tables.dates import are_dates
+from scant.tables.headers import key
 from scant.tables.schema import Question, TableSchema
 from scant.tables.wide import tasks
 

@@ -48,8 +48,7 @@ def lived(story: Callable[[], Awaitable[None]]) -> None:
 
 
 async def settled(page: StudyPage) -> None:
-    while page._tasks:
-        await asyncio.sleep(0.01)
+    await page.wait_for_tasks()
 
 
 def buttons(page: Any) -> set[str]:

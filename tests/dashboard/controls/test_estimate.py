@@ -100,7 +100,7 @@ def test_it_follows_the_settings_and_the_data(site: Site) -> None:
         page.form.widgets["refit"].value = "no"
         assert megabytes(page) < min(usual, twice)
         assert "28 rows to train on, 4 to validate, 8 to test, of 40." in page.estimate.panel.object
-        assert page.form.scarcity.label == "Scarcity: rows to learn from, of 40"
+        assert page.form.scarcity.label == "Scarcity: 28 rows to learn from, of 40"
         page.data._choice.value = "demo"
         assert page.form.widgets["training_size"].value == "2000"
 

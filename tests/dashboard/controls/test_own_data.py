@@ -67,18 +67,24 @@ def test_every_column_is_used_as_its_head_says(tmp_path: Path) -> None:
         upload._drop.value = {"cells.csv": HEADS.encode()}
         await until(lambda: upload._use.visible)
         roles = {c["name"]: c["role"] for c in upload._table.columns}
-        assert roles["uid"] == roles["comment"] == OUT
+        assert roles["uid"] == roles["comment"] == roles["err_u"] == OUT
         assert roles["label"] == "label"
         assert roles["u"] == roles["g"] == AS_IS
         assert "40 rows, 6 columns" in upload._head.object
         upload._table._handle_msg({"column": "g", "role": OUT})
-        await until(lambda: {c["name"]: c["role"] for c in upload._table.columns}["g"] == OUT)
+        upload._table._handle_msg({"column": "err_u", "role": AS_IS})
+
+        def heads() -> dict[str, str]:
+            return {c["name"]: c["role"] for c in upload._table.columns}
+
+        await until(lambda: heads()["g"] == OUT and heads()["err_u"] == AS_IS)
         upload._store()
         await until(lambda: page.data.value.startswith("upload:"))
         assert not upload.dialog.open
         store = page.service.store
         kept = store.upload_table(page.data.value.removeprefix("upload:"))
-        assert sorted(kept) == ["err_u", "label", "u", "uid"]  # which predictions carry
+        # The identifier is carried by predictions; errors that are learned get another name.
+        assert sorted(kept) == ["err_u_column", "label", "u", "uid"]
 
     on_the_page(tmp_path, "mitosis", act)
 
@@ -114,7 +120,7 @@ def test_the_target_keeps_the_name_that_the_table_has_for_it(tmp_path: Path) -> 
         upload = page.data.upload
         upload._drop.value = {"mine.csv": file.encode()}
         await until(lambda: upload._table.questions)
-        assert "Which column is “z”" in upload._table.questions[0]["text"]
+        assert "Which column is to be learned" in upload._table.questions[0]["text"]
         upload._table._handle_msg({"column": "distance", "role": "z"})
         await until(lambda: upload._use.visible)
         upload._store()

@@ -113,13 +113,13 @@ def test_a_question_that_no_worker_can_answer(site: Site, monkeypatch: pytest.Mo
     async def main() -> StudyPage:
         page = opened(site, run=ran(site, Changed(State.QUEUED)))
         page.ask("density", answers.append, row=0, off=[])
-        await asyncio.gather(*page._tasks)
+        await page.wait_for_tasks()
         assert "No worker is up at the moment" in page.layout._message.object
         assert answers == []
         assert page._asking == 0
         monkeypatch.setattr(site.service, "explore", somebody)
         page.ask("density", answers.append, row=0, off=[])
-        await asyncio.gather(*page._tasks)
+        await page.wait_for_tasks()
         return page
 
     page = asyncio.run(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scant.studies import STUDIES, entry
-from scant.studies.suits import better, suits
+from scant.studies.suits import suits
 from scant.tables.choices import choose
 from scant.tables.read import inspect_table, read_table
 from tests.engine.tables.public_tables import Case, cases
@@ -130,9 +130,9 @@ def test_a_target_of_zeros_and_ones_is_a_class(header: str, last: int, role: str
 def test_a_page_that_is_wrong_for_a_table_names_the_right_one() -> None:
     case = CASES["breast cancer"]
     preview = inspect_table(case.data, entry("redshift").table)
-    suit = better("redshift", preview.columns, preview.n_rows)
+    suit = suits(preview.columns, preview.n_rows)[0]
     assert suit.sentence().startswith("This table suits Mitosis because 'diagnosis' holds 2")
-    assert better("mitosis", preview.columns, preview.n_rows) is None
+    assert suit.study == "mitosis"
 
 
 def test_of_two_targets_the_other_one_is_no_input() -> None:

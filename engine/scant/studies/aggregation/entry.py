@@ -184,6 +184,7 @@ ENTRY = Entry(
     ),
     objective="ELBO (nats a row)",
     score="ELBO of all rows (nats a row)",
+    check="scant.studies.aggregation.table:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,

@@ -11,6 +11,7 @@ arrays. Bounds are in each dimension's own unit, `y` in its task's.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -246,3 +247,9 @@ def _covariates(
                 "this column, or choose other covariates."
             )
     return finite(frame, columns, name, rows)
+
+
+def check(s: Any, table: pd.DataFrame, name: str) -> None:
+    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    if geometry.COLUMN not in table:  # polygons are checked when the file is read
+        of(table, name=name)

@@ -169,6 +169,7 @@ ENTRY = Entry(
     ),
     objective="log marginal likelihood (nats a label)",
     score="validation F1, or agreement in F1 (0 to 1)",
+    check="scant.studies.clamp.splits:check",
     estimate=estimate,
     capacity=capacity,
 )

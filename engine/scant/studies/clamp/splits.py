@@ -5,9 +5,11 @@ Each row has principal components of its features over the whole pool (Yousefi 2
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 from sklearn.metrics import precision_recall_fscore_support
 
@@ -16,7 +18,7 @@ from scant.studies.auto import AUTO, Choice, Choices
 from scant.studies.clamp.capacity import expert_for
 from scant.studies.clamp.components import Scaling, inputs_of
 from scant.studies.clamp.settings import BY_PICTURE, FEATURES, ROLES, ClampSettings
-from scant.studies.clamp.table import UNKNOWN, PatchPool
+from scant.studies.clamp.table import UNKNOWN, PatchPool, class_counts
 from scant.studies.split import TEST as HELD_OUT
 from scant.studies.split import TRAIN
 from scant.studies.split import VALIDATION as VALIDATED
@@ -86,6 +88,25 @@ def settled(settings: ClampSettings, pool: PatchPool) -> tuple[ClampSettings, Ch
     return type(settings)(**values), chosen
 
 
+def check(settings: ClampSettings, table: pd.DataFrame, name: str) -> None:
+    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    rows = class_counts(table, settings.positive_class, settings.names_of_classes(), name)
+    expert = expert_for(rows, len(table)).value if settings.expert == AUTO else settings.expert
+    if expert == "simulated":
+        _check_answers(rows, name)
+
+
+def _check_answers(rows: Mapping[str, int], name: str) -> None:
+    """Refuse labels of fewer than two classes, from which a simulated expert cannot answer."""
+    labeled = [label for label, count in rows.items() if count]
+    if len(labeled) < 2:
+        has = f"only labels {labeled[0]!r}" if labeled else "no labels"
+        raise BadInput(
+            f"{name} has {has}, from which a simulated expert cannot answer; give labels of "
+            "both classes, or set 'expert' to you."
+        )
+
+
 def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None = None) -> Rows:
     """The rows of a session on a table.
 
@@ -100,12 +121,8 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
     """
     simulated = settings.expert == "simulated"
     counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
-    if simulated and (counts > 0).sum() < 2:
-        has = "no labels" if not counts.any() else f"only labels {pool.classes[counts.argmax()]!r}"
-        raise BadInput(
-            f"The table has {has}, from which a simulated expert cannot answer; give labels of "
-            "both classes, or set 'expert' to you."
-        )
+    if simulated:
+        _check_answers(dict(zip(pool.classes, counts.tolist())), "The table")
     kept = thinned(settings, pool)
     own = take(pool, kept)
     role = roles(settings, own, None if marked is None else marked[kept])

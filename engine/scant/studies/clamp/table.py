@@ -176,6 +176,18 @@ class PatchPool:
         )  # fmt: skip
 
 
+def class_counts(
+    frame: pd.DataFrame, positive: str, named: Sequence[str], name: str
+) -> dict[str, int]:
+    """Rows of each class, without a look at the images.
+
+    Raises:
+        BadInput: There are too many classes, or others than those named.
+    """
+    labels = _text(frame, "label")
+    return {own: labels.count(own) for own in _classes(labels, positive, name, named)}
+
+
 def _text(frame: pd.DataFrame, column: str) -> list[str]:
     """A column of text, "" where empty or absent."""
     if column not in frame:

@@ -189,6 +189,7 @@ ENTRY = Entry(
     ),
     objective="bound or log marginal likelihood (nats a row)",
     score="bound or log marginal likelihood (nats a row)",
+    check="scant.studies.genes.table:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -291,3 +292,8 @@ def _marked(frame: pd.DataFrame, name: str, at: np.ndarray) -> Rows:
         if word not in ("0", "1", "0.0", "1.0", "False", "True"):
             raise BadInput(f"{name}, column 'test', row {row}: got {word!r}; write 0 or 1.")
     return split | np.isin(cells, ("1", "1.0", "True"))
+
+
+def check(s: Any, table: pd.DataFrame, name: str) -> None:
+    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    hidden_rows(of(table, name=name), s.hidden, s.seed)

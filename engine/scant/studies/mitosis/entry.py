@@ -233,6 +233,7 @@ ENTRY = Entry(
     ),
     objective="bound on the log density (nats a row)",
     score="bound on the log density (nats a row)",
+    check="scant.studies.mitosis.splits:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,

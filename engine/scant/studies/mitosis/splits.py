@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from scant.errors import BadInput
@@ -14,7 +15,7 @@ from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import area, side
-from scant.studies.split import EVERYTHING, TEST, VALIDATION
+from scant.studies.split import EVERYTHING, TEST, VALIDATION, marks, with_groups
 from scant.tables.column_matching import listed
 
 SHADES = 255  # largest gray level of stored images
@@ -278,3 +279,11 @@ def shown(label: Int[np.ndarray, " n"], most: int) -> Int[np.ndarray, " k"]:
         room -= take
     result = np.concatenate(kept)
     return result[np.argsort(label[result], kind="stable")]
+
+
+def check(s: MitosisSettings, table: pd.DataFrame, name: str) -> None:
+    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    table = with_groups(table, s.split_by)
+    cells, places = chosen(s, LabeledImages.of(table, name=name))
+    shape(s, cells)
+    split(s, cells, marks(table)[places])

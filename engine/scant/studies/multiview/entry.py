@@ -203,6 +203,7 @@ ENTRY = Entry(
     ),
     objective="bound (nats a row)",
     score="bound (nats a row)",
+    check="scant.studies.multiview.splits:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 from scipy.stats import skew
 
@@ -10,8 +11,9 @@ from scant.errors import BadInput
 from scant.studies.auto import set_or
 from scant.studies.multiview.data import MultiviewData
 from scant.studies.multiview.settings import LAYERED, SHOWN, MultiviewSettings
+from scant.studies.multiview.table import of
 from scant.studies.query import names_in
-from scant.studies.split import EVERYTHING, TEST, evenly_spaced
+from scant.studies.split import EVERYTHING, TEST, evenly_spaced, marks, with_groups
 
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
 POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
@@ -219,3 +221,12 @@ def model_inputs(s: MultiviewSettings, observed: MultiviewData) -> Float[np.ndar
 def logs(s: MultiviewSettings, task: str) -> bool:
     """Whether the model learns logarithms of values."""
     return task == "regression" and s.log_target == "yes"
+
+
+def check(s: MultiviewSettings, table: pd.DataFrame, name: str) -> None:
+    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    table = with_groups(table, s.split_by)
+    whole = of(table, s.task, s.positive_class, name=name)
+    places = known(whole)
+    observed = whole.take(places)
+    split(settled(s, observed), observed, marked=marks(table)[places])

@@ -229,8 +229,9 @@ def _target(
         )
     if not named and len(count) > 2:
         raise BadInput(
-            f"{name} has {len(count)} classes ({listed(list(count))}), and the model separates "
-            "two; name the positive one, or several with commas, in the setting 'positive_class'."
+            f"{name}, column 'label': there are {len(count)} classes ({listed(list(count))}), and "
+            "the model separates two; name the positive one, or several with commas, in the "
+            "setting 'positive_class', or take the page Mitosis, which learns more classes."
         )
     # Of two classes of equal frequency the second is positive, as 1 comes after 0.
     own = named or [min(reversed(list(count)), key=lambda w: count[w])]

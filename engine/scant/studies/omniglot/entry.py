@@ -175,6 +175,7 @@ ENTRY = Entry(
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",
+    check="scant.studies.omniglot.preprocessing:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,

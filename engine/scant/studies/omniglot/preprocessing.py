@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from scant.errors import BadInput
 from scant.studies.auto import AUTO, Choice, Choices
 from scant.studies.omniglot.settings import SHOWN, OmniglotSettings
-from scant.studies.omniglot.table import Characters, area, side
-from scant.studies.split import EVERYTHING, TEST, divide
+from scant.studies.omniglot.table import Characters, area, of, side
+from scant.studies.split import EVERYTHING, TEST, divide, groups, marks
 from scant.tables.column_matching import listed
 
 EXAMPLES = 12  # held-out images that a snapshot shows
@@ -293,3 +294,13 @@ def notes(
             "'test_share' above 0."
         )
     return messages
+
+
+def check(s: OmniglotSettings, table: pd.DataFrame, name: str) -> None:
+    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    observed = of(table, name=name)
+    settings, _ = settled(s, observed)
+    shape(settings, observed)
+    observed, places = chosen(settings, observed)
+    group = groups(table, settings.split_by)
+    split(settings, observed, marks(table)[places], None if group is None else group[places])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from scant.tables.column_matching import words
+from scant.tables.headers import words
 
 _ORDER = ("fuv nuv u b g v r vis i z y j h k ks w1 w2 w3 w4").split()  # noqa: SIM905
 PLACES = {band: place for place, band in enumerate(_ORDER)}

@@ -158,6 +158,7 @@ ENTRY = Entry(
         "publication; the preset 'as published' switches them off.",
     ),
     objective="log marginal likelihood (nats a row)",
+    check="scant.studies.redshift.settings:check",
     estimate=estimate,
     parts=parts,
     capacity=capacity,

@@ -28,7 +28,7 @@ from scant.studies.redshift.growth_budget import SMALL
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.problem import problem_of
 from scant.studies.redshift.scales import scale_of, taming_of
-from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.settings import RedshiftSettings, check
 from scant.studies.redshift.target import Target
 from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
 from scant.tables.limits import beside
@@ -90,12 +90,7 @@ class Prepared:
     def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """Return rows to learn from, further rows that lack a band, and test rows."""
         s = self.settings
-        if s.log_target == "yes" and (table[s.target] <= 0).any():
-            row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
-            raise BadInput(
-                f"Column {s.target!r} holds {table[s.target].iloc[row]:g} in row {row + 2}, but "
-                "the setting 'log_target' needs values above zero; switch it off or drop the row."
-            )
+        check(s, table, "the table")
         known = np.isfinite(table[s.target].to_numpy(float))
         complete = np.ones(len(table), dtype=bool)
         if s.incomplete != "use":

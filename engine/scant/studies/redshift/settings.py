@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import param
 
 from scant.errors import BadInput
@@ -196,3 +198,13 @@ def survey_size(s: RedshiftSettings) -> int:
     """Galaxies of the simulated survey."""
     asked = {name: getattr(s, name) for name in DEMO}
     return sum(count if asked[n] in (0, AUTO) else asked[n] for n, count in DEMO.items())
+
+
+def check(s: RedshiftSettings, table: pd.DataFrame, name: str) -> None:
+    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    if s.log_target == "yes" and s.target in table and (table[s.target] <= 0).any():
+        row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
+        raise BadInput(
+            f"{name}, column {s.target!r}, row {row + 2}: got {table[s.target].iloc[row]:g}, but "
+            "the setting 'log_target' needs values above zero; switch it off or drop the row."
+        )

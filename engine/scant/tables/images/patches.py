@@ -12,7 +12,7 @@ from PIL import Image
 from scant.tables.annotations.annotation import Annotation, Box
 from scant.tables.annotations.matching import overlaps
 from scant.tables.cells import EMPTY
-from scant.tables.images.cutting import Cut, cut_photograph, grid, table_of
+from scant.tables.images.cutting import SIDE, Cut, cut_photograph, grid, table_of
 from scant.tables.images.decoding import Decoded
 from scant.tables.images.pixels import jpeg
 
@@ -33,6 +33,7 @@ class Patches:
         differ: Number of patches with conflicting labels.
         unsure: Number of uncertain labels, which are ignored.
         outside: Number of boxes outside the photograph, which are ignored.
+        whole: True for a picture that is one patch, as it is no larger than a patch.
     """
 
     frame: pd.DataFrame
@@ -40,6 +41,7 @@ class Patches:
     differ: int = 0
     unsure: int = 0
     outside: int = 0
+    whole: bool = False
 
 
 def as_it_is(made: Decoded, picture: str, box: Sequence[float] | None = None) -> Cut:
@@ -61,7 +63,9 @@ def as_it_is(made: Decoded, picture: str, box: Sequence[float] | None = None) ->
 
 
 def unlabeled(made: Decoded, picture: str) -> Patches:
-    """Return the grid of a photograph without labels."""
+    """Return the grid of a photograph without labels; a picture no larger than a patch is one."""
+    if max(made.size) <= SIDE:  # enlarged to a photograph, 21 patches would show the same
+        return replace(single(made, picture, None), whole=True)
     return Patches(table_of(cut_photograph(made.image, picture, made.size), None, shown(made)))
 
 

@@ -119,7 +119,7 @@ def read_photographs(
     notes = [
         f"{file}: {sentence}"
         for sentence in (
-            _cut(members, made, annotations_of)
+            _cut(made)
             if not patched and not whole_pictures
             else f"{len(frame):,} pictures are patches as they are, in their own shape.",
             *_labels(frame, used, unknown_pictures, made),
@@ -184,16 +184,21 @@ def _folders(members: Sequence[Member]) -> dict[str, str]:
     return {name: image_folders.class_of(folder) for name, folder in classes.items()}
 
 
-def _cut(
-    members: Sequence[Member], made: Sequence[Patches], of: dict[str, list[Annotation]]
-) -> str:
+def _cut(made: Sequence[Patches]) -> str:
     """Describe the numbers of photographs and patches."""
-    boxes = sum(one.own for one in made)
-    parts = sum(len(one.frame) for one in made) - boxes
-    photographs = f"{len(members):,} photograph{'s' * (len(members) > 1)}"
+    boxes, whole = sum(one.own for one in made), sum(one.whole for one in made)
+    parts = sum(len(one.frame) for one in made) - boxes - whole
+    if whole:
+        n = f"{whole:,} picture{'s' * (whole > 1)} of at most {SIDE} pixels"
+        small = f"{n} {'are patches as they are' if whole > 1 else 'is a patch as it is'}"
+        return (
+            f"{small}; {_cut([p for p in made if not p.whole])}" if boxes + parts else f"{small}."
+        )
+    photographs = f"{len(made):,} photograph{'s' * (len(made) > 1)}"
     side = f"{SIDE} x {SIDE} pixels where the shorter side has {SHORT}, half a patch apart"
     if not boxes:
-        return f"{photographs} were cut into {parts:,} patches of {side}."
+        was = "were" if len(made) > 1 else "was"
+        return f"{photographs} {was} cut into {parts:,} patches of {side}."
     if not parts:
         return f"{photographs} have {boxes:,} patches, which are the boxes of the annotations."
     return (

@@ -210,6 +210,17 @@ def test_folders_of_patches_are_labels() -> None:
     assert "folders were taken for labels" in " ".join(table.notes)
 
 
+def test_small_pictures_are_never_enlarged_and_cut() -> None:
+    small = {f"in/s{i}.png": jpeg(photograph(32, 32, i)) for i in range(6)}
+    table = opened(None, **small)
+    assert any("6 pictures of at most 299 pixels are patches as they are" in n for n in table.notes)
+    sizes = table.frame.loc[table.frame["picture"].str.contains("/s"), "size"]
+    assert sizes.tolist() == [32.0] * 6
+    boxed = opened(b"0 0.5 0.5 0.4 0.4\n", "in/s0.txt", **small, **{"classes.txt": b"clamp\n"})
+    labeled = boxed.frame[boxed.frame["picture"].str.contains("/s")]
+    assert labeled["label"].fillna("").tolist() == ["clamp", *[""] * 5]
+
+
 def test_whole_pictures_are_shown_with_their_boxes() -> None:
     pool = pool_of(opened(write("CSV", BOXES)))
     shown = mosaics(pool, 560)
