@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -19,6 +21,11 @@ assert spec is not None
 assert spec.loader is not None
 catalog = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(catalog)
+PROSE = sorted(
+    file
+    for name in ("story", "equations")
+    for file in (catalog.DASHBOARD / "pages").glob(f"*/{name}.md")
+)
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
 
 
@@ -48,6 +55,25 @@ def test_every_sentence_is_translated_with_its_values(language: str) -> None:
         assert all(own), f"{message.id!r} has no translation"
         for sentence in own:
             assert _fields(sentence) == _fields(english[-1]), sentence
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("file", PROSE, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_prose_is_translated_with_its_paragraphs_formulas_and_links(
+    file: Path, language: str
+) -> None:
+    english = file.read_text(encoding="utf-8")
+    own = file.with_suffix(f".{language}.md").read_text(encoding="utf-8")
+    assert own != english
+    assert own.count("\n\n") == english.count("\n\n")
+    assert _formulas(own) == _formulas(english)
+    assert re.findall(r"\]\((.*?)\)", own) == re.findall(r"\]\((.*?)\)", english)
+
+
+def _formulas(prose: str) -> list[str]:
+    """Formulas in their order, without the words in them; letters between asterisks, too."""
+    found = re.findall(r"\$\$.+?\$\$|\$.+?\$|(?<!\*)\*.\*(?!\*)", prose, re.DOTALL)
+    return [re.sub(r"\\text\{.*?\}", "", " ".join(formula.split())) for formula in found]
 
 
 def _fields(sentence: str) -> list[tuple[str, str | None]]:
