@@ -166,7 +166,7 @@ def other_costs(run: RunState) -> tuple[str, list[Variant]]:
     used = run.record.settings["weights"]
     others = [
         Variant(
-            f"the same with {other} weights",
+            f"Train again with {other} weights",
             f"{effect}; watch the bias bin by bin.",
             {"weights": other},
         )
