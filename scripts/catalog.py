@@ -66,6 +66,11 @@ def declared() -> Iterator[tuple[str, str]]:
     for study in map(entry, STUDIES):
         yield study.name, study.title
         yield study.name, study.question
+        for source in study.sources:
+            yield study.name, source.title
+            yield study.name, source.doc
+        for preset in study.presets:
+            yield study.name, preset
 
 
 def updated(language: str) -> Catalog:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gettext
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -21,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 import panel as pn
 from babel import Locale
+from babel.dates import format_datetime
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -77,13 +79,33 @@ def tr(message: str, /, **values: Any) -> str:
         values: The fields' values; numbers are written as the language writes them.
     """
     language = spoken()
-    return _written(_catalog(language).gettext(message), language, values)
+    own = _catalog(language).gettext(message) if message else ""  # "" is the catalog's header
+    return _written(own, language, values)
 
 
 def ntr(singular: str, plural: str, n: int, /, **values: Any) -> str:
     """Translate a sentence that depends on a number, which is also its field `n`; see `tr`."""
     language = spoken()
     return _written(_catalog(language).ngettext(singular, plural, n), language, {"n": n, **values})
+
+
+def enumerated(items: Sequence[str]) -> str:
+    """Join items as "a, b and c"."""
+    if len(items) < 2:
+        return "".join(items)
+    return tr("{items} and {last}", items=", ".join(items[:-1]), last=items[-1])
+
+
+def as_number(text: str) -> str:
+    """Write a formatted number with the language's separators."""
+    formatter = _formatter(spoken())
+    return formatter.localized(text) if isinstance(formatter, LocaleFormatter) else text
+
+
+def moment(timestamp: float) -> str:
+    """Write a date with its time, in seconds since 1970, in the server's time zone."""
+    local = datetime.fromtimestamp(timestamp).astimezone()
+    return format_datetime(local, tr("dd MMM yyyy, HH:mm:ss"), locale=spoken())
 
 
 def later(message: str) -> str:
@@ -142,4 +164,8 @@ class LocaleFormatter(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         """Format one value, as `format` does."""
         text = str(format(value, format_spec))
-        return text.translate(self._separators) if isinstance(value, Number) else text
+        return self.localized(text) if isinstance(value, Number) else text
+
+    def localized(self, number: str) -> str:
+        """Replace the separators of a formatted number."""
+        return number.translate(self._separators)

@@ -84,7 +84,7 @@ def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(
     expect(reading(page, PICTURE)).to_contain_text("widest 95% interval", timeout=PATIENCE)
     expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)
     come_to(page, "What is each task worth?")
-    button(page, "Train the same without support 2 and compare").click()
+    button(page, "Train again without support 2").click()
     expect(page.get_by_label("Leave out")).to_have_value("support 2", timeout=PATIENCE)
 
 

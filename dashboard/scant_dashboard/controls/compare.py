@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.theme import models, new_figure
 from scant_dashboard.template import text
+from scant_dashboard.translate import moment, tr
 
 MAX_RUNS = 6
 # Okabe and Ito's hues, each with its own dash: color alone must not identify a run.
@@ -57,7 +57,7 @@ class Comparison:
 
     def _parts(self, runs: dict[str, RunState]) -> list[Any]:
         titles = {run: f"{h.name}, {began(h.record)}" for run, h in runs.items()}
-        figure = new_figure("compared", "step", self._page.entry.objective, height=320)
+        figure = new_figure("compared", tr("step"), self._page.entry.objective, height=320)
         for run, history in runs.items():
             color, dash = LINE_STYLES[self._styles[run]]
             chosen = keep(history.trace.elbo, 1000)
@@ -69,18 +69,18 @@ class Comparison:
         figure.legend.location = "bottom_right"
         figure.legend.background_fill_alpha = 0.6
         return [
-            text("<h3>Compared</h3>"),
+            text(f"<h3>{tr('Compared')}</h3>"),
             pn.pane.Bokeh(figure, sizing_mode="stretch_width"),
-            text(_table("Settings that differ", titles, _settings(runs))),
-            text(_table("Metrics of the runs", titles, _metrics(runs))),
+            text(_table(tr("Settings that differ"), titles, _settings(runs))),
+            text(_table(tr("Metrics of the runs"), titles, _metrics(runs))),
         ]
 
 
 def began(run: RunRecord) -> str:
     """Return when a run was started, which tells runs with the same name apart."""
     if run.demonstration:
-        return "recorded demonstration"
-    return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))
+        return tr("recorded demonstration")
+    return moment(run.created)
 
 
 def _settings(runs: dict[str, RunState]) -> dict[str, list[str]]:
@@ -96,13 +96,13 @@ def _metrics(runs: dict[str, RunState]) -> dict[str, list[str]]:
         for metric in history.report.metrics if history.report else ():
             if metric.source == "run" and np.isfinite(metric.value):
                 row = rows.setdefault(f"{metric.method}: {metric.name}", [""] * len(runs))
-                row[column_at] = f"{metric.value:.4g}"
+                row[column_at] = tr("{value:.4g}", value=metric.value)
     return rows
 
 
 def _table(caption: str, titles: dict[str, str], rows: dict[str, list[str]]) -> str:
     if not rows:
-        return f"<h4>{html.escape(caption)}</h4><p class='quiet'>None.</p>"
+        return f"<h4>{html.escape(caption)}</h4><p class='quiet'>{tr('None.')}</p>"
     cells = [(html.escape(n), [html.escape(cell) for cell in row]) for n, row in rows.items()]
     heads = [html.escape(title) for title in titles.values()]
     return f"<h4>{html.escape(caption)}</h4>{html_table(heads, cells)}"

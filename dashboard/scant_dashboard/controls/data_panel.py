@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Callable, Sequence
 
 import panel_material_ui as pmui
@@ -17,6 +16,7 @@ from scant_dashboard.controls.upload import Upload
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
+from scant_dashboard.translate import moment, ntr, tr
 
 
 class DataPanel:
@@ -32,7 +32,7 @@ class DataPanel:
         self.fetch = FetchButton(page)
         self._about = text("")
         self._choice = pmui.Select(
-            label="Source", options={}, size="small", sizing_mode="stretch_width", margin=0
+            label=tr("Source"), options={}, size="small", sizing_mode="stretch_width", margin=0
         )
         self.refresh()
         self._choice.param.watch(lambda _: self._chosen(), "value")
@@ -69,11 +69,12 @@ class DataPanel:
         if data not in self._choice.options.values() and data.startswith("upload:"):
             try:
                 name = self._page.service.store.upload(data.removeprefix("upload:")).name
+                label = tr("Table of the run: {name}", name=name)
             except NotFound:
-                name = "a deleted table"
+                label = tr("Table of the run, deleted")
             except StoreTrouble:
-                name = "a table"
-            self._foreign = {f"Table of the run: {name}": data}
+                label = tr("Table of the run")
+            self._foreign = {label: data}
             self.refresh()
         if data in self._choice.options.values():
             self._showing = True  # the run's settings already name its target
@@ -91,7 +92,7 @@ class DataPanel:
             uploads = []
         own = _named([u for u in uploads if u.study == self._page.entry.name])
         foreign = {k: v for k, v in self._foreign.items() if v not in own.values()}
-        sources = {source.title: source.name for source in self._page.entry.sources}
+        sources = {tr(source.title): source.name for source in self._page.entry.sources}
         options = {**sources, **own, **foreign}
         value = previous if previous in options.values() else next(iter(sources.values()))
         self._choice.param.update(options=options, value=value)
@@ -110,7 +111,7 @@ class DataPanel:
         self._name_target(str(value))
         source = next((s for s in self._page.entry.sources if s.name == value), None)
         self.fetch.show(source.name if source is not None and source.kind == "fetched" else "")
-        about = source.doc if source is not None else ""
+        about = tr(source.doc) if source is not None else ""
         self._about.object = (
             f"<p class='quiet'>{html.escape(about.rstrip('.'))}.</p>" if about else ""
         )
@@ -144,12 +145,11 @@ class DataPanel:
 def _named(uploads: Sequence[UploadRecord]) -> dict[str, str]:
     """Map unique labels to the visitor's tables; equal names get their upload times."""
     named: dict[str, str] = {}
-    plain = [f"{u.name} ({u.rows:,} rows)" for u in uploads]
+    plain = [ntr("{name} ({n:,} row)", "{name} ({n:,} rows)", u.rows, name=u.name) for u in uploads]
     for upload, label in zip(uploads, plain):
         if plain.count(label) > 1:
-            at = time.strftime("%d %b, %H:%M:%S", time.localtime(upload.created))
-            label = f"{upload.name} ({upload.rows:,} rows, {at})"
+            label = tr("{table}, uploaded {time}", table=label, time=moment(upload.created))
         while label in named:
-            label += " again"
+            label = tr("{table} again", table=label)
         named[label] = f"upload:{upload.id}"
     return named

@@ -10,6 +10,8 @@ import param
 from jaxtyping import Float
 from panel.custom import JSComponent
 
+from scant_dashboard.translate import later, tr
+
 _STYLE = """
 :host { display: block; }
 .paper { position: relative; width: min(100%, 280px); }
@@ -24,6 +26,20 @@ p { font: 400 .875rem/1.45 var(--sans); color: var(--quiet); margin: 6px 0 0; ma
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 """
 
+TEXTS = {
+    "paper": later(
+        "Paper to draw a character on. Arrow keys move the pen, space puts it down and lifts it, "
+        "Delete empties the paper."
+    ),
+    "help": later(
+        "Draw with mouse, pen or finger; or with the keyboard: arrows move, space puts the pen "
+        "down and lifts it, Delete empties the paper."
+    ),
+    "down": later("pen down"),
+    "up": later("pen up"),
+    "empty": later("empty paper"),
+}
+
 
 class DrawingCanvas(JSComponent):
     """White paper and a pen; `ink` is updated after every stroke.
@@ -32,11 +48,13 @@ class DrawingCanvas(JSComponent):
         ink: Base64 of the drawing, one byte per pixel in row order, 255 for full ink; "" if empty.
         given: Initial image in the same form; `turn` is incremented with it.
         turn: Number of initial images so far, empty ones included.
+        texts: `TEXTS` in the session's language.
     """
 
     ink = param.String("")
     given = param.String("")
     turn = param.Integer(0)
+    texts = param.Dict(default={})
     wide = param.Integer(20, doc="Pixels of a row.")
     high = param.Integer(20, doc="Pixels of a column.")
     pen = param.Number(0.034, doc="Width of the pen, a share of the paper's.")
@@ -52,10 +70,8 @@ class DrawingCanvas(JSComponent):
       status.setAttribute('aria-live', 'polite')
       canvas.tabIndex = 0
       canvas.setAttribute('role', 'application')
-      canvas.setAttribute('aria-label', 'Paper to draw a character on. Arrow keys move the pen, '
-        + 'space puts it down and lifts it, Delete empties the paper.')
-      help.textContent = 'Draw with mouse, pen or finger; or with the keyboard: arrows move, '
-        + 'space puts the pen down and lifts it, Delete empties the paper.'
+      canvas.setAttribute('aria-label', model.texts.paper)
+      help.textContent = model.texts.help
       paper.append(canvas, mark)
       el.replaceChildren(paper, help, status)
       const pen = canvas.getContext('2d', {willReadFrequently: true})
@@ -130,11 +146,11 @@ class DrawingCanvas(JSComponent):
           if (down) { line(to); sendSoon() } else at = to
         } else if (event.key === ' ') {
           down = !down
-          status.textContent = down ? 'pen down' : 'pen up'
+          status.textContent = down ? model.texts.down : model.texts.up
           if (down) line({x: at.x + 0.1, y: at.y}); else send()
         } else if (event.key === 'Delete' || event.key === 'Backspace') {
           blank()
-          status.textContent = 'empty paper'
+          status.textContent = model.texts.empty
           send()
         } else return
         event.preventDefault()
@@ -162,6 +178,7 @@ class DrawingCanvas(JSComponent):
         params.setdefault("sizing_mode", "stretch_width")
         params.setdefault("margin", 0)
         params.setdefault("stylesheets", [_STYLE])
+        params.setdefault("texts", {name: tr(text) for name, text in TEXTS.items()})
         super().__init__(**params)
 
     @property

@@ -19,9 +19,16 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-REPLAY, REPLAY_LABEL = "replay.html", "Replay as one file"
+REPLAY = "replay.html"
 CARDS = (f"{CARD}.html", f"{CARD}.md")
+HELP = later(
+    "Everyone with the link sees this run, live during training. The notebook and the script "
+    "repeat the run with the <code>scant</code> package, without this server; if you uploaded a "
+    "table, put the file “Table” beside them. The replay is one file: open it from disk, show it "
+    "in slides, or print it. The tools of each figure save it as PNG or SVG."
+)
 
 _FIELD_AND_BUTTON = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
@@ -36,37 +43,35 @@ class ExportPanel:
         self._page = page
         self._run: RunState | None = None
         self._link = pmui.TextInput(
-            label="Link to this run", value="", size="small", sizing_mode="stretch_width", margin=0
+            label=tr("Link to this run"),
+            value="",
+            size="small",
+            sizing_mode="stretch_width",
+            margin=0,
         )
-        copy = pmui.Button(label="Copy link", variant="outlined", size="small", margin=0)
+        copy = pmui.Button(label=tr("Copy link"), variant="outlined", size="small", margin=0)
         copy.js_on_click(
             args={"field": self._link},
             code="navigator.clipboard.writeText(field.data.value)",
         )
         self._files = [
-            self._file("Settings", "settings.json", export.settings_json),
-            self._file("Metrics", "metrics.csv", export.metrics_csv),
-            download(page, REPLAY_LABEL, REPLAY, self._replay),
-            download(page, "Predictions", "predictions.zip", self._predictions),
-            download(page, "Table", export.TABLE, self._table, visible=False),
-            download(page, "Model card", CARDS[0], partial(self._card, page=True)),
-            download(page, "Model card (Markdown)", CARDS[1], partial(self._card, page=False)),
-            self._file("Notebook", "run.ipynb", export.notebook),
-            self._file("Script", "run.py", export.script),
+            self._file(tr("Settings"), "settings.json", export.settings_json),
+            self._file(tr("Metrics"), "metrics.csv", export.metrics_csv),
+            download(page, tr("Replay as one file"), REPLAY, self._replay),
+            download(page, tr("Predictions"), "predictions.zip", self._predictions),
+            download(page, tr("Table"), export.TABLE, self._table, visible=False),
+            download(page, tr("Model card"), CARDS[0], partial(self._card, page=True)),
+            download(page, tr("Model card (Markdown)"), CARDS[1], partial(self._card, page=False)),
+            self._file(tr("Notebook"), "run.ipynb", export.notebook),
+            self._file(tr("Script"), "run.py", export.script),
             self._file(
-                "All figures", "figures.html", lambda run: export.figures_html(run, page.views)
+                tr("All figures"), "figures.html", lambda run: export.figures_html(run, page.views)
             ),
         ]
         self.lesson = LessonLink(page)
         self.predict = PredictPanel(page)
         self.panel = column(
-            text(
-                "<p>Everyone with the link sees this run, live during training. The notebook and "
-                "the script repeat the run with the <code>scant</code> package, without this "
-                "server; if you uploaded a table, put the file “Table” beside them. The replay is "
-                "a page that opens from disk, stands in slides, and prints. Each figure's own "
-                "tools save it as PNG or SVG.</p>"
-            ),
+            text(f"<p>{tr(HELP)}</p>"),
             column(self._link, copy, css=_FIELD_AND_BUTTON),
             pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
             self.predict.panel,

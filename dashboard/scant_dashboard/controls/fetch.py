@@ -10,6 +10,7 @@ import panel_material_ui as pmui
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
+from scant_dashboard.translate import tr
 
 EVERY = 500  # milliseconds between updates of the progress
 
@@ -22,7 +23,7 @@ class FetchButton:
         self._name = ""
         self._timer: Any = None
         self._button = pmui.Button(
-            label="Fetch",
+            label=tr("Fetch"),
             on_click=lambda _: self._start(),
             variant="outlined",
             size="small",
@@ -38,11 +39,11 @@ class FetchButton:
         if not name:
             return
         if self._fetches.here(name):
-            self._update(False, "Fetched; stored in this server's data folder.")
+            self._update(False, tr("Fetched; stored in this server's data folder."))
         elif name in self._fetches.underway:
             self._start()
         else:
-            self._update(True, "The server downloads it once before a run can use it.")
+            self._update(True, tr("The server downloads it once before a run can use it."))
 
     @property
     def missing_data(self) -> str:
@@ -50,14 +51,15 @@ class FetchButton:
         name = self._name
         if not name or self._fetches.here(name):
             return ""
-        title = next((s.title for s in self._page.entry.sources if s.name == name), name)
+        sources = self._page.entry.sources
+        title = tr(next((s.title for s in sources if s.name == name), name))
         if name in self._fetches.underway:
-            return f"“{title}” is still being fetched; press Train once it is here."
-        return f"“{title}” is not on this server yet; press Fetch below it first."
+            return tr("“{title}” is still being fetched; press Train once it is here.", title=title)
+        return tr("“{title}” is not on this server yet; press Fetch below it first.", title=title)
 
     def _start(self) -> None:
         name = self._name
-        self._update(False, "Fetching: asking the server…")
+        self._update(False, tr("Fetching: the download begins…"))
         if self._timer is None:
             self._timer = self._page.visit.doc.add_periodic_callback(self._tick, EVERY)
         self._page.background(
@@ -70,8 +72,13 @@ class FetchButton:
         underway = self._fetches.underway.get(self._name)
         if underway is None or not underway.done:
             return
-        total = f" of {underway.total / 1e6:.1f}" if underway.total else ""
-        self._update(False, f"Fetching: {underway.done / 1e6:.1f}{total} MB so far.")
+        done, total = underway.done / 1e6, (underway.total or 0) / 1e6
+        self._update(
+            False,
+            tr("Fetching: {done:.1f} of {total:.1f} MB so far.", done=done, total=total)
+            if total
+            else tr("Fetching: {done:.1f} MB so far.", done=done),
+        )
 
     def _ended(self, name: str, refused: str) -> None:
         if self._timer is not None and not self._fetches.underway:

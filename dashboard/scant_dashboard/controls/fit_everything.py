@@ -9,10 +9,11 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-HELP = (
-    "<p class='quiet'>This repeats the run and then fits the model again on all rows, including "
-    "those held out. Predictions come from that fit; its scores are those of the split.</p>"
+HELP = later(
+    "This repeats the run and then fits the model again on all rows, including those held out. "
+    "Predictions come from that fit; its scores are those of the split."
 )
 
 
@@ -22,10 +23,15 @@ class FitEverything:
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self.button = pmui.Button(
-            label="Fit on everything", variant="outlined", size="small", margin=0
+            label=tr("Fit on everything"), variant="outlined", size="small", margin=0
         )
         self.button.on_click(lambda _: self._begin())
-        self.panel = column(self.button, text(HELP), css=":host { gap: 6px; }", visible=False)
+        self.panel = column(
+            self.button,
+            text(f"<p class='quiet'>{tr(HELP)}</p>"),
+            css=":host { gap: 6px; }",
+            visible=False,
+        )
 
     def show(self, run: RunState) -> None:
         """Offer the button if the run succeeded and has held out rows."""

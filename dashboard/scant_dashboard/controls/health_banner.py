@@ -9,14 +9,15 @@ from bokeh.document import Document
 
 from scant_dashboard.frame.site import Site
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
 EVERY = 2000  # milliseconds between checks
 PATIENCE = 6.0  # seconds to replace a lost worker, or to start the first ones
-NO_WORKER = (
+NO_WORKER = later(
     "No worker is running: training and predictions are not available. A run that you start now "
     "waits for a worker."
 )
-STILL = "Finished and recorded runs can still be viewed and replayed."
+STILL = later("Finished and recorded runs can still be viewed and replayed.")
 
 
 class HealthBanner:
@@ -36,10 +37,10 @@ class HealthBanner:
         if self._site.fault:
             self._say(self._site.fault, "error", "alert")
         else:
-            self._say(NO_WORKER if now - self._up > PATIENCE else "", "warning", "note")
+            self._say(tr(NO_WORKER) if now - self._up > PATIENCE else "", "warning", "note")
 
     def _say(self, why: str, kind: str, role: str) -> None:
-        message = f"<p class='message {kind}' role='{role}'>{html.escape(why)} {STILL}</p>"
+        message = f"<p class='message {kind}' role='{role}'>{html.escape(why)} {tr(STILL)}</p>"
         message = message if why else ""
         if self.panel.object != message:
             self.panel.object = message

@@ -14,6 +14,7 @@ from PIL import Image
 
 from scant.tables.images.image_table import folders
 from scant.tables.schema import Table, TableSchema
+from scant_dashboard.translate import ntr, tr
 
 LISTED = 12  # maximum number of folders in the table
 PICTURED = 16  # maximum number of example images
@@ -34,19 +35,30 @@ def pictured(table: Table, schema: TableSchema) -> str:
     for output in outputs[:LISTED]:
         each = counts[output]
         smallest, largest = int(each.min()), int(each.max())
-        spread = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
+        spread = f"{smallest}"
+        if smallest != largest:
+            spread = tr("{smallest} to {largest}", smallest=smallest, largest=largest)
         rows.append((str(output), len(each), int(each.sum()), spread))
-    more = f" (the first {LISTED} are listed)" if len(outputs) > LISTED else ""
-    message = (
-        f"{len(table.frame):,} images of {len(counts):,} classes in {len(outputs):,} "
-        f"{'folder' if len(outputs) == 1 else 'folders'}{more}:"
+    message = ntr(
+        "{images:,} images of {classes:,} classes in {n:,} folder:",
+        "{images:,} images of {classes:,} classes in {n:,} folders:",
+        len(outputs),
+        images=len(table.frame),
+        classes=len(counts),
     )
+    if len(outputs) > LISTED:
+        message += " " + tr("The first {n} folders are listed.", n=LISTED)
     first = table.frame.drop_duplicates([outer, inner])
     examples = first.iloc[np.unique(np.linspace(0, len(first) - 1, PICTURED).astype(int))]
-    alts = [f"{label} of {output}" for output, label in zip(examples[outer], examples[inner])]
+    alts = [
+        tr("{label} of {folder}", label=label, folder=output)
+        for output, label in zip(examples[outer], examples[inner])
+    ]
+    heads = (outer, tr("classes"), tr("images"), tr("images per class"))
+    aria = tr("The first image of some classes")
     return (
-        _listed(message, (outer, "classes", "images", "a class"), rows)
-        + f"<p aria-label='The first image of some classes'>{_examples(table, examples, alts)}</p>"
+        _listed(message, heads, rows)
+        + f"<p aria-label='{aria}'>{_examples(table, examples, alts)}</p>"
     )
 
 
@@ -63,13 +75,17 @@ def _classes(table: Table, label: str, turned: bool) -> str:
         )
         for name, count in counts.iloc[:LISTED].items()
     ]
-    message = f"{len(frame):,} images of {len(counts):,} classes, the rarest first:"
+    message = tr(
+        "{images:,} images of {classes:,} classes, the rarest first:",
+        images=len(frame),
+        classes=len(counts),
+    )
     each = max(2, PICTURED // len(counts))
     examples = pd.concat([frame[frame[label] == name].head(each) for name in counts.index[:LISTED]])
     alts = [str(name) for name in examples[label]]
     return (
-        _listed(message, (label, "images", *(f"{g}s" for g in groups)), rows)
-        + "<p aria-label='The first images of each class'>"
+        _listed(message, (label, tr("images"), *(f"{g}s" for g in groups)), rows)
+        + f"<p aria-label='{tr('The first images of each class')}'>"
         + f"{_examples(table, examples, alts, turned)}</p>"
     )
 
@@ -85,11 +101,21 @@ def _patches(table: Table) -> str:
         for image, name in zip(examples["image"], examples["picture"])
     )
     given = frame["label"].value_counts() if "label" in frame else pd.Series(dtype=int)
-    labels = ", ".join(f"{html.escape(str(name))} {count:,}" for name, count in given.items())
-    labeled = f"labeled {int(given.sum()):,} ({labels})" if labels else "none of them labeled yet"
+    labels = ", ".join(
+        f"{html.escape(str(name))} {tr('{n:,}', n=count)}" for name, count in given.items()
+    )
+    message = ntr(
+        "{patches:,} patches of {n:,} photograph.",
+        "{patches:,} patches of {n:,} photographs.",
+        frame["picture"].nunique(),
+        patches=len(frame),
+    )
+    labeled = tr("None of them is labeled yet.")
+    if labels:
+        labeled = tr("Labels: {n:,} ({labels}).", n=int(given.sum()), labels=labels)
     return (
-        f"<p class='quiet'>{len(frame):,} patches of {frame['picture'].nunique():,} photographs, "
-        f"{labeled}:</p><p aria-label='Some of the patches'>{made}</p>"
+        f"<p class='quiet'>{message} {labeled}</p>"
+        f"<p aria-label='{tr('Some of the patches')}'>{made}</p>"
     )
 
 

@@ -13,10 +13,11 @@ from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.lesson import LONGEST, SECTIONS, Lesson
 from scant_dashboard.page_parts.widgets import collapsible, column, slug
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-CURRENT_RUN = "the run on show"
-FORM = "the form as it stands"
-TOP = "the top of the page"
+CURRENT_RUN = later("the current run")
+FORM = later("the settings in the form")
+TOP = later("the top of the page")
 FIELDS = """
 :host { display: grid !important; gap: 14px 24px; align-items: start;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); }
@@ -26,10 +27,10 @@ FIELD_AND_BUTTON = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
 :host > * { width: auto !important; }
 """
-HELP = (
-    "<p class='quiet'>A lesson's link opens this page with the chosen settings, without the hidden"
-    " parts, and with a short text above the figures. From this browser you can pause and stop the"
-    " runs that are started from it.</p>"
+HELP = later(
+    "A lesson's link opens this page with the chosen settings, without the hidden parts, and with "
+    "a short text above the figures. From this browser you can pause and stop the runs that are "
+    "started from it."
 )
 
 
@@ -42,7 +43,7 @@ class LessonLink:
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._form = column(css=":host { gap: 14px; }")
-        self.panel = column(*collapsible("Make a lesson link", self._form))
+        self.panel = column(*collapsible(tr("Make a lesson link"), self._form))
         self._form.param.watch(lambda _: self._on_expand(), "visible")
 
     def _on_expand(self) -> None:
@@ -55,28 +56,31 @@ class LessonLink:
         page = self._page
         common: dict[str, Any] = {"size": "small", "margin": 0, "sizing_mode": "stretch_width"}
         tick: dict[str, Any] = {"value": False, "margin": 0}
-        begin = [CURRENT_RUN, FORM, *map(_named, page.entry.presets)]
-        self.begin = pmui.Select(label="Opens with", options=begin, value=CURRENT_RUN, **common)
-        self.hide = pmui.MultiChoice(label="Hidden", options=self._parts(), value=[], margin=0,
+        begin = {tr(CURRENT_RUN): CURRENT_RUN, tr(FORM): FORM}
+        begin |= {_named(tr(preset)): _key(preset) for preset in page.entry.presets}
+        self.begin = pmui.Select(label=tr("Opens with"), options=begin, value=CURRENT_RUN, **common)
+        self.hide = pmui.MultiChoice(label=tr("Hidden"), options=self._parts(), value=[], margin=0,
                                     sizing_mode="stretch_width")  # fmt: skip
-        steps = {title: i + 1 for i, (title, _) in enumerate(page.steps)}
-        self.step = pmui.Select(label="Begins at", options={TOP: 0} | steps, value=0, **common)
+        steps = {tr(title): i + 1 for i, (title, _) in enumerate(page.steps)}
+        self.step = pmui.Select(
+            label=tr("Begins at"), options={tr(TOP): 0} | steps, value=0, **common
+        )
         self.text_input = pmui.TextAreaInput(
-            label=f"Text above the figures (at most {LONGEST} characters)", value="",
-            max_length=LONGEST, rows=2, margin=0, sizing_mode="stretch_width",
+            label=tr("Text above the figures (at most {longest} characters)", longest=LONGEST),
+            value="", max_length=LONGEST, rows=2, margin=0, sizing_mode="stretch_width",
         )  # fmt: skip
-        self.guess = pmui.Checkbox(label="Guess first: answers are revealed", **tick)
-        self.present = pmui.Checkbox(label="Present: large type, no controls", **tick)
-        self.link = pmui.TextInput(label="Link to this lesson", value="", **common)
+        self.guess = pmui.Checkbox(label=tr("Guess first: answers are revealed"), **tick)
+        self.present = pmui.Checkbox(label=tr("Present: large type, no controls"), **tick)
+        self.link = pmui.TextInput(label=tr("Link to this lesson"), value="", **common)
         for widget in (self.begin, self.hide, self.step, self.guess, self.present):
             widget.param.watch(lambda _: self.write(), "value")
         self.text_input.param.watch(lambda _: self.write(), "value_input")
-        copy = pmui.Button(label="Copy lesson link", variant="outlined", size="small", margin=0)
+        copy = pmui.Button(label=tr("Copy lesson link"), variant="outlined", size="small", margin=0)
         copy.js_on_click(
             args={"field": self.link}, code="navigator.clipboard.writeText(field.data.value)"
         )
         return [
-            text(HELP),
+            text(f"<p class='quiet'>{tr(HELP)}</p>"),
             column(self.begin, self.step, self.hide, css=FIELDS),
             self.text_input,
             pn.FlexBox(self.guess, self.present, gap="4px 24px", margin=0),
@@ -111,7 +115,7 @@ class LessonLink:
             return {"run": page.run.id}
         data = {} if page.data.value in ("demo", "", None) else {"data": page.data.value}
         for name in page.entry.presets:
-            if chosen == _named(name):
+            if chosen == _key(name):
                 values = page.form.raw_values()
                 seeds = {n: str(values.get(n, "")) for n in ("data_seed", "seed")}
                 return data | {"preset": name} | seeds
@@ -125,9 +129,13 @@ class LessonLink:
         return data | {name: str(value) for name, value in link.items()}
 
     def _parts(self) -> dict[str, str]:
-        figures = {view.title: slug(view.title) for view in self._page.views.every()}
-        return {title: name for name, title in SECTIONS.items()} | figures
+        figures = {tr(view.title): slug(view.title) for view in self._page.views.every()}
+        return {tr(title): name for name, title in SECTIONS.items()} | figures
 
 
 def _named(preset: str) -> str:
-    return f"the preset: {preset}"
+    return tr("the preset: {name}", name=preset)
+
+
+def _key(preset: str) -> str:
+    return f"preset:{preset}"

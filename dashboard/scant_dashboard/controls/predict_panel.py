@@ -16,9 +16,23 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, ntr, tr
 
 ROWS = 200  # rows of a table that are shown
 NOTES = 5  # notes on a file that are shown
+TABLE = later(
+    "A file of at most {megabytes:,} MB, of any kind that can be uploaded, with the columns that "
+    "the model was trained on."
+)
+IMAGES = later(
+    "A file of at most {megabytes:,} MB: a ZIP of images, or a table with the columns that the "
+    "model was trained on."
+)
+TERMS = later(
+    "It needs no target, and the server does not keep it. The result has all columns of the file, "
+    "then the predictions, and a file that describes each column. "
+    "<code>scant predict</code> reads tables of any length."
+)
 
 
 class PredictPanel:
@@ -32,22 +46,15 @@ class PredictPanel:
         images = page.entry.table.images
         self._drop = BoundedDropper(page.visit, images, self._forget, self._dropped, self._refused)
         self._open = pmui.Button(
-            label="Predict a table", on_click=lambda _: self._unfold(), variant="outlined",
+            label=tr("Predict a table"), on_click=lambda _: self._unfold(), variant="outlined",
             size="small", margin=0,
         )  # fmt: skip
-        self._terms = text(
-            f"<p class='quiet'>A file of at most {self._drop.limit // 10**6} MB, of any kind that "
-            "can be uploaded, with the columns that the model was trained on"
-            f"{', or a ZIP of images' * images}. "
-            "It needs no target, and is not kept. The result has all of its columns, then the "
-            "predictions, and a file that describes each column. For longer tables there "
-            "is <code>scant predict</code>, which reads any length.</p>",
-            visible=False,
-        )
+        terms = tr(IMAGES if images else TABLE, megabytes=self._drop.limit // 10**6)
+        self._terms = text(f"<p class='quiet'>{terms} {tr(TERMS)}</p>", visible=False)
         self._field = column()  # holds the dropper while open: it redraws all the time
         self._message = text("", visible=False)
         self._file = download(
-            page, "Download the predictions", "predictions.zip", self._content, visible=False
+            page, tr("Download the predictions"), "predictions.zip", self._content, visible=False
         )
         self.panel = column(
             self._open, self._terms, self._field, self._message, self._file,
@@ -80,7 +87,7 @@ class PredictPanel:
         self._drop.value = {}
         self._forget()
         turn = self._n_files
-        self._say(f"Predicting {name}…", "quiet", "note")
+        self._say(tr("Predicting {file}…", file=name), "quiet", "note")
         content = content.encode() if isinstance(content, str) else content
         self._page.background(
             self._page.service.predict_file(self._run.id, name, content),
@@ -93,13 +100,18 @@ class PredictPanel:
         self._answer = answer
         stem = re.sub(r"[^\w-]+", "_", name.split(".")[0])[:80] or "table"
         self._file.filename, self._file.visible = f"{stem}.predictions.zip", True
-        outside = (
-            f" {answer.outside:,} of them lie outside the training data (column “outside”): there "
-            "the model extrapolates."
-            if answer.outside
-            else ""
+        message = ntr(
+            "{file}: {n:,} row predicted.", "{file}: {n:,} rows predicted.", answer.rows, file=name
         )
-        self._say(f"{name}: {answer.rows:,} rows predicted.{outside}", "", "note")
+        if answer.outside:
+            message += " " + ntr(
+                "{n:,} of them lies outside the training data (column “outside”): there the model "
+                "extrapolates.",
+                "{n:,} of them lie outside the training data (column “outside”): there the model "
+                "extrapolates.",
+                answer.outside,
+            )
+        self._say(message, "", "note")
         notes = "".join(
             f"<p class='quiet' role='note'>{html.escape(n)}</p>" for n in answer.notes[:NOTES]
         )
@@ -114,7 +126,9 @@ class PredictPanel:
 
     def _content(self) -> bytes:
         if self._answer is None:
-            raise BadInput("There are no predictions to download any more; choose a file again.")
+            raise BadInput(
+                tr("There are no predictions to download any more; choose a file again.")
+            )
         return self._answer.content
 
 
@@ -123,25 +137,27 @@ def _totals(totals: pd.DataFrame | None) -> str:
     if totals is None:
         return ""
     heads = {
-        "task": "task", "place": "polygon", "parts": "parts", "observed": "observed",
-        "predicted": "predicted", "std": "deviation", "inside95": "in its 95% interval",
+        "task": tr("task"), "place": tr("polygon"), "parts": tr("parts"),
+        "observed": tr("observed"), "predicted": tr("predicted"), "std": tr("deviation"),
+        "inside95": tr("in its 95% interval"),
     }  # fmt: skip
     rows = ""
     for row in totals.head(ROWS).to_dict(orient="records"):
         cells = "".join(f"<td>{html.escape(_cell(name, row[name]))}</td>" for name in heads)
         rows += f"<tr>{cells}</tr>"
     head = "".join(f"<th scope='col'>{name}</th>" for name in heads.values())
-    more = (
-        f"<p class='quiet'>The first {ROWS} of {len(totals):,}.</p>" if len(totals) > ROWS else ""
-    )
+    more = ""
+    if len(totals) > ROWS:
+        note = tr("The first {shown:,} of {rows:,}.", shown=ROWS, rows=len(totals))
+        more = f"<p class='quiet'>{note}</p>"
     table = f"<div class='scroll' tabindex='0'><table><tr>{head}</tr>{rows}</table></div>"
     return (
-        "<details><summary>Predicted parts against observed totals</summary>"
+        f"<details><summary>{tr('Predicted parts against observed totals')}</summary>"
         f"{table}{more}</details>"
     )
 
 
 def _cell(name: str, value: object) -> str:
     if name == "inside95":
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return tr("yes") if value else tr("no")
+    return tr("{value:.4g}", value=value) if isinstance(value, float) else str(value)

@@ -13,6 +13,7 @@ from bokeh.document import Document
 from scant.events import Snapshot
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.template import text
+from scant_dashboard.translate import tr
 
 FRAME = 200  # milliseconds
 SECONDS = 10.0  # duration of a replay, whatever the length of the run
@@ -35,11 +36,11 @@ class Replay:
         self._n_shown, self._at = 0, -1
         self._timer: Any = None
         self.playing = False
-        self._start = _button("Replay", self._begin, "text")
-        self._toggle = _button("Hold replay", self._toggle_play, "outlined")
-        self._leave = _button("End replay", self._end, "text")
+        self._start = _button(tr("Replay"), self._begin, "text")
+        self._toggle = _button(tr("Hold replay"), self._toggle_play, "outlined")
+        self._leave = _button(tr("End replay"), self._end, "text")
         self._slider = pmui.IntSlider(
-            label="Step of the recording",
+            label=tr("Step of the recording"),
             start=0,
             end=1,
             sizing_mode="stretch_width",
@@ -49,7 +50,7 @@ class Replay:
         )
         self._slider.param.watch(lambda event: self._seek(event.new), "value")
         self._scrubber = pn.FlexBox(
-            text("<span class='recorded'>Recorded</span>", sizing_mode=None),
+            text(f"<span class='recorded'>{tr('Recorded')}</span>", sizing_mode=None),
             self._toggle, self._slider, self._leave,
             align_items="center", gap="8px", margin=0,
             sizing_mode="stretch_width", visible=False,
@@ -108,14 +109,14 @@ class Replay:
 
     def _play(self) -> None:
         self._timer = self._doc.add_periodic_callback(self._frame, FRAME)
-        self._toggle.label = "Hold replay"
+        self._toggle.label = tr("Hold replay")
 
     def pause(self) -> None:
         """Pause the replay."""
         if self._timer is not None:
             self._doc.remove_periodic_callback(self._timer)
             self._timer = None
-        self._toggle.label = "Play on"
+        self._toggle.label = tr("Play on")
 
     def _frame(self) -> None:
         stride = (self._slider.end - self._slider.start) * FRAME / 1000 / SECONDS

@@ -120,8 +120,10 @@ class RunBar:
 
 def _plain_button(label: str, act: Callable[[], None]) -> pmui.Button:
     """A button without an immediate response in the status line."""
-    return pmui.Button(label=label, on_click=lambda _: act(), variant="outlined", color="primary",
-                       size="medium", margin=0, sx={"whiteSpace": "nowrap"})  # fmt: skip
+    return pmui.Button(
+        label=tr(label), on_click=lambda _: act(), variant="outlined", color="primary",
+        size="medium", margin=0, sx={"whiteSpace": "nowrap"},
+    )  # fmt: skip
 
 
 def _button(

@@ -149,25 +149,33 @@ def sentence(run: RunState) -> str:
     sentence = tr("{state} (recorded run)", state=named) if run.recorded else named
     if run.state is State.QUEUED:
         if run.position is not None:
-            sentence += tr(", place {place}", place=run.position)
+            sentence = tr("{state}, place {place}", state=sentence, place=run.position)
         if run.wait is not None:
-            sentence += tr(", starts within about {time}", time=duration(run.wait))
+            time = duration(run.wait)
+            sentence = tr("{state}, starts within about {time}", state=sentence, time=time)
         if run.position is None and not run.reason:
-            sentence += tr(": waiting for a worker")  # mostly in a server's first seconds
+            sentence = tr("{state}: waiting for a worker", state=sentence)  # as a server starts
     elif run.state is State.STARTING:
-        sentence += tr(": a worker is preparing the data")
+        sentence = tr("{state}: a worker is preparing the data", state=sentence)
     elif run.state is State.RUNNING and run.phase is not None:
         return f"{sentence}: {run.phase.sentence}"
     elif run.state in (State.PAUSING, State.STOPPING):
-        sentence += tr(" after step {step:,}", step=run.step)
+        sentence = requested(run.state, run.step)
     if not run.reason:
         return sentence
     reason = run.reason
     if reason[:2].istitle():  # not an abbreviation
         reason = reason[0].lower() + reason[1:]
-    if reason.startswith(f"{run.state.value} "):  # "paused at its last checkpoint"
-        return sentence + reason.removeprefix(run.state.value)
+    if reason.startswith(f"{named} "):  # "paused at its last checkpoint"
+        return sentence + reason.removeprefix(named)
     return f"{sentence}: {reason}"
+
+
+def requested(state: State, step: int) -> str:
+    """Return the sentence on a run that is to pause or stop, or to go on."""
+    if not step or state is State.QUEUED:
+        return tr(NAMES[state])
+    return tr("{state} after step {step:,}", state=tr(NAMES[state]), step=step)
 
 
 def _ended(run: RunState) -> bool:
@@ -191,8 +199,10 @@ def _facts(run: RunState) -> list[list[str]]:
         facts.append([tr("best score"), shown])
     if run.device:
         threads = int(run.metadata.get("threads", 0))
-        with_threads = ntr(", {n} thread", ", {n} threads", threads) if threads else ""
-        facts.append([tr("device"), run.device + with_threads])
+        device = run.device
+        if threads:
+            device = ntr("{device}, {n} thread", "{device}, {n} threads", threads, device=device)
+        facts.append([tr("device"), device])
     return facts
 
 

@@ -7,11 +7,10 @@ from html import escape
 from itertools import groupby
 
 from scant.verdict import OURS, RIVAL, Contest, Part, Verdict, shown
+from scant_dashboard.translate import as_number, later, ntr, tr
 
-NUMBERS = ("no", "one", "two", "three", "four")
-
-
-HEAD = "Take another tool when …"
+HEAD = later("Take another tool when …")
+NOR = later("Nor was this run.")
 
 
 def lines(made: Verdict) -> list[str]:
@@ -19,7 +18,7 @@ def lines(made: Verdict) -> list[str]:
     if not made.parts:
         return []
     losses = comparisons(made.parts, RIVAL) or [_none_ahead(made.parts)]
-    return [HEAD, *losses, *comparisons(made.parts, OURS)]
+    return [tr(HEAD), *losses, *comparisons(made.parts, OURS)]
 
 
 def take_another(made: Verdict) -> str:
@@ -27,12 +26,14 @@ def take_another(made: Verdict) -> str:
     if not made.parts:
         return ""
     losses, wins = (comparisons(made.parts, who) for who in (RIVAL, OURS))
-    body = _list(losses) if losses else f"<p>{_none_ahead(made.parts)}</p>"
+    body = _list(losses) if losses else f"<p>{escape(_none_ahead(made.parts))}</p>"
     if wins:
-        body += f"<details><summary>Where this run is ahead</summary>{_list(wins)}</details>"
+        body += (
+            f"<details><summary>{tr('Where this run is ahead')}</summary>{_list(wins)}</details>"
+        )
     return (
         f"<div class='message {'warning' if losses else 'info'}' role='note' "
-        f"data-part='take-another'><p><strong>{HEAD}</strong></p>{body}"
+        f"data-part='take-another'><p><strong>{tr(HEAD)}</strong></p>{body}"
         f"<p class='quiet'>{_method(made.parts)}</p></div>"
     )
 
@@ -47,56 +48,85 @@ def comparisons(parts: Iterable[Part], winner: str) -> list[str]:
             if p.winner == winner and p.contest is not None:
                 by_rival.setdefault(p.contest.rival, []).append(_score(p.contest, winner))
         if by_rival:
-            ahead = "{} is ahead in {}" if winner == RIVAL else "this run is ahead of {} in {}"
-            text = "; ".join(
-                ahead.format(name, ", ".join(scores)) for name, scores in by_rival.items()
+            sentences.append(
+                ntr(
+                    "{where} ({n:,} row): {ahead}.",
+                    "{where} ({n:,} rows): {ahead}.",
+                    where[1],
+                    where=where[0],
+                    ahead="; ".join(_ahead(*of, winner) for of in by_rival.items()),
+                )
             )
-            sentences.append(f"{where[0]} ({where[1]:,} rows): {text}.")
     return sentences
 
 
+def _ahead(rival: str, scores: Sequence[str], winner: str) -> str:
+    listed = ", ".join(scores)
+    if winner == RIVAL:
+        return tr("{rival} is ahead in {scores}", rival=rival, scores=listed)
+    return tr("this run is ahead of {rival} in {scores}", rival=rival, scores=listed)
+
+
 def _none_ahead(parts: Sequence[Part]) -> str:
-    also = "" if any(p.winner == OURS for p in parts) else " Nor was this run."
-    return f"No rival was ahead anywhere, by {_compared(parts)}.{also}"
+    sentence = ntr(
+        "No rival was ahead in {scores} scores on {n} part of the held-out rows.",
+        "No rival was ahead in {scores} scores on {n} parts of the held-out rows.",
+        _n_subsets(parts),
+        scores=len(parts),
+    )
+    return sentence if any(p.winner == OURS for p in parts) else f"{sentence} {tr(NOR)}"
 
 
-def _compared(parts: Sequence[Part]) -> str:
-    n_subsets = len({(p.kind, p.start, p.stop) for p in parts})
-    return f"{len(parts)} scores on {n_subsets} part{'s' * (n_subsets > 1)} of the held-out rows"
+def _n_subsets(parts: Sequence[Part]) -> int:
+    return len({(p.kind, p.start, p.stop) for p in parts})
 
 
 def _method(parts: Sequence[Part]) -> str:
-    text = (
-        f"Of {_compared(parts)}, those are told in which this run and the best rival differ by "
-        "more than two standard errors."
+    sentence = ntr(
+        "Of {scores} scores on {n} part of the held-out rows, the card lists those in which this "
+        "run and the best rival differ by more than two standard errors.",
+        "Of {scores} scores on {n} parts of the held-out rows, the card lists those in which this "
+        "run and the best rival differ by more than two standard errors.",
+        _n_subsets(parts),
+        scores=len(parts),
     )
     if any(p.kind == "missing" for p in parts):
-        text += (
-            " Bands were removed at random from held-out rows; the rivals of these rows have "
-            "learned from rows that lack bands, too."
+        sentence += " " + tr(
+            "Bands were removed at random from held-out rows; the rivals were trained on rows with "
+            "missing bands, too."
         )
-    return text
+    return sentence
 
 
 def _where(p: Part, bounds: Sequence[float]) -> str:
     if p.kind == "missing":
         n = int(p.start)
-        return f"with {NUMBERS[n] if n < len(NUMBERS) else n} band{'s' * (n != 1)} missing"
+        return ntr("with {n} band missing", "with {n} bands missing", n)
     if p.kind == "truth":
         first, last = p.start == min(bounds), p.stop == max(bounds)
+        start, stop = as_number(shown(p.start)), as_number(shown(p.stop))
         if first != last:
-            return f"with {p.of} " + (f"< {shown(p.stop)}" if first else f"≥ {shown(p.start)}")
-        return f"with {p.of} from {shown(p.start)} to {shown(p.stop)}"
-    return "on all held-out rows"
+            return tr(
+                "with {condition}", condition=f"{p.of} " + (f"< {stop}" if first else f"≥ {start}")
+            )
+        return tr("with {name} from {start} to {stop}", name=p.of, start=start, stop=stop)
+    return tr("on all held-out rows")
 
 
 def _score(contest: Contest, winner: str) -> str:
     """Format a score with the winner's first, and the difference with two standard errors."""
     assert contest.low is not None, "only a difference with an interval has a winner"
-    pair = [shown(contest.ours), shown(contest.theirs)]
+    pair = [as_number(shown(value)) for value in (contest.ours, contest.theirs)]
     first, second = pair if winner == OURS else reversed(pair)
     error = (contest.gain - contest.low) / 2
-    return f"{contest.score} ({first} against {second}, by {abs(contest.gain):.2g} ± {error:.1g})"
+    return tr(
+        "{score} ({first} against {second}, by {gain:.2g} ± {error:.1g})",
+        score=contest.score,
+        first=first,
+        second=second,
+        gain=abs(contest.gain),
+        error=error,
+    )
 
 
 def _list(sentences: Iterable[str]) -> str:

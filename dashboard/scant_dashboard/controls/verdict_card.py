@@ -8,6 +8,7 @@ from html import escape
 from scant import verdict
 from scant.events import Report
 from scant_dashboard.controls.take_another import take_another
+from scant_dashboard.translate import tr
 
 
 def card(report: Report, seconds: float | None = None) -> str:
@@ -29,10 +30,10 @@ def card(report: Report, seconds: float | None = None) -> str:
     lines = "".join(f"<li>{escape(line)}</li>" for line in rest)
     code = ""
     if made.take_another and made.code:
-        summary = f"Two lines of Python that fit {escape(made.other.rival)}"
+        summary = escape(tr("Two lines of Python that fit {method}", method=made.other.rival))
         code = (
             f"<details><summary>{summary}</summary><div class='scroll' tabindex='0' role='group' "
-            f"aria-label='Code'><pre><code>{escape(made.code)}</code></pre></div></details>"
+            f"aria-label='{tr('Code')}'><pre><code>{escape(made.code)}</code></pre></div></details>"
         )
     return (
         f"<div class='message {kind}' role='note' data-part='verdict'><p><strong>"

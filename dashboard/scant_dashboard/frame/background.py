@@ -13,8 +13,9 @@ from typing import Any
 import panel as pn
 
 from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
+from scant_dashboard.translate import later, tr
 
-FAULT = "An error occurred; the server's log has the reason."
+FAULT = later("An error occurred; the server's log has the reason.")
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class Background:
                 end = partial(refused or self._say, str(error))
             except Exception:
                 log.exception("work for a page failed")
-                end = partial(self._say, FAULT)
+                end = partial(self._say, tr(FAULT))
             self._turn(end, last)
 
         # In an empty context: objects that outlive the work, such as connections to workers, would
@@ -87,7 +88,7 @@ def on_document(document: Any, say: Callable[[str], None], *acts: Callable[[], N
                     one()
                 except Exception:
                     log.exception("what came for a page could not be shown")
-                    say(FAULT)
+                    say(tr(FAULT))
 
     with contextlib.suppress(AttributeError):  # the session is gone
         document.add_next_tick_callback(act)

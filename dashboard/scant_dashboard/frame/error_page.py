@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 from scant_dashboard.template import PageContent, text
+from scant_dashboard.translate import tr
 
 
 def error_page(title: str, sentence: str) -> PageContent:
@@ -14,7 +15,7 @@ def error_page(title: str, sentence: str) -> PageContent:
         [
             text(
                 f"<h1>{html.escape(title)}</h1><p class='lede' role='alert'>{html.escape(sentence)}"
-                "</p><p><a href='./'>Back to the gallery</a></p>"
+                f"</p><p><a href='./'>{tr('Back to the gallery')}</a></p>"
             )
         ],
     )

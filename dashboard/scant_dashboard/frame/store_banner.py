@@ -9,9 +9,10 @@ import panel as pn
 from bokeh.document import Document
 
 from scant_dashboard.frame.site import Site
+from scant_dashboard.translate import later, tr
 
 EVERY = 2000  # milliseconds between checks
-MEANWHILE = (
+MEANWHILE = later(
     "Training continues; its results wait in memory and appear here once they are stored. Until "
     "then nothing can be started or changed."
 )
@@ -34,7 +35,7 @@ class StoreBanner:
 
     def _check(self) -> None:
         why = self._site.service.storing()
-        message = f"<p class='message error' role='alert'>{html.escape(why)} {MEANWHILE}</p>"
+        message = f"<p class='message error' role='alert'>{html.escape(why)} {tr(MEANWHILE)}</p>"
         message = message if why else ""
         if self.panel.object != message:
             self.panel.param.update(object=message, visible=bool(message))

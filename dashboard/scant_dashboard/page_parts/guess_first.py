@@ -19,7 +19,7 @@ from panel.custom import JSComponent
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.room.question import Question, Vote, jpeg
 from scant_dashboard.template import component, style
-from scant_dashboard.translate import later
+from scant_dashboard.translate import later, tr
 
 HIDDEN_TEXT = later("Hidden until you guess and press Reveal.")
 
@@ -76,7 +76,8 @@ class GuessFirst(JSComponent):
 
     def still(self) -> str:
         """Return the static markup for a page without scripts."""
-        return "<label class='first' data-live><input type='checkbox'> Guess first</label>"
+        label = tr("Guess first")
+        return f"<label class='first' data-live><input type='checkbox'> {label}</label>"
 
     def __init__(self, *, answered_by: Collection[str] = (), **params: Any) -> None:
         self.answered_by = answered_by

@@ -118,12 +118,20 @@ def ask_coverage(reveal: GuessFirst, data: Report, metadata: Metadata) -> None:
     # Jeffreys' interval for the share in the population (Brown, Cai, DasGupta 2001).
     band = 100 * betaincinv(inside + 0.5, rows - inside + 0.5, [0.025, 0.975])
     reveal.ask(
-        f"For each of {rows:,} held-out values the model gives an interval that contains the value "
-        "with a probability of 95%. How many of a hundred intervals contain their value?",
+        tr(
+            "For each of {rows:,} held-out values the model gives an interval that contains the "
+            "value with a probability of 95%. How many of a hundred intervals contain their value?",
+            rows=rows,
+        ),
         start=75,
     )
     reveal.know(
-        f"{inside:,} of {rows:,} intervals do, {100 * share:.0f} of a hundred.",
+        tr(
+            "{inside:,} of {rows:,} intervals do, {percent:.0f} of a hundred.",
+            inside=inside,
+            rows=rows,
+            percent=100 * share,
+        ),
         100 * share,
         band,
     )

@@ -12,12 +12,14 @@ from panel.custom import JSComponent
 from scant.events import Report, Snapshot
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.plots.base import View
+from scant_dashboard.translate import tr
 
 
 class ViewportSentinel(JSComponent):
     """A placeholder that reports once when it is within 600 pixels of the viewport."""
 
     near = param.Boolean(default=False)
+    notice = param.String("")  # shown until then
 
     _esm = """
     export function render({model, el}) {
@@ -28,7 +30,7 @@ class ViewportSentinel(JSComponent):
       watch.observe(el)
       const notice = document.createElement('p')
       notice.className = 'building'
-      notice.textContent = 'This figure is being built…'
+      notice.textContent = model.notice
       notice.style = 'margin: 0; font-size: 0.875rem; opacity: 0.75'
       el.replaceChildren(notice)
     }
@@ -54,7 +56,12 @@ class LazyView(View):
         self._placed = False
         self._last_action: Callable[[Any], None] | None = None
         self.built: Callable[[], None] = lambda: None  # called once the view is on the page
-        mark = ViewportSentinel(height=height, sizing_mode="stretch_width", margin=0)
+        mark = ViewportSentinel(
+            notice=tr("This figure is being built…"),
+            height=height,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
         mark.param.watch(lambda _: self._on_near(), "near")
         self.panel = pn.Column(mark, sizing_mode="stretch_width", margin=0)
 

@@ -17,24 +17,24 @@ from scant.runs.access import presenter_named
 from scant.studies.aliases import HEADINGS
 from scant_dashboard.page_parts.published_table import TITLE
 from scant_dashboard.page_parts.widgets import slug
+from scant_dashboard.translate import enumerated, later, tr
 
 PARAMETERS = {"preset", "hide", "text", "step", "guess", "presenter"}  # of the query
 SECTIONS = {
-    "story": "Story and equations",
-    "train": "Train, Pause and Stop",
-    "replay": "Replay",
-    "data": "Data",
-    "settings": "Settings",
-    "training": "Training",
-    "result": "Result",
-    "explore": "Explore",
+    "story": later("Story and equations"),
+    "train": later("Train, Pause and Stop"),
+    "replay": later("Replay"),
+    "data": later("Data"),
+    "settings": later("Settings"),
+    "training": later("Training"),
+    "result": later("Result"),
+    "explore": later("Explore"),
     slug(TITLE): TITLE,
-    "keep": "Keep",
-    "runs": "Runs",
-    "limits-and-sources": "Limits and sources",
+    "keep": later("Keep"),
+    "runs": later("Runs"),
+    "limits-and-sources": later("Limits and sources"),
 }
 LONGEST = 300  # characters of the text
-NOT_FOLLOWED = "One part of the link is ignored."
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,11 @@ def read(
     text = " ".join(query.get("text", "").split())
     if len(text) > LONGEST:
         warnings.append(
-            f"The text of this lesson has {len(text)} characters; the first {LONGEST} are shown."
+            tr(
+                "The text of this lesson has {n:,} characters; the first {shown} are shown.",
+                n=len(text),
+                shown=LONGEST,
+            )
         )
         text = text[:LONGEST].rstrip() + "…"
     return Lesson(
@@ -117,8 +121,13 @@ def _hide(value: str, figures: Sequence[str], warnings: list[str]) -> frozenset[
     for name in dict.fromkeys(query):
         if name not in names:
             warnings.append(
-                f"{NOT_FOLLOWED} There is nothing called {name!r} to hide; there are "
-                f"{', '.join(SECTIONS)} and the figures by their headings, such as {figures[0]!r}."
+                tr(
+                    "One part of the link is ignored. There is nothing called {name!r} to hide; "
+                    "there are {sections} and the figures by their headings, such as {figure!r}.",
+                    name=name,
+                    sections=", ".join(SECTIONS),
+                    figure=figures[0],
+                )
             )
     return frozenset(query) & names
 
@@ -129,8 +138,12 @@ def _step(value: str, steps: int, warnings: list[str]) -> int | None:
     if value.isdecimal() and 1 <= int(value) <= steps:
         return int(value)
     warnings.append(
-        f"{NOT_FOLLOWED} A lesson's step must be a whole number from 1 to {steps}, which is the "
-        f"number of figures to step through; got {value[:40]!r}."
+        tr(
+            "One part of the link is ignored. A lesson's step must be a whole number from 1 to "
+            "{steps}, which is the number of figures to step through; got {value!r}.",
+            steps=steps,
+            value=value[:40],
+        )
     )
     return None
 
@@ -142,6 +155,10 @@ def _preset(value: str, presets: Sequence[str], warnings: list[str]) -> str:
         if slug(name) == slug(value):
             return name
     warnings.append(
-        f"{NOT_FOLLOWED} There is no preset {value[:40]!r}; there are {', '.join(presets)}."
+        tr(
+            "One part of the link is ignored. There is no preset {value!r}; there are {presets}.",
+            value=value[:40],
+            presets=enumerated(presets),
+        )
     )
     return ""

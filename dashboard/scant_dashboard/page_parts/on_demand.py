@@ -16,12 +16,13 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import NOTHING, PlotView
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-HELP = (
+HELP = later(
     "Move the slider to add the first point of the curve. On the demonstration a point takes "
-    "about {} seconds."
+    "about {seconds:,} seconds."
 )
-IDLE = "Move the slider, and guess what comes."
+IDLE = later("Move the slider, and guess the next point.")
 
 
 class OnDemandView(PlotView):
@@ -38,8 +39,9 @@ class OnDemandView(PlotView):
     def alt(self) -> str:
         message = "" if self.plot.alt == NOTHING else str(self.plot.alt)
         if self._task:
-            return f"Working: {self._task}… {message}".rstrip()
-        return message or self.help
+            working = tr("Working: {task}…", task=self._task)
+            return f"{working} {message}".rstrip()
+        return message or tr(self.help)
 
     def clear(self, run: RunState) -> None:
         """Discard the previous run."""
@@ -102,7 +104,7 @@ class SliderCurve(OnDemandView):
         below: Any = None,
     ) -> None:
         self._page, self.plot = page, plot
-        self.help = HELP.format(self.wait)
+        self.help = tr(HELP, seconds=self.wait)
         self.figures = plot.figures
         self._points: dict[int, Any] = {}  # answers by position of the slider
         self.slider = pmui.DiscreteSlider(
@@ -114,7 +116,7 @@ class SliderCurve(OnDemandView):
         self._below = plot.panel if below is None else below
         self.container = pn.Column(sizing_mode="stretch_width", margin=0)
         self._guessed: int | None = None  # position of the current question
-        self.reveal = page.guess_first(idle=IDLE, unit=self.unit, digits=self.digits)
+        self.reveal = page.guess_first(idle=tr(IDLE), unit=self.unit, digits=self.digits)
         self.reveal.watch(self._show)
         self.panel = stacked(self.slider, *between, self.reveal.panel, text(aside), self.container)
 

@@ -15,8 +15,12 @@ def read_prose(package: str) -> tuple[str, str]:
         package: The page's package (its `__package__`), which contains `story.md` and
             `equations.md`, and their translations such as `story.de.md`.
     """
-    story, equations = (_read(package, name, spoken()) for name in ("story", "equations"))
-    return story, equations
+    return _read(package, "story", spoken()), read_equations(package)
+
+
+def read_equations(package: str) -> str:
+    """Return the equations of a page, in the session's language; see `read_prose`."""
+    return _read(package, "equations", spoken())
 
 
 @cache

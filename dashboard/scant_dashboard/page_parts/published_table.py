@@ -6,21 +6,35 @@ from functools import cache
 from html import escape
 
 from scant.reproduce.tables import EXPLAINED, STAND_IN, as_tables, origin, read
+from scant_dashboard.translate import later, ntr, spoken, tr
 
-TITLE = "The full table of our results"
+TITLE = later("The full table of our results")
+
+
+def whole_table(study: str) -> str:
+    """Return a study's file in `data/results` as collapsed HTML; empty if there is none."""
+    return _whole_table(study, spoken())
 
 
 @cache
-def whole_table(study: str) -> str:
-    """Return a study's file in `data/results` as collapsed HTML; empty if there is none."""
+def _whole_table(study: str, language: str) -> str:
     rows = read(study)
     if rows is None:
         return ""
     stand_ins = [data for data in dict.fromkeys(rows["data"]) if STAND_IN in str(data)]
-    note = f" Not the publication's own data: {escape('; '.join(stand_ins))}." if stand_ins else ""
-    summary = f"{len(rows):,} figures of {rows['method'].nunique()} methods"
+    source = escape(origin(rows))
+    if stand_ins:
+        data = "; ".join(stand_ins)
+        source += " " + escape(tr("Not the publication's own data: {data}.", data=data))
+    summary = ntr(
+        "{figures:,} figures of {n} method",
+        "{figures:,} figures of {n} methods",
+        rows["method"].nunique(),
+        figures=len(rows),
+    )
+    command = f"<code>scant reproduce {escape(study)}</code>"
     return (
-        f"<p>{escape(origin(rows))}{note}</p><details><summary>{summary}</summary>"
+        f"<p>{source}</p><details><summary>{summary}</summary>"
         f"<p class='quiet'>{EXPLAINED}</p>{as_tables(rows)}</details>"
-        f"<p class='quiet'>To measure it again: <code>scant reproduce {escape(study)}</code>.</p>"
+        f"<p class='quiet'>{tr('To measure it again: {command}.', command=command)}</p>"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scant_dashboard.plots.base import NOTHING
+from scant_dashboard.translate import tr
 
 
 class QuestionView:
@@ -22,7 +23,7 @@ class QuestionView:
 
     @property
     def alt(self) -> str:
-        answer = self.prompt if self._answer.alt == NOTHING else self._answer.alt
+        answer = tr(self.prompt) if self._answer.alt == NOTHING else self._answer.alt
         return f"{self._overview.alt} {answer}"
 
     def say(self) -> None:

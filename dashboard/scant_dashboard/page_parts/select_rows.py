@@ -20,13 +20,14 @@ from scant_dashboard.plots.base import SIDE_BY_SIDE, View
 from scant_dashboard.plots.table import comparison, figure, meanings
 from scant_dashboard.plots.theme import BLUE, GRAY, apply_style, models
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-TITLE = "Select rows"
+TITLE = later("Select rows")
 HEIGHT = 620  # approximate height of the section in pixels
-NONE = "No row was held out, so there is none to select."
-HELP = (
-    "Drag a box in a figure: the same rows are marked in the others, and the table is of them "
-    "alone. Reset, in a figure's tools, takes the selection back."
+NONE = later("No row was held out, so there is none to select.")
+HELP = later(
+    "Drag a box in a figure: the same rows are marked in the others, and the table shows their "
+    "scores. Reset, among a figure's tools, clears the selection."
 )
 POINT_OPTIONS = {
     "size": 5,
@@ -62,13 +63,13 @@ class SelectRows(View):
         self._frame = pd.DataFrame()
         self._figures: list[Any] = []  # the Bokeh figures made by HoloViews
         self.links: Any = None  # the `link_selections` instance, once there are rows
-        self.alt = NONE
+        self.alt = tr(NONE)
         self.table = text("")
         self.container = pn.Column(
             stylesheets=[SIDE_BY_SIDE], sizing_mode="stretch_width", margin=0
         )
         self.panel = pn.Column(
-            text(f"<p class='quiet'>{HELP}</p>"),
+            text(f"<p class='quiet'>{tr(HELP)}</p>"),
             self.container,
             self.table,
             sizing_mode="stretch_width",
@@ -78,7 +79,7 @@ class SelectRows(View):
     def clear(self, run: RunState) -> None:
         """Discard the previous run."""
         self.container.objects, self._figures = [], []
-        self.table.object, self.alt = "", NONE
+        self.table.object, self.alt = "", tr(NONE)
 
     def open(self, run: RunState) -> None:
         """Draw the rows of a finished run; initially the metrics are those of all rows."""
@@ -116,7 +117,7 @@ class SelectRows(View):
     def say(self) -> None:
         """Put the text alternative on the figures."""
         for fig in self._figures:
-            fig.html_attributes = {"role": "img", "aria-label": f"{self.title}. {self.alt}"}
+            fig.html_attributes = {"role": "img", "aria-label": f"{tr(self.title)}. {self.alt}"}
 
     def _style(self, plot: Any, element: Any) -> None:
         """Style a figure of HoloViews like ours."""
@@ -130,17 +131,23 @@ class SelectRows(View):
 
     def _show_metrics(self, chosen: pd.DataFrame) -> None:
         """Show the metrics of the selected rows next to those of all rows."""
-        rows = {"selected": chosen, "all": self._frame}
+        selected, every = tr("selected"), tr("all")
+        rows = {selected: chosen, every: self._frame}
         scores = {name: {"rows": float(len(f)), **self._score(f)} for name, f in rows.items()}
-        names = list(scores["all"])
+        names = list(scores[every])
         cells = {
             label: [_cell(name, result.get(name, math.nan)) for name in names]
             for label, result in scores.items()
         }
         glossary = meanings([Metric("", name, 0.0) for name in names[1:]])
-        self.table.object = comparison(cells, names) + glossary
-        values = "; ".join(f"{n} {c}" for n, c in zip(names[1:], cells["selected"][1:]))
-        self.alt = f"{len(chosen):,} of {len(self._frame):,} rows selected: {values}."
+        self.table.object = comparison(cells, [tr("rows"), *names[1:]]) + glossary
+        values = "; ".join(f"{n} {c}" for n, c in zip(names[1:], cells[selected][1:]))
+        self.alt = tr(
+            "{selected:,} of {rows:,} rows selected: {values}.",
+            selected=len(chosen),
+            rows=len(self._frame),
+            values=values,
+        )
         self._page.read(at_once=True)
 
     def _score(self, rows: pd.DataFrame) -> Mapping[str, float]:
@@ -150,5 +157,5 @@ class SelectRows(View):
 def _cell(name: str, value: float) -> str:
     """Format a cell of the table; a dash if the metric needs more rows."""
     if name == "rows":
-        return f"{value:,.0f}"
+        return tr("{n:,.0f}", n=value)
     return figure(Metric("", name, value)) if math.isfinite(value) else "–"

@@ -15,7 +15,13 @@ from scant_dashboard.template import style
 
 
 class Variant(NamedTuple):
-    """A variant: a label ("the same with …"), the expected effect, and the settings to change."""
+    """A variant of a run.
+
+    Attributes:
+        train: Label of its button, an imperative sentence: "Train with …".
+        expect: The expected effect; "" for none.
+        settings: The settings to change.
+    """
 
     train: str
     expect: str
@@ -30,7 +36,7 @@ class VariantButtons(JSComponent):
     def still(self) -> str:
         """Return the static markup for a page without scripts."""
         items = "".join(
-            f"<li><button type='button' data-live>Train {escape(train)} and compare</button>"
+            f"<li><button type='button' data-live>{escape(train)}</button>"
             + (f": {escape(expect)}" if expect else "")
             + "</li>"
             for train, expect in self.rows
@@ -44,7 +50,7 @@ class VariantButtons(JSComponent):
         list.append(...model.rows.map(([train, expect], i) => {
           const item = document.createElement('li'), button = document.createElement('button')
           button.type = 'button'
-          button.textContent = `Train ${train} and compare`
+          button.textContent = train
           button.addEventListener('click', () => model.send_msg({pick: i}))
           item.append(button, expect ? `: ${expect}` : '')
           return item

@@ -18,7 +18,7 @@ import numpy as np
 import panel as pn
 
 from scant.errors import BadInput, NotFound
-from scant.events import Report, Snapshot
+from scant.events import Report, Snapshot, State
 from scant.studies import Entry, entry
 from scant_dashboard.controls.data_panel import DataPanel
 from scant_dashboard.controls.estimate import Estimate
@@ -29,6 +29,7 @@ from scant_dashboard.controls.replay import Replay
 from scant_dashboard.controls.run_bar import SAY_EVERY, RunBar
 from scant_dashboard.controls.run_list import RunList
 from scant_dashboard.controls.settings_form import SettingsForm
+from scant_dashboard.controls.status import requested
 from scant_dashboard.controls.verdict_card import card
 from scant_dashboard.frame.background import Background, on_document
 from scant_dashboard.frame.session import SessionContext
@@ -41,6 +42,7 @@ from scant_dashboard.study_page.figure import Figure
 from scant_dashboard.study_page.layout import Layout
 from scant_dashboard.study_page.room_controller import RoomController
 from scant_dashboard.template import PageContent
+from scant_dashboard.translate import later, tr
 
 # Query parameters that are no settings.
 OWN_PARAMETERS = {
@@ -54,7 +56,7 @@ ACKNOWLEDGED_EVERY = 2  # updates per acknowledgment by the browser; less than `
 def study_page(visit: SessionContext, name: str) -> PageContent:
     """Build the page of a study from `scant_dashboard.pages.<name>.page.views`."""
     made = StudyPage(visit, entry(name), import_module(f"scant_dashboard.pages.{name}.page").views)
-    return PageContent(made.entry.title, [made.panel], study=name)
+    return PageContent(tr(made.entry.title), [made.panel], study=name)
 
 
 class StudyPage:
@@ -94,11 +96,11 @@ class StudyPage:
         self._start = study.start()
         self.data.watch(self._data_chosen)
         self.estimate = Estimate(self)
-        extra = {"Use your own data": self.data.upload.open,
-                  "Try it on the demonstration": self._try_demonstration}  # fmt: skip
+        extra = {later("Use your own data"): self.data.upload.open,
+                  later("Try it on the demonstration"): self._try_demonstration}  # fmt: skip
         self.bar = RunBar(
             self._train, self._pause, self._resume, self._stop,
-            extra={} if self.present or self.lesson.hides("Data") else extra, page=study.title,
+            extra={} if self.present or self.lesson.hides("Data") else extra, page=tr(study.title),
         )  # fmt: skip
         self.replay = Replay(visit.doc, self.show_recorded)
         self.everything = FitEverything(self)
@@ -221,7 +223,11 @@ class StudyPage:
         history = self.hub.history(run)
         if history.record.study != self.entry.name:
             raise NotFound(
-                f"Run {run} belongs to another page: open /{history.record.study}?run={run} for it."
+                tr(
+                    "Run {run} belongs to another page: open /{study}?run={run} for it.",
+                    run=run,
+                    study=history.record.study,
+                )
             )
         self.run = history
         self.may_steer = self.service.may_steer(history.record, self.visit.owner)
@@ -298,7 +304,8 @@ class StudyPage:
         self.views.trace.update(run.trace.upto(step), first)
         if snapshot is not None:
             self._show_snapshot(snapshot)
-        self.bar.say(f"replaying a recording, step {step} of {run.step}", "calm")
+        replaying = tr("replaying a recording, step {step} of {total}", step=step, total=run.step)
+        self.bar.say(replaying, "calm")
         self.read(at_once=not self.replay.moving)
 
     def read(self, at_once: bool = False) -> None:
@@ -362,15 +369,15 @@ class StudyPage:
 
     def _train(self) -> None:
         if self.visit.site.fault:
-            self.bar.say(f"not started: {self.visit.site.fault}", "bad")
+            self._say_not_started(self.visit.site.fault)
             return
         try:
             values = self.form.read()
         except BadInput as error:
-            self.bar.say(f"not started: {error}", "bad")
+            self._say_not_started(str(error))
             return
         if missing_data := self.data.missing_data:
-            self.bar.say(f"not started: {missing_data}", "bad")
+            self._say_not_started(missing_data)
             return
         self.say("")
         self.replay.pause()  # it would overwrite the figures of the new run
@@ -381,7 +388,10 @@ class StudyPage:
 
     def _not_started(self, sentence: str) -> None:
         self.bar.show(self.run, self.may_steer)
-        self.bar.say(f"not started: {sentence}", "bad")
+        self._say_not_started(sentence)
+
+    def _say_not_started(self, reason: str) -> None:
+        self.bar.say(tr("not started: {reason}", reason=reason), "bad")
 
     def _try_demonstration(self) -> None:
         """Train the demonstration with its default settings."""
@@ -409,7 +419,7 @@ class StudyPage:
         def submitted(run: str) -> None:
             self._submitted(run)
             self.list.tick([before.id, run])
-            self.say("This run trains beside the previous one; the section Runs compares them.")
+            self.say(tr("This run trains beside the previous one; the section Runs compares them."))
 
         self.background(
             self.submit({**before.record.settings, **changed}, before.record.data), submitted
@@ -420,7 +430,9 @@ class StudyPage:
         self.address()
         self.list.refresh()
         if self.run is not None and not self.owns_run:
-            self.say("Others of this lesson train with the same settings: all watch one run.")
+            self.say(
+                tr("Others in this lesson train with the same settings: you all watch one run.")
+            )
 
     def address(self) -> None:
         if pn.state.location is not None and self.run is not None:
@@ -434,19 +446,18 @@ class StudyPage:
             pn.state.location.search = "?" + urlencode(parameters)
 
     def _pause(self) -> None:
-        self._request("pausing", "pause")
+        self._request(State.PAUSING, "pause")
 
     def _resume(self) -> None:
-        self._request("queued", "resume")
+        self._request(State.QUEUED, "resume")
 
     def _stop(self) -> None:
-        self._request("stopping", "stop")
+        self._request(State.STOPPING, "stop")
 
-    def _request(self, state: str, verb: str) -> None:
+    def _request(self, state: State, verb: str) -> None:
         if self.run is None:
             return
-        step = f" after step {self.run.step}" if self.run.step and state != "queued" else ""
-        self.bar.say(state + step)
+        self.bar.say(requested(state, self.run.step))
         act = getattr(self.service, verb)  # checks permission
         self.background(act(self.run.id, self.visit.owner), lambda _: None, self._not_steered)
 

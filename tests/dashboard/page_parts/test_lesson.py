@@ -94,7 +94,7 @@ def test_words_read_back_say_the_same() -> None:
         ({"step": "3"}, "a whole number from 1 to 2, which is the number of figures"),
         ({"step": "<b>"}, "got '<b>'"),
         ({"step": "²"}, "got '²'"),
-        ({"preset": "best"}, "There is no preset 'best'; there are demo, as published."),
+        ({"preset": "best"}, "There is no preset 'best'; there are demo and as published."),
         ({"text": "x" * 301}, "has 301 characters; the first 300 are shown"),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_link_names_a_preset_or_the_settings_of_the_form(site: Site) -> None:
     maker = page.keep.lesson
     maker._form.visible = True
     page.form.widgets["n_basis"].value = "17"
-    maker.begin.value = "the form as it stands"
+    maker.begin.value = "the settings in the form"
     made = parse_qs(urlsplit(maker.link.value).query)
     assert made.pop("presenter") == [site.service.presenter("anna")]
     assert made == {"n_basis": ["17"], "data_seed": ["0"], "seed": ["0"]}
@@ -197,7 +197,7 @@ def test_a_link_names_a_preset_or_the_settings_of_the_form(site: Site) -> None:
     maker.write()
     assert "n_basis" in page.layout._message.object
     name = next(iter(entry("redshift").presets))
-    maker.begin.value = f"the preset: {name}"
+    maker.begin.value = f"preset:{name}"
     assert parse_qs(urlsplit(maker.link.value).query)["preset"] == [name]
 
 

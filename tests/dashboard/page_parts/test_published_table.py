@@ -34,7 +34,6 @@ def test_every_figure_of_the_file_stands_on_the_page(study: str) -> None:
 
 
 def test_a_study_without_a_file_shows_nothing(monkeypatch: Any) -> None:
-    published_table.whole_table.cache_clear()
+    monkeypatch.setattr(published_table, "_whole_table", published_table._whole_table.__wrapped__)
     monkeypatch.setattr(published_table, "read", lambda study: None)
     assert published_table.whole_table("genes") == ""
-    published_table.whole_table.cache_clear()

@@ -151,7 +151,7 @@ def leave_one_task_out(run: RunState) -> tuple[str, list[Variant]]:
     message = f"together with {', '.join(others)}" if others else "alone"
     return f"This run trained {metadata['scarce']} {message}.", [
         Variant(
-            f"the same without {task}",
+            f"Train again without {task}",
             f"{int((observed == tasks.index(task)).sum())} fewer observations.",
             {"leave_out": ",".join(filter(None, [before, task]))},
         )

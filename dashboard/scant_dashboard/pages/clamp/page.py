@@ -127,18 +127,25 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     assert isinstance(settings, ClampSettings)
     method = settings.method
     others = [
-        Variant(f"sampling by {name}", message, {"acquisition": name})
+        Variant(f"Train again with {name} sampling", message, {"acquisition": name})
         for name, message in ASKS.items()
         if name != method
     ]
     if not used["imbalance"]:
         others.append(other_imbalance(run, sought))
     if used["diverse"] != "none":
-        others.append(Variant("with batches of the most uncertain patches", "as published: are the"
-            " patches of a batch redundant?", {"diverse": "none"}))  # fmt: skip
+        others.append(
+            Variant(
+                "Train again with batches of the most uncertain patches",
+                "as published: are the patches of a batch redundant?",
+                {"diverse": "none"},
+            )
+        )
     if not used["pace"]:
         others.append(
-            Variant("at a pace that can be watched", "ten labels a second.", {"pace": 10.0})
+            Variant(
+                "Train again at a pace that can be watched", "ten labels a second.", {"pace": 10.0}
+            )
         )
     return f"This run sampled by {method}.", others
 
@@ -151,9 +158,9 @@ def other_imbalance(run: RunState, sought: str) -> Variant:
     if own.sum() > RARE * (truth >= 0).sum():
         gain = "does active sampling gain more for a rarer class?"
         rarer = {"imbalance": 20.0, "start": 60, "budget": 300}
-        return Variant(f"with one {sought} in twenty-one", gain, rarer)
+        return Variant(f"Train again with one {sought} in twenty-one", gain, rarer)
     gain = "does active sampling gain less for a more frequent class?"
-    return Variant(f"with one {sought} in five", gain, {"imbalance": 4.0})
+    return Variant(f"Train again with one {sought} in five", gain, {"imbalance": 4.0})
 
 
 ASKS = {

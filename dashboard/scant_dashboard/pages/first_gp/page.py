@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import math
-from importlib.resources import files
 from string import Template
 
 from panel.viewable import Viewable
 
 from scant.studies import STUDIES, entry
+from scant_dashboard.page_parts.prose import read_equations
 from scant_dashboard.page_parts.widgets import collapsible, column, markdown
 from scant_dashboard.template import assets, style, text
+from scant_dashboard.translate import tr
 
 TITLE = "A first Gaussian process"
 # What is scarce on each study's page, after "Now the same with scarce".
@@ -58,9 +59,8 @@ def first_gp(query: str = "") -> Viewable:
     stage.stylesheets = [*stage.stylesheets, guess, style("gp/page")]
     links = text(_links(query))
     links.stylesheets = [*links.stylesheets, LINKS]
-    equations = files(__package__).joinpath("equations.md").read_text(encoding="utf-8")
-    read_on = column(*markdown(equations, "h3 { margin-top: 20px; }"))
-    return column(stage, column(links, *collapsible("Read on", read_on), css=WIDE))
+    read_on = column(*markdown(read_equations(__package__), "h3 { margin-top: 20px; }"))
+    return column(stage, column(links, *collapsible(tr("Read on"), read_on), css=WIDE))
 
 
 def _links(query: str) -> str:

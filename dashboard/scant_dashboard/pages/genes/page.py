@@ -151,7 +151,7 @@ def other_models(run: RunState) -> tuple[str, list[Variant]]:
     """Return variants with the other models."""
     used = str(run.record.settings["model"])
     others = [
-        Variant(f"the same with {MODELS[name]}", f"it models {knows}.", {"model": name})
+        Variant(f"Train {MODELS[name]} instead", f"it models {knows}.", {"model": name})
         for name, knows in KNOWS.items()
         if name != used
     ]

@@ -109,13 +109,13 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     used = auto.used(run.record.settings, run.metadata)
     n_train = run.metadata["rows"]["training"]
     others = [
-        Variant(f"the same with {message}", KNOWS[name], {"model": name})
+        Variant(f"Train {message} instead", KNOWS[name], {"model": name})
         for name, message in MODELS.items()
         if name != used["model"]
     ]
     others += [
         Variant(
-            f"with 1:{ratio}",
+            f"Train again with 1:{ratio}",
             "as many others as rare rows." if ratio == 1 else f"{ratio} others for each rare row.",
             {"imbalance": float(ratio)},
         )
@@ -124,16 +124,26 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     ]  # fmt: skip
     if used["n_components"] and run.metadata.get("size"):
         text = "as published: slower, and worse on few rows."
-        others.append(Variant("with every pixel", text, {"n_components": 0}))
+        others.append(Variant("Train again with every pixel", text, {"n_components": 0}))
     if used["tempered"] and used["model"] == "sclvm":
-        others.append(Variant("without tempering", "are its probabilities overconfident?",
-                            {"tempered": False}))  # fmt: skip
+        others.append(
+            Variant(
+                "Train again without tempering",
+                "are its probabilities overconfident?",
+                {"tempered": False},
+            )
+        )
     if used["n_private_dims"] != 1 and used["model"] == "sclvm":
-        others.append(Variant("with one private dimension", "how small a private space suffices?",
-                            {"n_private_dims": 1}))  # fmt: skip
+        others.append(
+            Variant(
+                "Train again with one private dimension",
+                "how small a private space suffices?",
+                {"n_private_dims": 1},
+            )
+        )
     if run.metadata.get("size") and used.get("features", PIXELS) != PIXELS:
         text = "without the network that has seen photographs: what does it add?"
-        others.append(Variant("with pixels alone", text, {"features": PIXELS}))
+        others.append(Variant("Train again with pixels alone", text, {"features": PIXELS}))
     message = f"This run trained {MODELS[str(used['model'])]} on {n_train:,} rows"
     classifier = {GP: "a GP classifier", BOTH: "this model and a GP classifier"}.get(
         used.get("classifier", LATENT)
@@ -141,7 +151,9 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     if classifier is None:
         return f"{message}.", others
     text = "by the latent variable model alone, as published."
-    others.insert(0, Variant("with latent variables alone", text, {"classifier": LATENT}))
+    others.insert(
+        0, Variant("Train again with latent variables alone", text, {"classifier": LATENT})
+    )
     return f"{message}; {classifier} told the classes.", others
 
 

@@ -27,7 +27,7 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
         bound = "stochastic" if metadata.get("task") == "survival" else "published"
     others = [
         Variant(
-            f"the same with {MODELS[name]}",
+            f"Train {MODELS[name]} instead",
             f"{knows}.",
             # The other bounds are of networks alone.
             {"model": name} if name in LAYERED else {"model": name, "bound": "auto"},
@@ -37,14 +37,14 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     ]
     if model in LAYERED:
         others += [
-            Variant(f"with the {name} bound", effect, {"bound": name})
+            Variant(f"Train again with the {name} bound", effect, {"bound": name})
             for name, effect in BOUNDS.items()
             if name != bound
         ]
     rows = int((metadata.get("rows") or {}).get("training", 0))
     others += [
         Variant(
-            f"on {rows // part} rows",
+            f"Train again on {rows // part} rows",
             f"a {message} of the training rows.",
             {"training_size": rows // part},
         )

@@ -53,7 +53,7 @@ class Alphabets(View):
             return
         count = int(self.slider.value)
         alone = " alone" if count == 1 else ""
-        train = f"with {self._listed(count)}{alone}"
+        train = f"Train again with {self._listed(count)}{alone}"
         self.button.offer([Variant(train, "", {"n_outputs": count})])
 
     def _listed(self, count: int) -> str:

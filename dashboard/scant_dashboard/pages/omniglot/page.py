@@ -163,30 +163,38 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     used, names = auto.used(run.record.settings, run.metadata), list(run.metadata["outputs"])
     others = []
     if used["n_outputs"]:
-        others.append(Variant("with all alphabets", "more to borrow from.", {"n_outputs": 0}))
+        others.append(
+            Variant("Train again with all alphabets", "more to borrow from.", {"n_outputs": 0})
+        )
     others += [
-        Variant(f"with {k} {'example' if k == 1 else 'examples'} of each class",
+        Variant(f"Train again with {k} {'example' if k == 1 else 'examples'} of each class",
               "from scratch, kernel and patches included.", {"shots": k})
         for k in (1, 5) if k != used["shots"] and k < int(run.metadata["shots_most"])
     ]  # fmt: skip
     others += [
-        Variant(f"the same with {message}", KNOWS[name], {"model": name})
+        Variant(f"Train {message} instead", KNOWS[name], {"model": name})
         for name, message in MODELS.items()
         if name != used["model"]
     ]
     others += [
-        Variant(f"with the covariance {c}", "the same cost, another bound.", {"covariance": c})
+        Variant(
+            f"Train again with the covariance {c}",
+            "the same cost, another bound.",
+            {"covariance": c},
+        )
         for c in COVARIANCES
         if c != used["covariance"] and used["model"] == "mogp-ar"
     ]
     if run.metadata.get("size"):
         kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
         sees = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
-        others.append(Variant(f"with the kernel {kernel}", sees[kernel], {"kernel": kernel}))
+        others.append(
+            Variant(f"Train again with the kernel {kernel}", sees[kernel], {"kernel": kernel})
+        )
     features = used.get("features", PIXELS)
     if run.metadata.get("size") and used.get("stack") and features != PIXELS:
         text = "no HOG, no network, no image that bends: what do they add?"
-        others.append(Variant("with pixels alone", text, {"features": PIXELS}))
+        others.append(Variant("Train again with pixels alone", text, {"features": PIXELS}))
     data = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
     return f"This run trained {MODELS[str(used['model'])]} on {data}.", others
 

@@ -39,7 +39,6 @@ from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
 
-
 DRAWN = "held-out rows drawn in training"  # fewer than the results are of
 
 
@@ -174,7 +173,7 @@ def other_costs(run: RunState) -> tuple[str, list[Variant]]:
     used = run.record.settings["weights"]
     others = [
         Variant(
-            f"the same with {other} weights",
+            f"Train again with {other} weights",
             f"{effect}; watch the bias bin by bin.",
             {"weights": other},
         )

@@ -293,11 +293,11 @@ def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> Non
     view = Alphabets(model)
     view.open(run())
     assert view.alt == "This run trained on Greek and Latin together."
-    assert view.button.rows == [["with Greek alone", ""]]
+    assert view.button.rows == [["Train again with Greek alone", ""]]
     view.button._handle_msg({"pick": 0})
     assert model.beside == {"n_outputs": 1}
     view.slider.value = 2
-    assert view.button.rows == [["with Greek and Latin", ""]]
+    assert view.button.rows == [["Train again with Greek and Latin", ""]]
     view.button._handle_msg({"pick": 0})
     assert model.beside == {"n_outputs": 2}
     view.open(run({"outputs": ["Greek"], "classes": [["alpha", "beta"]]}))
@@ -309,8 +309,8 @@ def test_every_alternative_can_be_trained() -> None:
     message, others = alternatives(run())
     assert message == "This run trained MOGPs-AR on 2 alphabets together."
     trained = [other.train for other in others]
-    assert "with 1 example of each class" in trained
-    assert "with the kernel rbf-ard" in trained
+    assert "Train again with 1 example of each class" in trained
+    assert "Train again with the kernel rbf-ard" in trained
     for other in others:
         changed = OmniglotSettings.parse(OmniglotSettings().values() | other.settings)
         assert changed.changed(OmniglotSettings().values()) == other.settings
