@@ -151,13 +151,21 @@ def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost 
         classes = 0 if labels is None else len(labels) or 2
         others = rivals.seconds(size.rows, size.columns, classes, fit)
     if getattr(settings, "refit", "") == EVERYTHING:
-        fit = 2 * fit
+        fit += _unscored(study, resolved, size)
         cost = cost._replace(bytes=REFIT_MEMORY * cost.bytes)
     if training_seconds(settings) is not None:  # other methods use the remaining time budget
         fit = min(fit, settings.time_budget)
         others = min(others, settings.time_budget - fit)
     cost = cost._replace(seconds=fit + others)
     return cost if all(c >= 0 for c in cost) else Cost(math.inf, math.inf)  # NaN is not
+
+
+def _unscored(study: Entry, settings: Any, size: Size) -> float:
+    """Estimate the seconds of a fit that nobody scores, such as a second one on everything."""
+    assert study.estimate is not None
+    if "baselines" in settings.names():  # then they, and repeats for them, are most of a report
+        settings = type(settings)(**{**settings.values(), "baselines": False})
+    return float(study.estimate(settings, *size)[0])
 
 
 def check_cost(cost: Cost, hours: float, memory: float | None) -> None:
