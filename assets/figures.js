@@ -67,10 +67,16 @@ const Figures = (() => {
     const [view] = (await Bokeh.embed.embed_item({doc, root_id: figure.id}, holder)).roots
     drawn.set(plot, {figure, text, view, doc: view.model.document})
     plot.dataset.drawn = ''
+    const {model} = view, resize = () => model.setv(fit(model))
+    model.connect(model.properties.inner_width.change, resize)
+    resize()
     align(plot)
     refresh()
   }
 
+  // Tiles, placed for a usual width, keep their shape at another.
+  const fit = ({frame_height: tall, frame_width: wide, inner_width: width, x_range: x, y_range: y}) =>
+    tall && !wide && width ? {frame_height: Math.max(40, Math.round(width * Math.abs((y.end - y.start) / (x.end - x.start))))} : {}
   // Side by side, figures have equal borders, as in a live page's columns.
   const align = (plot) => {
     const group = [...plot.parentElement.parentElement.children].flatMap((box) => [...box.children].filter((one) => one.matches(PLOT)))
@@ -112,6 +118,7 @@ const Figures = (() => {
       return
     }
     if (events.length) doc.apply_json_patch({events})
+    for (const model of doc.roots()) model.setv(fit(model))
     drawn.set(plot, {...drawn.get(plot), figure: now, text: textOf(plot)})
   }
   const refresh = () => {

@@ -27,7 +27,12 @@ window.deep = function* (root = document) {
 }
 window.main = () => [...deep()].find((node) => node.classList.contains('main-content'))
 """
-SCROLL = "(by) => { const top = main().scrollTop; main().scrollTop += by; return top }"
+# Scroll on; whether there was more.
+SCROLL = """(by) => {
+  const top = main().scrollTop
+  main().scrollTop += by
+  return main().scrollTop > top
+}"""
 # Whether what is in view is built; what is further away is built once it comes near.
 BUILT = """() => ![...deep()].some((node) => {
   const box = node.classList.contains('building') && node.getBoundingClientRect()
@@ -38,7 +43,8 @@ LAID = """() => JSON.stringify([...Bokeh.index.query((view) => view.model.type =
   .map((view) => [view.model.id, view.bbox.width, view.bbox.height, view.frame.bbox.width]))"""
 # Figures as SVG under the heading above each, with the box of their data.
 EXPORT = """async () => {
-  const views = new Map([...Bokeh.index.query((view) => view.model.type === 'Figure')].map((view) => [view.el, view]))
+  const query = Bokeh.index.query((view) => view.model.type === 'Figure')
+  const views = new Map([...query].map((view) => [view.el, view]))
   const found = []
   let heading = ''
   for (const node of deep()) {
@@ -47,7 +53,8 @@ EXPORT = """async () => {
     if (!view || !node.getClientRects().length) continue
     const {left, top, width, height} = view.frame.bbox
     const svg = await (await view.export('svg').to_blob()).text()
-    found.push({heading, svg, frame: [left, top, width, height], size: [view.bbox.width, view.bbox.height]})
+    const size = [view.bbox.width, view.bbox.height]
+    found.push({heading, svg, size, frame: [left, top, width, height]})
   }
   return found
 }"""
@@ -97,14 +104,13 @@ def live_figures(page: Page, address: str) -> Iterator[tuple[str, list[dict[str,
         if page.url == "about:blank":
             page.goto(address)
             page.wait_for_function("() => [...deep()].some((node) => node.tagName === 'H1')")
-            page.wait_for_function("() => main() && Bokeh.documents.length")
-            before = -1
-            while before < (before := page.evaluate(SCROLL, 500)):
-                page.wait_for_timeout(200)
-                page.wait_for_function(BUILT)
+            page.wait_for_function(f"() => main() && ({LAID})() !== '[]'")
+        page.evaluate("() => { main().scrollTop = 0 }")
         laid = ""
-        while laid != (laid := page.evaluate(LAID)):
-            page.wait_for_timeout(1_500)  # answers of the model, and tiles for this width, may come
+        while (more := page.evaluate(SCROLL, 500)) or laid != (laid := page.evaluate(LAID)):
+            # Answers of the model may come, and tiles for this width.
+            page.wait_for_timeout(200 if more else 2_000)
+            page.wait_for_function(BUILT)
         yield kind, page.evaluate(EXPORT)
 
 
@@ -117,54 +123,71 @@ def _placed(headings: list[str], figures: list[Any]) -> Iterator[tuple[int, Any]
 
 
 def svg(kind: str, figure: Any, name: str) -> str:
-    """Return an SVG of Bokeh's as part of a page: lighter, with the colors of the page's theme."""
-    text = re.sub(r"<(text|path)\b(?=[^>]*fill=\"none\")(?=[^>]*stroke(-opacity=\"0\"|=\"none\"))"
-                  r"(?![^>]*/>)[^>]*>[^<]*</\1>", "", figure["svg"])  # fmt: skip
-    text = re.sub(r"(?<!clipPath>)<path fill=\"none\" stroke=\"none\"[^>]*/>", "", text)
-    text = re.sub(r"-?\d+\.\d{2,}", lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), text)
-    text = _one_path(text)
+    """Return an SVG of Bokeh's as part of a page: lighter, with the colors of the page's theme.
+
+    Args:
+        kind: Name of the window's size.
+        figure: What `EXPORT` returns of a figure.
+        name: Beginning of the ids in the SVG.
+    """
+    text = UNSEEN.sub("", figure["svg"])
+    text = DECIMALS.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), text)
+    for usual in DEFAULTS:
+        text = text.replace(usual, "")
+    for color, variable in COLORS.items():
+        text = text.replace(f'"{color}"', f'"{variable}"')
+    text = _merged(text)
+    for number, found in enumerate(dict.fromkeys(re.findall(r'id="(\w+)"', text))):
+        text = text.replace(f'id="{found}"', f'id="{name}-{number}"')
+        text = text.replace(f"#{found})", f"#{name}-{number})")
     width, height = figure["size"]
     left, top, across, down = figure["frame"]
     head = (
         f"<svg class='{kind}' xmlns='http://www.w3.org/2000/svg' width='{width:g}' "
         f"height='{height:g}' viewBox='0 0 {width:g} {height:g}' aria-hidden='true'>"
     )
-    frame = f"<rect class='frame' x='{left:g}' y='{top:g}' width='{across:g}' height='{down:g}' fill='none'/>"  # fmt: skip
-    text = re.sub(r"^<svg[^>]*>", head, text).replace("</svg>", f"{frame}</svg>")
-    for number, found in enumerate(dict.fromkeys(re.findall(r"id=\"(\w+)\"", text))):
-        text = text.replace(f'id="{found}"', f'id="{name}-{number}"').replace(f"#{found})", f"#{name}-{number})")  # fmt: skip
-    for usual in DEFAULTS:
-        text = text.replace(usual, "")
-    for color, variable in COLORS.items():
-        text = text.replace(f'"{color}"', f'"{variable}"')
-    return text
+    frame = (
+        f"<rect class='frame' x='{left:g}' y='{top:g}' width='{across:g}' height='{down:g}' "
+        "fill='none'/></svg>"
+    )
+    return head + text[text.index(">") + 1 : text.rindex("</svg>")] + frame
 
 
+# Texts and paths that are neither filled nor stroked, but for those that clip others.
+UNSEEN = re.compile(
+    r'<text fill="none"[^>]*stroke-opacity="0"[^>]*>[^<]*</text>|(?<!">)<path fill="none" stroke="none"[^>]*/>'  # noqa: E501
+)
+DECIMALS = re.compile(r"-?\d+\.\d{2,}(?:e-\d+)?")
 # What SVG takes to be so, or the page's style says.
 DEFAULTS = (
     ' paint-order="fill"', ' stroke-miterlimit="10"', ' stroke-dasharray=""', ' stroke="none"',
     ' font-style="normal"', ' font-weight="normal"', ' text-decoration="normal"',
-    ' text-anchor="start"', ' dominant-baseline="alphabetic"', ' transform="matrix(1, 0, 0, 1, 0, 0)"',
+    ' text-anchor="start"', ' dominant-baseline="alphabetic"',
+    ' transform="matrix(1, 0, 0, 1, 0, 0)"',
 )  # fmt: skip
 # Colors of the light theme (template.LIGHT) and of its grids.
 COLORS = {
-    "#1d2026": "var(--ink)", "#5b616c": "var(--quiet)", "rgb(29,32,38)": "var(--ink)",
-    "rgba(0, 0, 0, 0.1)": "var(--grid)", "rgba(0,0,0,0.1)": "var(--grid)",
+    "#1d2026": "var(--ink)", "rgb(29,32,38)": "var(--ink)", "#5b616c": "var(--quiet)",
+    "rgb(0,0,0)": "currentColor",
 }  # fmt: skip
 PATH = re.compile(r'<path([^>]*?) d="([^"]*)"([^>]*)/>')
 
 
-def _one_path(text: str) -> str:
-    """Merge successive opaque paths of the same attributes."""
-    made: list[str] = []
-    last, at = None, 0
+def _merged(text: str) -> str:
+    """Make one path of successive opaque ones that differ in their course only."""
+    made, style, courses, at = [], None, list[str](), 0
+
+    def end() -> None:
+        if style is not None:
+            made.append(f'<path{style[0]} d="{" ".join(courses)}"{style[1]}/>')
+
     for match in PATH.finditer(text):
-        style = match[1], match[3]
-        opaque = "opacity" not in match[1] + match[3]
-        if match.start() == at and style == last and opaque and made:
-            made[-1] = made[-1].replace('"></path>', "")
-            made[-1] = PATH.sub(lambda path, d=match[2]: f'<path{path[1]} d="{path[2]} {d}"{path[3]}/>', made[-1])  # fmt: skip
-        else:
-            made += [text[at : match.start()], match[0]]
-        last, at = style, match.end()
+        same = (match[1], match[3]) == style and match.start() == at
+        if not same or "opacity" in match[1] + match[3]:
+            end()
+            made.append(text[at : match.start()])
+            style, courses = (match[1], match[3]), []
+        courses.append(match[2])
+        at = match.end()
+    end()
     return "".join(made) + text[at:]

@@ -15,8 +15,10 @@ from tests.browser.visiting import LONG, PATIENCE, press, status, train, until
 SESSION = "() => typeof Bokeh !== 'undefined' && Bokeh.documents.length > 0"
 # The columns of the curve as BokehJS has them, and whether it is drawn at all.
 CURVE = """() => {
-  const [view] = typeof Bokeh === 'undefined' ? [] : Bokeh.index.query((view) => view.model.type === 'Figure')
-  return view ? [view.model.document.get_model_by_name('curve').data.step.length, view.model.id] : null
+  if (typeof Bokeh === 'undefined') return null
+  const [view] = Bokeh.index.query((view) => view.model.type === 'Figure')
+  const curve = view?.model.document.get_model_by_name('curve')
+  return curve ? [curve.data.step.length, view.model.id] : null
 }"""
 CANVAS = "() => document.querySelector('.plot[data-drawn] [data-canvas]')"
 

@@ -41,8 +41,8 @@ DEVIATION = (
     "#d55e00",
 )
 
-# Sizes that Panel's Material theme sets in the browser. HoloViews sets a document's theme to its own:
-# with other sizes, all figures of a page would change once one of HoloViews' is added.
+# Sizes that Panel's Material theme sets in the browser. HoloViews sets a document's theme to its
+# own: with other sizes, all figures of a page would change once one of HoloViews' is added.
 SIZES = {
     "Axis": {
         "axis_label_standoff": 12, "axis_label_text_font_size": "1em",

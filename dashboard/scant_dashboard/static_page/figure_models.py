@@ -23,8 +23,8 @@ from scant_dashboard.plots.theme import models
 # Tools that ask the model need the live page, which a press in their figure opens (takeover.js).
 ACTING = (models.TapTool, models.BoxSelectTool, models.PolySelectTool)
 LISTS = 8  # numbers above which a list is shorter as an array
-# Left out: callbacks, which have no session or would need `eval`, what else needs a session, what is
-# on the element around the figure, and models that BokehJS makes by itself.
+# Left out: callbacks, which have no session or would need `eval`, what else needs a session, what
+# is on the element around the figure, and models that BokehJS makes by itself.
 OMITTED = {
     "html_attributes", "js_event_callbacks", "js_property_callbacks", "selected",
     "selection_policy", "subscribed_events", "tags", "active_drag", "active_tap",
@@ -79,10 +79,10 @@ def figure_model(figure: Any) -> FigureModel:
     """Return a Bokeh figure as JSON; properties with default values are left out."""
     writer = _Writer()
     made = _text(writer.encode(figure))
-    sources = {
-        source.id: _text(writer.encode({k: _compact(v) for k, v in source.data.items() if _named(k, made)}))
-        for source in writer.sources
-    }  # fmt: skip
+    sources = {}
+    for source in writer.sources:
+        data = {name: _compact(v) for name, v in source.data.items() if _named(name, made)}
+        sources[source.id] = _text(writer.encode(data))
     return FigureModel(made, sources)
 
 
@@ -136,13 +136,10 @@ def _named(column: str, figure: str) -> bool:
 
 def _compact(values: Any) -> Any:
     """Return numbers in half the size; positions in pixels do not need more."""
-    array = np.asarray(values) if isinstance(values, np.ndarray) else None
     if isinstance(values, list) and len(values) > LISTS:
-        if all(isinstance(value, float) for value in values):
-            array = np.array(values)
-    if array is None:
-        return values
-    return array.astype(np.float32) if array.dtype.kind == "f" else array
+        values = np.array(values) if all(isinstance(v, float) for v in values) else values
+    is_float = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+    return values.astype(np.float32) if is_float else values
 
 
 def _text(made: Any) -> str:

@@ -151,7 +151,9 @@ class Markup:
         acts = " data-acts" if is_interactive(figure) else ""
         columns = "".join(
             self._part(
-                (figure.id, source), figure, f"<script {JSON} data-source='{source}'>{data}</script>"
+                (figure.id, source),
+                figure,
+                f"<script {JSON} data-source='{source}'>{data}</script>",
             )
             for source, data in made.sources.items()
         )
