@@ -57,7 +57,6 @@ const Figures = (() => {
     if (drawn.has(plot)) return
     if (!holds(plot).length) await models()
     if (drawn.has(plot) || !holds(plot).length) return
-    Bokeh.set_log_level('warn')
     const figure = read(plot), text = textOf(plot)
     drawn.set(plot, {figure, text})
     const holder = document.createElement('div')

@@ -5,17 +5,25 @@ BokehJS draws them in Chromium, at the widths of a laptop and of a phone, and ex
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
 import re
 import shutil
 from collections.abc import Iterator
 from itertools import groupby
+from math import ceil
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
+
+from scant_dashboard.plots.theme import GRAY
 
 SIZES = {"wide": (1280, 800), "narrow": (390, 844)}  # pixels of the window
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 OPENING = 120_000  # ms
+SHARP, QUALITY = 2, 80  # pixels of an image per pixel of the page; of WebP
 
 # All elements, those of shadow roots among them, and the live page's scrolling element.
 DEEP = """
@@ -80,17 +88,17 @@ def pictures(url: str, pages: dict[str, str]) -> Iterator[tuple[str, list[str]]]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for name, text in pages.items():
-            page = browser.new_page()
+            page = browser.new_page(device_scale_factor=SHARP)
             page.set_content(text)
-            headings = page.evaluate(HEADINGS)
-            page.close()
+            headings, painter = page.evaluate(HEADINGS), page
             made = [""] * len(headings)
             if headings:
                 page = browser.new_page()
                 for kind, figures in live_figures(page, f"{url}/{name}?live=1"):
                     for at, figure in _placed(headings, figures):
-                        made[at] += svg(kind, figure, f"{kind[0]}{at}")
+                        made[at] += lighter(painter, svg(kind, figure, f"{kind[0]}{at}"))
                 page.close()
+            painter.close()
             yield name, made
         browser.close()
 
@@ -153,6 +161,31 @@ def svg(kind: str, figure: Any, name: str) -> str:
     return head + text[text.index(">") + 1 : text.rindex("</svg>")] + frame
 
 
+def lighter(page: Page, picture: str) -> str:
+    """Return a picture with its marks as an image, if that is smaller than their SVG.
+
+    Args:
+        page: An empty page of `SHARP` pixels per pixel.
+        picture: An SVG made by `svg`.
+    """
+    head = picture[: picture.index(">") + 1]
+    texts = "".join(TEXT.findall(picture))
+    frame = picture[picture.rindex("<rect class='frame'") :]
+    width, height = (float(found) for found in re.findall(r" (?:width|height)='([\d.]+)'", head))
+    page.set_viewport_size({"width": ceil(width), "height": ceil(height)})
+    page.set_content(f"<body style='margin:0;{MEDIUM}'>{TEXT.sub('', picture)}")
+    file = io.BytesIO()
+    shot = Image.open(io.BytesIO(page.screenshot(omit_background=True)))
+    shot.save(file, "WEBP", quality=QUALITY, method=6)
+    href = f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
+    size = f"width='{ceil(width)}' height='{ceil(height)}'"
+    texts = re.sub(r' clip-path="[^"]*"', "", texts)
+    painted = f"{head}<image {size} href='{href}'/>{texts}{frame}"
+    return min(painted, picture, key=lambda text: len(gzip.compress(text.encode())))
+
+
+TEXT = re.compile(r"<text.*?</text>", re.DOTALL)
+MEDIUM = f"color:{GRAY};--ink:{GRAY};--quiet:{GRAY}"  # visible in both themes
 # Texts and paths that are neither filled nor stroked, but for those that clip others.
 UNSEEN = re.compile(
     r'<text fill="none"[^>]*stroke-opacity="0"[^>]*>[^<]*</text>|(?<!">)<path fill="none" stroke="none"[^>]*/>'  # noqa: E501

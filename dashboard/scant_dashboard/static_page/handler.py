@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 from tornado.web import authenticated
@@ -57,5 +58,9 @@ class StaticFirst(StaticPageMixin):
             return False
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "private, no-cache")  # revalidated by ETag
-        self.finish(made)
+        self.set_header("Vary", "Accept-Encoding, Cookie")
+        packed = "gzip" in self.request.headers.get("Accept-Encoding", "")
+        if packed:
+            self.set_header("Content-Encoding", "gzip")
+        self.finish(made if packed else gzip.decompress(made))
         return True

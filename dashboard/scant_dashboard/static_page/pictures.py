@@ -11,7 +11,7 @@ import re
 
 PLOT = re.compile(r"<div class='plot'[^>]* data-key='(\w+)'[^>]*>")
 PICTURE = re.compile(r"<svg class='(?:wide|narrow)'.*?</svg>", re.DOTALL)
-MODELS = re.compile(r"(?:<script type='application/json'[^>]*>[^<]*</script>)+")
+MODELS = re.compile(r"(?:<script[^>]* type='application/json'[^>]*>[^<]*</script>)+")
 NUMBERS = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 
 

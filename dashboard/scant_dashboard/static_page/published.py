@@ -45,7 +45,7 @@ class Published:
     def __init__(self, folder: Path, database: str, hours: float) -> None:
         self._folder, self._database, self._hours = folder / FOLDER, database, hours
         self._pages: dict[str, str] = {}
-        self._figures: dict[str, str] = {}
+        self._figures: dict[str, bytes] = {}  # compressed by gzip
         self._packed: dict[tuple[str, bool], bytes] = {}
         self._maker: asyncio.Task[None] | None = None
 
@@ -76,10 +76,11 @@ class Published:
         return page.replace(CLASSES, "dark" * dark, 1).replace(ACCOUNT, log_out(user), 1)
 
     def _take(self, study: str, page: str) -> None:
-        self._pages[study], self._figures[study] = apart(page)
+        self._pages[study], models = apart(page)
+        self._figures[study] = gzip.compress(models.encode(), 6, mtime=0)
 
-    def figures(self, study: str) -> str | None:
-        """Return the models of a page's figures, an element per figure (`pictures.apart`)."""
+    def figures(self, study: str) -> bytes | None:
+        """Return the models of a page's figures (`pictures.apart`), compressed by gzip."""
         return self._figures.get(study)
 
     def packed(self, study: str, dark: bool) -> bytes | None:

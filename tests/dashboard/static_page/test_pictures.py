@@ -14,7 +14,7 @@ def page(*keys: str) -> str:
     plots = (
         f"<div><div class='plot' data-key='{key}' role='img'>"
         "<script type='application/json'>{}</script>"
-        "<script type='application/json' data-part='3'>{\"x\":1}</script></div></div>"
+        "<script data-part='3' type='application/json'>{\"x\":1}</script></div></div>"
         for key in keys
     )
     return f"<main>{''.join(plots)}<p>end</p></main>"
