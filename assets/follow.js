@@ -4,31 +4,13 @@
   const {from, at: first} = document.currentScript.dataset
   let at = first, source, ended = false
 
-  // Elements stay where they are of the same kind: a live region is heard, and nothing flickers.
-  const become = (old, now) => {
-    if (old.isEqualNode(now)) return
-    const one = old.nodeType === now.nodeType && old.nodeName === now.nodeName
-    if (!one || ['STYLE', 'TEMPLATE'].includes(old.nodeName)) { old.replaceWith(now); return }
-    if (old.nodeType !== Node.ELEMENT_NODE) { old.data = now.data; return }
-    for (const {name} of [...old.attributes])
-      if (!now.hasAttribute(name) && !(name === 'open' && old.nodeName === 'DETAILS')) old.removeAttribute(name)
-    for (const {name, value} of now.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value)
-    const [was, is] = [[...old.childNodes], [...now.childNodes]]
-    is.forEach((node, i) => { if (i < was.length) become(was[i], node); else old.append(node) })
-    was.slice(is.length).forEach((node) => node.remove())
-  }
   const say = (words) => {
     const status = document.querySelector('[role=status]')
     if (status) status.textContent = words
   }
   const told = ({data, lastEventId}) => {
     const {title, parts} = JSON.parse(data)
-    const made = document.createElement('template')
-    for (const [place, html] of Object.entries(parts)) {
-      const old = document.querySelector(place)
-      made.innerHTML = html
-      if (old) become(old, made.content.firstElementChild)
-    }
+    Figures.put(parts)
     document.title = title
     at = lastEventId
   }

@@ -11,10 +11,9 @@
   let timer = 0
 
   const show = (moment) => {
-    keys.forEach((key, i) => {
-      if (frames[moment][i] === frames[at][i]) return
-      document.querySelector(`[data-part="${key}"]`).outerHTML = texts[frames[moment][i]]
-    })
+    const changed = keys.flatMap((key, i) => frames[moment][i] === frames[at][i] ? []
+      : [[`[data-part="${key}"]`, texts[frames[moment][i]]]])
+    Figures.put(Object.fromEntries(changed))
     at = moment
     slider.value = at
     words.value = at === last ? 'end of training' : `step ${steps[at]} of ${steps.at(-1)}`
@@ -56,4 +55,5 @@
   halt()
   show(last)
   player.hidden = false
+  Figures.all() // for paper, on which all of them are
 })()

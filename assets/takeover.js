@@ -29,8 +29,14 @@
   const state = {todo: [], y: 0, ...(over ? kept() : null)}
   const keep = () => {
     Object.assign(state, {path: location.pathname, time: Date.now(), y: over ? over.scrollTop : scrollY})
-    try { sessionStorage[KEY] = JSON.stringify(state) } catch { /* no storage: opens, forgets */ }
+    for (const shots of over ? [state.shots] : [shotsOf(), undefined])
+      try { sessionStorage[KEY] = JSON.stringify({...state, shots}); return } catch { /* no room, or no storage: opens, forgets */ }
   }
+  // What is seen of figures that were drawn here, for the cover, on which they are not.
+  const shotsOf = () => [...root.querySelectorAll('.plot')].map((plot) => {
+    const {top, bottom} = plot.getBoundingClientRect()
+    return bottom > 0 && top < innerHeight && Figures.shot(plot)
+  })
   const KINDS = {button: 'button[data-live], .theme', check: 'label.check, label.first', slider: 'label.slider', choice: 'label.choice', field: 'label.field:not(.choice)'}
   const alike = (kind, text) => [...root.querySelectorAll(KINDS[kind])].filter((one) => named(one) === text)
   // Figures that can be clicked or drawn in go by the heading above them, and their order under it.
@@ -117,12 +123,15 @@
   })
   let gesture = null // of a pointer in a figure, in shares of its frame
   const follow = (event) => {
-    const {left, top, width, height} = gesture.frame.getBoundingClientRect()
+    const {left, top, width, height} = gesture.frame
     gesture.path.push([(event.clientX - left) / width, (event.clientY - top) / height])
   }
+  const pictured = (plot) => [...plot.querySelectorAll('.frame')].map((one) => one.getBoundingClientRect()).find(({width}) => width)
   root.addEventListener('pointerdown', (event) => {
-    const frame = event.button ? null : event.target.closest?.('.plot[data-acts] .frame')
-    gesture = frame && {frame, path: []}
+    const plot = event.button ? null : event.target.closest?.('.plot[data-acts]')
+    const frame = plot && (over ? pictured(plot) : Figures.frame(plot))
+    const within = frame && Math.abs(2 * (event.clientX - frame.left) / frame.width - 1) <= 1 && Math.abs(2 * (event.clientY - frame.top) / frame.height - 1) <= 1
+    gesture = within ? {plot, frame, path: []} : null
     if (gesture) { event.preventDefault(); follow(event) }
   })
   addEventListener('pointermove', (event) => { if (gesture) follow(event) }, true)
@@ -130,9 +139,9 @@
   addEventListener('pointerup', (event) => {
     if (!gesture) return
     follow(event)
-    const {frame, path} = gesture
+    const {plot, path} = gesture
     gesture = null
-    const {text, at} = pictures().find(({node}) => node.contains(frame))
+    const {text, at} = pictures().find(({node}) => node === plot)
     state.todo.push({kind: 'figure', text, at, path})
     say('opening the controls…')
     goLive()
@@ -207,6 +216,12 @@
     input.focus({preventScroll: true})
     if (kind === 'field') input.setSelectionRange(from, to)
   }
+  const plots = root.querySelectorAll('.plot')
+  state.shots?.forEach((src, i) => {
+    if (!src || !plots[i]) return
+    plots[i].dataset.drawn = ''
+    plots[i].append(Object.assign(document.createElement('img'), {src, alt: ''}))
+  })
   over.scrollTop = state.y
   if (state.todo.length || state.file) say('opening the controls…')
   else if (plain.searchParams.has('run')) begin([...root.querySelectorAll(KINDS.button)].find((one) => words(one) === 'Train'))

@@ -18,7 +18,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.plots.base import SIDE_BY_SIDE, View
 from scant_dashboard.plots.table import comparison, figure, meanings
-from scant_dashboard.plots.theme import BLUE, GRAY, apply_style, models
+from scant_dashboard.plots.theme import BLUE, GRAY, THEME, apply_style, models
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
@@ -100,6 +100,7 @@ class SelectRows(View):
                 links(hv.Points(data, [x, y]).opts(hooks=[self._style], **POINT_OPTIONS)),
                 sizing_mode="stretch_width",
                 linked_axes=False,
+                theme=THEME,
                 margin=0,
             )
             for x, y in self._axes(self._frame)

@@ -18,6 +18,8 @@ from scant_dashboard.plots.theme import (
 )
 
 BINS = 20
+TICKS = 4  # at most, upwards and downwards
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)  # between ticks
 
 
 class ScoreDistributionPlot(Plot):
@@ -46,8 +48,9 @@ class ScoreDistributionPlot(Plot):
         plot.add_layout(models.Span(location=0.5, dimension="height", line_color=GRAY,
                                     line_dash=[4, 4], line_width=1.5))  # fmt: skip
         plot.add_layout(models.Span(location=0, dimension="width", line_color=GRAY))
-        plot.yaxis.formatter = models.CustomJSTickFormatter(
-            code="return Math.round(Math.abs(tick) * 100) + '%'"
+        self.axis = plot.yaxis[0]
+        self.axis.update(
+            ticker=models.FixedTicker(), formatter=models.NumeralTickFormatter(format="0%")
         )
         plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
         place_legend_above(plot, stacked=True)
@@ -63,6 +66,11 @@ class ScoreDistributionPlot(Plot):
         edges = np.linspace(0, 1, BINS + 1)
         update_source(self.bars, left=edges[:-1], right=edges[1:], up=up, down=-down,
             rows_up=counts[0], rows_down=counts[1])  # fmt: skip
+        tallest = float(max(up.max(), down.max()))
+        step = next((s for s in STEPS if TICKS * s >= tallest), STEPS[-1])
+        ticks = [k * step for k in range(-TICKS, TICKS + 1)]
+        self.axis.ticker.ticks = ticks  # the shares downwards are positive, too
+        self.axis.major_label_overrides = {t: f"{-t:.0%}" for t in ticks if t < 0}
         other, name = (str(c) for c in classes)
         for item, label in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):
             item.update(label={"value": label}, visible=True)

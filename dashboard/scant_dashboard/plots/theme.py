@@ -11,6 +11,7 @@ from typing import Any
 
 import bokeh.models
 import bokeh.plotting
+from bokeh.themes import Theme
 
 # Bokeh's stubs type properties as stored, not as accepted, hence Any.
 models: Any = bokeh.models
@@ -39,6 +40,24 @@ DEVIATION = (
     "#c26c36",
     "#d55e00",
 )
+
+# Sizes that Panel's Material theme sets in the browser. HoloViews sets a document's theme to its
+# own: with other sizes, all figures of a page would change once one of HoloViews' is added.
+SIZES = {
+    "Axis": {
+        "axis_label_standoff": 12, "axis_label_text_font_size": "1em",
+        "axis_label_text_font_style": "normal", "major_label_text_font_size": "0.925em",
+    },
+    "ColorBar": {
+        "title_text_font_size": "0.95em", "title_text_font_style": "normal",
+        "major_label_text_font_size": "0.9em",
+    },
+    "Legend": {
+        "spacing": 8, "glyph_width": 14, "label_standoff": 8, "label_text_font_size": "0.95em",
+    },
+    "Title": {"text_font_size": "1.05em"},
+}  # fmt: skip
+THEME = Theme(json={"attrs": SIZES})
 
 _SVG = """
 const layer = Bokeh.index.find_one(plot).export("svg")

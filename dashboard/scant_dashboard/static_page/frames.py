@@ -8,7 +8,6 @@ from typing import Protocol
 
 from panel.viewable import Viewable
 
-from scant_dashboard.static_figures.drawings import Drawings
 from scant_dashboard.static_page.markup import PLACEHOLDER, Markup, filled
 
 STYLES = "styles"  # key of the style sheets, which grow with new kinds of parts
@@ -71,7 +70,7 @@ class Frames:
     """
 
     def __init__(self, page: Panelled, live: bool = True) -> None:
-        self._page, self.markup = page, Markup(live, Drawings())
+        self._page, self.markup = page, Markup(live)
         self.last: Frame | None = None
 
     def capture(self) -> Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 from tornado.web import authenticated
@@ -12,6 +13,7 @@ from scant_dashboard.static_page.still import StaticPageMixin
 LIVE = "live"  # query parameter that requests the live page
 OVER = "over"  # its value if the static page is to cover the live one until that is drawn
 PLAIN = {"theme"}  # query parameters that need no session
+FIGURES = "figures"  # query parameter that requests the models of the static page's figures
 
 
 class StaticFirst(StaticPageMixin):
@@ -34,6 +36,8 @@ class StaticFirst(StaticPageMixin):
     def _send_static_page(self: Any) -> bool:
         """Send the static page if the address allows it; return whether it was sent."""
         arguments = set(self.request.arguments)
+        if arguments == {FIGURES}:
+            return self._send_figures()
         over = self.get_query_argument(LIVE, "") == OVER
         if not arguments <= (PLAIN | {LIVE, "run"} if over else PLAIN):
             return False
@@ -47,4 +51,18 @@ class StaticFirst(StaticPageMixin):
             self.set_overlay(page, begun="run" in arguments)
             return False
         self.send_static(page, lambda: published.packed(self.page, dark))
+        return True
+
+    def _send_figures(self: Any) -> bool:
+        """Send the models of the page's figures, which `assets/figures.js` draws on demand."""
+        made = self.published.figures(self.page)
+        if made is None:
+            return False
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "private, no-cache")  # revalidated by ETag
+        self.set_header("Vary", "Accept-Encoding, Cookie")
+        packed = "gzip" in self.request.headers.get("Accept-Encoding", "")
+        if packed:
+            self.set_header("Content-Encoding", "gzip")
+        self.finish(made if packed else gzip.decompress(made))
         return True

@@ -28,7 +28,8 @@ from scant_dashboard.frame.site import Site
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.pages.gallery import cards
 from scant_dashboard.static_page.page import static_page
-from scant_dashboard.static_page.published import GALLERY, file_of
+from scant_dashboard.static_page.pictures import pictures, with_pictures
+from scant_dashboard.static_page.published import GALLERY, file_of, shipped_page, styles_key
 from scant_dashboard.study_page.page import StudyPage
 from scant_dashboard.upstream import install_all
 
@@ -130,7 +131,8 @@ def _write(folder: Path, key: str, service: Any, study: str) -> None:
     """Write a page atomically."""
     file = file_of(folder, key, study)
     part = file.with_suffix(".part")
-    part.write_text(asyncio.run(made(study, service)), encoding="utf-8")
+    page, shipped = asyncio.run(made(study, service)), shipped_page(study, styles_key())
+    part.write_text(with_pictures(page, pictures(shipped)), encoding="utf-8")
     part.replace(file)
     print(study, flush=True)
 

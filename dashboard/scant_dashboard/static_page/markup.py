@@ -21,13 +21,15 @@ from panel.layout.base import ListLike
 
 from scant_dashboard.page_parts.widgets import FOLD
 from scant_dashboard.plots.theme import models
-from scant_dashboard.static_figures.figure import figure_html, figures_html
+from scant_dashboard.static_page.figure_models import FigureModels, is_interactive
+from scant_dashboard.static_page.pictures import key_of
 
 HOST = re.compile(r":host(?:\(([^)]*)\))?")
 # Placeholder of a part within another; escaped text cannot contain one.
 PLACEHOLDER = re.compile(r"<!--part (\d+)-->")
 FIRST = re.compile(r"<\w+")
 LIVE = " data-live"  # marks elements that become live when touched
+JSON = "type='application/json'"
 
 
 class Markup:
@@ -37,16 +39,15 @@ class Markup:
 
     Args:
         live: Whether controls are to be operable; otherwise their values are shown as text.
-        draw: Converts a figure, with its text alternative.
 
     Attributes:
         shells: HTML of each part by number, with a `PLACEHOLDER` for each part within it.
     """
 
-    def __init__(self, live: bool = True, draw: Callable[[Any], str] = figure_html) -> None:
-        self._live, self._draw = live, draw
+    def __init__(self, live: bool = True) -> None:
+        self._live, self._models = live, FigureModels()
         self.shells: dict[str, str] = {}
-        self._numbers: dict[int, tuple[str, Any]] = {}  # by id, with the part to keep it alive
+        self._numbers: dict[Any, tuple[str, Any]] = {}  # by id, with the part to keep it alive
         self._next = count()
         self._sheets: dict[str, str] = {}  # class of each sheet
 
@@ -56,12 +57,16 @@ class Markup:
 
     def placeholder(self, part: Any) -> str:
         """Convert a part with its contents, and return its placeholder."""
-        if id(part) not in self._numbers:
-            self._numbers[id(part)] = (str(next(self._next)), part)
-        number, _ = self._numbers[id(part)]
         made = self._convert(part) if getattr(part, "visible", True) else ""
+        return self._part(id(part), part, made or "<template></template>")
+
+    def _part(self, key: Any, part: Any, made: str) -> str:
+        """Number an element that shows `part`, and return its placeholder."""
+        if key not in self._numbers:
+            self._numbers[key] = (str(next(self._next)), part)
+        number, _ = self._numbers[key]
         mark = rf"\g<0> data-part='{number}'"
-        self.shells[number] = FIRST.sub(mark, made or "<template></template>", count=1)
+        self.shells[number] = FIRST.sub(mark, made, count=1)
         return f"<!--part {number}-->"
 
     def keep(self, numbers: Container[str]) -> None:
@@ -129,12 +134,33 @@ class Markup:
         return self._box(part, f"<div>{markdown(part.object or '')}</div>", "text")
 
     def _figure(self, part: Any) -> str:
-        return self._box(part, self._draw(part.object), "parts")
+        return self._box(part, self._plot(part.object), "parts")
 
     def _linked(self, part: Any) -> str:
         """Convert a figure made by HoloViews."""
         plots = [m for m in part.get_root().references() if isinstance(m, models.Plot)]
-        return self._box(part, figures_html(plots), "parts")
+        return self._box(part, "".join(map(self._plot, plots)), "parts")
+
+    def _plot(self, figure: Any) -> str:
+        """Convert a Bokeh figure to its models, which `assets/figures.js` draws."""
+        if not figure.visible:
+            return ""
+        made = self._models(figure)
+        label = (figure.html_attributes or {}).get("aria-label", "")
+        alt = f" role='img' aria-label='{escape(label, quote=True)}'" if label else ""
+        acts = " data-acts" if is_interactive(figure) else ""
+        columns = "".join(
+            self._part(
+                (figure.id, source),
+                figure,
+                f"<script {JSON} data-source='{source}'>{data}</script>",
+            )
+            for source, data in made.sources.items()
+        )
+        return (
+            f"<div class='plot' data-key='{key_of(made.figure)}'{_room(figure)}{alt}{acts}>"
+            f"<script {JSON}>{made.figure}</script>{columns}</div>"
+        )
 
     def _button(self, part: Any) -> str:
         if not self._live:
@@ -237,6 +263,13 @@ def _size_style(part: Any) -> str:
     for name, value in (("width", width), ("max-width", part.max_width)):
         style += f";{name}:{value}px" if value else ""
     return f" style='{style.strip(';')}'" if style else ""
+
+
+def _room(figure: Any) -> str:
+    """Return the style attribute of a figure's element: the room that it takes once drawn."""
+    if figure.frame_height or figure.height:
+        return f" style='min-height:{figure.frame_height or figure.height}px'"
+    return f" style='aspect-ratio:{figure.aspect_ratio:.4g};max-width:{figure.max_width or 2000}px'"
 
 
 def _nested(host: re.Match[str]) -> str:

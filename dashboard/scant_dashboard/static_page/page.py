@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from html import escape
 
+from bokeh.server.views.static_handler import StaticHandler
 from panel.viewable import Viewable
 
 from scant_dashboard.static_page.markup import Markup
+from scant_dashboard.static_page.pictures import apart
 from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
 
 CLASSES = "{{classes}}"  # placeholder of the class `dark`, which depends on the visitor
@@ -54,7 +56,7 @@ def static_page(
     made = made or Markup()
     top, body = made.of(header(study, present)), made.of(main)
     top = top.replace("</nav>", f"{ACCOUNT}</nav>")
-    sheets = [colors(), SHELL, style("controls"), style("static_figures")]
+    sheets = [colors(), SHELL, style("controls"), style("plots")]
     own = f"<style data-part='styles'>{made.styles()}</style>"
     return (
         f"<!DOCTYPE html><html lang='en' class='{CLASSES}'><head><meta charset='utf-8'>"
@@ -64,14 +66,20 @@ def static_page(
         f"browser'><link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
         f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
         f"<header class='bar'>{top}{SUN}</header><main>{body}</main>{END}"
-        f"{script}</body></html>"
+        f"{figures()}{script}</body></html>"
     )
+
+
+def figures() -> str:
+    """Return the script that draws the figures, with the address of BokehJS as on live pages."""
+    runtime = f"static/{StaticHandler.append_version('js/bokeh.min.js')}"
+    return f"<script src='./assets/figures.js' data-bokeh='{runtime}' defer></script>"
 
 
 def overlay(page: str) -> str:
     """Return a static page's body as a cover for the live page until that is drawn."""
     classes = page[: page.index(BEGIN)].split("<html lang='en' class='", 1)[1].split("'", 1)[0]
-    body = page[page.index(BEGIN) : page.index(END)]
+    body, _ = apart(page[page.index(BEGIN) : page.index(END)])
     return (
         f"<div id='still' class='{classes}' "
         "style='position:fixed;inset:0;overflow:auto;z-index:10000'>"

@@ -21,6 +21,7 @@ from scant.store.private_files import private_folder
 from scant.studies import STUDIES
 from scant_dashboard.server.apart import database, start_process
 from scant_dashboard.static_page.page import ACCOUNT, CLASSES, END
+from scant_dashboard.static_page.pictures import apart
 from scant_dashboard.template import assets, log_out
 
 FOLDER = "pages"
@@ -44,6 +45,7 @@ class Published:
     def __init__(self, folder: Path, database: str, hours: float) -> None:
         self._folder, self._database, self._hours = folder / FOLDER, database, hours
         self._pages: dict[str, str] = {}
+        self._figures: dict[str, bytes] = {}  # compressed by gzip
         self._packed: dict[tuple[str, bool], bytes] = {}
         self._maker: asyncio.Task[None] | None = None
 
@@ -51,9 +53,8 @@ class Published:
         """Load the shipped pages, then read or make this server's own ones."""
         made_of = styles_key()
         for page in PAGES:
-            shipped = SHIPPED.joinpath(f"{page}-{made_of}.html.gz")
-            if shipped.is_file():
-                self._pages[page] = gzip.decompress(shipped.read_bytes()).decode()
+            if text := shipped_page(page, made_of):
+                self._take(page, text)
         self._maker = asyncio.get_running_loop().create_task(self._make())
 
     def close(self) -> None:
@@ -73,6 +74,14 @@ class Published:
         if page is None:
             return None
         return page.replace(CLASSES, "dark" * dark, 1).replace(ACCOUNT, log_out(user), 1)
+
+    def _take(self, study: str, page: str) -> None:
+        self._pages[study], models = apart(page)
+        self._figures[study] = gzip.compress(models.encode(), 6, mtime=0)
+
+    def figures(self, study: str) -> bytes | None:
+        """Return the models of a page's figures (`pictures.apart`), compressed by gzip."""
+        return self._figures.get(study)
 
     def packed(self, study: str, dark: bool) -> bytes | None:
         """Return the page for a visitor without an account, compressed by gzip."""
@@ -116,7 +125,7 @@ class Published:
             return False
         if CLASSES not in page or END not in page:
             return False
-        self._pages[study] = page
+        self._take(study, page)
         for dark in (False, True):
             self._packed.pop((study, dark), None)
         return True
@@ -148,6 +157,12 @@ class Published:
         for file in self._folder.glob("*.html"):
             if not file.stem.endswith(key):
                 file.unlink(missing_ok=True)
+
+
+def shipped_page(page: str, key: str) -> str:
+    """Return the page shipped with the package; "" if it was made of other styles than `key`."""
+    shipped = SHIPPED.joinpath(f"{page}-{key}.html.gz")
+    return gzip.decompress(shipped.read_bytes()).decode() if shipped.is_file() else ""
 
 
 def file_of(folder: Path, key: str, study: str) -> Path:

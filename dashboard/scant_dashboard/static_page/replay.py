@@ -19,11 +19,13 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from functools import cache
 from html import escape
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from bokeh.util.paths import static_path
 
 from scant.errors import BadInput, NotFound
 from scant.store import Store
@@ -118,19 +120,19 @@ def _thinned(steps: Sequence[int], limit: int) -> list[int]:
 
 
 def _html(title: str, end: Frame, sequence: Sequence[tuple[int, Frame]]) -> str:
-    script = (assets() / "replay.js").read_text(encoding="utf-8") if sequence else ""
+    names = ["figures", "replay"] if sequence else ["figures"]
+    script = ";\n".join([_bokeh(), *((assets() / f"{n}.js").read_text("utf-8") for n in names)])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    sheets = colors(ON_DARK) + SHELL + style("static_figures") + style("replay")
+    sheets = colors(ON_DARK) + SHELL + style("plots") + style("replay")
     player = (
         "<div class='player' role='group' aria-label='Replay' hidden><span>Recorded</span>"
         "<button type='button'>Play</button><input type='range' min='0' "
         f"max='{len(sequence)}' value='{len(sequence)}' aria-label='Step of the recording'><output>"
         f"</output></div><script type='text/plain' id='film'>{_packed(end, sequence)}</script>"
-        f"<script>{script}</script>"
     )
     return (
         "<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'>"
@@ -139,8 +141,15 @@ def _html(title: str, end: Frame, sequence: Sequence[tuple[int, Frame]]) -> str:
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<link rel='icon' href='data:,'><style>{sheets}</style></head>"
         f"<body>{_without_links(end, STYLES)}<main>"
-        f"{_without_links(end, end.root)}</main>{player if sequence else ''}</body></html>"
+        f"{_without_links(end, end.root)}</main>{player if sequence else ''}"
+        f"<script>{script}</script></body></html>"
     )
+
+
+@cache
+def _bokeh() -> str:
+    """Return BokehJS, as live pages load it."""
+    return (static_path() / "js" / "bokeh.min.js").read_text(encoding="utf-8")
 
 
 def _packed(end: Frame, sequence: Sequence[tuple[int, Frame]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from scant_dashboard.plots.choropleth import ChoroplethPlot
 from scant_dashboard.plots.polygon_drawing import PolygonDrawing
-from scant_dashboard.static_figures.figure import figure_html
 
 Ring = tuple[np.ndarray, np.ndarray]
 
@@ -60,20 +58,6 @@ def test_an_update_leaves_polygons_and_selection_as_they_are() -> None:
     plot.show(np.ones(3), np.ones(3), np.ones(3))
     assert plot.shapes.data["xs"] is shapes
     assert plot.shapes.selected.indices == [2]
-
-
-def test_a_map_is_drawn_without_scripts_holes_and_all() -> None:
-    plot = laid()
-    plot.show(np.array([1.5, 5.0, 2.5]), np.ones(3), np.ones(3))
-    paths = re.findall(r"<path d='([^']*)' style='([^']*evenodd)'", figure_html(plot.figures[1]))
-    assert [d.count("M") for d, _ in paths] == [1, 2, 2]
-    colors = [re.search(r"fill:(#\w+)", style)[1] for _, style in paths]  # type: ignore[index]
-    assert len(set(colors)) == 3
-    data = figure_html(plot.figures[0])
-    assert "<pattern id='stripes'" in data  # of the one that was held out
-    assert data.count("url(#stripes)") == 1
-    assert "class='frame bare'" in data
-    assert "stripes" not in figure_html(plot.figures[1])
 
 
 def test_a_finished_drawing_is_told_once_with_its_corners() -> None:

@@ -115,16 +115,17 @@ def test_only_the_smallest_part_that_differs_is_told() -> None:
     (html,) = frames.changed().values()
     assert html.startswith("<div data-part=")
     assert "<p>3<br>" in html
-    assert "<svg" not in html
+    assert "class='plot'" not in html
     toy.act("draw", 3)
     (html,) = frames.changed().values()
-    assert html.count("<svg") == 1
+    assert html.startswith("<script data-part=")
+    assert html.count("<script") == 1  # the data only
     toy.act("hide", 1)
     (html,) = frames.changed().values()
     assert html.startswith("<template data-part=")
     toy.act("hide", 1)
     (html,) = frames.changed().values()
-    assert "<svg" in html
+    assert "class='plot'" in html
     assert "<p>3<br>" in html
 
 

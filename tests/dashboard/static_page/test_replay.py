@@ -99,8 +99,9 @@ def test_the_file_names_nothing_that_lies_elsewhere(file: str) -> None:
         assert all(one.startswith("data:") for one in named.loaded)
         assert all(one.startswith("https://") for one in named.linked)
         assert not {"iframe", "object", "embed", "base", "form"} & set(named.tags)
-        assert "url(" not in html
-        assert "@import" not in html
+        without = re.sub("<script.*?</script>", "", html, flags=re.DOTALL)
+        assert "url(" not in without
+        assert "@import" not in without
         assert "data-live" not in html
 
 
@@ -114,7 +115,8 @@ def test_only_the_script_of_the_file_may_run_and_nothing_be_asked(file: str) -> 
     assert rules["default-src"] == "'none'"
     assert rules["script-src"] == f"'sha256-{digest}'"
     assert len(scripts) == 1
-    assert len(re.findall("<script", file)) == 2  # the other one is no program
+    others = re.findall("<script ([^>]*)>", file[: file.rindex("<script>")])
+    assert all("type='application/json'" in one or "type='text/plain'" in one for one in others)
     assert not re.search(r"\son\w+=", re.sub(r"<script.*?</script>", "", file, flags=re.DOTALL))
 
 
@@ -141,7 +143,6 @@ def test_words_from_a_table_stay_text(store: Store, own: str) -> None:
     for part in (html, "".join(film(html)["texts"])):
         assert "<script>alert" not in part
         assert "alert" in part
-    assert len(re.findall("<script", html)) == 2
 
 
 @pytest.mark.slow
@@ -155,8 +156,8 @@ def test_a_run_of_which_only_the_report_is_left_is_one_page_without_a_player(
     html = made(store, run)
     assert "a deleted table" in html
     assert "<h2 id='result'>" in html
-    assert "<script" not in html.replace("script-src", "")
-    assert "player" not in html[html.index("<body>") :]
+    assert "id='film'" not in html
+    assert "class='player'" not in html
 
 
 def test_a_run_that_is_not_over_or_not_there_has_no_file(store: Store) -> None:

@@ -27,9 +27,10 @@ from scant_dashboard.static_page.published import (
 from tests.dashboard.auth.login_server import Visitor
 from tests.dashboard.standing import KEY, Standing, ask, standing
 
+MODELS = "<script data-part='1' type='application/json'>{}</script>"
 PAGE = (
     f"<!DOCTYPE html><html lang='en' class='{CLASSES}'><head></head><body><!--still--><h1>The run"
-    f"</h1>{ACCOUNT}{END}<script src='./assets/takeover.js' defer></script></body></html>"
+    f"</h1>{MODELS}{ACCOUNT}{END}<script src='./assets/takeover.js' defer></script></body></html>"
 )
 
 
@@ -58,6 +59,11 @@ def test_a_page_comes_without_a_session_compressed_and_is_asked_for_once(served:
     assert "<h1>The run</h1>" in plain.body.decode()
     assert gzip.decompress(packed.body) == plain.body
     assert packed.headers["Content-Encoding"] == "gzip"
+    assert MODELS not in plain.body.decode()
+    figures = ask(f"{served.url}/redshift?figures", Accept_Encoding="gzip")
+    assert gzip.decompress(figures.body).decode() == f"<div>{MODELS}</div>"
+    assert ask(f"{served.url}/redshift?figures").body == gzip.decompress(figures.body)
+    assert served.sessions() == before
     for reply in (plain, packed):
         assert reply.headers["Vary"] == "Accept-Encoding, Cookie"
         assert reply.headers["Cache-Control"] == "private, no-cache"
