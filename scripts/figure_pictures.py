@@ -139,7 +139,7 @@ def svg(kind: str, figure: Any, name: str) -> str:
         name: Beginning of the ids in the SVG.
     """
     text = UNSEEN.sub("", figure["svg"])
-    text = DECIMALS.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), text)
+    text = TAG.sub(lambda tag: DECIMALS.sub(_rounded, tag[0]), text)  # not what is written
     for usual in DEFAULTS:
         text = text.replace(usual, "")
     for color, variable in COLORS.items():
@@ -190,6 +190,7 @@ MEDIUM = f"color:{GRAY};--ink:{GRAY};--quiet:{GRAY}"  # visible in both themes
 UNSEEN = re.compile(
     r'<text fill="none"[^>]*stroke-opacity="0"[^>]*>[^<]*</text>|(?<!">)<path fill="none" stroke="none"[^>]*/>'  # noqa: E501
 )
+TAG = re.compile(r"<[^>]+>")
 DECIMALS = re.compile(r"-?\d+\.\d{2,}(?:e-\d+)?")
 # What SVG takes to be so, or the page's style says.
 DEFAULTS = (
@@ -204,6 +205,10 @@ COLORS = {
     "rgb(0,0,0)": "currentColor",
 }  # fmt: skip
 PATH = re.compile(r'<path([^>]*?) d="([^"]*)"([^>]*)/>')
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.1f}".removesuffix(".0")
 
 
 def _merged(text: str) -> str:

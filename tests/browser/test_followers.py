@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import Served, serving
 from tests.browser.visiting import LONG, PATIENCE, press, status, train, until
 
-SESSION = "() => typeof Bokeh !== 'undefined' && Bokeh.documents.length > 0"
+# Live pages are within shadow roots.
+SESSION = "() => document.querySelector('main .plot') === null"
 # The columns of the curve as BokehJS has them, and whether it is drawn at all.
 CURVE = """() => {
   if (typeof Bokeh === 'undefined') return null

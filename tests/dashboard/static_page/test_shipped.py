@@ -55,3 +55,25 @@ def test_they_are_those_that_a_server_would_make() -> None:
         shipped = SHIPPED.joinpath(f"{page}-{styles_key()}.html.gz")
         assert shipped.is_file(), page
         assert words(gzip.decompress(shipped.read_bytes()).decode()) == words(text), page
+
+
+def test_a_picture_is_lighter_and_says_the_same() -> None:
+    pytest.importorskip("playwright")
+    from scripts.figure_pictures import svg
+
+    text = (
+        '<svg version="1.1"><defs><clipPath id="ab"><path fill="none" stroke="none" d="M 0.123 4"/>'
+        '</clipPath></defs><path fill="#111" d="M 1.26 2"/><path fill="#111" d="M 3 4"/>'
+        '<path fill="#111" fill-opacity="0.5" d="M 5 6"/><path fill="#111" fill-opacity="0.5" '
+        'd="M 7 8" clip-path="url(#ab)"/><text fill="#5b616c" x="1.234">0.005</text>'
+        '<text fill="none" stroke-opacity="0">0.005</text></svg>'
+    )
+    made = svg("wide", {"svg": text, "size": (9, 8), "frame": (1, 2, 3, 4)}, "w0")
+    assert made.count(">0.005<") == 1
+    assert 'x="1.2"' in made
+    assert 'd="M 1.3 2 M 3 4"' in made
+    assert made.count('fill-opacity="0.5"') == 2
+    assert 'id="w0-0"><path fill="none" d="M 0.1 4"/>' in made
+    assert "url(#w0-0)" in made
+    assert 'fill="var(--quiet)"' in made
+    assert made.endswith("<rect class='frame' x='1' y='2' width='3' height='4' fill='none'/></svg>")
