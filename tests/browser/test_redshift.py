@@ -132,7 +132,7 @@ def test_a_guess_is_asked_for_before_the_answer_is_shown(redshift: Page) -> None
     expect(grown).to_be_hidden()
     expect(redshift.get_by_text("Asking the model")).to_be_hidden(timeout=PATIENCE)
     expect(grown).to_be_hidden()
-    expect(reading(redshift, "Bands missing")).to_have_text(HIDDEN_TEXT)
+    expect(come_to(redshift, "Bands missing")).to_have_text(HIDDEN_TEXT, timeout=PATIENCE)
     asked.get_by_role("button", name="Reveal").click()
     expect(grown).to_be_visible(timeout=PATIENCE)
     expect(redshift.get_by_text("You guessed 2.0: ")).to_be_visible()
