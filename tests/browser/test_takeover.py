@@ -135,7 +135,7 @@ def test_a_box_drawn_in_a_figure_is_drawn_on_the_live_page(page: Page, still: Se
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.9 * box["height"], steps=5)
     page.mouse.up()
     taken_over(page)
-    fewer = re.compile(r"^[1-9]\d\d? of 1,000 rows selected")
+    fewer = re.compile(r"^[1-9][\d,]* of 2,000 rows selected")
     expect(page.get_by_text(fewer)).to_be_visible(timeout=PATIENCE)
 
 

@@ -23,7 +23,7 @@ def key_of(figure: str) -> str:
 def pictures(page: str) -> list[tuple[str, str]]:
     """Return each figure's key with its pictures, "" for none, in the page's order."""
     starts = [*PLOT.finditer(page)]
-    ends = [match.start() for match in starts[1:]] + [len(page)]
+    ends = [*(match.start() for match in starts[1:]), len(page)][: len(starts)]
     return [
         (match[1], "".join(PICTURE.findall(page, match.end(), end)))
         for match, end in zip(starts, ends, strict=True)

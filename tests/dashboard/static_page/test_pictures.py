@@ -44,3 +44,8 @@ def test_a_key_depends_on_what_is_drawn_and_not_on_numbers() -> None:
         return key_of(figure_model(one).figure)
 
     assert key(2.0, "step") == key(1.5e-7, "step") != key(2.0, "x")
+
+
+def test_a_page_without_figures_has_no_pictures() -> None:
+    assert pictures("<p>none</p>") == []
+    assert with_pictures("<p>none</p>", []) == "<p>none</p>"

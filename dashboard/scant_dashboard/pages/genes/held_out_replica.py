@@ -9,12 +9,12 @@ import numpy as np
 import panel_material_ui as pmui
 
 from scant.metrics import Z_95
-from scant.studies.genes.typical import typical_replica
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.question_view import QuestionView
 from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.genes.grid import Grid, replicas_of
+from scant_dashboard.pages.genes.typical import typical_replica
 from scant_dashboard.plots.replicas import ReplicaGrid
 from scant_dashboard.template import text
 

@@ -9,8 +9,8 @@ import pytest
 
 from scant.package_data import package_file
 from scant.store import Store
-from scant.studies.genes.typical import typical_replica
 from scant.training.api import restore
+from scant_dashboard.pages.genes.typical import typical_replica
 
 
 def observed(*deviations: float, held: int = -1) -> dict[str, list[float]]:
