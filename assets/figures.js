@@ -3,7 +3,7 @@
 // changed, the models are told, so that nothing flickers.
 const Figures = (() => {
   const script = document.currentScript
-  const PLOT = '.plot'
+  const PLOT = '.plot[data-key]'
   const drawn = new WeakMap() // of an element: the JSON that it shows, its text, and Bokeh's document
   const holds = (plot) => [...plot.children].filter(({type}) => type === 'application/json')
   const textOf = (plot) => holds(plot).map(({textContent}) => textContent).join('\n')

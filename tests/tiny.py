@@ -11,7 +11,7 @@ TINY: dict[str, dict[str, Any]] = {
     "redshift": {"training_size": 60, "validation_size": 30, "test_size": 40, "n_basis": 3,
                  "max_steps": 4, "restarts": 1},
     "genes": {"n_inducing_inputs": 6, "max_steps": 3, "baselines": False},
-    "omniglot": {"n_outputs": 2, "n_classes": 3, "n_latent": 2, "n_inducing": 6,
+    "omniglot": {"data_seed": 0, "n_outputs": 2, "n_classes": 3, "n_latent": 2, "n_inducing": 6,
                  "max_steps": 2, "size": 6, "baselines": False},
     "mitosis": {"n_shared_dims": 1, "n_private_dims": 2, "n_inducing": 6, "n_components": 4,
                 "size": 8, "max_steps": 3, "baselines": False},

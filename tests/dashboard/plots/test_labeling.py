@@ -49,7 +49,7 @@ def test_scores_by_labels_are_compared_and_unknown_ones_left_out() -> None:
     scores = np.array([[0.5, 0.7, 0.9], [0.4, 0.5, 0.6], [np.nan] * 3])
     spread = np.array([[0.0] * 3, [0.1] * 3, [np.nan] * 3])
     plot.show(labels, scores, ["active", "random", "none"], "F1", spread)
-    assert "F1 by labels: active 0.90 with 30, random 0.60 with 30." in plot.alt
+    assert "F1 by labels: active 0.90 with 30, random 0.60 with 30" in plot.alt
     assert "; averaged over the labels, active is 0.20 above random." in plot.alt
     assert plot.sources[1].data["low"].tolist() == np.float32([0.3, 0.4, 0.5]).tolist()
     assert len(plot.sources[2].data["x"]) == 0
