@@ -17,7 +17,7 @@ def test_the_language_of_the_address_stays(browser: Browser, app_url: str) -> No
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto(f"{app_url}/redshift?lang=de")
     expect(page.get_by_role("heading", level=1)).to_have_text("Rotverschiebung")
-    expect(page.get_by_role("button", name="Trainieren")).to_be_visible()
+    expect(page.get_by_role("button", name="Trainieren", exact=True)).to_be_visible()
     expect(page.get_by_role("status").first).to_contain_text("konvergiert (aufgezeichneter Lauf)")
     expect(page.locator("dd").filter(has_text=re.compile(r"^\d+ von \d+$")).first).to_be_visible()
     assert page.evaluate("document.documentElement.lang") == "de"
