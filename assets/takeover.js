@@ -295,7 +295,9 @@
       state.todo = state.todo.filter((other) => other !== one)
     }
     const last = state.todo.at(-1), mine = last && mineOf(last)
-    const heads = [...root.querySelectorAll('h1, h2, h3')], head = heads.find(seen)
+    // A figure is built when its heading is near.
+    const heads = [...root.querySelectorAll('h1, h2, h3')]
+    const head = (last?.kind === 'figure' && heads.find((one) => words(one) === last.text)) || heads.find(seen)
     const plots = state.todo.some(({kind}) => kind === 'figure') ? drawings(nodes) : []
     const found = state.todo.map((one) => one.kind === 'figure'
       ? plots.find(({text, at, view}) => text === one.text && at === one.at && view.frame.bbox.width > 0)?.node

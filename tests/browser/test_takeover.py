@@ -123,7 +123,6 @@ def test_train_answers_at_once_and_opens_its_run(page: Page, still: Served) -> N
     expect(status(page)).to_contain_text(re.compile("running|converged|finished"), timeout=PATIENCE)
 
 
-@pytest.mark.xfail(reason="a box drawn on a picture is not drawn on the live page", strict=False)
 def test_a_box_drawn_in_a_figure_is_drawn_on_the_live_page(page: Page, still: Served) -> None:
     page.goto(f"{still.url}/redshift")
     page.get_by_role("heading", name="Select rows").scroll_into_view_if_needed()
