@@ -17,7 +17,7 @@ from panel_material_ui.base import BASE_TEMPLATE
 
 from scant import html_table
 from scant.studies import STUDIES, entry
-from scant_dashboard.translate import ENGLISH, for_scripts, tr
+from scant_dashboard.translate import ENGLISH, LANGUAGES, for_scripts, spoken, tr
 
 LIGHT = {
     "paper": "#fbfaf7",
@@ -80,7 +80,10 @@ def assets() -> Path:
 
 
 def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HTML:
-    """Return links to all pages, with that of `study` marked, and the user's logout button."""
+    """Return links to all pages, with that of `study` marked, and to this page in other languages.
+
+    With a user, their name and the logout button follow.
+    """
     keep = "?present" if present else ""
     links = "".join(
         f"<a href='./{to.name}{keep}'{_current(to.name == study)}>{html.escape(tr(to.title))}</a>"
@@ -88,7 +91,17 @@ def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HT
     )
     return text(
         f"<nav class='top' aria-label='{tr('Pages')}'><a class='mark' href='./{keep}'>Scant</a>"
-        f"<span class='pages'>{links}</span>{log_out(user)}</nav>"
+        f"<span class='pages'>{links}</span>{_languages()}{log_out(user)}</nav>"
+    )
+
+
+def _languages() -> str:
+    # `assets/language.js` keeps the rest of the address, such as the run.
+    return "".join(
+        f"<a class='language' href='?lang={language}' hreflang='{language}' lang='{language}'>"
+        f"{name}</a>"
+        for language, name in LANGUAGES.items()
+        if language != spoken()
     )
 
 
@@ -171,6 +184,7 @@ def template(language: str = ENGLISH) -> Template:
         "<script src='./assets/upstream/refused_connection.js'></script>"
         "<script src='./assets/upstream/text_size.js'></script>"
         "<script src='./assets/words.js'></script>"
+        "<script src='./assets/language.js'></script>"
         "<script src='./assets/page.js'></script>"
         "<script src='./assets/present.js'></script>"
         "{% endblock %}",

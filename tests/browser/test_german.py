@@ -15,7 +15,9 @@ def test_the_language_of_the_address_stays(browser: Browser, app_url: str) -> No
     page.set_default_timeout(PATIENCE)
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto(f"{app_url}/redshift?lang=de")
+    page.goto(f"{app_url}/redshift?training_size=500")
+    page.get_by_role("link", name="Deutsch").click()
+    page.wait_for_url(re.compile("training_size=500.*lang=de"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Rotverschiebung")
     expect(page.get_by_role("button", name="Trainieren", exact=True)).to_be_visible()
     expect(page.get_by_role("status").first).to_contain_text("konvergiert (aufgezeichneter Lauf)")
@@ -26,7 +28,7 @@ def test_the_language_of_the_address_stays(browser: Browser, app_url: str) -> No
     expect(page.get_by_text("Vortrag verlassen")).to_be_visible()
     expect(page.locator("nav.steps .at")).to_have_text(re.compile(r"^\d+ (von|Abbildungen)"))
     page.keyboard.press("Escape")
-    page.goto(f"{app_url}/redshift?lang=en")
+    page.get_by_role("link", name="English").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
     assert faults == []
     context.close()

@@ -21,6 +21,7 @@ SUN = (
 )
 BEGIN, END = "<!--still-->", "<!--/still-->"
 TAKEOVER = "<script src='./assets/takeover.js' defer></script>"
+LANGUAGE = "<script src='./assets/language.js' defer></script>"
 SHELL = """
 body { margin: 0; --covered: 64px; }
 header.bar { position: sticky; top: 0; z-index: 30; display: flex; align-items: flex-start;
@@ -66,7 +67,7 @@ def static_page(
         f"browser'><link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
         f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
         f"<header class='bar'>{top}{SUN}</header><main>{body}</main>{END}"
-        f"{figures()}{script}</body></html>"
+        f"{figures()}{LANGUAGE}{script}</body></html>"
     )
 
 
