@@ -37,8 +37,8 @@ DARK = {
     "accent": "#6cb8ee",
     "on_accent": "#0d1319",
 }
-SANS = "'Inter', system-ui, -apple-system, 'Segoe UI', sans-serif"
-SERIF = "'Source Serif 4', Georgia, 'Times New Roman', serif"
+SANS = "'Inter', 'like Inter', system-ui, -apple-system, 'Segoe UI', sans-serif"
+SERIF = "'Source Serif 4', 'like Source Serif', Georgia, 'Times New Roman', serif"
 
 
 @dataclass
