@@ -256,6 +256,8 @@ def _pages(
 
 def _files() -> list[Rule]:
     folders: dict[str, Path] = {
+        # Panel's copy of KaTeX comes without the fonts that its style sheet names.
+        "/static/extensions/panel/bundled/katex/[^/]+/dist/fonts": assets() / "fonts" / "katex",
         "/static/js": Path(settings.bokehjs_path()) / "js",
         "/static/extensions/panel": Path(panel.__file__).parent / "dist",
         "/static/extensions/panel-material-ui": Path(panel_material_ui.__file__).parent / "dist",

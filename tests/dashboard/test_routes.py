@@ -17,9 +17,16 @@ from scant_dashboard import routes
 from scant_dashboard.auth.accounts import hash_password, write_users
 from scant_dashboard.room.handlers import CODE
 from scant_dashboard.server.headers import Policy
+from scant_dashboard.static_page.markup import katex_folder
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
-FILES = ["/static/js", "/static/extensions/panel", "/static/extensions/panel-material-ui"]
+KATEX_FONTS = "/static/extensions/panel/bundled/katex/[^/]+/dist/fonts"
+FILES = [
+    KATEX_FONTS,
+    "/static/js",
+    "/static/extensions/panel",
+    "/static/extensions/panel-material-ui",
+]
 ROUTES = sorted(
     ["/", "/ws"]
     + [
@@ -108,6 +115,15 @@ def test_pages_find_their_files(served: Standing) -> None:
     for file in files:
         assert ask(f"{served.url}/{file}").status == 200, file
     assert ask(f"{served.url}/assets/fonts/{_a_font()}").status == 200
+
+
+def test_formulas_find_their_fonts(served: Standing) -> None:
+    folder = f"{served.url}/{katex_folder().removeprefix('./')}"
+    styles = ask(f"{folder}/katex.min.css").body.decode()
+    fonts = set(re.findall(r"fonts/KaTeX_(?:AMS|Main|Math|Size\d)-\w+\.woff2", styles))
+    assert len(fonts) == 11
+    for font in fonts:
+        assert ask(f"{folder}/{font}").status == 200, font
 
 
 def _a_font() -> str:

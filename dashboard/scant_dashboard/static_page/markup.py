@@ -126,7 +126,9 @@ class Markup:
         return self._box(part, f"<div>{part.object or ''}</div>", "text")
 
     def _formulas(self, part: Any) -> str:
-        return self._box(part, f"<div data-katex='{_katex()}'>{part.object or ''}</div>", "text")
+        return self._box(
+            part, f"<div data-katex='{katex_folder()}'>{part.object or ''}</div>", "text"
+        )
 
     def _markdown(self, part: Any) -> str:
         from markdown import markdown
@@ -232,7 +234,7 @@ def filled(shells: Mapping[str, str], html: str) -> str:
 
 
 @cache
-def _katex() -> str:
+def katex_folder() -> str:
     """Return the address of KaTeX among Panel's files, as on live pages."""
     dist = Path(pn.__file__).parent / "dist"
     folder = min(dist.glob("bundled/katex/*/dist"))
