@@ -79,6 +79,14 @@ def assets() -> Path:
     raise FileNotFoundError("The folder 'assets' is missing from this installation of Scant.")
 
 
+@cache
+def katex_folder() -> str:
+    """Return the address of KaTeX among Panel's files, relative to a page."""
+    dist = Path(pn.__file__).parent / "dist"
+    folder = min(dist.glob("bundled/katex/*/dist"))
+    return f"./static/extensions/panel/{folder.relative_to(dist).as_posix()}"
+
+
 def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HTML:
     """Return links to all pages, with that of `study` marked, and to this page in other languages.
 

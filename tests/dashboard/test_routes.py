@@ -17,7 +17,7 @@ from scant_dashboard import routes
 from scant_dashboard.auth.accounts import hash_password, write_users
 from scant_dashboard.room.handlers import CODE
 from scant_dashboard.server.headers import Policy
-from scant_dashboard.static_page.markup import katex_folder
+from scant_dashboard.template import katex_folder
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
 KATEX_FONTS = "/static/extensions/panel/bundled/katex/[^/]+/dist/fonts"

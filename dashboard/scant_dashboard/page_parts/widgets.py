@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 from bokeh.document import Document
 from panel.viewable import Viewable
 
-from scant_dashboard.template import style, text
+from scant_dashboard.template import katex_folder, style, text
 from scant_dashboard.translate import tr
 
 # Panel bounds every column by its parent's height, which makes tall ones overlap in a grid.
@@ -28,6 +28,8 @@ STACKED = """
 :host, :host > * { min-width: 0; max-width: 100%; }
 """
 
+# Panel leaves formulas to the browser's own MathML, which has no good font on many machines.
+_KATEX = ".katex > .katex-html { display: inline; }"
 
 FOLD = "fold"  # CSS class of a button that expands the next element
 
@@ -107,8 +109,11 @@ def markdown(source: str, css: str = "") -> list[Viewable]:
     parts: list[Viewable] = []
     for mathematical, lines in groupby(source.strip().split("\n\n"), lambda p: "$" in p):
         pane = pn.pane.LaTeX if mathematical else pn.pane.Markdown
+        sheets = [style("text"), css]
+        if mathematical:
+            sheets += [f"{katex_folder()}/katex.min.css", _KATEX]
         parts += [
-            pane(lines_of, stylesheets=[style("text"), css], sizing_mode="stretch_width", margin=0)
+            pane(lines_of, stylesheets=sheets, sizing_mode="stretch_width", margin=0)
             for lines_of in (map(_inline, lines) if mathematical else ["\n\n".join(lines)])
         ]
     return parts

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
-from functools import cache
 from html import escape
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -23,6 +21,7 @@ from scant_dashboard.page_parts.widgets import FOLD
 from scant_dashboard.plots.theme import models
 from scant_dashboard.static_page.figure_models import FigureModels, is_interactive
 from scant_dashboard.static_page.pictures import key_of
+from scant_dashboard.template import katex_folder
 
 HOST = re.compile(r":host(?:\(([^)]*)\))?")
 # Placeholder of a part within another; escaped text cannot contain one.
@@ -110,7 +109,8 @@ class Markup:
         )
 
     def _box(self, part: Any, inner: str, kind: str) -> str:
-        sheets = [s for s in getattr(part, "stylesheets", ()) if isinstance(s, str) and s]
+        # Not the addresses of sheets: `assets/takeover.js` loads KaTeX's once it is unfolded.
+        sheets = [s for s in getattr(part, "stylesheets", ()) if s and not s.endswith(".css")]
         names = [self._sheets.setdefault(s, f"s{len(self._sheets)}") for s in sheets]
         classes = " ".join([kind, *getattr(part, "css_classes", ()), *names])
         styles = ";".join(f"{k}:{v}" for k, v in (getattr(part, "styles", None) or {}).items())
@@ -231,14 +231,6 @@ class Markup:
 def filled(shells: Mapping[str, str], html: str) -> str:
     """Replace the placeholders in HTML by their parts."""
     return PLACEHOLDER.sub(lambda match: filled(shells, shells[match[1]]), html)
-
-
-@cache
-def katex_folder() -> str:
-    """Return the address of KaTeX among Panel's files, as on live pages."""
-    dist = Path(pn.__file__).parent / "dist"
-    folder = min(dist.glob("bundled/katex/*/dist"))
-    return f"./static/extensions/panel/{folder.relative_to(dist).as_posix()}"
 
 
 def _named(part: Any) -> str:
