@@ -2,11 +2,11 @@
 // in the head of each column a choice of what it is used as. A choice goes to the server, which
 // answers with heads.
 export function render({model, el}) {
-  const find = make('input'), named = make('label', 'find', 'Find a column ')
-  const out = make('button', '', 'Leave these out'), more = make('p', 'quiet')
+  const find = make('input'), named = make('label', 'find', `${tr('Find a column')} `)
+  const out = make('button', '', tr('Leave these out')), more = make('p', 'quiet')
   const frame = make('div', 'scroll'), bar = make('div', 'bar'), asked = make('div')
-  const view = make('input'), put = make('button', '', 'Put'), into = make('span', 'into')
-  const labeled = make('label', '', 'them into the view ')
+  const view = make('input'), put = make('button', '', tr('Put')), into = make('span', 'into')
+  const labeled = make('label', '', `${tr('them into the view')} `)
   find.type = 'search'
   out.type = put.type = 'button'
   labeled.append(view)
@@ -15,7 +15,7 @@ export function render({model, el}) {
   bar.append(named, out, into, more)
   frame.tabIndex = 0
   frame.setAttribute('role', 'group')
-  frame.setAttribute('aria-label', 'The first rows of the table')
+  frame.setAttribute('aria-label', tr('The first rows of the table'))
   let typing
   find.addEventListener('input', () => {
     clearTimeout(typing)
@@ -45,7 +45,7 @@ export function render({model, el}) {
     return question
   }
   const choice = (column) => chosen(
-    `Use ${column.name} as`, [...model.options, ...(column.own ?? [])], column.role,
+    tr('Use {name} as', {name: column.name}), [...model.options, ...(column.own ?? [])], column.role,
     role => ({column: column.name, role}))
   const draw = () => {
     const focused = el.getRootNode().activeElement?.getAttribute?.('aria-label')

@@ -8,26 +8,6 @@ const Figures = (() => {
   const holds = (plot) => [...plot.children].filter(({type}) => type === 'application/json')
   const textOf = (plot) => holds(plot).map(({textContent}) => textContent).join('\n')
 
-  // Panel's Material theme sets these in the browser on live pages (panel_material_ui/utils.js).
-  const styled = (name, attributes, look) => {
-    const ink = look.getPropertyValue('--ink').trim(), quiet = look.getPropertyValue('--quiet').trim()
-    const dark = look.colorScheme.includes('dark')
-    const fonts = (part, color, size) => ({
-      [`${part}_text_color`]: color, [`${part}_text_font`]: look.fontFamily,
-      [`${part}_text_font_size`]: `${size}em`, [`${part}_text_font_style`]: 'normal'})
-    const shade = dark ? [255, .12] : [0, .1]
-    if (name.endsWith('Axis')) return {axis_line_alpha: 0, major_tick_line_alpha: 0, minor_tick_line_alpha: 0, axis_label_standoff: 12,
-      ...fonts('major_label', quiet, .925), ...fonts('axis_label', ink, 1)}
-    if (name === 'Legend') return {border_line_alpha: 0, background_fill_alpha: 0, spacing: 8, label_standoff: 8, glyph_width: 14,
-      glyph_height: 14, ...fonts('label', ink, .95), ...fonts('title', quiet, .95)}
-    if (name === 'ColorBar') return {background_fill_alpha: 0, major_tick_line_alpha: 0, minor_tick_line_alpha: 0, bar_line_alpha: 0,
-      ...fonts('title', ink, .95), ...fonts('major_label', quiet, .9)}
-    if (name === 'Title') return Object.fromEntries(Object.entries(fonts('', ink, 1.05)).map(([key, value]) => [key.slice(1), value]))
-    if (name === 'Grid' && attributes.grid_line_color !== null)
-      return {grid_line_color: `rgba(${shade[0]}, ${shade[0]}, ${shade[0]}, ${shade[1]})`, grid_line_alpha: 1}
-    if (name === 'Rect' && dark) return {dilate: true}
-    return {}
-  }
   const each = function* (value) {
     if (value === null || typeof value !== 'object') return
     if (value.type === 'object' && value.id) yield value
@@ -35,12 +15,12 @@ const Figures = (() => {
   }
   // The figure's JSON with its data, as the page's theme has it.
   const read = (plot) => {
-    const [own, ...columns] = holds(plot)
-    const figure = JSON.parse(own.textContent), look = getComputedStyle(plot)
+    const [own, ...columns] = holds(plot), look = getComputedStyle(plot)
+    const figure = JSON.parse(own.textContent.replace(/var\((--\w+)\)/g, (_, name) => look.getPropertyValue(name).trim()))
     const data = new Map(columns.map((one) => [one.dataset.source, one]))
     for (const model of each(figure)) {
       const attributes = model.attributes ??= {}
-      Object.assign(attributes, styled(model.name, attributes, look))
+      if (model.name === 'Rect' && look.colorScheme.includes('dark')) attributes.dilate = true // as Panel's theme
       if (data.has(model.id)) attributes.data = JSON.parse(data.get(model.id).textContent)
     }
     return figure
@@ -66,16 +46,13 @@ const Figures = (() => {
     const [view] = (await Bokeh.embed.embed_item({doc, root_id: figure.id}, holder)).roots
     drawn.set(plot, {figure, text, view, doc: view.model.document})
     plot.dataset.drawn = ''
-    const {model} = view, resize = () => model.setv(fit(model))
+    const {model} = view, resize = () => Tiles.arrange(model)
     model.connect(model.properties.inner_width.change, resize)
     resize()
     align(plot)
     refresh()
   }
 
-  // Tiles, placed for a usual width, keep their shape at another.
-  const fit = ({frame_height: tall, frame_width: wide, inner_width: width, x_range: x, y_range: y}) =>
-    tall && !wide && width ? {frame_height: Math.max(40, Math.round(width * Math.abs((y.end - y.start) / (x.end - x.start))))} : {}
   // Side by side, figures have equal borders, as in a live page's columns.
   const align = (plot) => {
     const group = [...plot.parentElement.parentElement.children].flatMap((box) => [...box.children].filter((one) => one.matches(PLOT)))
@@ -117,7 +94,7 @@ const Figures = (() => {
       return
     }
     if (events.length) doc.apply_json_patch({events})
-    for (const model of doc.roots()) model.setv(fit(model))
+    for (const model of doc.roots()) Tiles.arrange(model)
     drawn.set(plot, {...drawn.get(plot), figure: now, text: textOf(plot)})
   }
   const refresh = () => {
@@ -132,7 +109,9 @@ const Figures = (() => {
   const pictureOf = (plot) => [...plot.children].find((one) => one.nodeName === 'svg' && one.getClientRects().length)
   const fits = (plot) => {
     const picture = plot.dataset.drawn === undefined && pictureOf(plot)
-    return picture && Math.abs(picture.width.baseVal.value - plot.clientWidth) < 8
+    if (!picture || plot.dataset.fixed !== undefined) return picture
+    const room = Math.max(plot.clientWidth, parseFloat(plot.style.getPropertyValue('--least')) || 0)
+    return Math.abs(picture.width.baseVal.value - room) < 8
   }
   // Where the data of a figure lie on the screen.
   const frame = (plot) => {

@@ -47,7 +47,22 @@ const packed = async (files) => {
   return new File([...parts, ...list, end], `${name}.zip`, {type: 'application/zip'})
 }
 
+// Texts of the field itself; FilePond has them in English.
+const labels = () => ({
+  labelIdle: tr('Drag & Drop your files or <span class="filepond--label-action">Browse</span>'),
+  labelFileLoading: tr('Loading'),
+  labelFileProcessing: tr('Uploading'),
+  labelFileProcessingComplete: tr('Upload complete'),
+  labelFileProcessingError: tr('Error during upload'),
+  labelTapToCancel: tr('tap to cancel'),
+  labelTapToRetry: tr('tap to retry'),
+  labelTapToUndo: tr('tap to undo'),
+  labelMaxFileSizeExceeded: tr('File is too large'),
+  labelMaxFileSize: tr('Maximum file size is {filesize}', {filesize: '{filesize}'}),
+})
+
 export function render({model}) {
+  window.FilePond?.setOptions(labels())
   window.scantIntake?.abort()
   const stop = window.scantIntake = new AbortController()
   const on = (name, act, capture = false) =>
@@ -94,7 +109,7 @@ export function render({model}) {
 
   const veil = document.createElement('div')
   veil.className = 'veil'
-  veil.textContent = 'Drop the file to use it as your own data; several, where they belong together.'
+  veil.textContent = tr('Drop the file to use it as your own data; several, where they belong together.')
   let inside = 0
   const over = (shown) => {
     inside = shown ? inside : 0

@@ -27,20 +27,20 @@ export function render({model, el}) {
   const root = make('div', 'bench'), left = make('div'), right = make('div')
   const patch = make('div', 'patch'), why = make('p', 'why'), status = make('p', 'status')
   const choices = make('div', 'choices'), aside = make('div', 'aside')
-  const named = make('label', 'name', 'Your name'), name = make('input')
+  const named = make('label', 'name', tr('Your name')), name = make('input')
   const place = make('div', 'place'), said = make('div', 'unseen')
   const progress = make('div', 'progress'), bar = make('progress'), lines = make('div')
-  const unsure = keyed('u', 'Unsure'), skip = keyed('s', 'Skip'), undo = keyed('z', 'Undo')
+  const unsure = keyed('u', tr('Unsure')), skip = keyed('s', tr('Skip')), undo = keyed('z', tr('Undo'))
   const part = (title) => {
     const section = make('section'), head = make('h4', '', title), note = make('p', 'note'), list = make('ul', 'history')
     section.append(head, note, list)
     return {section, head, note, list, title}
   }
-  const doubts = part('Unsure'), disputes = part('Disagreements'), past = part('Labels given')
+  const doubts = part(tr('Unsure')), disputes = part(tr('Disagreements')), past = part(tr('Labels given'))
   disputes.list.classList.add('wide')
   choices.setAttribute('role', 'group')
-  choices.setAttribute('aria-label', 'Class of this patch')
-  bar.setAttribute('aria-label', 'Labels given of the budget')
+  choices.setAttribute('aria-label', tr('Class of this patch'))
+  bar.setAttribute('aria-label', tr('Labels given of the budget'))
   said.setAttribute('aria-live', 'polite')
   aside.append(unsure, skip, undo)
   left.append(patch, why, choices, aside, status)
@@ -48,7 +48,7 @@ export function render({model, el}) {
   name.value = localStorage.getItem('scant_labeller') ?? 'me'
   named.append(name)
   progress.append(bar, lines)
-  right.append(named, make('h4', '', 'Progress'), progress, make('h4', '', 'Where it lies'), place,
+  right.append(named, make('h4', '', tr('Progress')), progress, make('h4', '', tr('Where it lies')), place,
     disputes.section, doubts.section, past.section)
   root.append(left, right, said)
   el.replaceChildren(root)
@@ -61,7 +61,7 @@ export function render({model, el}) {
     for (const card of model.cards) {
       for (const part of ['image', 'thumb']) if (card[part]) {
         const image = new Image()
-        image.alt = part === 'image' ? `Patch ${card.row}` : 'The whole picture'
+        image.alt = part === 'image' ? tr('Patch {row}', {row: `${card.row}`}) : tr('The whole picture')
         image.src = card[part]
         image.decode?.().catch(() => {})  // now, not when it is to be seen
         card[`${part}_here`] = image
@@ -80,17 +80,22 @@ export function render({model, el}) {
     words.append(list)
     return words
   }
-  const called = (one) => `${one.who} says ${one.label}`
+  const called = ({who, label}) => tr('{who} says {label}', {who, label})
   const words = (row) => {  // what is said under the patch
     const asked = model.queue.find((one) => one.row === row)
     const dispute = model.disputes.find((one) => one.row === row)
     const before = model.history.find((one) => one.row === row) ?? model.unsure.find((one) => one.row === row)
     if (deciding && dispute) {
-      const stands = dispute.decided ? `Decided: ${dispute.decided}.` : 'Your decision stands over both.'
-      return `Patch ${row}: ${dispute.given.map(called).join(', ')}. ${stands}`
+      const given = dispute.given.map(called).join(', ')
+      const stands = dispute.decided
+        ? tr('Decided: {label}.', {label: dispute.decided}) : tr('Your decision stands over both.')
+      return `${tr('Patch {row}', {row: `${row}`})}: ${given}. ${stands}`
     }
-    if (again && before) return `Patch ${row}: ${before.label} by ${before.who}. Press again to change it.`
-    return asked ? `Patch ${row}: ${asked.why}` : `Patch ${row}`
+    if (again && before) {
+      const {label, who} = before
+      return tr('Patch {row}: {label} by {who}. Press again to change it.', {row: `${row}`, label, who})
+    }
+    return asked ? `${tr('Patch {row}', {row: `${row}`})}: ${asked.why}` : tr('Patch {row}', {row: `${row}`})
   }
   const lay = (row) => {
     shown = row
@@ -116,7 +121,7 @@ export function render({model, el}) {
     const suggested = card ? model.queue.find((one) => one.row === row)?.suggest : undefined
     buttons.forEach((button, k) => {
       button.classList.toggle('suggested', k === suggested)
-      if (k === suggested) button.setAttribute('aria-description', 'the pre-label')
+      if (k === suggested) button.setAttribute('aria-description', tr('the pre-label'))
       else button.removeAttribute('aria-description')
     })
     root.dataset.row = row ?? ''
@@ -161,13 +166,13 @@ export function render({model, el}) {
       image.alt = ''
       image.src = card.image
       button.append(image)
-    } else button.append(make('span', '', `patch ${one.row}`))
+    } else button.append(make('span', '', tr('patch {row}', {row: `${one.row}`})))
     for (const [text, name] of words) {
       const line = make('span', name, text)
       line.title = text
       button.append(line)
     }
-    button.addEventListener('click', () => send(act, {row: one.row}))
+    button.addEventListener('click', () => send(act, {row: `${one.row}`}))
     item.append(button)
     return item
   }
@@ -183,18 +188,19 @@ export function render({model, el}) {
     if (row !== undefined) part.list.querySelector(`[data-row="${row}"]`)?.focus({preventScroll: true})
   }
   const remember = () => {
-    const role = {imported: 'from a file', adjudicator: 'decision'}
+    const role = {imported: tr('from a file'), adjudicator: tr('decision')}
     fill(past, model.history.map((one) => entry(
       one, [[one.label, ''], [one.who, 'who'], ...(role[one.role] ? [[role[one.role], 'who']] : [])],
-      `Change patch ${one.row}: ${one.label}, by ${one.who}${role[one.role] ? `, ${role[one.role]}` : ''}`,
+      tr('Change patch {row}: {label}, by {who}', {...one, row: `${one.row}`}) + (role[one.role] ? `, ${role[one.role]}` : ''),
       one.role === 'adjudicator' ? 'decide' : 'again')), '', true)
     past.head.textContent = past.title
     fill(doubts, model.unsure.map((one) => entry(
-      one, [[one.who, 'who']], `Look again at patch ${one.row}: unsure, by ${one.who}`, 'again')))
+      one, [[one.who, 'who']], tr('Look again at patch {row}: unsure, by {who}', {...one, row: `${one.row}`}), 'again')))
     fill(disputes, model.disputes.map((one) => entry(
       one, [...one.given.map((each) => [`${each.label}: ${each.who}`, one.decided ? 'who' : '']),
-        [one.decided ? `decided: ${one.decided}` : 'open', one.decided ? '' : 'who']],
-      `Decide patch ${one.row}: ${one.given.map(called).join(', ')}${one.decided ? `; decided: ${one.decided}` : ''}`,
+        [one.decided ? tr('decided: {label}', {label: one.decided}) : tr('open'), one.decided ? '' : 'who']],
+      tr('Decide patch {row}: {given}', {row: `${one.row}`, given: one.given.map(called).join(', ')}) +
+        (one.decided ? `; ${tr('decided: {label}', {label: one.decided})}` : ''),
       'decide')), model.agreement)
     enable()
   }
@@ -233,7 +239,7 @@ export function render({model, el}) {
       deciding = false
       lay(heard.show)
       root.scrollIntoView({block: 'nearest'})
-      said.textContent = `Patch ${heard.show} is to be labeled.`
+      said.textContent = tr('Patch {row} is to be labeled.', {row: `${heard.show}`})
       return
     }
     if (heard.turn !== waiting) return

@@ -77,7 +77,7 @@ let byHand = false  // whether the page was scrolled otherwise since
 
 const nav = document.createElement('nav')
 nav.className = 'steps'
-nav.setAttribute('aria-label', tr('Figures'))
+nav.setAttribute('aria-label', tr('All figures'))
 nav.innerHTML = `<p id="keys" hidden>${KEYS.map(([key, what]) => `<span><kbd>${key}</kbd> ${what}</span>`).join(' ')}</p>
   <button type="button" aria-label="${tr('Previous figure')}">‹</button><span class="at"></span>
   <button type="button" aria-label="${tr('Next figure')}">›</button>

@@ -176,7 +176,7 @@ def lighter(page: Page, picture: str) -> str:
     page.set_content(f"<body style='margin:0;{MEDIUM}'>{TEXT.sub('', picture)}")
     file = io.BytesIO()
     shot = Image.open(io.BytesIO(page.screenshot(omit_background=True)))
-    shot.save(file, "WEBP", quality=QUALITY, method=6)
+    shot.save(file, "WEBP", quality=QUALITY, method=4)
     href = f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
     size = f"width='{ceil(width)}' height='{ceil(height)}'"
     texts = re.sub(r' clip-path="[^"]*"', "", texts)

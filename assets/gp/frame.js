@@ -1,10 +1,14 @@
-// The frame of a page that is never live: its theme button, and formulas once they are unfolded.
+// The frame of a page that is never live: its language and theme, and formulas once they are unfolded.
 
+const keep = (name, value) => {
+  const secure = location.protocol === 'https:' ? ';secure' : ''
+  document.cookie = `${name}=${value};path=/;max-age=31536000;samesite=lax${secure}`
+}
+if (new URLSearchParams(location.search).has('lang')) keep('scant_language', document.documentElement.lang)
 addEventListener('click', (event) => {
   if (!event.target.closest?.('button.theme')) return
   const dark = document.documentElement.classList.toggle('dark')
-  const secure = location.protocol === 'https:' ? ';secure' : ''
-  document.cookie = `scant_theme=${dark ? 'dark' : 'light'};path=/;max-age=31536000;samesite=lax${secure}`
+  keep('scant_theme', dark ? 'dark' : 'light')
 })
 
 const load = (tag, attributes) => new Promise((done) => {

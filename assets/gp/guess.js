@@ -42,8 +42,7 @@ export class GuessFirst {
     this.form.hidden = false
     this.go.disabled = false
     this.answer.textContent = ''
-    this.text.textContent = `${counted(POINTS)} of a curve drawn from a Gaussian process with outputscale 1, observed with noise 0.1. `
-      + 'Which lengthscale does it have? Set the slider, then reveal.'
+    this.text.textContent = tr('{points} of a curve drawn from a Gaussian process with outputscale 1, observed with noise 0.1. Which lengthscale does it have? Set the slider, then reveal.', {points: counted(POINTS)})
     this.page.ask(this.question, PARAMS)
   }
 

@@ -78,7 +78,7 @@ const show = () => {
   const numbers = hidden || !points.length ? ['–', '–', '–'] : [model.evidence, model.dataFit, model.complexity].map(signed)
   if (numbers[2].startsWith('−')) numbers[2] = `(${numbers[2]})`
   ;['.evidence-value', '.fit-value', '.penalty-value'].forEach((name, k) => { part(name).textContent = numbers[k] })
-  part('.reading').textContent = hidden ? 'Evidence and sentences are hidden until you press Reveal.' : reading(model, posterior, values)
+  part('.reading').textContent = hidden ? tr('Evidence and sentences are hidden until you press Reveal.') : reading(model, posterior, values)
   for (const name of Object.keys(BOUNDS)) {
     const slider = part(`input[name=${name}]`), text = rounded(params[name])
     slider.value = Math.log10(params[name])
@@ -98,8 +98,10 @@ const show = () => {
 /** Say what has changed, and put it into the address. */
 const commit = (what = '') => {
   const {model} = show(), {params, points, question, hidden} = state
-  const evidence = points.length && !hidden ? `, log evidence ${signed(model.evidence)}` : ''
-  part('[role=status]').textContent = `${what ? `${what} ` : ''}${counted(points.length)}${evidence}.`
+  const total = points.length && !hidden
+    ? tr('{points}, log evidence {evidence}.', {points: counted(points.length), evidence: signed(model.evidence)})
+    : `${counted(points.length)}.`
+  part('[role=status]').textContent = `${what} ${total}`.trim()
   history.replaceState(null, '', `#${question ? `guess=${question.number}` : toHash(params, points)}`)
 }
 const visible = new Points(part('.frame.field'), state, {
@@ -116,12 +118,12 @@ const guess = new GuessFirst(part('.guess'), {
     Object.assign(state, question
       ? {question, hidden: true, params: {...params}, points: question.points.map((point) => ({...point}))}
       : {question: null, hidden: false, saved: null, ...saved})
-    commit(question ? 'A question.' : 'Your points are back:')
+    commit(question ? tr('A question.') : tr('Your points are back:'))
   },
   reveal: () => {
     state.hidden = false
     const {values} = show()
-    commit('Revealed:')
+    commit(tr('Revealed:'))
     return {guess: state.params.lengthscale, curve: values}
   },
 })
@@ -133,7 +135,7 @@ const glide = (target) => {
     if (state.params !== params) return // a question or a link has come in between
     const share = calm ? 1 : Math.min(1, Math.max(0, now - begin) / GLIDE)
     for (const name of Object.keys(boundsOf(from.kernel))) params[name] = from[name] * (target[name] / from[name]) ** share
-    if (share < 1) { show(); requestAnimationFrame(step) } else commit('Best by evidence:')
+    if (share < 1) { show(); requestAnimationFrame(step) } else commit(tr('Best by evidence:'))
   }
   requestAnimationFrame(step)
 }
@@ -145,8 +147,8 @@ for (const name of Object.keys(BOUNDS)) {
 part('select').addEventListener('change', ({target}) => { state.params.kernel = target.value; commit() })
 for (const box of document.querySelectorAll('.gp .legend input')) box.addEventListener('change', schedule)
 part('.best').addEventListener('click', () => glide(maximize(state.points, state.params, boundsOf(state.params.kernel))))
-part('.clear').addEventListener('click', () => { state.points.length = 0; commit('Cleared:') })
-part('.example').addEventListener('click', () => { Object.assign(state, example()); commit('The example:') })
+part('.clear').addEventListener('click', () => { state.points.length = 0; commit(tr('Cleared:')) })
+part('.example').addEventListener('click', () => { Object.assign(state, example()); commit(tr('The example:')) })
 
 /** Show what the address asks for; the example, with a sentence, if that cannot be read. */
 const open = () => {
@@ -155,7 +157,7 @@ const open = () => {
     asked = fromHash(location.hash)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    fault = `This link is broken: ${error.message}. The example is shown in its place.`
+    fault = tr('This link is broken: {reason}. The example is shown in its place.', {reason: error.message})
   }
   part('[role=alert]').textContent = fault
   part('[role=alert]').hidden = !fault

@@ -1,14 +1,14 @@
 // The points of the plot: shown, and added, moved and removed by mouse, finger or keys.
 import {pointAt, position} from './drawing.js'
 import {MAX_POINTS, X, Y, freeSlot} from './state.js'
+import {near} from './words.js'
 
 const SLACK = 6 // pixels that a click may move
 const STEP = {ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1]}
 const LEAP = 5 // steps of an arrow key with shift
 const REACH = 0.15 // of the cursor
 const bounded = (value, [low, high]) => Math.min(high, Math.max(low, value))
-const written = (value) => value.toFixed(1).replace('-', '−')
-const named = ({x, y}) => `x ${written(x)}, y ${written(y)}`
+const named = ({x, y}) => tr('x {x}, y {y}', {x: near(x), y: near(y)})
 
 /**
  * Args:
@@ -43,15 +43,15 @@ export class Points {
 
   add(at) {
     const {points} = this.state
-    if (points.length >= MAX_POINTS) { this.page.say(`The plot takes at most ${MAX_POINTS} points.`); return }
+    if (points.length >= MAX_POINTS) { this.page.say(tr('The plot takes at most {n} points.', {n: MAX_POINTS})); return }
     const point = {...at, slot: freeSlot(points)}
     points.push(point)
-    this.page.commit(`Point added at ${named(point)};`)
+    this.page.commit(tr('Point added at {place};', {place: named(point)}))
   }
 
   remove(point) {
     this.state.points.splice(this.state.points.indexOf(point), 1)
-    this.page.commit(`Point removed at ${named(point)};`)
+    this.page.commit(tr('Point removed at {place};', {place: named(point)}))
   }
 
   press(event) {
@@ -75,7 +75,7 @@ export class Points {
     const {held} = this
     this.held = null
     if (!held || !event.isPrimary) return
-    if (held.point && held.moved) this.page.commit(`Point moved to ${named(held.point)};`)
+    if (held.point && held.moved) this.page.commit(tr('Point moved to {place};', {place: named(held.point)}))
     else if (held.point) this.remove(held.point)
     else if (!held.moved) this.add(pointAt(this.frame, event))
   }
@@ -101,8 +101,9 @@ export class Points {
     this.cursor = {x: bounded(this.cursor.x + dx, X), y: bounded(this.cursor.y + dy, Y)}
     if (this.carried) Object.assign(this.carried, this.cursor)
     const {mean, deviation} = this.page.predict(this.cursor.x)
-    const here = this.carried ? 'carries a point' : this.nearest() ? 'on a point' : ''
-    this.page.say(`${[named(this.cursor), here].filter(Boolean).join(', ')}; prediction ${written(mean[0])} ± ${written(1.96 * deviation[0])}.`)
+    const here = this.carried ? tr('carries a point') : this.nearest() ? tr('on a point') : ''
+    const place = [named(this.cursor), here].filter(Boolean).join(', ')
+    this.page.say(tr('{place}; prediction {mean} ± {half}.', {place, mean: near(mean[0]), half: near(1.96 * deviation[0])}))
     this.page.changed()
   }
 
@@ -116,8 +117,8 @@ export class Points {
   take() {
     const {carried} = this
     this.carried = carried ? null : this.nearest()
-    if (carried) this.page.commit(`Point moved to ${named(carried)};`)
-    else if (this.carried) { Object.assign(this.carried, this.cursor); this.page.commit('Point picked up;') }
-    else this.page.say('There is no point here to pick up.')
+    if (carried) this.page.commit(tr('Point moved to {place};', {place: named(carried)}))
+    else if (this.carried) { Object.assign(this.carried, this.cursor); this.page.commit(tr('Point picked up;')) }
+    else this.page.say(tr('There is no point here to pick up.'))
   }
 }

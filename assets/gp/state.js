@@ -31,7 +31,7 @@ export const toHash = (params, points) => {
 
 const number = (text, [low, high], name) => {
   const value = text.trim() === '' ? NaN : Number(text)
-  if (!(value >= low && value <= high)) throw new RangeError(`${name} must be a number from ${low} to ${high}`)
+  if (!(value >= low && value <= high)) throw new RangeError(tr('{name} must be a number from {low} to {high}', {name, low, high}))
   return value
 }
 
@@ -44,24 +44,24 @@ export const fromHash = (text) => {
   const fields = new URLSearchParams(text.replace(/^#/, ''))
   if (![...fields].length) return null
   const allowed = new Set(['kernel', 'points', 'guess', ...Object.keys(BOUNDS)])
-  for (const name of fields.keys()) if (!allowed.has(name)) throw new RangeError(`it has no part ${JSON.stringify(name.slice(0, 40))}`)
+  for (const name of fields.keys()) if (!allowed.has(name)) throw new RangeError(tr('it has no part {name}', {name: JSON.stringify(name.slice(0, 40))}))
   if (fields.has('guess')) {
     const question = number(fields.get('guess'), [1, 1000], 'guess')
-    if (!Number.isInteger(question)) throw new RangeError('guess must be a whole number')
+    if (!Number.isInteger(question)) throw new RangeError(tr('guess must be a whole number'))
     return {question}
   }
   const params = {...DEFAULTS}
   if (fields.has('kernel')) {
-    if (!Object.hasOwn(KERNELS, fields.get('kernel'))) throw new RangeError(`kernel must be one of ${Object.keys(KERNELS).join(', ')}`)
+    if (!Object.hasOwn(KERNELS, fields.get('kernel'))) throw new RangeError(tr('kernel must be one of {kernels}', {kernels: Object.keys(KERNELS).join(', ')}))
     params.kernel = fields.get('kernel')
   }
   for (const [name, bounds] of Object.entries(BOUNDS))
     if (fields.has(name)) params[name] = number(fields.get(name), bounds, name)
   const pairs = (fields.get('points') ?? '').split(';').filter(Boolean)
-  if (pairs.length > MAX_POINTS) throw new RangeError(`it has more than ${MAX_POINTS} points`)
+  if (pairs.length > MAX_POINTS) throw new RangeError(tr('it has more than {n} points', {n: MAX_POINTS}))
   const points = pairs.map((pair, slot) => {
     const [x, y, ...rest] = pair.split(',')
-    if (y === undefined || rest.length) throw new RangeError('each point must be two numbers, x,y')
+    if (y === undefined || rest.length) throw new RangeError(tr('each point must be two numbers, x,y'))
     return {x: number(x, X, 'x'), y: number(y, Y, 'y'), slot}
   })
   return {params, points}

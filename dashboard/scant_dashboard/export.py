@@ -27,6 +27,7 @@ from scant.training.model_card import Card, markdown, page
 from scant.training.result_folder import CARD, MODEL, SETTINGS
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.views import PageViews
+from scant_dashboard.translate import spoken, tr
 
 NEEDS = (
     "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "
@@ -203,8 +204,8 @@ def figures_html(run: RunState, views: PageViews) -> str:
         table = getattr(getattr(view, "panel", None), "object", "")
         inner = plots or (table if isinstance(table, str) else "")
         body += (
-            f"<section><h2>{escape(view.title)}</h2><figure>{inner}"
-            f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
+            f"<section><h2>{escape(tr(view.title))}</h2><figure>{inner}"
+            f"<figcaption>{escape(tr(view.alt))}</figcaption></figure></section>"
         )
     return standing_alone(_title(run), body, code)
 
@@ -238,7 +239,7 @@ def standing_alone(title: str, body: str, code: str) -> str:
     runtime = (static_path() / "js" / "bokeh.min.js").read_text(encoding="utf-8")
     title = escape(title)
     return (
-        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
+        f"<!DOCTYPE html><html lang='{spoken()}'><head><meta charset='utf-8'><title>{title}</title>"
         f"<style>{_STYLE}</style><script>{runtime}</script></head><body><h1>{title}</h1>{body}{code}</body></html>"
     )
 

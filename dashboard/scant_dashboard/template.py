@@ -25,6 +25,7 @@ LIGHT = {
     "ink": "#1d2026",
     "quiet": "#5b616c",
     "line": "#dedbd3",
+    "grid": "rgba(0, 0, 0, 0.1)",  # of figures, as Panel's theme has it
     "accent": "#0069a6",
     "on_accent": "#ffffff",
 }
@@ -34,6 +35,7 @@ DARK = {
     "ink": "#eceae4",
     "quiet": "#a4a9b3",
     "line": "#343840",
+    "grid": "rgba(255, 255, 255, 0.12)",
     "accent": "#6cb8ee",
     "on_accent": "#0d1319",
 }
@@ -193,6 +195,7 @@ def template(language: str = ENGLISH) -> Template:
         "<script src='./assets/upstream/text_size.js'></script>"
         "<script src='./assets/words.js'></script>"
         "<script src='./assets/language.js'></script>"
+        "<script src='./assets/tiles.js'></script>"
         "<script src='./assets/page.js'></script>"
         "<script src='./assets/present.js'></script>"
         "{% endblock %}",

@@ -97,15 +97,24 @@ def enumerated(items: Sequence[str]) -> str:
 
 
 def as_number(text: str) -> str:
-    """Write a formatted number with the language's separators."""
+    """Write a formatted number with the language's separators and percent sign."""
     formatter = _formatter(spoken())
     return formatter.localized(text) if isinstance(formatter, LocaleFormatter) else text
 
 
 def moment(timestamp: float) -> str:
     """Write a date with its time, in seconds since 1970, in the server's time zone."""
+    return _dated(timestamp, tr("dd MMM yyyy, HH:mm:ss"))
+
+
+def day(timestamp: float) -> str:
+    """Write a date, in seconds since 1970, in the server's time zone."""
+    return _dated(timestamp, tr("dd MMMM yyyy"))
+
+
+def _dated(timestamp: float, form: str) -> str:
     local = datetime.fromtimestamp(timestamp).astimezone()
-    return format_datetime(local, tr("dd MMM yyyy, HH:mm:ss"), locale=spoken())
+    return format_datetime(local, form, locale=spoken())
 
 
 def later(message: str) -> str:
@@ -122,13 +131,15 @@ def for_scripts(language: str) -> str:
     """Return a language's translations of the scripts' sentences as JSON, for `assets/words.js`."""
     pairs = {
         message.id if isinstance(message.id, str) else message.id[0]: message.string
-        for message in _read(language)
+        for message in catalog_of(language)
         if any(file.endswith(".js") for file, _ in message.locations)
     }
     return json.dumps(pairs, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _read(language: str) -> Catalog:
+@cache
+def catalog_of(language: str) -> Catalog:
+    """Return a language's catalog."""
     if language == ENGLISH:
         return Catalog()
     source = files(__package__).joinpath("locale", f"{language}.po")
@@ -142,7 +153,7 @@ def _catalog(language: str) -> gettext.NullTranslations:
     if language == ENGLISH:
         return gettext.NullTranslations()
     compiled = BytesIO()
-    write_mo(compiled, _read(language))
+    write_mo(compiled, catalog_of(language))
     compiled.seek(0)
     return gettext.GNUTranslations(compiled)
 
@@ -153,12 +164,16 @@ def _formatter(language: str) -> Formatter:
 
 
 class LocaleFormatter(Formatter):
-    """Formats numbers with a language's decimal and group separators."""
+    """Formats numbers with a language's separators and percent sign."""
 
     def __init__(self, language: str) -> None:
         locale = Locale.parse(language)
         self._separators = str.maketrans(
-            {".": get_decimal_symbol(locale), ",": get_group_symbol(locale)}
+            {
+                ".": get_decimal_symbol(locale),
+                ",": get_group_symbol(locale),
+                "%": locale.percent_formats[None].suffix[0],
+            }
         )
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -167,5 +182,5 @@ class LocaleFormatter(Formatter):
         return self.localized(text) if isinstance(value, Number) else text
 
     def localized(self, number: str) -> str:
-        """Replace the separators of a formatted number."""
+        """Replace the separators of a formatted number, and write its percent sign."""
         return number.translate(self._separators)

@@ -87,15 +87,20 @@ class Contest:
 
     def sentence(self) -> str:
         """Return a sentence with both scores and the interval of the difference."""
-        text = f"{self.score}: this run {shown(self.ours)}, {self.rival} {shown(self.theirs)}"
-        if self.low is not None and self.high is not None:
-            interval, better = (self.low, self.high), f"{OURS} better by"
-            if self.winner == NOBODY:
-                better = "may be chance:"
-            elif self.winner == RIVAL:
-                interval, better = (-self.high, -self.low), f"{self.rival} better by"
-            return f"{text} ({better} {shown(interval[0])} to {shown(interval[1])}, 90% interval)."
-        return f"{text} ({'within 2%, ' * (self.winner == NOBODY)}no interval)."
+        rival = f"{self.rival} {shown(self.theirs)}"
+        if self.low is None or self.high is None:
+            return (
+                f"{self.score}: this run {shown(self.ours)}, {rival} "
+                f"({'within 2%, ' * (self.winner == NOBODY)}no interval)."
+            )
+        low, high = self.low, self.high
+        if self.winner == RIVAL:
+            low, high = -high, -low
+        better = OURS if self.winner == OURS else self.rival
+        difference = f"{better} better by {shown(low)} to {shown(high)}, 90% interval"
+        if self.winner == NOBODY:
+            difference = f"may be chance: {shown(low)} to {shown(high)}, 90% interval"
+        return f"{self.score}: this run {shown(self.ours)}, {rival} ({difference})."
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, come_to, drop, figure, reading, status, use_and_train
 
 SHARED = "The space that all classes share"
-WALK, CELL, LINE = "Walk through the latent space", "Bring a cell", "Decision threshold"
+WALK, CELL, LINE = "Walk through the latent space", "Classify a row", "Decision threshold"
 
 pytestmark = pytest.mark.usefixtures("nothing_complains")
 

@@ -70,7 +70,7 @@ def test_rows_selected_in_one_figure_have_metrics_of_their_own(redshift: Page) -
 
 def test_axe_finds_nothing_against_it(redshift: Page) -> None:
     come_to(redshift, "Keep only")
-    kept = redshift.get_by_role("slider", name=re.compile("Share of galaxies kept"))
+    kept = redshift.get_by_role("slider", name=re.compile("Share of rows kept"))
     expect(kept).to_be_visible(timeout=PATIENCE)
     expect(redshift.get_by_role("checkbox", name="mag_u")).to_be_attached(timeout=PATIENCE)
     assert_accessible(redshift, "Keep only what it is sure of")
@@ -85,7 +85,7 @@ def test_training_is_seen_from_the_first_step_to_the_result(page: Page, app_url:
         re.compile("^converged|^finished|^limit reached"), timeout=PATIENCE
     )
     expect(reading(page, "Objective")).to_contain_text(re.compile(r"^Step \d+:"))
-    expect(reading(page, "Prediction against truth")).to_contain_text("120 rows")
+    expect(reading(page, "Prediction against truth")).to_contain_text("120 held-out rows")
     expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)
 
 
@@ -143,7 +143,7 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
     what_if = come_to(redshift, "What if a band")
     expect(what_if).to_contain_text("the truth is", timeout=PATIENCE)
     before = what_if.inner_text()
-    number = redshift.get_by_label("Galaxy (row of the test set)")
+    number = redshift.get_by_label("Row of the test set")
     number.press("ControlOrMeta+a")
     number.press_sequentially("7")
     number.press("Enter")
@@ -167,7 +167,7 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
 def test_the_slider_of_the_share_kept_reads_the_metrics(redshift: Page) -> None:
     kept = come_to(redshift, "Keep only")
     expect(kept).to_contain_text("All rows:", timeout=PATIENCE)
-    redshift.get_by_role("slider", name=re.compile("Share of galaxies kept")).press("ArrowLeft")
+    redshift.get_by_role("slider", name=re.compile("Share of rows kept")).press("ArrowLeft")
     expect(kept).to_contain_text("The 95% most confident rows", timeout=PATIENCE)
 
 

@@ -102,6 +102,7 @@ def test_a_session_speaks_its_language_and_writes_its_numbers(german: None) -> N
     assert tr("") == ""
     assert enumerated(["a", "b", "c"]) == "a, b und c"
     assert as_number("-1,234.5") == "-1.234,5"
+    assert tr("{share:.0%}", share=0.5) == "50\N{NO-BREAK SPACE}%"
     assert moment(0.0).split(",")[0] in ("1. Jan. 1970", "31. Dez. 1969")
 
 

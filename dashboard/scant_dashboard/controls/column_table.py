@@ -13,13 +13,16 @@ from scant.tables.column_matching import schema_names
 from scant.tables.levels import names
 from scant.tables.limits import beside
 from scant.tables.schema import ColumnPreview, Preview, Question, TableSchema
+from scant_dashboard.engine_text import translated
 from scant_dashboard.template import component, style
+from scant_dashboard.translate import as_number, later, ntr, tr
 
 OFFERED = 200  # columns shown at once; the others by searching
 ERRORS_OFFERED = 60  # features with a role "error of"; each head lists all roles
 AS_IS = "="  # the role of a column that keeps its name: a feature
 VIEW = "view:"  # prefix of the role that assigns a feature to a view
 AGAIN = "_column"  # suffix of a feature whose name has another meaning in the study
+KINDS = {"date": later("dates"), "text": later("text")}
 
 
 class ColumnTable(JSComponent):
@@ -76,8 +79,7 @@ class ColumnTable(JSComponent):
             questions=[_question(question, answer) for question, answer in questions],
             searched=len(preview.names) > OFFERED or schema.views,
             viewed=schema.views,
-            more=f"{len(visible):,} of {len(preview.names):,} columns are shown."
-            + (" Features called view.feature come in views." if schema.views else ""),
+            more=_more(len(visible), len(preview.names), schema.views),
         )
         self.param.update(version=self.version + 1, visible=bool(preview.names))
 
@@ -120,18 +122,31 @@ class ColumnTable(JSComponent):
         return [n for n in preview.names if self._find and self._find in n.lower()]
 
 
+def _more(n_visible: int, n_columns: int, views: bool) -> str:
+    """Describe which columns are shown."""
+    shown = tr("{shown:,} of {n:,} columns are shown.", shown=n_visible, n=n_columns)
+    return f"{shown} {tr('Features called view.feature come in views.')}" if views else shown
+
+
 def options(schema: TableSchema) -> list[dict[str, str]]:
     """Return the roles that any column may have."""
     one = len(schema.targets) == 1
-    labels = {c.name: "to be learned" if one else f"{c.name} (target)"
-              for c in schema.columns if c.target}  # fmt: skip
-    labels |= {c.name: f"error of {c.name[:-4]}" for c in schema.columns if c.name[-4:] == "_err"}
+    labels = {
+        c.name: tr("to be learned") if one else tr("{column} (target)", column=c.name)
+        for c in schema.columns
+        if c.target
+    }
+    labels |= {c.name: _error_of(c.name[:-4]) for c in schema.columns if c.name[-4:] == "_err"}
     named = [
-        {"value": c.name, "label": labels.get(c.name, c.name), "title": c.doc}
+        {"value": c.name, "label": labels.get(c.name, c.name), "title": tr(c.doc)}
         for c in schema.columns
     ]
-    feature = {"value": AS_IS, "label": "learn from it" if schema.features else "as it is"}
-    return [feature, {"value": OUT, "label": "leave out"}, *named]
+    feature = {"value": AS_IS, "label": tr("learn from it") if schema.features else tr("as it is")}
+    return [feature, {"value": OUT, "label": tr("leave out")}, *named]
+
+
+def _error_of(column: str) -> str:
+    return tr("error of {column}", column=column)
 
 
 def special(
@@ -147,17 +162,19 @@ def special(
     made: dict[str, str] = {}
     if schema.errors:
         if len(features) <= ERRORS_OFFERED:
-            made |= {f"{f}_err": f"error of {f}" for f in features}
-        made |= {r: f"error of {r[:-4]}" for r in roles if r.endswith("_err")}
-        made |= {r: f"limit of {r[:-4]}" for r in roles if beside(r, roles) and r not in made}
+            made |= {f"{f}_err": _error_of(f) for f in features}
+        made |= {r: _error_of(r[:-4]) for r in roles if r.endswith("_err")}
+        limits = [r for r in roles if beside(r, roles) and r not in made]
+        made |= {r: tr("limit of {column}", column=r[:-4]) for r in limits}
     if schema.boxes:
         inputs = [r[:-3] for r in roles if r.endswith(("_lo", "_hi"))]
         unused = "x" if "x" not in inputs else f"x{len({*inputs}) + 1}"
         for base in dict.fromkeys([*inputs, unused]):
-            made |= {f"{base}_lo": f"{base}: lower bound", f"{base}_hi": f"{base}: upper bound"}
+            made[f"{base}_lo"] = tr("{column}: lower bound", column=base)
+            made[f"{base}_hi"] = tr("{column}: upper bound", column=base)
     if schema.views:
         views = dict.fromkeys(v for role in roles if (v := view_of(role, schema)))
-        made |= {f"{VIEW}{view}": f"view: {view}" for view in views}
+        made |= {f"{VIEW}{view}": tr("view: {view}", view=view) for view in views}
     return [{"value": role, "label": label} for role, label in made.items()]
 
 
@@ -171,8 +188,8 @@ def _question(question: Question, current: Any) -> dict[str, Any]:
     """Describe a question for the browser; `taken` is -1 if the answer is not an option."""
     answers = [answer for answer, _ in question.options]
     return {
-        "text": question.text,
-        "options": [label for _, label in question.options[:OFFERED]],
+        "text": translated(question.text),
+        "options": [translated(label) for _, label in question.options[:OFFERED]],
         "taken": answers.index(current) if current in answers else -1,
     }
 
@@ -195,20 +212,21 @@ def _head(
         learned = role in preview.features or role in preview.levels
         role = AS_IS if learned or not schema.features else OUT
     made = names(name, preview.levels.get(mapping.get(name, name), ()))
-    inputs = f" → {len(made)} input{'s' * (len(made) > 1)}" if made else ""
+    inputs = f" → {ntr('{n} input', '{n} inputs', len(made))}" if made else ""
     what, number = f"{holds(column)}{inputs}", column.kind == "number"
     head = {"name": name, "holds": what, "number": number, "role": role}
     if role not in values:
-        head["own"] = [{"value": role, "label": f"as {role}"}]
+        head["own"] = [{"value": role, "label": tr("as {role}", role=role)}]
     return head
 
 
 def holds(column: ColumnPreview) -> str:
     """Describe the content of a column in a few words."""
-    missing = f", {column.missing:,} empty" if column.missing else ""
+    missing = tr(", {n:,} empty", n=column.missing) if column.missing else ""
     if column.kind == "empty":
-        return "empty"
+        return tr("empty")
     if column.kind != "number":
-        what = {"date": "dates"}.get(column.kind, column.kind)
-        return f"{what}, {column.levels:,} {'value' if column.levels == 1 else 'values'}{missing}"
-    return f"{column.minimum:.4g} to {column.maximum:.4g}{missing}"
+        levels = ntr("{n:,} value", "{n:,} values", column.levels)
+        return f"{tr(KINDS[column.kind])}, {levels}{missing}"
+    low, high = (as_number(f"{end:.4g}") for end in (column.minimum, column.maximum))
+    return tr("{low} to {high}", low=low, high=high) + missing

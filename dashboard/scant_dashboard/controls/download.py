@@ -10,6 +10,7 @@ from typing import Any
 import panel_material_ui as pmui
 
 from scant.errors import BadInput, NotFound, Unavailable
+from scant_dashboard.engine_text import translated
 from scant_dashboard.page_parts.context import PageContext
 
 Made = str | bytes
@@ -39,7 +40,7 @@ def download(
 
     def as_text(error: Exception) -> BytesIO:
         page.turn(lambda: page.say(str(error), "error"))
-        return file(str(error))
+        return file(translated(str(error)))
 
     def now() -> BytesIO:
         try:

@@ -13,15 +13,32 @@ import pandas as pd
 
 from scant.errors import BadInput
 from scant.runs.limits import Size, check_cost, check_upload, cost_of, hours_text, size_of
-from scant.studies.auto import listed
+from scant.studies.auto import Choices, listed
 from scant.studies.base import Counts
 from scant.tables.schema import counts
 from scant.training.everything import once
 from scant_dashboard.controls.status import duration
+from scant_dashboard.engine_text import translated
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.template import text
+from scant_dashboard.translate import ENGLISH, later, spoken, tr
 
-STEERED = "The author of this lesson's link may pause and stop the runs that you start here."
+STEERED = later("The author of this lesson's link may pause and stop the runs that you start here.")
+# Sentences on a fit, and on a fit that general tools are compared with.
+COST = (
+    later("As set here, a fit takes about {time} and {memory} on one core."),
+    later("As set here, a fit and the tools beside it take about {time} and {memory} on one core."),
+)
+LIMITED_COST = (
+    later(
+        "As set here, a fit takes about {time} and {memory} on one core; this server allows "
+        "{limit} a run."
+    ),
+    later(
+        "As set here, a fit and the tools beside it take about {time} and {memory} on one core; "
+        "this server allows {limit} a run."
+    ),
+)
 
 
 class Estimate:
@@ -120,14 +137,17 @@ class Estimate:
         except BadInput as error:  # the same error as on Train
             return refused(str(error))
         parts = entry.parts(settings, size.rows, size.counts) if entry.parts else ""
-        allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
-        others = own and getattr(settings, "baselines", True)
-        what = "a fit and the tools beside it take" if others else "a fit takes"
-        more = f" {STEERED}" if self._page.lesson.presenter else ""
+        others = bool(own and getattr(settings, "baselines", True))
+        sentence = tr(
+            (LIMITED_COST if limits.hours else COST)[others],
+            time=duration(cost.seconds),
+            memory=memory(cost.bytes),
+            limit=hours_text(limits.hours * 3600),
+        )
+        more = f" {tr(STEERED)}" if self._page.lesson.presenter else ""
         return (
-            f"<p class='quiet' role='note'>{parts} {html.escape(listed(chosen))} As set here, "
-            f"{what} about {duration(cost.seconds)} and {memory(cost.bytes)} on one core"
-            f"{allowed if limits.hours else ''}.{more}</p>"
+            f"<p class='quiet' role='note'>{translated(str(parts))} "
+            f"{html.escape(_chosen(entry.settings, chosen))} {sentence}{more}</p>"
         )
 
     def of_table(self, frame: pd.DataFrame) -> str:
@@ -149,11 +169,26 @@ class Estimate:
         return size_of(page.entry, settings, data, store, folder)
 
 
+def _chosen(settings: Any, choices: Choices) -> str:
+    """List what was chosen from the data, in other languages by the labels of the form."""
+    if spoken() == ENGLISH:
+        return listed(choices)
+    if not choices:
+        return ""
+    parts = []
+    for name, (value, why) in choices.items():
+        shown = tr("{n:,}", n=value) if isinstance(value, int) else tr(str(value))
+        parts.append(f"{tr(str(settings.param[name].label))} {shown} ({translated(why)})")
+    return tr("Chosen from the data: {parts}.", parts="; ".join(parts))
+
+
 def refused(sentence: str) -> str:
     """Return the markup of a reason why a run would be refused."""
-    return f"<p class='error' role='note'>{html.escape(sentence)}</p>"
+    return f"<p class='error' role='note'>{html.escape(translated(sentence))}</p>"
 
 
 def memory(size: float) -> str:
     """Format bytes with the precision of an estimate."""
-    return f"{size / 1e9:.1f} GB" if size >= 0.95e9 else f"{round(size / 1e7) * 10} MB"
+    if size >= 0.95e9:
+        return tr("{n:.1f} GB", n=size / 1e9)
+    return tr("{n} MB", n=round(size / 1e7) * 10)

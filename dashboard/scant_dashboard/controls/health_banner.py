@@ -7,6 +7,7 @@ import time
 
 from bokeh.document import Document
 
+from scant_dashboard.engine_text import translated
 from scant_dashboard.frame.site import Site
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
@@ -35,7 +36,7 @@ class HealthBanner:
         if self._site.service.healthy():
             self._up = now
         if self._site.fault:
-            self._say(self._site.fault, "error", "alert")
+            self._say(translated(self._site.fault), "error", "alert")
         else:
             self._say(tr(NO_WORKER) if now - self._up > PATIENCE else "", "warning", "note")
 

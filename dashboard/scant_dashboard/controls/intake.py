@@ -8,8 +8,9 @@ from typing import Any
 from panel.custom import JSComponent
 
 from scant_dashboard.template import assets
+from scant_dashboard.translate import later, tr
 
-ADDRESS = (
+ADDRESS = later(
     "This server fetches nothing from an address. Download the file, then drop it here; or copy "
     "the table's cells and paste them."
 )
@@ -37,4 +38,4 @@ class Intake(JSComponent):
             self._opened()
         elif act == "address":
             self._opened()
-            self._refused(ADDRESS)
+            self._refused(tr(ADDRESS))

@@ -19,23 +19,24 @@ from scant.tables.formats import files
 from scant_dashboard.controls.file_dropper import BoundedDropper
 from scant_dashboard.controls.intake import Intake
 from scant_dashboard.controls.wizard_words import paragraphs
+from scant_dashboard.engine_text import translated
 from scant_dashboard.frame.background import Background, on_document
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.limits.uploads import Received
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import style, text
+from scant_dashboard.translate import later, ntr, tr
 
-TITLE = "Use your own data"
-INVITATION = (
-    "<h2>Your own table</h2><p>Drop a file anywhere on this page: Scant says which of the pages "
-    "suit it, and why.</p>"
+TITLE = later("Use your own data")
+INVITATION = later(
+    "Drop a file anywhere on this page: Scant says which of the pages suit it, and why."
 )
-TERMS = (
-    f"<p class='quiet'>A table of at most {LIMIT_BYTES // 10**6} MB: {files.READABLE}, or a ZIP of "
-    "images in folders. It goes to this server and nowhere else. Nothing is kept until you choose "
-    f"a page and use the table there, and then for {UPLOAD_DAYS:.0f} days at most.</p>"
+TERMS = later(
+    "A table of at most {megabytes} MB: {formats}, or a ZIP of images in folders. It goes to this "
+    "server and nowhere else. Nothing is kept until you choose a page and use the table there, and "
+    "then for {days:.0f} days at most."
 )
-NONE = (
+NONE = later(
     "No page was found for this table: it needs a column to learn, which varies, and others to "
     "learn it from. If it has them, open it on the page that you want and choose the columns."
 )
@@ -43,8 +44,9 @@ NONE = (
 
 def invitation(button: Viewable | None = None) -> Viewable:
     """Return the invitation to drop a table, with its button."""
-    button = button or pmui.Button(label=TITLE, variant="outlined", margin=0)
-    return column(text(INVITATION), button, css=style("own_table"))
+    button = button or pmui.Button(label=tr(TITLE), variant="outlined", margin=0)
+    invited = text(f"<h2>{tr('Your own table')}</h2><p>{tr(INVITATION)}</p>")
+    return column(invited, button, css=style("own_table"))
 
 
 class OwnTable:
@@ -62,12 +64,12 @@ class OwnTable:
         self._drop = BoundedDropper(visit, True, self._reset, self._dropped, self._refused)
         self._found = text("")
         self.dialog = pmui.Dialog(
-            title=TITLE, show_close_button=True, close_on_click=True, width_option="md",
+            title=tr(TITLE), show_close_button=True, close_on_click=True, width_option="md",
             sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self.dialog.param.watch(lambda event: self._opened(event.new), "open")
         open_button = pmui.Button(
-            label=TITLE, on_click=lambda _: self._open(), variant="outlined", margin=0
+            label=tr(TITLE), on_click=lambda _: self._open(), variant="outlined", margin=0
         )
         self.panel = column(invitation(open_button), self.dialog, Intake(self._open, self._refused))
 
@@ -76,7 +78,10 @@ class OwnTable:
 
     def _opened(self, opened: bool) -> None:
         """Fill the dialog while it is open; the file field redraws all the time while on a page."""
-        self.dialog.objects = [self._drop, text(TERMS), self._found] if opened else []
+        megabytes, formats = LIMIT_BYTES // 10**6, tr(files.READABLE)
+        terms = tr(TERMS, megabytes=megabytes, formats=formats, days=UPLOAD_DAYS)
+        quiet = text(f"<p class='quiet'>{terms}</p>")
+        self.dialog.objects = [self._drop, quiet, self._found] if opened else []
         if not opened:
             self._reset()
             self._drop.release()
@@ -94,7 +99,7 @@ class OwnTable:
         self._reset()
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
-        self._found.object = f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>"
+        self._found.object = paragraphs([tr("Reading {file}…", file=name)], "quiet", "note")
         ranking = asyncio.to_thread(ranked, self._file[1], name)
         self._background.start(ranking, partial(self._list, name))
 
@@ -128,16 +133,20 @@ def listed(name: str, found: Sequence[Suit], offer: str) -> str:
         return f"<a href='./{study}?file={offer}'>{html.escape(words)}</a>"
 
     suited = {suit.study for suit in found}
-    rest = ", ".join(link(s, entry(s).title) for s in STUDIES if s not in suited)
+    rest = ", ".join(link(s, tr(entry(s).title)) for s in STUDIES if s not in suited)
     if not found:
-        return paragraphs([NONE], "message", "note") + f"<p>{rest}</p>"
+        return paragraphs([tr(NONE)], "message", "note") + f"<p>{rest}</p>"
     items = "".join(
-        f"<li>{link(suit.study, entry(suit.study).title)}: {html.escape(suit.reason)}.</li>"
+        f"<li>{link(suit.study, tr(entry(suit.study).title))}: "
+        f"{html.escape(translated(suit.reason))}.</li>"
         for suit in found
     )
-    best = "This page suits" if len(found) == 1 else "These pages suit"
-    others = f"<p class='quiet'>Or open it on another page: {rest}.</p>" if rest else ""
-    return (
-        f"<p role='status'>{best} <strong>{html.escape(name)}</strong>"
-        f"{', the best first' * (len(found) > 1)}:</p><ol>{items}</ol>{others}"
+    best = ntr(
+        "This page suits {file}:",
+        "These pages suit {file}, the best first:",
+        len(found),
+        file=f"<strong>{html.escape(name)}</strong>",
     )
+    others = tr("Or open it on another page: {pages}.", pages=rest)
+    others = f"<p class='quiet'>{others}</p>" if rest else ""
+    return f"<p role='status'>{best}</p><ol>{items}</ol>{others}"

@@ -12,6 +12,7 @@ from scant.errors import BadInput
 from scant.studies.predicted_columns import FilePrediction
 from scant_dashboard.controls.download import download
 from scant_dashboard.controls.file_dropper import BoundedDropper
+from scant_dashboard.engine_text import translated
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
@@ -113,7 +114,8 @@ class PredictPanel:
             )
         self._say(message, "", "note")
         notes = "".join(
-            f"<p class='quiet' role='note'>{html.escape(n)}</p>" for n in answer.notes[:NOTES]
+            f"<p class='quiet' role='note'>{html.escape(translated(note))}</p>"
+            for note in answer.notes[:NOTES]
         )
         self._message.object += notes + _totals(answer.totals)
 
@@ -121,7 +123,9 @@ class PredictPanel:
         self._say(sentence, "error", "alert")
 
     def _say(self, sentence: str, kind: str, role: str) -> None:
-        self._message.object = f"<p class='{kind}' role='{role}'>{html.escape(sentence)}</p>"
+        self._message.object = (
+            f"<p class='{kind}' role='{role}'>{html.escape(translated(sentence))}</p>"
+        )
         self._message.visible = True
 
     def _content(self) -> bytes:

@@ -17,13 +17,21 @@ from scant_dashboard.controls.status import NAMES
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import style
+from scant_dashboard.translate import ENGLISH, later, spoken, tr
 
 MAX_ROWS = 30  # most recent runs in the list
+HEADS = (
+    later("Compare"),
+    later("Run"),
+    later("State"),
+    later("Settings that differ from the defaults"),
+)
 
 
 class RunTable(JSComponent):
-    """Rows {id, href, name, state, when, differs}, each with a checkbox; `chosen` holds ids."""
+    """Rows {id, href, name, compare, state, differs}, each with a checkbox; `chosen` holds ids."""
 
+    heads = param.List(default=[])
     rows = param.List(default=[])
     chosen = param.List(default=[])
     most = param.Integer(default=MAX_RUNS)
@@ -32,32 +40,30 @@ class RunTable(JSComponent):
         """Return the static markup for a page without scripts, without visitors' own runs."""
         rows = "".join(
             f"<tr><td><label class='check' data-live><input type='checkbox' "
-            f"aria-label='compare {escape(row['name'])}'></label></td>"
+            f"aria-label='{escape(row['compare'])}'></label></td>"
             f"<td><a href='{escape(row['href'])}'>{escape(row['name'])}</a></td>"
             f"<td>{escape(row['state'])}</td><td>{escape(row['differs'])}</td></tr>"
             for row in self.rows
         )
-        heads = ("Compare", "Run", "State", "Settings that differ from the defaults")
-        head = "".join(f"<th scope='col'>{name}</th>" for name in heads)
+        head = "".join(f"<th scope='col'>{name}</th>" for name in self.heads)
         return (
             f"<div class='scroll'><table><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table></div>"
-            "<p class='quiet'><a href='?live=over'>Your own runs</a></p>"
+            f"<p class='quiet'><a href='?live=over'>{tr('Your own runs')}</a></p>"
         )
 
     _esm = """
     export function render({model, el}) {
       const draw = () => {
         const table = document.createElement('table')
-        table.innerHTML = `<thead><tr><th scope="col">Compare</th><th scope="col">Run</th>
-          <th scope="col">State</th>
-          <th scope="col">Settings that differ from the defaults</th></tr></thead>`
+        const heads = model.heads.map((name) => `<th scope="col">${name}</th>`)
+        table.innerHTML = `<thead><tr>${heads.join('')}</tr></thead>`
         const body = table.createTBody()
         for (const row of model.rows) {
           const tr = body.insertRow()
           const box = document.createElement('input')
           box.type = 'checkbox'
-          box.setAttribute('aria-label', `compare ${row.name}`)
+          box.setAttribute('aria-label', row.compare)
           box.checked = model.chosen.includes(row.id)
           box.disabled = !box.checked && model.chosen.length >= model.most
           box.addEventListener('change', () => {
@@ -90,7 +96,12 @@ class RunList:
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._names: dict[str, str] = {}  # by run, whose settings and data do not change
-        self.table = RunTable(stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
+        self.table = RunTable(
+            heads=[tr(head) for head in HEADS],
+            stylesheets=[style("text")],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
         self.comparison = Comparison(page)
         self.refresh()
         self.table.param.watch(lambda event: self.comparison.show(event.new), "chosen")
@@ -116,21 +127,25 @@ class RunList:
         return self._names[run.id]
 
     def _row(self, run: RunRecord) -> dict[str, Any]:
+        parts = (tr(part) for part in self._name(run).split(" · "))
+        name = f"{' · '.join(parts)}, {began(run)}"
         return {
             "id": run.id,
             "href": f"./{run.study}?run={run.id}",
-            "name": f"{self._name(run)}, {began(run)}",
-            "state": NAMES.get(run.state, run.state.value),
+            "name": name,
+            "compare": tr("compare {run}", run=name),
+            "state": tr(NAMES[run.state]),
             "differs": differs(self._page.entry.settings, run.settings),
         }
 
 
 def differs(settings: Any, values: Any) -> str:
     """List the settings that differ from their defaults, in one line."""
+    english = spoken() == ENGLISH
     defaults = {n: settings.param[n].default for n in settings.names()}
     changed = [
-        f"{n.replace('_', ' ')} {v}"
+        f"{n.replace('_', ' ') if english else tr(str(settings.param[n].label))} {tr(str(v))}"
         for n, v in values.items()
         if n in defaults and v != defaults[n]
     ]
-    return ", ".join(changed) or "none"
+    return ", ".join(changed) or tr("none")

@@ -17,10 +17,15 @@ import param
 from scant.errors import BadInput
 from scant.studies import Settings
 from scant.studies.aliases import recorded_settings
+from scant_dashboard.engine_text import translated
 from scant_dashboard.page_parts.widgets import collapsible, column
 from scant_dashboard.template import text
+from scant_dashboard.translate import ENGLISH, later, spoken, tr
 
 SCARCITY = "training_size"  # the setting for the number of training rows
+ROWS = later("Scarcity: rows to learn from")
+ROWS_OF = later("Scarcity: rows to learn from, of {rows:,}")
+USED_ROWS = later("Scarcity: {used:,} rows to learn from, of {rows:,}")
 _LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
 # Steps of settings that only one data set has.
 _SHORT_LADDER = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100]
@@ -85,9 +90,8 @@ class SettingsForm:
             used: Rows learned from, which may be others than set: rows of other tasks come on top.
         """
         if self.scarcity is not None:
-            learned = f"{used:,} " if used and rows else ""
-            of = "" if rows is None else f", of {rows:,}"
-            self.scarcity.label = f"Scarcity: {learned}rows to learn from{of}"
+            message = ROWS if rows is None else USED_ROWS if used and rows else ROWS_OF
+            self.scarcity.label = tr(message, used=used, rows=rows)
 
     def show_scarcity(self, name: str) -> None:
         """Show the scarcity setting of the chosen data set only; "" hides all."""
@@ -115,7 +119,8 @@ class SettingsForm:
             except BadInput as error:
                 if name == "data_seed" and name not in query:
                     continue  # derived from `seed`, which has its own warning
-                warnings.append(f"One part of the link is ignored. {error}")
+                ignored = tr("One part of the link is ignored.")
+                warnings.append(f"{ignored} {translated(str(error))}")
         self.fill(good)
         return warnings
 
@@ -132,7 +137,8 @@ class SettingsForm:
                 self._check(name, value)
             return self.settings.parse(raw_values).values()
         except BadInput as error:
-            self._message.object = f"<p role='alert' class='error'>{html.escape(str(error))}</p>"
+            message = html.escape(translated(str(error)))
+            self._message.object = f"<p role='alert' class='error'>{message}</p>"
             self._message.visible = True
             raise
 
@@ -175,7 +181,7 @@ class SettingsForm:
             parts.append(self.widgets[name])
         if rest:
             folded = column(*(self.widgets[n] for n in rest))
-            parts += collapsible("More settings", folded)
+            parts += collapsible(tr("More settings"), folded)
         return parts
 
     def _preset_buttons(self) -> dict[str, pmui.Button]:
@@ -183,7 +189,7 @@ class SettingsForm:
         made = {}
         for name, values in self.presets.items():
             made[name] = pmui.Button(
-                label=name,
+                label=tr(name),
                 on_click=lambda _, values=values: self.fill(values),
                 variant="outlined",
                 size="small",
@@ -212,15 +218,16 @@ class SettingsForm:
             return None
         low, high = self.settings.param[SCARCITY].bounds
         steps = sorted({n for n in _LADDER if low <= n <= high})
-        return self._slider(
-            SCARCITY, "Scarcity: rows to learn from", {**{_spaced(n): n for n in steps}, "all": 0}
-        )
+        options = {**{tr("{n:,}", n=n): n for n in steps}, tr("all"): 0}
+        return self._slider(SCARCITY, tr(ROWS), options)
 
     def _own_slider(self, name: str) -> pmui.DiscreteSlider:
         parameter = self.settings.param[name]
         low, high = parameter.bounds
-        named = str(parameter.label)
-        label = f"Scarcity: {named[0].lower()}{named[1:]}"
+        named = tr(str(parameter.label))
+        if spoken() == ENGLISH:  # a German noun keeps its capital
+            named = f"{named[0].lower()}{named[1:]}"
+        label = tr("Scarcity: {setting}", setting=named)
         return self._slider(name, label, {str(n): n for n in _SHORT_LADDER if low <= n <= high})
 
     def _slider(self, name: str, label: str, options: dict[str, int]) -> pmui.DiscreteSlider:
@@ -256,18 +263,14 @@ class SettingsForm:
         return slider
 
 
-def _spaced(n: int) -> str:
-    return f"{n:,}".replace(",", "\u202f")
-
-
 def _typed(widget: Any) -> bool:
     return not isinstance(widget, pmui.TextInput)
 
 
 def _widget(name: str, parameter: param.Parameter) -> Any:
     common: dict[str, Any] = {
-        "label": parameter.label,  # from the name, unless the catalog has a better one
-        "description": parameter.doc or None,
+        "label": tr(str(parameter.label)),  # from the name, unless the catalog has a better one
+        "description": tr(parameter.doc or "") or None,
         "sizing_mode": "stretch_width",
         "margin": (0, 0, 14, 0),
         "size": "small",
@@ -275,5 +278,6 @@ def _widget(name: str, parameter: param.Parameter) -> Any:
     if isinstance(parameter, param.Boolean):
         return pmui.Checkbox(value=parameter.default, **{**common, "margin": (0, 0, 4, 0)})
     if isinstance(parameter, param.Selector):
-        return pmui.Select(options=list(parameter.objects), value=parameter.default, **common)
+        options = {tr(str(choice)): choice for choice in parameter.objects}
+        return pmui.Select(options=options, value=parameter.default, **common)
     return pmui.TextInput(value=str(parameter.default), **common)

@@ -10,6 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from scant.events import State
+from scant_dashboard.engine_text import translated
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.translate import later, ntr, tr
 
@@ -158,13 +159,14 @@ def sentence(run: RunState) -> str:
     elif run.state is State.STARTING:
         sentence = tr("{state}: a worker is preparing the data", state=sentence)
     elif run.state is State.RUNNING and run.phase is not None:
-        return f"{sentence}: {run.phase.sentence}"
+        phase = ", ".join(map(translated, run.phase.sentence.split(", ")))
+        return f"{sentence}: {phase}"
     elif run.state in (State.PAUSING, State.STOPPING):
         sentence = requested(run.state, run.step)
     if not run.reason:
         return sentence
-    reason = run.reason
-    if reason[:2].istitle():  # not an abbreviation
+    reason = translated(run.reason)
+    if reason == run.reason and reason[:2].istitle():  # English, and not an abbreviation
         reason = reason[0].lower() + reason[1:]
     if reason.startswith(f"{named} "):  # "paused at its last checkpoint"
         return sentence + reason.removeprefix(named)

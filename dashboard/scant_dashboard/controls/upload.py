@@ -40,10 +40,12 @@ from scant_dashboard.controls.wizard_words import (
     of_file,
     paragraphs,
 )
+from scant_dashboard.engine_text import translated
 from scant_dashboard.limits.uploads import Received
 from scant_dashboard.page_parts.context import ControlsContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
 MAX_SIDE = 105  # maximum height and width of an image in pixels
 # FilePond's secondary lines have too little contrast.
@@ -58,8 +60,17 @@ HEAD = """
 QUESTION_ORDER = ("part", "join", "decimal", "closed", "missing_codes")
 RESETTING = ("part", "join", "decimal")
 MIN_BANDS = 3  # with so many band columns, no other study is suggested
-SEVERAL = ", or several at once (or in a ZIP): each a task, or values and a map of their places"
-RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
+SEVERAL = later(
+    ", or several at once (or in a ZIP): each a task, or values and a map of their places"
+)
+RATES = later(", or the file asfrRRbo.txt of the Human Fertility Database")
+TERMS = later(
+    "Drop a file here or anywhere on the page, choose one, or paste a table from a spreadsheet. "
+    "A table of at most {megabytes} MB: {formats}. "
+    "It goes to this server's data folder and nowhere else; only you, and whoever has the link of "
+    "a run on it, can reach it. It is deleted after {days:.0f} days, or when you say so. "
+    "<a href='{template}' download>A template</a> shows the form."
+)
 
 
 class Upload:
@@ -92,26 +103,15 @@ class Upload:
             self._refused,
             stylesheets=[READABLE],
         )
-        self._terms = text(
-            "<p class='quiet'>Drop a file here or anywhere on the page, choose one, or paste a "
-            "table from a spreadsheet. "
-            f"A table of at most {LIMIT_BYTES // 10**6} MB: {files.READABLE}"
-            f"{images(page.entry.table) if self._takes_images else ''}"
-            f"{SEVERAL if page.entry.table.boxes else ''}"
-            f"{RATES if page.entry.table.rates else ''}. "
-            "It goes to this server's data folder and nowhere else; only you, and whoever has the "
-            f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
-            f"when you say so. <a href='./templates/{page.entry.name}.csv' download>"
-            "A template</a> shows the form.</p>"
-        )
+        self._terms = text(f"<p class='quiet'>{self._terms_of_use()}</p>")
         self._head = text("", visible=False)
         self._table = ColumnTable(self._assign, self._answer)
         self._message = text("", visible=False)
         self._use = pmui.Button(
-            label="Use this table", on_click=lambda _: self._store(), margin=0, visible=False,
+            label=tr("Use this table"), on_click=lambda _: self._store(), margin=0, visible=False,
         )  # fmt: skip
         self._delete = pmui.Button(
-            label="Delete this table", on_click=lambda _: self._remove(), variant="outlined",
+            label=tr("Delete this table"), on_click=lambda _: self._remove(), variant="outlined",
             color="error", size="small", margin=0, visible=False,
         )  # fmt: skip
         self._about = text("")
@@ -119,11 +119,26 @@ class Upload:
             self._about, self._delete, visible=False, css=":host { gap: 10px; }"
         )  # fmt: skip
         self.dialog = pmui.Dialog(
-            title="Use your own data", show_close_button=True, close_on_click=True,
+            title=tr("Use your own data"), show_close_button=True, close_on_click=True,
             width_option="xl", sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self.dialog.param.watch(lambda event: self._opened(event.new), "open")
         self.intake = Intake(self.open, self._refused)
+
+    def _terms_of_use(self) -> str:
+        """Describe the files that the study takes, and what becomes of them."""
+        table = self._page.entry.table
+        formats = tr(files.READABLE)
+        formats += images(table) if self._takes_images else ""
+        formats += tr(SEVERAL) if table.boxes else ""
+        formats += tr(RATES) if table.rates else ""
+        return tr(
+            TERMS,
+            megabytes=LIMIT_BYTES // 10**6,
+            formats=formats,
+            days=UPLOAD_DAYS,
+            template=f"./templates/{self._page.entry.name}.csv",
+        )
 
     def open(self) -> None:
         """Open the wizard."""
@@ -156,7 +171,8 @@ class Upload:
             try:
                 record = self._page.service.store.upload(self._id)
             except (NotFound, StoreTrouble) as error:
-                self._about.object = f"<p class='error'>{html.escape(str(error))}</p>"
+                message = html.escape(translated(str(error)))
+                self._about.object = f"<p class='error'>{message}</p>"
                 return
             self._delete.visible = record.owner == self._page.visit.owner and not record.deleted
             self._about.object = data_location(record)
@@ -169,7 +185,7 @@ class Upload:
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
         self._hide()
-        self._say(f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>")
+        self._say(paragraphs([tr("Reading {file}…", file=name)], "quiet", "note"))
         self._inspect()
 
     def _reset(self) -> None:

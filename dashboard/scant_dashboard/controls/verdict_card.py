@@ -8,6 +8,7 @@ from html import escape
 from scant import verdict
 from scant.events import Report
 from scant_dashboard.controls.take_another import take_another
+from scant_dashboard.engine_text import translated
 from scant_dashboard.translate import tr
 
 
@@ -23,7 +24,7 @@ def card(report: Report, seconds: float | None = None) -> str:
     made = report.verdict or verdict.of_metrics(report.metrics)
     if seconds is not None and not made.seconds:
         made = replace(made, seconds={verdict.OURS: seconds})
-    headline, *rest = made.sentences() or [""]
+    headline, *rest = map(translated, made.sentences() or [""])
     if not headline:
         return ""
     kind = "error" if made.nothing else "warning" if made.take_another else "info"

@@ -13,6 +13,7 @@ from typing import Any
 import panel as pn
 
 from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
+from scant_dashboard.engine_text import translated
 from scant_dashboard.translate import later, tr
 
 FAULT = later("An error occurred; the server's log has the reason.")
@@ -53,7 +54,7 @@ class Background:
                 result = await work
                 end = partial(then, result)
             except (BadInput, NotAllowed, NotFound, Unavailable) as error:
-                end = partial(refused or self._say, str(error))
+                end = partial(_refuse, refused or self._say, str(error))
             except Exception:
                 log.exception("work for a page failed")
                 end = partial(self._say, tr(FAULT))
@@ -70,6 +71,10 @@ class Background:
         while self._tasks:
             await asyncio.wait(self._tasks)
             await asyncio.sleep(0)  # let their callbacks run
+
+
+def _refuse(say: Callable[[str], None], sentence: str) -> None:
+    say(translated(sentence))  # on the document, which has a language
 
 
 def on_document(document: Any, say: Callable[[str], None], *acts: Callable[[], None]) -> None:

@@ -19,6 +19,7 @@ from scant.errors import BadInput, NotFound
 from scant.store.trouble import StoreTrouble
 from scant_dashboard.auth.sessions import login_user
 from scant_dashboard.auth.visitor_cookie import COOKIE, verify
+from scant_dashboard.engine_text import translated
 from scant_dashboard.frame.error_page import error_page
 from scant_dashboard.frame.site import Site
 from scant_dashboard.frame.store_banner import StoreBanner
@@ -91,9 +92,9 @@ def page(site: Site, make: Callable[[SessionContext], PageContent]) -> Callable[
         try:
             content = make(visit)
         except StoreTrouble as error:
-            content = error_page(tr("The server cannot reach its database"), str(error))
+            content = error_page(tr("The server cannot reach its database"), translated(str(error)))
         except (BadInput, NotFound) as error:
-            content = error_page(tr("This cannot be shown"), str(error))
+            content = error_page(tr("This cannot be shown"), translated(str(error)))
         except Exception:
             log.exception("page could not be built")
             content = error_page(

@@ -18,7 +18,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.plots.base import SIDE_BY_SIDE, View
 from scant_dashboard.plots.table import comparison, figure, meanings
-from scant_dashboard.plots.theme import BLUE, GRAY, THEME, apply_style, models
+from scant_dashboard.plots.theme import BLUE, GRAY, THEME, apply_style, models, name_tools
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
@@ -124,6 +124,7 @@ class SelectRows(View):
         """Style a figure of HoloViews like ours."""
         if plot.state not in self._figures:
             apply_style(plot.state)
+            name_tools(plot.state)
             tools = [t for t in plot.state.tools if not isinstance(t, models.WheelZoomTool)]
             plot.state.output_backend = "canvas"  # WebGL makes browsers complain in the console
             plot.state.toolbar.update(active_scroll=None, tools=tools)  # a wheel scrolls the page
@@ -142,7 +143,7 @@ class SelectRows(View):
         }
         glossary = meanings([Metric("", name, 0.0) for name in names[1:]])
         self.table.object = comparison(cells, [tr("rows"), *names[1:]]) + glossary
-        values = "; ".join(f"{n} {c}" for n, c in zip(names[1:], cells[selected][1:]))
+        values = "; ".join(f"{tr(n)} {c}" for n, c in zip(names[1:], cells[selected][1:]))
         self.alt = tr(
             "{selected:,} of {rows:,} rows selected: {values}.",
             selected=len(chosen),

@@ -12,10 +12,11 @@ import panel as pn
 from scant.events import Report, Snapshot
 from scant.tables.schema import READING
 from scant_dashboard.live.run_state import RunState
-from scant_dashboard.plots.theme import Figure, models
+from scant_dashboard.plots.theme import Figure, models, name_tools
+from scant_dashboard.translate import later, tr
 
 TARGETS = ("z", "y", "time")  # names of learned numbers in the studies' tables
-NOTHING = "Nothing to show yet."
+NOTHING = later("Nothing to show yet.")
 MAX_LIST_LENGTH = 32
 PERMANENT = "kept"  # tag of sources that `clear` must not empty: legends need a row to draw from
 SIDE_BY_SIDE = """
@@ -60,6 +61,7 @@ class Plot(View):
             if _follows_data(f.x_range) and _follows_data(f.y_range):
                 f.scatter("x", "y", source=self.corners, alpha=0)
             _drop_unused_glyphs(f)
+            name_tools(f)
         panes = [pn.pane.Bokeh(f, sizing_mode="stretch_width", margin=0) for f in figures]
         self.panel: Any = panes[0] if len(panes) == 1 else _side_by_side(panes)
         self.describe(NOTHING)
@@ -92,7 +94,7 @@ class Plot(View):
     def say(self) -> None:
         """Put the text alternative on the figures; called less often than updates occur."""
         for f in self.figures:
-            f.html_attributes = {"role": "img", "aria-label": f"{self.title}. {self.alt}"}
+            f.html_attributes = {"role": "img", "aria-label": f"{tr(self.title)}. {tr(self.alt)}"}
 
     def clear(self) -> None:
         """Remove the data."""

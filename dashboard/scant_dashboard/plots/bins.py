@@ -6,25 +6,30 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure
+from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, tick_labels
+from scant_dashboard.translate import later, ntr, tr
 
 
 class BinsPlot(Plot):
     """Bias, σ_MAD and outlier rate in bins of the truth, side by side."""
 
-    def __init__(self, target: str = "z", title: str = "Bin by bin") -> None:
-        self.target = target
+    def __init__(self, target: str = "z", title: str = later("Bin by bin")) -> None:
+        self.target = target = tr(target)
         self.rows = columns("left", "right", "middle", "bias", "mad", "outliers")
         figures = []
-        for name, label in (("bias", "bias"), ("mad", "σ_MAD"), ("outliers", "outlier rate")):
-            plot = new_figure(f"bins-{name}", f"true {target}", label, height=240)
+        for name, label in (
+            ("bias", tr("bias")),
+            ("mad", "σ_MAD"),
+            ("outliers", tr("outlier rate")),
+        ):
+            plot = new_figure(f"bins-{name}", tr("true {target}", target=target), label, height=240)
             plot.add_layout(
                 models.Span(location=0, dimension="width", line_color=GRAY, line_alpha=0.6)
             )
             plot.segment("left", name, "right", name, source=self.rows, color=BLUE, line_width=3)
             plot.scatter("middle", name, source=self.rows, color=BLUE, size=7)
             if name == "outliers":
-                plot.yaxis.formatter = models.NumeralTickFormatter(format="0.[0]%")
+                plot.yaxis.formatter = tick_labels("0.[0]%")
                 plot.y_range.start = 0
             figures.append(plot)
         super().__init__(title, *figures)
@@ -43,12 +48,24 @@ class BinsPlot(Plot):
         )
         if not len(left):
             self.clear()  # keeps the frames, which Bokeh cannot draw without data
-            self.alt = "No bin has the twenty test rows that its figures need."
+            self.alt = tr("No bin has the twenty test rows that its figures need.")
             return
         worst = int(np.argmax(np.abs(bias)))
         self.describe(
-            f"{len(left)} {'bin' if len(left) == 1 else 'bins'}, as wide as their lines; the bias "
-            f"is largest between {left[worst]:.2f} and {right[worst]:.2f} ({bias[worst]:+.4f}, "
-            f"{int(count[worst])} rows); σ_MAD from {mad.min():.4f} to "
-            f"{mad.max():.4f}; at most {outliers.max():.1%} outliers in a bin."
+            ntr(
+                "{n} bin, as wide as their lines; the bias is largest between {left:.2f} and "
+                "{right:.2f} ({bias:+.4f}, {rows} rows); σ_MAD from {low:.4f} to {high:.4f}; "
+                "at most {outliers:.1%} outliers in a bin.",
+                "{n} bins, as wide as their lines; the bias is largest between {left:.2f} and "
+                "{right:.2f} ({bias:+.4f}, {rows} rows); σ_MAD from {low:.4f} to {high:.4f}; "
+                "at most {outliers:.1%} outliers in a bin.",
+                len(left),
+                left=left[worst],
+                right=right[worst],
+                bias=bias[worst],
+                rows=int(count[worst]),
+                low=mad.min(),
+                high=mad.max(),
+                outliers=outliers.max(),
+            )
         )

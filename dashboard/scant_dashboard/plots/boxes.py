@@ -11,6 +11,7 @@ from jaxtyping import Float, Int, UInt8
 from scant_dashboard.plots.base import Plot, columns, empty, update_source
 from scant_dashboard.plots.images import rgba
 from scant_dashboard.plots.theme import DEVIATION, models, new_figure
+from scant_dashboard.translate import as_number, tr
 
 # Insets that separate overlapping boxes, as fractions of the picture's width.
 SHRINK = (0.0, 0.012, 0.024, 0.036)
@@ -42,7 +43,7 @@ class BoxesPlot(Plot):
                   text_baseline="middle", text_font_size="13px", text_font_style="bold",
                   background_fill_color="#000000", background_fill_alpha=0.55,
                   padding=3)  # fmt: skip
-        tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
+        tips = [(tr("row"), "@row{0}"), ("p", "@p{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[boxes], tooltips=tips))
         if pick:
             plot.on_event(Tap, lambda event: self._tapped(event, pick))
@@ -94,7 +95,7 @@ class BoxesPlot(Plot):
         self.labels.data = {
             "x": (left + width / 2)[order],
             "y": (top + height / 2)[order],
-            "text": [f"{v:.2f}" for v in p[order]],
+            "text": [as_number(f"{v:.2f}") for v in p[order]],
         }
         self.describe(reading)
 

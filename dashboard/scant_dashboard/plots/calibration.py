@@ -7,7 +7,15 @@ from jaxtyping import Float
 
 from scant.metrics import Z_95
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    models,
+    new_figure,
+    place_legend_above,
+    tick_labels,
+)
+from scant_dashboard.translate import later, tr
 
 
 class PitPlot(Plot):
@@ -17,13 +25,16 @@ class PitPlot(Plot):
     approximation). A hump says that deviations are too large, a trough that they are too small.
     """
 
-    def __init__(self, bins: int = 20, title: str = "Probability integral transform") -> None:
+    def __init__(
+        self, bins: int = 20, title: str = later("Probability integral transform")
+    ) -> None:
         self.bins = bins
         self.bars = columns("left", "right", "height")
         self.band = columns("x", "low", "high")
-        plot = new_figure("pit", "PIT of the true values", "density", x_range=models.Range1d(0, 1))
+        plot = new_figure("pit", tr("PIT of the true values"), tr("density"),
+                          x_range=models.Range1d(0, 1))  # fmt: skip
         plot.varea("x", "low", "high", source=self.band, color=GRAY, fill_alpha=0.45,
-                   legend_label="if calibrated, 95%")  # fmt: skip
+                   legend_label=tr("if calibrated, 95%"))  # fmt: skip
         plot.quad(left="left", right="right", bottom=0, top="height", source=self.bars,
                   color=BLUE, fill_alpha=0.7, line_width=0)  # fmt: skip
         plot.y_range.start = 0
@@ -41,23 +52,31 @@ class PitPlot(Plot):
         outside = int(np.sum(np.abs(height - 1) > half))
         middle = float(np.mean((pit > 0.25) & (pit < 0.75)))
         verdict = (
-            "the deviations are a little too large" if middle > 0.55
-            else "the deviations are a little too small" if middle < 0.45
-            else "the deviations are about right"
+            tr("the deviations are a little too large") if middle > 0.55
+            else tr("the deviations are a little too small") if middle < 0.45
+            else tr("the deviations are about right")
         )  # fmt: skip
         self.describe(
-            f"{outside} of {self.bins} bins are outside the gray 95% range of a calibrated model "
-            f"(expected: {0.05 * self.bins:.0f}); {middle:.0%} of the true values are in "
-            f"the middle half: {verdict}."
+            tr(
+                "{outside} of {bins} bins are outside the gray 95% range of a calibrated model "
+                "(expected: {expected:.0f}); {middle:.0%} of the true values are in the middle "
+                "half: {verdict}.",
+                outside=outside,
+                bins=self.bins,
+                expected=0.05 * self.bins,
+                middle=middle,
+                verdict=verdict,
+            )
         )
 
 
 class CoveragePlot(Plot):
     """Observed against nominal coverage of central intervals; the diagonal is right."""
 
-    def __init__(self, title: str = "Coverage of intervals") -> None:
+    def __init__(self, title: str = later("Coverage of intervals")) -> None:
         self.points = columns("nominal", "observed")
-        plot = new_figure("coverage", "nominal", "observed", x_range=models.Range1d(0, 1.02),
+        plot = new_figure("coverage", tr("nominal"), tr("observed"),
+                          x_range=models.Range1d(0, 1.02),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GRAY, line_width=1.5,
                                      level="underlay"))  # fmt: skip
@@ -65,12 +84,15 @@ class CoveragePlot(Plot):
                      line_width=2)  # fmt: skip
         plot.scatter("nominal", "observed", source=self.points, size=11, color=BLUE)
         for axis in plot.axis:
-            axis.formatter = models.NumeralTickFormatter(format="0%")
+            axis.formatter = tick_labels("0%")
         super().__init__(title, plot)
 
     def show(self, coverage: Float[np.ndarray, "2 c"]) -> None:
         """Show nominal (first row) and observed (second) shares."""
         nominal, observed = coverage
         update_source(self.points, nominal=nominal, observed=observed)
-        pairs = ", ".join(f"{n:.0%} interval contains {o:.1%}" for n, o in zip(nominal, observed))
-        self.describe(f"The {pairs} of the true values.")
+        pairs = [
+            tr("{nominal:.0%} interval contains {observed:.1%}", nominal=n, observed=o)
+            for n, o in zip(nominal, observed)
+        ]
+        self.describe(tr("The {pairs} of the true values.", pairs=", ".join(pairs)))

@@ -24,17 +24,19 @@ from scant_dashboard.plots.theme import (
     color_bar,
     models,
     new_figure,
+    tick_labels,
 )
+from scant_dashboard.translate import later, tr
 
 Rows = Float[np.ndarray, " n"]
 Outline = Sequence[Sequence[tuple[np.ndarray, np.ndarray]]]
 
 VALUES = ("data", "mean", "width", "above")
 TITLES = {
-    "data": "observed",
-    "mean": "posterior mean",
-    "width": "width of the 95% interval",
-    "above": "probability of more than",
+    "data": later("observed"),
+    "mean": later("posterior mean"),
+    "width": later("width of the 95% interval"),
+    "above": later("probability of more than {threshold}"),
 }
 # Diverging, from certainly below to certainly above, of constant lightness like `DEVIATION`.
 PROBABILITY = (
@@ -83,16 +85,16 @@ class ChoroplethPlot(Plot):
                 **{f"selection_{k}": v for k, v in MARKED.items()},
             )  # fmt: skip
             self.bars[name] = color_bar(
-                plot, mapper, TITLES[name], "below",
+                plot, mapper, tr(TITLES[name], threshold=""), "below",
                 ticker=models.BasicTicker(desired_num_ticks=3),
-                formatter=models.BasicTickFormatter(use_scientific=False),
+                formatter=tick_labels(),
             )  # fmt: skip
             tips = [
-                ("place", "@place @held"),
-                ("observed", "@data{0.[00000]}"),
-                ("mean", "@mean{0.[00000]}"),
-                ("95% wide", "@width{0.[00000]}"),
-                ("above", "@above{0.[00]}"),
+                (tr("place"), "@place @held"),
+                (tr("observed"), "@data{0.[00000]}"),
+                (tr("mean"), "@mean{0.[00000]}"),
+                (tr("95% wide"), "@width{0.[00000]}"),
+                (tr("above"), "@above{0.[00]}"),
             ]
             plot.add_tools(models.HoverTool(renderers=[polygons], tooltips=tips))
             plot.axis.visible = plot.grid.visible = False
@@ -125,7 +127,7 @@ class ChoroplethPlot(Plot):
             "xs": [[[x.tolist() for x, _ in rings] for rings in shape] for shape in outlines],
             "ys": [[[y.tolist() for _, y in rings] for rings in shape] for shape in outlines],
             "place": list(names),
-            "held": ["(held out)" if h else "" for h in held],
+            "held": [tr("(held out)") if h else "" for h in held],
             "stripes": ["right_diagonal_line" if h else "blank" for h in held],
             "data": np.asarray(data, np.float32),
             **{name: unknown.copy() for name in ("mean", "width", "above")},
@@ -137,12 +139,18 @@ class ChoroplethPlot(Plot):
         span(self.level, data)
         observed = np.isfinite(data)
         self.describe(
-            _range("Observed values", data[observed]) + "." if observed.any() else "No data."
+            tr(
+                "Observed values are between {low:.3g} and {high:.3g}.",
+                low=data[observed].min(),
+                high=data[observed].max(),
+            )
+            if observed.any()
+            else tr("No data.")
         )
 
     def name_threshold(self, threshold: str) -> None:
         """Set the threshold in the title of the exceedance map."""
-        self.bars["above"].title = f"{TITLES['above']} {threshold}"
+        self.bars["above"].title = tr(TITLES["above"], threshold=threshold)
 
     def show(self, mean: Rows, width: Rows, above: Rows) -> None:
         """Show the posterior of the polygons."""
@@ -156,10 +164,22 @@ class ChoroplethPlot(Plot):
         n_above, n_below = int((above > 0.95).sum()), int((above < 0.05).sum())
         threshold = self.bars["above"].title
         self.describe(
-            f"{len(mean):,} polygons. {_range('Posterior means', mean)}; 95% intervals are "
-            f"{width[low]:.3g} wide ({place[low]}) to {width[high]:.3g} ({place[high]}); "
-            f"{threshold} is over 95% in {n_above} of them and under 5% in {n_below}."
-            + (f" {self._held:,} held-out ones are striped." if self._held else "")
+            tr(
+                "{n:,} polygons. Posterior means are between {low:.3g} and {high:.3g}; 95% "
+                "intervals are {narrow:.3g} wide ({narrow_place}) to {wide:.3g} ({wide_place}); "
+                "{threshold} is over 95% in {above} of them and under 5% in {below}.",
+                n=len(mean),
+                low=mean.min(),
+                high=mean.max(),
+                narrow=width[low],
+                narrow_place=place[low],
+                wide=width[high],
+                wide_place=place[high],
+                threshold=threshold,
+                above=n_above,
+                below=n_below,
+            )
+            + (" " + tr("{n:,} held-out ones are striped.", n=self._held) if self._held else "")
         )
 
     def exceed(self, above: Rows) -> None:
@@ -196,10 +216,6 @@ def _striped(name: str) -> dict[str, Any]:
              "hatch_scale": 9.0, "hatch_weight": 1.0}  # fmt: skip
     states = ("", "hover_", "selection_", "nonselection_")
     return {f"{state}{key}": value for state in states for key, value in properties.items()}
-
-
-def _range(what: str, values: Rows) -> str:
-    return f"{what} are between {values.min():.3g} and {values.max():.3g}"
 
 
 def height_of(outlines: Sequence[Outline], width: int, around: int) -> int:

@@ -13,7 +13,9 @@ from scant_dashboard.plots.theme import (
     models,
     new_figure,
     place_legend_above,
+    tick_labels,
 )
+from scant_dashboard.translate import later, tr
 
 MAX_TICKS = 7  # per axis
 Each = Float[np.ndarray, " p"]
@@ -28,25 +30,28 @@ class CohortPlot(Plot):
 
     target = "time"
 
-    def __init__(self, title: str = "Patients, predicted against observed") -> None:
+    def __init__(self, title: str = later("Patients, predicted against observed")) -> None:
+        self.target = tr(self.target)
         self.died = columns("time", "mean", "low", "high")
         self.alive = columns("time", "mean", "low", "high")
         self.line = columns("x", "y")
-        plot = new_figure("cohort", "observed time", "predicted time", height=340,
+        plot = new_figure("cohort", tr("observed {target}", target=self.target),
+                          tr("predicted {target}", target=self.target), height=340,
                           x_axis_type="log", y_axis_type="log", x_range=models.Range1d(1, 10),
                           y_range=models.Range1d(1, 10))  # fmt: skip
         plot.line("x", "y", source=self.line, color=GRAY, line_width=1.5)
-        styles = ((self.alive, VERMILION, "triangle_pin", "alive when last seen"),
-                 (self.died, BLUE, "circle", "died"))  # fmt: skip
+        styles = ((self.alive, VERMILION, "triangle_pin", tr("alive when last seen")),
+                 (self.died, BLUE, "circle", tr("died")))  # fmt: skip
         for source, color, marker, label in styles:
             plot.segment("time", "low", "time", "high", source=source, color=color,
                          line_alpha=0.35, line_width=2)  # fmt: skip
             dots = plot.scatter("time", "mean", source=source, size=8, color=color,
                                 marker=marker, legend_label=label)  # fmt: skip
-            tips = [(label, "@time{0.0}"), ("predicted", "@mean{0.0} (@low{0.0} to @high{0.0})")]
+            interval = tr("{low} to {high}", low="@low{0.0}", high="@high{0.0}")
+            tips = [(label, "@time{0.0}"), (tr("predicted"), f"@mean{{0.0}} ({interval})")]
             plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
-            axis.formatter = models.NumeralTickFormatter(format="0.[0]")
+            axis.formatter = tick_labels("0.[0]")
         place_legend_above(plot)
         super().__init__(title, plot)
 
@@ -59,7 +64,7 @@ class CohortPlot(Plot):
             )
         if not len(time):
             update_source(self.line, x=[], y=[])
-            self.describe("No patient was held out.")
+            self.describe(tr("No patient was held out."))
             return
         observed = [float(time.min()), float(time.max())]
         update_source(self.line, x=observed, y=observed)
@@ -76,15 +81,21 @@ class CohortPlot(Plot):
             inside = (time >= low) & (time <= high)
             off = np.median(np.exp(np.abs(np.log(predicted[dead] / time[dead]))))
             reading.append(
-                f"{dead.sum()} held-out patients died: their times are off by a factor of "
-                f"{off:.2f} (median), and the 95% interval contains "
-                f"{inside[dead].mean():.0%} of them"
+                tr(
+                    "{n} held-out patients died: their times are off by a factor of {off:.2f} "
+                    "(median), and the 95% interval contains {inside:.0%} of them",
+                    n=dead.sum(),
+                    off=off,
+                    inside=inside[dead].mean(),
+                )
             )
         if not dead.all():
-            later = float(np.mean(high[~dead] >= time[~dead]))
             reading.append(
-                f"{(~dead).sum()} were last seen alive, consistent with {later:.0%} of "
-                "the intervals"
+                tr(
+                    "{n} were last seen alive, consistent with {share:.0%} of the intervals",
+                    n=(~dead).sum(),
+                    share=np.mean(high[~dead] >= time[~dead]),
+                )
             )
         self.describe(f"{'; '.join(reading)}.")
 

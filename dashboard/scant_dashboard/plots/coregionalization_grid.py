@@ -10,19 +10,23 @@ from jaxtyping import Float, Int
 
 from scant_dashboard.plots.base import columns, empty, update_source
 from scant_dashboard.plots.hinton import FIELD, shortened
-from scant_dashboard.plots.theme import GRAY, GROUPS, Figure, models
-from scant_dashboard.plots.tiles import Tiled
+from scant_dashboard.plots.theme import GRAY, GROUPS, Figure, models, place_legend_above
+from scant_dashboard.plots.tiles import Tiled, at
+from scant_dashboard.translate import later, ntr, tr
 
 Matrices = Float[np.ndarray, "q c c"]
 Order = Int[np.ndarray, " c"]
 
 HEAD = 20  # pixels of the text above a matrix
-KEY = 20  # pixels of a line of the groups' legend
-LETTER, SQUARE = 6.6, 11  # pixels of an average letter and of a group's square in the legend
+LETTER = 6.6  # pixels of an average letter
 NAMED, READABLE = 20, 12  # maximum number of named classes; pixels that a name needs
 LONGEST = 14  # maximum characters of a name
 STRIP, MARGIN = 0.035, 0.05  # as fractions of a tile's width: strip of group colors, margin
+THIN = 0.3  # of a strip's width, left empty
+# Parts of a tile: strip, cells, margin; downwards, the text above them comes first.
+ACROSS, DOWN = 3, 4
 
+BOX = ("left", "right", "bottom", "top")
 _NAME = """
 const names = source.data.name
 return names[Math.round(value)] ?? ''
@@ -46,22 +50,17 @@ class HintonGrid(Tiled):
     def __init__(
         self,
         title: str,
-        what: str = "class",
+        what: str = later("class"),
         min_side: int = 150,
         max_side: int = 300,
         say: Callable[[Matrices, Sequence[str], Sequence[str], Sequence[str]], str] | None = None,
     ) -> None:
         self._what = what
         self._say = say or reading_of
-        self._margin = 0.0
-        self._content: tuple[Matrices, list[str], list[str], list[str], Order] | None = None
         self._placed: tuple[object, ...] = ()
-        self._key: list[tuple[float, float, str]] = []
         self.cells = columns("x", "y", "side", "value", "i", "j")
-        self.fields = columns("left", "right", "bottom", "top")
-        self.strips = models.ColumnDataSource(
-            {"left": [], "right": [], "bottom": [], "top": [], "color": [], "group": []}
-        )
+        self.fields = columns(*BOX)
+        self.strips = models.ColumnDataSource({n: [] for n in (*BOX, "color", "group")})
         self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})
         self.row_names, self.column_names = (
             models.ColumnDataSource({"x": [], "y": [], "text": []}) for _ in range(2)
@@ -69,55 +68,27 @@ class HintonGrid(Tiled):
         self.names = models.ColumnDataSource({"name": []})
         super().__init__(title, "hinton", min_side, max_side)
 
-    def _aspect(self, side: float) -> float:
-        named = self._content is not None and any(self._content[1])
-        self._head = HEAD * self._type / side if named else 0.0
-        self._key = self._legend_positions(side)
-        self._margin = self._name_margin(side)
-        return 1 + self._head
-
-    def _name_margin(self, side: float) -> float:
-        """Return the margin for class names as a fraction of a tile's width; 0 if unreadable."""
-        if self._content is None:
-            return 0.0
-        longest = max((len(shortened(n, LONGEST)) for n in self._content[2]), default=0)
-        share = (LETTER * self._type * longest + 8) / side
-        count = len(self._content[2])
-        readable = count and (1 - STRIP - MARGIN - share) * side / count >= READABLE * self._type
-        return share if readable and count <= NAMED else 0.0
-
-    def _head_room(self) -> float:
-        return len({y for _, y, _ in self._key}) * KEY / self.side
-
-    def _legend_positions(self, side: float) -> list[tuple[float, float, str]]:
-        """Return the groups' names and positions in pixels; none if there are more than colors."""
-        names = list(dict.fromkeys(self._groups()))
-        if not 1 < len(names) <= len(GROUPS):
-            return []
-        placed: list[tuple[float, float, str]] = []
-        x, y = STRIP * side, 0.0
-        for name in names:
-            width = SQUARE + 6 + LETTER * self._type * len(name) + 14
-            if placed and x + width > self._width:
-                x, y = STRIP * side, y + KEY
-            placed.append((x, y, name))
-            x += width
-        return placed
-
     def _compose(self, plot: Figure) -> None:
-        box = ("left", "right", "bottom", "top")
-        plot.quad(*box, source=self.fields, color=FIELD, level="underlay", line_width=0)
-        plot.quad(*box, source=self.strips, color="color", line_width=0)
+        box = self._box()
+        plot.quad(**box, source=self.fields, color=FIELD, level="underlay", line_width=0)
+        plot.quad(**box, source=self.strips, color="color", line_width=0, legend_field="group")
+        place_legend_above(plot)
+        plot.legend[0].update(click_policy="none", visible=False)
         sign = models.LinearColorMapper(palette=["#000000", "#ffffff"], low=-1e-30, high=1e-30)
-        squares = plot.rect("x", "y", "side", "side", source=self.cells, line_width=0,
-                            fill_color={"field": "value", "transform": sign})  # fmt: skip
-        plot.text("x", "y", "text", source=self.heads, text_color=GRAY, text_font_size="12px",
-                  text_baseline="bottom")  # fmt: skip
-        small = {"text_color": GRAY, "text_font_size": "11px", "text_baseline": "middle"}
-        plot.text("x", "y", "text", source=self.row_names, **small)
-        plot.text("x", "y", "text", source=self.column_names, angle=-np.pi / 2, **small)
+        side = {"field": "side", "transform": self.size}
+        color = {"field": "value", "transform": sign}
+        squares = plot.rect(**self._point(), width=side, height=side, source=self.cells,
+                            line_width=0, fill_color=color)  # fmt: skip
+        text = {**self._point(), "text": "text", "text_color": GRAY}
+        plot.text(**text, source=self.heads, text_font_size="12px", text_baseline="bottom")
+        small = {**text, "text_font_size": "11px", "text_baseline": "middle"}
+        self._named = [
+            plot.text(**small, source=self.row_names, x_offset=4),
+            plot.text(**small, source=self.column_names, y_offset=4, angle=-np.pi / 2),
+        ]
         named = models.CustomJSHover(args={"source": self.names}, code=_NAME)
-        tips = [(self._what, "@i{custom}"), ("with", "@j{custom}"), ("value", "@value{0.0000}")]
+        tips = [(tr(self._what), "@i{custom}"), (tr("with"), "@j{custom}"),
+                (tr("value"), "@value{0.0000}")]  # fmt: skip
         plot.add_tools(
             models.HoverTool(
                 renderers=[squares], tooltips=tips, formatters={"@i": named, "@j": named}
@@ -143,95 +114,87 @@ class HintonGrid(Tiled):
         """
         c = matrices.shape[1]
         order = np.arange(c) if order is None else np.asarray(order, int)
-        self._content = (np.asarray(matrices, float), list(heads), list(names), list(groups), order)
         if list(self.names.data["name"]) != list(names):
             self.names.data = {"name": list(names)}
-        self._arrange(len(matrices))
-        self._draw()
-        self.describe(self._say(self._content[0], heads, names, groups))
+        self._place(len(matrices), [*heads], [*names], [*groups], order)
+        self._draw(np.asarray(matrices, float), order)
+        self.describe(self._say(np.asarray(matrices, float), heads, names, groups))
 
     def clear(self) -> None:
         super().clear()
-        self._content, self._placed = None, ()
+        self._placed = ()
         empty(self.names)
-        self._arrange(0)
 
-    def _draw(self) -> None:
-        if self._content is None:
-            return
-        matrices, heads, names, groups, order = self._content
+    def _draw(self, matrices: Matrices, order: Order) -> None:
         q, c = matrices.shape[:2]
-        left, top = self._corner(np.arange(q)) + np.array([[STRIP], [self._head + STRIP]])
-        cell = (1 - STRIP - MARGIN - self._margin) / max(c, 1)
         finite = np.where(np.isfinite(matrices), matrices, 0.0)[:, order][:, :, order]
         greatest = np.abs(finite).max(initial=0.0)
         area = np.abs(finite) / greatest if greatest > 0 else finite
-        middle = (np.arange(c) + 0.5) * cell
-        x, y = left[:, None, None] + middle[None, None, :], top[:, None, None] + middle[:, None]
+        middle, tile = (np.arange(c) + 0.5) / max(c, 1), np.arange(q)[:, None, None]
+        x, y = at(tile, 1, middle[None, :], ACROSS), at(tile, 2, middle[:, None], DOWN)
         i, j = np.meshgrid(order, order, indexing="ij")
         update_source(
             self.cells,
             x=np.broadcast_to(x, finite.shape).ravel(),
             y=np.broadcast_to(y, finite.shape).ravel(),
-            side=(0.95 * cell * np.sqrt(area)).ravel(),
+            side=(0.95 * np.sqrt(area) / max(c, 1)).ravel(),
             value=finite.ravel(),
             i=np.tile(i.ravel(), q),
             j=np.tile(j.ravel(), q),
         )
-        layout = (self._width, q, c, *order, *heads, *names, *groups)
-        if layout != self._placed:  # sources with names are sent only when they change
-            self._placed = layout
-            update_source(
-                self.fields, left=left, right=left + c * cell, bottom=top + c * cell, top=top
-            )
-            self._write(left, top - STRIP, heads)
-            self._name([names[k] for k in order], left, top, cell)
-            self._color([groups[k] for k in order], left, top, cell)
 
-    def _write(self, x: np.ndarray, y: np.ndarray, heads: list[str]) -> None:
-        """Set the texts above the matrices and the legend of the groups."""
-        written = [((a + SQUARE + 6) / self.side, (b + 15) / self.side) for a, b, _ in self._key]
-        self.heads.data = {
-            "x": [*x, *(a for a, _ in written)],
-            "y": [*y, *(b for _, b in written)],
-            "text": [*heads, *(name for *_, name in self._key)],
-        }
-
-    def _name(self, names: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
-        """Set the class names at the edges of each matrix, if they are readable."""
-        written = [shortened(n, LONGEST) for n in names] if self._margin else []
-        middle, end = (np.arange(len(written)) + 0.5) * cell, len(names) * cell + 4 / self.side
+    def _place(
+        self, q: int, heads: list[str], names: list[str], groups: list[str], order: Order
+    ) -> None:
+        """Set all but the squares; sources with names are sent only when they change."""
+        layout = (q, *heads, *names, *groups, *order)
+        if layout == self._placed or not q:
+            return
+        self._placed = layout
+        named = [shortened(names[k], LONGEST) for k in order] if len(names) <= NAMED else []
+        pixels = LETTER * max(map(len, named), default=0) + 8
+        tile = [(STRIP, 0, 0), (1 - STRIP - MARGIN, 0, -pixels), (MARGIN, 0, pixels)]
+        head = (0, HEAD if any(heads) else 0, 0)
+        least = (READABLE * len(named), self._named if named else [])
+        self._arrange(q, tile, [head, *tile], least)
+        each = np.arange(q)
+        left, top = at(each, 1, 0, ACROSS), at(each, 2, 0, DOWN)
+        right, bottom = at(each, 1, 1, ACROSS), at(each, 2, 1, DOWN)
+        update_source(self.fields, left=left, right=right, bottom=bottom, top=top)
+        self.heads.data = {"x": left, "y": at(each, 1, 0, DOWN), "text": heads}
+        middle = (np.arange(len(named)) + 0.5) / max(len(named), 1)
         for source, x, y in (
-            (self.row_names, left[:, None] + end + 0 * middle, top[:, None] + middle),
-            (self.column_names, left[:, None] + middle, top[:, None] + end + 0 * middle),
+            (self.row_names, (1, 1 + 0 * middle), (2, middle)),
+            (self.column_names, (1, middle), (2, 1 + 0 * middle)),
         ):
-            source.data = {"x": x.ravel(), "y": y.ravel(), "text": written * len(left)}
+            source.data = {
+                "x": at(each[:, None], *x, ACROSS).ravel(),
+                "y": at(each[:, None], *y, DOWN).ravel(),
+                "text": named * q,
+            }
+        self._color(each, [groups[k] for k in order], list(dict.fromkeys(groups)))
 
-    def _color(self, groups: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
+    def _color(self, tiles: np.ndarray, groups: list[str], every: list[str]) -> None:
         """Set the strips at the edges of each matrix, one piece per run of equal groups."""
-        color = {g: GROUPS[k % len(GROUPS)] for k, g in enumerate(dict.fromkeys(self._groups()))}
-        bounds, runs = [0], []
-        for group, run in groupby(groups):
-            runs.append(group)
-            bounds.append(bounds[-1] + len(list(run)))
-        first, last = np.array(bounds[:-1]) * cell, np.array(bounds[1:]) * cell
-        thick = np.full(len(runs), STRIP * 0.7)
-        pieces: list[tuple[np.ndarray, ...]] = []
-        for x, y in zip(left, top):
-            pieces.append((x + first, x + last, y - 0 * thick, y - thick))
-            pieces.append((x - thick, x - 0 * thick, y + last, y + first))
-        for a, b, _ in self._key:
-            u, v, size = a / self.side, b / self.side, SQUARE / self.side
-            pieces.append(
-                tuple(np.array([e]) for e in (u, u + size, v + 1.3 * size, v + 0.3 * size))
-            )
-        sides = [np.concatenate(side) for side in zip(*pieces)]
-        data = dict(zip(("left", "right", "bottom", "top"), sides))
-        names = [*runs * (2 * len(left)), *(name for *_, name in self._key)]
-        self.strips.data = {**data, "color": [color[n] for n in names], "group": names}
-
-    def _groups(self) -> list[str]:
-        return self._content[3] if self._content is not None else []
+        color = {g: GROUPS[k % len(GROUPS)] for k, g in enumerate(every)}
+        runs = [(group, len(list(run))) for group, run in groupby(groups)]
+        bounds = np.cumsum([0, *(count for _, count in runs)]) / max(len(groups), 1)
+        first, last = bounds[:-1], bounds[1:]
+        pieces = []
+        for tile in tiles:
+            x, y = at(tile, 0, THIN + 0 * first, ACROSS), at(tile, 1, THIN + 0 * first, DOWN)
+            pieces.append((at(tile, 1, first, ACROSS), at(tile, 1, last, ACROSS),
+                           at(tile, 1, 1 + 0 * first, DOWN), y))  # fmt: skip
+            pieces.append((x, at(tile, 0, 1 + 0 * first, ACROSS), at(tile, 2, last, DOWN),
+                           at(tile, 2, first, DOWN)))  # fmt: skip
+        names = [name for name, _ in runs] * (2 * len(tiles))
+        self.strips.data = {
+            **dict(zip(BOX, map(np.concatenate, zip(*pieces)))),
+            "color": [color[n] for n in names],
+            "group": names,
+        }
+        # With more groups than colors, a legend would tell nothing apart.
+        self.figures[0].legend[0].visible = 1 < len(every) <= len(GROUPS)
 
 
 def reading_of(
@@ -239,24 +202,34 @@ def reading_of(
 ) -> str:
     """Describe the number and size of the matrices, the largest entry, and mean sizes by group."""
     q, c = matrices.shape[:2]
-    count = "A matrix" if q == 1 else f"{q} matrices"
     size = np.abs(np.where(np.isfinite(matrices), matrices, 0.0))
     if not size.any():
-        return f"{count} of {c} classes, all zeros."
+        return ntr(
+            "A matrix of {classes} classes, all zeros.",
+            "{n} matrices of {classes} classes, all zeros.",
+            q,
+            classes=c,
+        )
     group = np.array(list(groups))
     same = group[:, None] == group[None, :]
     diagonal = np.eye(c, dtype=bool)
     k, i, j = np.unravel_index(int(np.argmax(size)), size.shape)
-    reading = (
-        f"{count} of {c} classes; the largest entry is {matrices[k, i, j]:.3g}, in "
-        f"{heads[int(k)]}: {names[int(i)]}"
-        + (f" with {names[int(j)]}" if i != j else " with itself")
+    reading = ntr(
+        "A matrix of {classes} classes; the largest entry is {entry:.3g}, in {head}: {pair}",
+        "{n} matrices of {classes} classes; the largest entry is {entry:.3g}, in {head}: {pair}",
+        q,
+        classes=c,
+        entry=matrices[k, i, j],
+        head=heads[int(k)],
+        pair=tr("{name} with {other}", name=names[int(i)], other=names[int(j)])
+        if i != j
+        else tr("{name} with itself", name=names[int(i)]),
     )
     if (same & ~diagonal).any() and (~same).any():
         within, between = size[:, same & ~diagonal].mean(), size[:, ~same].mean()
-        reading += (
-            ". The mean size of entries between alphabets is "
-            f"{between / max(within, 1e-300):.0%} of "
-            "the mean within one (0% if they shared no function)"
+        reading += ". " + tr(
+            "The mean size of entries between alphabets is {share:.0%} of the mean within one "
+            "(0% if they shared no function)",
+            share=between / max(within, 1e-300),
         )
     return reading + "."

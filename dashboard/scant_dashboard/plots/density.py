@@ -9,9 +9,10 @@ from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, hide_empty_legend_items, update_source
 from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, place_legend_above
+from scant_dashboard.translate import later, ntr, tr
 
 NAN = float("nan")  # hides a point
-THIN = " Thin lines: the components of the mixture."
+THIN = later("Thin lines: the components of the mixture.")
 Grid = Float[np.ndarray, "g"]
 
 
@@ -24,9 +25,12 @@ class DensityPlot(Plot):
     """
 
     def __init__(
-        self, target: str = "z", title: str = "Density of one row", before: str = "every band"
+        self,
+        target: str = "z",
+        title: str = later("Density of one row"),
+        before: str = later("every band"),
     ) -> None:
-        self.target = target
+        self.target = target = tr(target)
         self.curve = columns("grid", "density")
         self.before = columns("grid", "density")
         self.parts = columns("xs", "ys")
@@ -34,12 +38,12 @@ class DensityPlot(Plot):
         plot = new_figure("density", target, f"p({target})", height=340)
         if before:
             plot.line("grid", "density", source=self.before, color=GRAY, line_width=1.5,
-                      line_dash=[5, 3], legend_label=before)  # fmt: skip
+                      line_dash=[5, 3], legend_label=tr(before))  # fmt: skip
         plot.multi_line("xs", "ys", source=self.parts, color=BLUE, line_alpha=0.35)
         plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)
         plot.line("grid", "density", source=self.curve, color=BLUE, line_width=2.5,
                   legend_label=f"p({target})")  # fmt: skip
-        label = {"legend_label": "truth"} if before else {}
+        label = {"legend_label": tr("truth")} if before else {}
         plot.line("truth", "height", source=self.truth, color=VERMILION, line_width=2, **label)
         plot.y_range.start = 0
         place_legend_above(plot)
@@ -73,7 +77,7 @@ class DensityPlot(Plot):
         location = [] if truth is None else [truth] * 2
         update_source(self.truth, truth=location, height=[0, density.max()][: len(location)])
         hide_empty_legend_items(self.figures[0])
-        self.describe(self._reading(grid, density, truth) + (THIN if parts else ""))
+        self.describe(self._reading(grid, density, truth) + (f" {tr(THIN)}" if parts else ""))
 
     def _reading(self, grid: Grid, density: Grid, truth: float | None) -> str:
         inner = (density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])
@@ -83,14 +87,27 @@ class DensityPlot(Plot):
         low, top = (float(grid[np.searchsorted(mass, q)]) for q in (0.025, 0.975))
         width = max(top - low, 1e-9)
         decimals = max(2 - math.floor(math.log10(width)), 0)  # two digits of the width
-        reading = (
-            f"Most likely {self.target} {grid[np.argmax(density)]:.{decimals}f}, 95% between "
-            f"{low:.{decimals}f} and {top:.{decimals}f}, {peaks} peak{'s' if peaks > 1 else ''}"
+        reading = ntr(
+            "Most likely {target} {mode:.{decimals}f}, 95% between {low:.{decimals}f} and "
+            "{top:.{decimals}f}, {n} peak",
+            "Most likely {target} {mode:.{decimals}f}, 95% between {low:.{decimals}f} and "
+            "{top:.{decimals}f}, {n} peaks",
+            peaks,
+            target=self.target,
+            mode=grid[np.argmax(density)],
+            low=low,
+            top=top,
+            decimals=decimals,
         )
         if truth is None:
             return reading + "."
-        where = "inside" if low <= truth <= top else "outside"
-        return reading + f"; the truth is {truth:.{decimals}f}, {where}."
+        if low <= truth <= top:
+            known = tr("the truth is {truth:.{decimals}f}, inside.", truth=truth, decimals=decimals)
+        else:
+            known = tr(
+                "the truth is {truth:.{decimals}f}, outside.", truth=truth, decimals=decimals
+            )
+        return f"{reading}; {known}"
 
 
 def _largest(components: Float[np.ndarray, "c g"], limit: int = 25) -> np.ndarray:

@@ -18,16 +18,18 @@ from scant_dashboard.plots.theme import (
     models,
     new_figure,
     place_legend_above,
+    tick_labels,
 )
 from scant_dashboard.template import text
+from scant_dashboard.translate import as_number, later, tr
 
-WHAT = (
-    "<details class='quiet'><summary>What is this curve?</summary><p>Training raises the "
-    "objective: how well the model explains the rows that it learns from, in nats, the unit of the "
-    "natural logarithm of a probability. It is the log marginal likelihood, or a bound beneath it "
-    "(the ELBO, evidence lower bound) where the likelihood is intractable. Higher is "
-    "better on the same data; "
-    "on other data it has another scale. The score says which step is kept.</p></details>"
+WHAT = later("What is this curve?")
+MEANING = later(
+    "Training raises the objective: how well the model explains the rows that it learns from, in "
+    "nats, the unit of the natural logarithm of a probability. It is the log marginal likelihood, "
+    "or a bound beneath it (the ELBO, evidence lower bound) where the likelihood is intractable. "
+    "Higher is better on the same data; on other data it has another scale. The score says "
+    "which step is kept."
 )
 UNIT = {"x": [0, 1], "y": [0, 1]}  # the range of an empty plot
 RECENT = 200  # number of points from which the scatter of estimates is computed
@@ -48,17 +50,20 @@ class ElboPlot(Plot):
     """
 
     def __init__(
-        self, objective: str, score: str, title: str = "Objective", noisy: bool = False
+        self, objective: str, score: str, title: str = later("Objective"), noisy: bool = False
     ) -> None:
-        self.objective, self.score, self.noisy = objective, score, noisy
+        self.objective, self.score, self.noisy = tr(objective), tr(score), noisy
+        objective, score = self.objective, self.score
         self._n_sent = 0  # number of trace points sent so far
         self.curve = columns("step", "elbo", "score", name="curve")
         self.news = columns("step", "elbo", "score", name="news")  # filled by the browser only
         self.broken = columns("step", "height")
         self.extent = columns("x", "y", name="extent")
         update_source(self.extent, **UNIT)
-        units = [_unit(objective), *([_unit(score)] if _unit(score) != _unit(objective) else [])]
-        plot = new_figure("objective", "step", "; dashed: ".join(units), height=300)
+        unit = _unit(objective)
+        if _unit(score) != unit:
+            unit = tr("{unit}; dashed: {score_unit}", unit=unit, score_unit=_unit(score))
+        plot = new_figure("objective", tr("step"), unit, height=300)
         # The ranges follow two invisible corners, which exclude the extreme first steps; Bokeh
         # stops following when the visitor zooms.
         corners = plot.scatter("x", "y", source=self.extent, alpha=0)
@@ -77,15 +82,19 @@ class ElboPlot(Plot):
                       legend_label=_bare(objective))  # fmt: skip
         plot.scatter("step", "height", source=self.broken, marker="inverted_triangle", size=14,
                      color=VERMILION)  # fmt: skip
-        plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0.[00]")
+        plot.yaxis.formatter = tick_labels("0,0.[00]")
         place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
-        self.follow = pmui.Button(label="Follow", variant="outlined", size="small", visible=False)
+        self.follow = pmui.Button(
+            label=tr("Follow"), variant="outlined", size="small", visible=False
+        )
         self.follow.js_on_click(args={"plot": plot}, code="plot.reset.emit()")
         self.follow.on_click(lambda _: self._on_follow(True))
         plot.on_event(RangesUpdate, lambda _: self._on_follow(False))
         plot.on_event(Reset, lambda _: self._on_follow(True))
-        self.panel = pn.Column(self.panel, self.follow, text(WHAT), sizing_mode="stretch_width")
+        meaning = f"<summary>{tr(WHAT)}</summary><p>{tr(MEANING)}</p>"
+        about = text(f"<details class='quiet'>{meaning}</details>")
+        self.panel = pn.Column(self.panel, self.follow, about, sizing_mode="stretch_width")
 
     def update(self, trace: TraceBuffer, first: int) -> None:
         """Show the trace; points `first:` are new, and 0 redraws all."""
@@ -131,19 +140,26 @@ class ElboPlot(Plot):
         self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray
     ) -> None:
         here = restart == restart[-1]
-        reading = f"Step {step[-1]}: {_bare(self.objective)} {elbo[-1]:.3f}"
+        reading = tr(
+            "Step {step}: {objective} {value:.3f}",
+            step=step[-1],
+            objective=_bare(self.objective),
+            value=elbo[-1],
+        )
         finite = score[here][np.isfinite(score[here])]
         if len(finite) and self.score != self.objective:
-            reading += f", {_bare(self.score)} {score[-1]:.3f}"
+            reading += f", {_bare(self.score)} {as_number(f'{score[-1]:.3f}')}"
         if len(finite):
-            reading += f", best {finite.max():.3f}"
+            reading += ", " + tr("best {value:.3f}", value=finite.max())
         if self.noisy and (scatter := _scatter(elbo[here][-RECENT:])) is not None:
-            reading += f"; estimates scatter by ± {scatter:.2g} from batch to batch"
+            reading += "; " + tr(
+                "estimates scatter by ± {scatter:.2g} from batch to batch", scatter=scatter
+            )
         if restart[-1]:
-            reading += f" (restart {restart[-1] + 1})"
+            reading += f" ({tr('restart {n}', n=restart[-1] + 1)})"
         bad = np.flatnonzero(~np.isfinite(elbo))
         if len(bad):
-            reading += f"; not finite at step {step[bad[0]]}"
+            reading += "; " + tr("not finite at step {step}", step=step[bad[0]])
         self.describe(reading + ".")
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.recall import MAX_TALL_ROWS, ROW, TIGHT
 from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
+from scant_dashboard.translate import tr
 
 Rows = Float[np.ndarray, " n"]
 
@@ -23,12 +24,13 @@ class EntropyPlot(Plot):
 
     def __init__(self, title: str) -> None:
         self.bars = models.ColumnDataSource({"output": [], "model": [], "all": []})
-        plot = new_figure("entropy", "mean entropy (nats)", "", height=200,
+        plot = new_figure("entropy", tr("mean entropy (nats)"), "", height=200,
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
         plot.hbar("output", left=0, right="model", height=0.6, source=self.bars, color=BLUE,
-                  fill_alpha=0.8, line_width=0, legend_label="more data would remove")  # fmt: skip
+                  fill_alpha=0.8, line_width=0,
+                  legend_label=tr("more data would remove"))  # fmt: skip
         plot.hbar("output", left="model", right="all", height=0.6, source=self.bars, color=GRAY,
-                  fill_alpha=0.8, line_width=0, legend_label="would remain")  # fmt: skip
+                  fill_alpha=0.8, line_width=0, legend_label=tr("would remain"))  # fmt: skip
         plot.x_range.start = 0
         place_legend_above(plot)
         super().__init__(title, plot)
@@ -61,9 +63,13 @@ class EntropyPlot(Plot):
         plot.height = 110 + (ROW if len(names) <= MAX_TALL_ROWS else TIGHT) * len(names)
         whole, part = float(np.mean(entropy)), float(np.mean(information))
         self.describe(
-            f"The mean entropy is {whole:.2f} nats, equal to a choice among "
-            f"{np.exp(whole):.1f} equal "
-            f"classes; more data of this kind would remove {part / max(whole, 1e-12):.0%} of it."
+            tr(
+                "The mean entropy is {entropy:.2f} nats, equal to a choice among {choices:.1f} "
+                "equal classes; more data of this kind would remove {share:.0%} of it.",
+                entropy=whole,
+                choices=np.exp(whole),
+                share=part / max(whole, 1e-12),
+            )
         )
 
     def clear(self) -> None:

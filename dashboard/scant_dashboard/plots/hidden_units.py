@@ -20,6 +20,7 @@ from scant_dashboard.plots.theme import (
     new_figure,
     place_legend_above,
 )
+from scant_dashboard.translate import later, tr
 
 MAX_UNITS = 12  # the most influential units are shown
 DOTS = 2400  # maximum number of dots, which are sent to every viewer five times a second
@@ -35,13 +36,13 @@ class HiddenUnitsPlot(Plot):
     upper half; with a numerical target, color is its value. One row may be marked.
     """
 
-    def __init__(self, title: str = "What the hidden neurons see") -> None:
+    def __init__(self, title: str = later("What the hidden neurons see")) -> None:
         self.dots = [columns("x", "y") for _ in range(2)]
         self.shades = columns("x", "y", "truth")
         self.mark = columns("x", "y", "low", "high")
         self._labels: tuple[str, ...] = ()
         self._units = np.empty(0, int)  # indices of the units shown
-        plot = new_figure("hidden", "value of the neuron", "", height=220)
+        plot = new_figure("hidden", tr("value of the neuron"), "", height=220)
         styles = ((VERMILION, "triangle"), (BLUE, "circle"))
         for source, (color, marker) in zip(self.dots, styles):
             plot.scatter("x", "y", source=source, marker=marker, size=5, color=color, alpha=0.55,
@@ -57,7 +58,7 @@ class HiddenUnitsPlot(Plot):
             for (_, marker), r in zip(styles, plot.renderers[:2])
         ]
         plot.legend[0].items = self.items
-        self.bar = color_bar(plot, self.colors, "target", visible=False)
+        self.bar = color_bar(plot, self.colors, tr("target"), visible=False)
         plot.yaxis[0].update(major_tick_line_color=None, ticker=models.FixedTicker(ticks=[]))
         plot.ygrid.visible = False
         plot.xgrid.visible = True
@@ -75,7 +76,7 @@ class HiddenUnitsPlot(Plot):
         neurons: Sequence[str],
         influence: Float[np.ndarray, " v"],
         classes: Sequence[str] = (),
-        target: str = "target",
+        target: str = later("target"),
     ) -> None:
         """Show the means of v hidden units at n rows.
 
@@ -107,7 +108,7 @@ class HiddenUnitsPlot(Plot):
             0.8 * (offset[finite] - 0.5),
             truth=y[finite],
         )
-        self.bar.update(visible=bool(len(finite)), title=target)
+        self.bar.update(visible=bool(len(finite)), title=tr(target))
         self.describe(_reading(hidden, truth, [str(n) for n in neurons], bool(classes)))
 
     def point(self, mean: Float[np.ndarray, " v"], std: Float[np.ndarray, " v"]) -> None:
@@ -154,13 +155,24 @@ def _reading(
     """Name the units with the largest and smallest absolute correlation with the target."""
     finite = np.isfinite(truth)
     if finite.sum() < 3 or np.ptp(truth[finite]) == 0:
-        return f"{len(names)} neurons at {len(hidden)} rows with equal targets."
+        return tr(
+            "{neurons} neurons at {rows} rows with equal targets.",
+            neurons=len(names),
+            rows=len(hidden),
+        )
     centered = hidden[finite] - hidden[finite].mean(0)
     deviation = truth[finite] - truth[finite].mean()
     scale = np.sqrt((centered**2).sum(0) * (deviation**2).sum())
     corr = np.abs(centered.T @ deviation) / np.where(scale > 0, scale, np.inf)
     order = np.argsort(-corr, kind="stable")
     best, last = order[0], order[-1]
-    kind = "classes" if classes else "target"
-    reading = f"{names[best]} correlates most with the {kind} ({corr[best]:.2f}"
-    return reading + (f"), {names[last]} least ({corr[last]:.2f})." if len(order) > 1 else ").")
+    reading = (
+        tr("{name} correlates most with the classes ({value:.2f})", name=names[best],
+           value=corr[best])
+        if classes
+        else tr("{name} correlates most with the target ({value:.2f})", name=names[best],
+                value=corr[best])
+    )  # fmt: skip
+    if len(order) > 1:
+        reading += ", " + tr("{name} least ({value:.2f})", name=names[last], value=corr[last])
+    return reading + "."

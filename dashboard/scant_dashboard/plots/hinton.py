@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, update_source
 from scant_dashboard.plots.theme import models, new_figure
+from scant_dashboard.translate import later, tr
 
 SIDE = 204  # pixels of the longer side, which fits a phone together with the names
 LETTER = 8  # pixels per letter of a name, spacing included
@@ -28,23 +29,28 @@ class HintonPlot(Plot):
     """
 
     def __init__(
-        self, title: str, row: str = "row", column: str = "column", what: str = "numbers"
+        self,
+        title: str,
+        row: str = later("row"),
+        column: str = later("column"),
+        what: str = later("numbers"),
     ) -> None:
         self.row, self.column, self.what = row, column, what
+        across, down = tr(column), tr(row)
         self.names: list[str] = []
         self._axes_state: tuple[object, ...] = ()
         self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
         self.squares = models.ColumnDataSource(
             {"x": [], "y": [], "side": [], "color": [], "value": []}
         )
-        plot = new_figure("hinton", column, row, x_range=models.Range1d(0, 1),
+        plot = new_figure("hinton", across, down, x_range=models.Range1d(0, 1),
                           y_range=models.Range1d(1, 0))  # fmt: skip
         plot.update(sizing_mode="fixed", width=None, height=None, frame_width=1, frame_height=1)
         plot.quad(left="left", right="right", bottom="bottom", top="top", source=self.field,
                   color=FIELD, level="underlay", line_width=0)  # fmt: skip
         glyph = plot.rect("x", "y", "side", "side", source=self.squares, color="color",
                           line_width=0)  # fmt: skip
-        tips = [(row, "@y{0}"), (column, "@x{0}"), ("value", "@value{0.0000}")]
+        tips = [(down, "@y{0}"), (across, "@x{0}"), (tr("value"), "@value{0.0000}")]
         plot.add_tools(models.HoverTool(renderers=[glyph], tooltips=tips))
         plot.grid.visible = False
         super().__init__(title, plot)
@@ -71,25 +77,37 @@ class HintonPlot(Plot):
         }
         self._frame(rows, cols)
         if greatest == 0:
-            self.describe(f"A {rows} by {cols} matrix of zeros.")
+            self.describe(tr("A {rows} by {columns} matrix of zeros.", rows=rows, columns=cols))
             return
         i, j = np.unravel_index(np.argmax(np.abs(finite)), matrix.shape)
         named = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
-        signs = "White is positive, black negative" if finite.min() < 0 else "All are positive"
-        if i == j and self.row == self.column:
-            where = f"on the diagonal, for {self.row} {named[0]}"
-        elif self.row == self.column:
-            where = f"for {self.row}s {named[0]} and {named[1]}"
-        else:
-            where = f"for {self.row} {named[0]} and {self.column} {named[1]}"
-        self.describe(
-            f"A {rows} by {cols} matrix of {self.what}; the larger a square, the larger its entry. "
-            f"{signs}; the largest entry is {finite[i, j]:.3g}, {where}.{self._most_alike(finite)}"
+        signs = (
+            tr("White is positive, black negative") if finite.min() < 0 else tr("All are positive")
         )
+        if i == j and self.row == self.column:
+            where = tr("on the diagonal, for {row} {name}", row=tr(self.row), name=named[0])
+        elif self.row == self.column:
+            where = tr("for {row}s {name} and {other}", row=tr(self.row), name=named[0],
+                       other=named[1])  # fmt: skip
+        else:
+            where = tr("for {row} {name} and {column} {other}", row=tr(self.row), name=named[0],
+                       column=tr(self.column), other=named[1])  # fmt: skip
+        reading = tr(
+            "A {rows} by {columns} matrix of {entries}; the larger a square, the larger its "
+            "entry. {signs}; the largest entry is {entry:.3g}, {where}.",
+            rows=rows,
+            columns=cols,
+            entries=tr(self.what),
+            signs=signs,
+            entry=finite[i, j],
+            where=where,
+        )
+        self.describe(reading + self._most_alike(finite))
 
     def _most_alike(self, matrix: Float[np.ndarray, "r c"]) -> str:
         """Name the pair with the largest correlation, if these are covariances or correlations."""
-        if self.what not in ("covariances", "correlations") or len(matrix) < 2:
+        kinds = {tr(kind) for kind in (later("covariances"), later("correlations"))}
+        if tr(self.what) not in kinds or len(matrix) < 2:
             return ""
         deviation = np.sqrt(np.diag(matrix))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -98,9 +116,12 @@ class HintonPlot(Plot):
         if i == j:  # nothing off the diagonal
             return ""
         names = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
-        return (
-            f" Most alike are {names[0]} and {names[1]}, with a correlation of "
-            f"{correlation[i, j]:.2f} (1: one function up to its scale; 0: nothing in common)."
+        return " " + tr(
+            "Most alike are {name} and {other}, with a correlation of {value:.2f} (1: one "
+            "function up to its scale; 0: nothing in common).",
+            name=names[0],
+            other=names[1],
+            value=correlation[i, j],
         )
 
     def clear(self) -> None:

@@ -19,6 +19,7 @@ from scant_dashboard.plots.theme import (
     new_figure,
     place_legend_above,
 )
+from scant_dashboard.translate import later, tr
 
 Grid = Float[np.ndarray, "g"]
 Rows = Float[np.ndarray, "n"]
@@ -34,7 +35,7 @@ class IntervalPlot(Plot):
         select: Whether the visitor may draw an interval.
     """
 
-    def __init__(self, title: str = "Posterior over time", select: bool = False) -> None:
+    def __init__(self, title: str = later("Posterior over time"), select: bool = False) -> None:
         self.band = columns("x", "mean", "lo", "hi", "y_lo", "y_hi", "truth")
         self.bars = columns("x0", "x1", "y")
         self.dots = columns("x", "y")
@@ -45,19 +46,21 @@ class IntervalPlot(Plot):
         if select:
             activate_box_select(plot)
         plot.varea("x", "y_lo", "y_hi", source=self.band, color=BLUE, fill_alpha=0.12,
-                   legend_label="95% of new observations")  # fmt: skip
+                   legend_label=tr("95% of new observations"))  # fmt: skip
         plot.varea("x", "lo", "hi", source=self.band, color=BLUE, fill_alpha=0.28,
-                   legend_label="95% of the average")  # fmt: skip
+                   legend_label=tr("95% of the average"))  # fmt: skip
         plot.scatter("x", "y", source=self.others, size=3, color=GRAY, alpha=0.35,
-                     legend_label="other tasks")  # fmt: skip
-        plot.line("x", "truth", source=self.band, color=GRAY, line_width=1.2, legend_label="truth")
-        plot.line("x", "mean", source=self.band, color=BLUE, line_width=2.2, legend_label="mean")
+                     legend_label=tr("other tasks"))  # fmt: skip
+        for name, color, width, label in (("truth", GRAY, 1.2, tr("truth")),
+                                          ("mean", BLUE, 2.2, tr("mean"))):  # fmt: skip
+            plot.line("x", name, source=self.band, color=color, line_width=width,
+                      legend_label=label)  # fmt: skip
         plot.scatter("x", "y", source=self.dots, size=4, color=GRAY, alpha=0.7,
-                     legend_label="short observations")  # fmt: skip
+                     legend_label=tr("short observations"))  # fmt: skip
         plot.scatter("x", "y", source=self.held, size=4, color=GREEN, alpha=0.6,
-                     legend_label="held out")  # fmt: skip
+                     legend_label=tr("held out"))  # fmt: skip
         plot.segment("x0", "y", "x1", "y", source=self.bars, color=VERMILION, line_width=3,
-                     legend_label="observed averages")  # fmt: skip
+                     legend_label=tr("observed averages"))  # fmt: skip
         place_legend_above(plot)
         self.query = models.BoxAnnotation(
             fill_color=VERMILION, fill_alpha=0.12, line_color=VERMILION, line_width=2, visible=False
@@ -107,10 +110,15 @@ class IntervalPlot(Plot):
         )
         hide_empty_legend_items(self.figures[0])
         widest = int(np.argmax(std_f))
-        reading = (
-            f"Mean between {mean.min():.3g} and {mean.max():.3g}; the widest 95% interval, "
-            f"± {Z_95 * std_f[widest]:.2g}, is at {x[widest]:.4g}"
+        reading = tr(
+            "Mean between {low:.3g} and {high:.3g}; the widest 95% interval, ± {half:.2g}, is at "
+            "{x:.4g}",
+            low=mean.min(),
+            high=mean.max(),
+            half=Z_95 * std_f[widest],
+            x=x[widest],
         )
         if np.isfinite(truth).any():
-            reading += f"; RMSE against the truth {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g}"
+            error = np.sqrt(np.nanmean((mean - truth) ** 2))
+            reading += "; " + tr("RMSE against the truth {error:.3g}", error=error)
         self.describe(reading + ".")

@@ -11,10 +11,12 @@ from scipy.special import ndtr
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.fixed_legend import FixedLegend, group_style
 from scant_dashboard.plots.theme import BLUE, GRAY, Figure, models, new_figure
+from scant_dashboard.translate import later, tr
 
 NAMED = 40  # maximum number of outputs with names, which would otherwise overlap
 LIFTS = (-6, 20, -20, 34)  # vertical offsets in pixels of names of neighbors in x
-NONE = "This model has no latent positions."
+NONE = later("This model has no latent positions.")
+DIMENSION = later("latent dimension {k}")
 HOLDS = 2 * 5.991**0.5  # diameter in deviations of the 95% ellipse: 2 sqrt(chi2 quantile, 2 d.o.f.)
 
 # The mark follows the pointer immediately; positions are sent at most every 200 ms.
@@ -35,11 +37,11 @@ class LatentPlot(Plot):
     With more than two dimensions, the two with the largest spread of the means are shown.
     """
 
-    def __init__(self, title: str = "Where the outputs lie") -> None:
+    def __init__(self, title: str = later("Where the outputs lie")) -> None:
         self.positions = columns("x", "y", "width", "height")
         self.labels = models.ColumnDataSource({"x": [], "y": [], "name": [], "lift": []})
         # With matched aspect, ticks depend on the frame's width: a fixed border keeps it constant.
-        plot = new_figure("latent", "latent dimension 1", "latent dimension 2", height=300,
+        plot = new_figure("latent", *(tr(DIMENSION, k=k) for k in (1, 2)), height=300,
                           match_aspect=True, min_border_left=76)  # fmt: skip
         plot.ellipse("x", "y", "width", "height", source=self.positions, fill_color=BLUE,
                      fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
@@ -75,7 +77,7 @@ class LatentPlot(Plot):
         }
         plot = self.figures[0]
         for axis, dimension in zip((plot.xaxis[0], plot.yaxis[0]), order):
-            axis.axis_label = f"latent dimension {dimension + 1}"
+            axis.axis_label = tr(DIMENSION, k=dimension + 1)
         self.describe(_reading(np.column_stack([x, y]), std[:, order], [str(n) for n in names]))
 
 
@@ -83,17 +85,22 @@ def _reading(
     positions: Float[np.ndarray, "d 2"], std: Float[np.ndarray, "d 2"], names: Sequence[str]
 ) -> str:
     if len(positions) < 2:
-        return "There is only one output."
+        return tr("There is only one output.")
     distance = np.sqrt(((positions[:, None] - positions[None]) ** 2).sum(-1))
     np.fill_diagonal(distance, np.inf)
     i, j = np.unravel_index(int(np.argmin(distance)), distance.shape)
-    messages = [names[k] if k < len(names) else f"output {k + 1}" for k in (int(i), int(j))]
-    widest = int(np.argmax(std.prod(axis=1)))
-    vague = names[widest] if widest < len(names) else f"output {widest + 1}"
-    return (
-        f"{len(positions)} outputs; the closest two are {messages[0]} and {messages[1]}, "
-        f"{distance[i, j]:.2g} apart; the position of {vague} is most uncertain. Ellipses are 95% "
-        "regions of the positions."
+    first, second, vague = (
+        names[k] if k < len(names) else tr("output {k}", k=k + 1)
+        for k in (int(i), int(j), int(np.argmax(std.prod(axis=1))))
+    )
+    return tr(
+        "{n} outputs; the closest two are {first} and {second}, {distance:.2g} apart; the position "
+        "of {vague} is most uncertain. Ellipses are 95% regions of the positions.",
+        n=len(positions),
+        first=first,
+        second=second,
+        distance=distance[i, j],
+        vague=vague,
     )
 
 
@@ -198,20 +205,28 @@ def _separation(
     """
     observed = [c for c in range(len(classes)) if (label == c).any()]
     counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in observed[:3])
-    more = f" and {len(observed) - 3} more classes" if len(observed) > 3 else ""
-    message = f"Rows: {counted}{more}, each with its 95% ellipse"
+    if len(observed) > 3:
+        counted = tr("{first} and {n} more classes", first=counted, n=len(observed) - 3)
+    message = tr("Rows: {counted}, each with its 95% ellipse.", counted=counted)
     if len(observed) < 2:
-        along = " and ".join(f"{s:.2f}" for s in positions.std(0))
-        return (
-            f"{message}. They spread by {along} standard deviations of the prior across and up; "
-            "along an unused dimension it would be 0."
+        across, up = positions.std(0)
+        spread = tr(
+            "They spread by {across:.2f} and {up:.2f} standard deviations of the prior across and "
+            "up; along an unused dimension it would be 0.",
+            across=across,
+            up=up,
         )
+        return f"{message} {spread}"
     rare = min(observed, key=lambda c: int((label == c).sum()))
     own, others = positions[label == rare], positions[label != rare]
-    spread = np.sqrt((own.var(0) + others.var(0)) / 2)
-    distance = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
+    deviation = np.sqrt((own.var(0) + others.var(0)) / 2)
+    distance = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(deviation, 1e-12)))
     overlap = 2 * ndtr(-distance / 2)
-    return (
-        f"{message}. {classes[rare]} overlaps the others by {overlap:.0%}: the means are "
-        f"{distance:.1f} deviations apart."
+    overlaps = tr(
+        "{name} overlaps the others by {overlap:.0%}: the means are {distance:.1f} deviations "
+        "apart.",
+        name=classes[rare],
+        overlap=overlap,
+        distance=distance,
     )
+    return f"{message} {overlaps}"

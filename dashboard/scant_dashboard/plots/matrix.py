@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from bokeh.palettes import Cividis256, interp_palette
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int
 
 from scant_dashboard.plots.theme import (
     BLUE,
@@ -19,15 +20,18 @@ from scant_dashboard.plots.theme import (
     Figure,
     color_bar,
     models,
+    tick_labels,
 )
-from scant_dashboard.plots.tiles import Tiled
+from scant_dashboard.plots.tiles import Tiled, at
+from scant_dashboard.translate import later, ntr, tr
 
 LEVELS = 255
-COMMON = "covariance, share of the largest"
-SIGNED = "covariance beyond the common part, share of the largest"
+COMMON = later("covariance, share of the largest")
+SIGNED = later("covariance beyond the common part, share of the largest")
 ONE_WAY, BOTH_WAYS = list(Cividis256), list(interp_palette((BLUE, PAPER, VERMILION), LEVELS + 1))
 HEAD = 20  # pixels of the text above an image
 STRIP, MARGIN = 0.035, 0.06  # as fractions of a tile's width: strip of class colors, margin
+WIDTH = 1 - STRIP - MARGIN
 
 
 class MatrixPlot(Tiled):
@@ -43,34 +47,28 @@ class MatrixPlot(Tiled):
     """
 
     def __init__(self, title: str, min_side: int = 190, max_side: int = 420) -> None:
-        self._content: tuple[UInt8[np.ndarray, "m k k"], list[str], list[int]] | None = None
-        self.pictures = models.ColumnDataSource({n: [] for n in ("image", "x", "y", "dw", "dh")})
+        self.pictures = models.ColumnDataSource({n: [] for n in ("image", "x", "y")})
         self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})
         self.strips = models.ColumnDataSource(
             {n: [] for n in ("left", "right", "bottom", "top", "color", "name")}
         )
-        self._classes: list[str] = []
         super().__init__(title, "covariance", min_side, max_side)
-
-    def _aspect(self, side: float) -> float:
-        self._head = HEAD * self._type / side
-        return 1 + self._head
 
     def _compose(self, plot: Figure) -> None:
         self.level = models.LinearColorMapper(palette=ONE_WAY, low=0, high=LEVELS)
-        plot.image("image", "x", "y", "dw", "dh", source=self.pictures, color_mapper=self.level)
-        strips = plot.quad("left", "right", "bottom", "top", source=self.strips, color="color",
-                           line_width=0)  # fmt: skip
-        plot.text("x", "y", "text", source=self.heads, text_color=GRAY, text_font_size="12px",
-                  text_baseline="bottom")  # fmt: skip
+        plot.image("image", **self._point(), dw=WIDTH, dh=WIDTH, source=self.pictures,
+                   color_mapper=self.level)  # fmt: skip
+        strips = plot.quad(**self._box(), source=self.strips, color="color", line_width=0)
+        plot.text(**self._point(), text="text", source=self.heads, text_color=GRAY,
+                  text_font_size="12px", text_baseline="bottom")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[strips], tooltips="@name"))
         self.bar = color_bar(
             plot,
             models.LinearColorMapper(palette=ONE_WAY, low=0, high=1),
-            COMMON,
+            tr(COMMON),
             "below",
             ticker=models.FixedTicker(ticks=[-1, -0.5, 0, 0.5, 1]),
-            formatter=models.NumeralTickFormatter(format="0%"),
+            formatter=tick_labels("0%"),
         )
 
     def show(
@@ -99,51 +97,41 @@ class MatrixPlot(Tiled):
         if self.level.palette != palette:
             self.level.palette = palette
             self.bar.color_mapper.update(palette=palette, low=-1 if signed else 0)
-            self.bar.title = SIGNED if signed else COMMON
-        self._content, self._classes = (level, list(heads), label.tolist()), list(classes)
-        self._arrange(len(matrices))
-        self._draw()
+            self.bar.title = tr(SIGNED if signed else COMMON)
+        across = [(STRIP, 0, 0), (WIDTH, 0, 0), (MARGIN, 0, 0)]
+        self._arrange(len(matrices), across, [(0, HEAD, 0), *across])
+        tile = np.arange(len(matrices))
+        x, y = at(tile, 1, 0, 3), at(tile, 2, 0, 4)
+        self.pictures.data = {"image": list(level), "x": x, "y": y}
+        for source, data in (
+            (self.heads, {"x": x.tolist(), "y": at(tile, 1, 0, 4).tolist(), "text": list(heads)}),
+            (self.strips, self._strips(len(matrices), label.tolist(), classes)),
+        ):
+            if source.data != data:
+                source.data = data
         strips = ", ".join(
-            f"{HUES[c % len(HUES)]} {classes[c]}" for c in dict.fromkeys(label.tolist())
+            f"{tr(HUES[c % len(HUES)])} {classes[c]}" for c in dict.fromkeys(label.tolist())
         )
-        self.describe(f"{reading} Strips at the edges: {strips}.")
+        edges = tr("Strips at the edges: {strips}.", strips=strips)
+        self.describe(f"{reading} {edges}")
 
-    def clear(self) -> None:
-        super().clear()
-        self._content = None
-        self._arrange(0)
-
-    def _draw(self) -> None:
-        if self._content is None:
-            return
-        level, heads, label = self._content
-        left, top = self._corner(np.arange(len(level)))
-        width = 1 - STRIP - MARGIN
-        x, y = left + STRIP, top + self._head + STRIP
-        whole = np.full(len(level), width)
-        self.pictures.data = {"image": list(level), "x": x, "y": y, "dw": whole, "dh": whole}
-        written = {"x": x.tolist(), "y": (y - STRIP).tolist(), "text": heads}
-        if self.heads.data != written:
-            self.heads.data = written
-        strips = self._strips(x, y, width / max(len(label), 1), label)
-        if self.strips.data != strips:
-            self.strips.data = strips
-
-    def _strips(self, x: np.ndarray, y: np.ndarray, cell: float, label: list[int]) -> dict:
-        """Return the strips at the edges of each image, one piece per class."""
+    def _strips(self, n: int, label: list[int], classes: Sequence[str]) -> dict[str, list[Any]]:
+        """Return the strips at the edges of each of n images, one piece per class."""
         runs = [(c, len(list(rows))) for c, rows in groupby(label)]
-        last = np.cumsum([count for _, count in runs]) * cell
-        first = last - np.array([count for _, count in runs]) * cell
-        made: dict[str, list] = {n: [] for n in self.strips.data}
-        thick = STRIP * 0.7
-        for u, v in zip(x, y):
+        last = np.cumsum([count for _, count in runs]) / max(len(label), 1)
+        first = last - np.array([count for _, count in runs]) / max(len(label), 1)
+        made: dict[str, list[Any]] = {name: [] for name in self.strips.data}
+        thin = 0.3  # of a strip's width, left empty
+        for tile in range(n):
             for (c, count), a, b in zip(runs, first, last):
-                message = f"{count} {'row' if count == 1 else 'rows'} of {self._classes[c]}"
-                top_edge = (u + a, u + b, v, v - thick)
-                left_edge = (u - thick, u, v + b, v + a)
+                message = ntr("{n} row of {name}", "{n} rows of {name}", count, name=classes[c])
+                top_edge = (at(tile, 1, a, 3), at(tile, 1, b, 3), at(tile, 1, 1, 4),
+                            at(tile, 1, thin, 4))  # fmt: skip
+                left_edge = (at(tile, 0, thin, 3), at(tile, 0, 1, 3), at(tile, 2, b, 4),
+                             at(tile, 2, a, 4))  # fmt: skip
                 for sides in (top_edge, left_edge):
-                    for n, value in zip(
+                    for name, value in zip(
                         made, (*map(float, sides), GROUPS[c % len(GROUPS)], message)
                     ):
-                        made[n].append(value)
+                        made[name].append(value)
         return made

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure
+from scant_dashboard.translate import as_number, later, tr
 
 ROW = 34  # pixels per method
 LOWER = ("NMSE", "NLPD", "RMSE", "SMSE", "SNLP", "ECE")  # lower is better
@@ -18,7 +19,7 @@ SIGNIFICANCE = 0.05  # level of the paired t-test
 class MethodsPlot(Plot):
     """One row per method: a small dot per split, a large one for mean ± 1 standard deviation."""
 
-    def __init__(self, title: str = "Beside other methods") -> None:
+    def __init__(self, title: str = later("Beside other methods")) -> None:
         self.dots = models.ColumnDataSource(
             {"method": [], "value": [], "low": [], "high": [], "color": [], "marker": []}
         )
@@ -29,7 +30,8 @@ class MethodsPlot(Plot):
                      line_width=3, line_alpha=0.5)  # fmt: skip
         means = plot.scatter("value", "method", source=self.dots, marker="marker", size=12,
                              color="color")  # fmt: skip
-        tips = [("", "@method"), ("", "@value{0.000} (@low{0.000} to @high{0.000})")]
+        interval = tr("{low} to {high}", low="@low{0.000}", high="@high{0.000}")
+        tips = [("", "@method"), ("", f"@value{{0.000}} ({interval})")]
         plot.add_tools(models.HoverTool(renderers=[means], tooltips=tips))
         plot.xgrid.visible = True
         super().__init__(title, plot)
@@ -50,7 +52,7 @@ class MethodsPlot(Plot):
             score: Name of the score.
         """
         have = [i for i, row in enumerate(scores) if np.isfinite(row).any()]
-        names = [str(methods[i]) for i in have]
+        names = [tr(str(methods[i])) for i in have]
         mean = np.array([np.nanmean(scores[i]) for i in have])
         spread = np.array(
             [np.nanstd(row, ddof=1) if np.isfinite(row).sum() > 1 else 0 for row in scores[have]]
@@ -73,10 +75,14 @@ class MethodsPlot(Plot):
         plot = self.figures[0]
         plot.y_range.factors = names[::-1]
         plot.height = 90 + ROW * len(names)
-        plot.xaxis.axis_label = f"{score} ({'less' if less else 'more'} is better)"
+        plot.xaxis.axis_label = (
+            tr("{score} (less is better)", score=score)
+            if less
+            else tr("{score} (more is better)", score=score)
+        )
         order = np.argsort(mean if less else -mean, kind="stable")
         self.describe(
-            _ranked(names, mean, spread, order, _of_splits(score, scores.shape[1]))
+            _ranked(names, mean, spread, order, score, scores.shape[1])
             + _tested(names, p[have], scores.shape[1])
         )
 
@@ -85,34 +91,35 @@ class MethodsPlot(Plot):
         super().clear()
 
 
-def _of_splits(score: str, splits: int) -> str:
-    return f"{score}, mean of {splits} splits" if splits > 1 else score
-
-
 def _ranked(
     names: Sequence[str],
     mean: Float[np.ndarray, " m"],
     spread: Float[np.ndarray, " m"],
     order: Int[np.ndarray, " m"],
     score: str,
+    splits: int,
 ) -> str:
     if len(names) < 2:
-        return "No other method was fitted to the same rows."
-    messages = [
-        f"{names[i]} {mean[i]:.3f}" + (f" ± {spread[i]:.3f}" if spread[i] else "") for i in order
-    ]
-    return f"{score}, best first: {', '.join(messages)}."
+        return tr("No other method was fitted to the same rows.")
+    numbers = [f"{m:.3f}" + (f" ± {s:.3f}" if s else "") for m, s in zip(mean, spread)]
+    methods = ", ".join(f"{names[i]} {as_number(numbers[i])}" for i in order)
+    if splits > 1:
+        score = tr("{score}, mean of {n} splits", score=score, n=splits)
+    return tr("{score}, best first: {methods}.", score=score, methods=methods)
 
 
 def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> str:
     """Name the methods that a paired t-test over the splits separates from the run's own."""
-    lines = [f"{n} (p {v:.2g})" for n, v in zip(names, p) if v < SIGNIFICANCE]
+    lines = [f"{n} (p {as_number(f'{v:.2g}')})" for n, v in zip(names, p) if v < SIGNIFICANCE]
     rest = [n for n, v in zip(names, p) if v >= SIGNIFICANCE]
     if not lines and not rest:
         return ""
-    reading = f" Over {splits} splits a paired t-test separates {names[0]} from {', '.join(lines)}"
-    if not lines:
-        reading = f" Over {splits} splits a paired t-test separates {names[0]} from none of them"
-    elif rest:
-        reading += f", not from {', '.join(rest)}"
-    return reading + "."
+    separated = ", ".join(lines) if lines else tr("none of them")
+    if lines and rest:
+        separated = tr("{separated}, not from {rest}", separated=separated, rest=", ".join(rest))
+    return " " + tr(
+        "Over {splits} splits a paired t-test separates {name} from {separated}.",
+        splits=splits,
+        name=names[0],
+        separated=separated,
+    )

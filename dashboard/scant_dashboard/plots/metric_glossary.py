@@ -4,64 +4,138 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-NORMALIZED = (
+from scant_dashboard.translate import later
+
+NORMALIZED = later(
     "mean squared error over the variance of the values; 0 is best, and predicting their mean "
     "gives 1."
 )
 # A metric is explained by the first of these that its name contains.
 MEANINGS = {
-    "p of": "a p-value: small values mean that chance alone does not explain the difference.",
-    "average precision": "the area under precision against recall, over all thresholds; 1 is best.",
-    "balanced accuracy": "the mean recall of the classes, so that a rare class counts as much as a "
-    "common one; guessing between two classes gives 0.5.",
-    "mean gain of F1 over random": "difference in F1 between active and random sampling, averaged "
-    "over the number of labels.",
-    "F1 of whole pictures": "F1 of pictures, where a picture is positive if any of its patches is.",
-    "F1": "2 precision × recall / (precision + recall); 1 is best.",
-    "precision": "share of the rows assigned to a class that belong to it; 1 is best.",
-    "recall": "share of the rows of a class that are assigned to it; 1 is best.",
-    "accuracy": "share of the rows assigned to their class; 1 is best.",
-    "mean log probability": "the mean logarithm of the predicted probability of the true class; "
-    "higher is better, and 0 is best.",
-    "mean log-likelihood": "the mean logarithm of the predictive density at the true value; higher "
-    "is better. It rewards accurate means and accurate variances.",
-    "CRPS": "continuous ranked probability score, how far the predicted distribution lies from the "
-    "true value, in the unit of the target; lower is better, and 0 is best.",
-    "CDE loss": "conditional density estimation loss, the integral of the squared predictive "
-    "density less twice the mean density at the true value, in the inverse unit of the target; "
-    "lower is better.",
-    "PIT-KS": "the largest distance between the distribution of the probability integral transform "
-    "and the uniform one (Kolmogorov–Smirnov); 0 is best.",
-    "ECE": "expected calibration error, the mean gap between a predicted probability "
-    "and the observed "
-    "frequency; 0 is best.",
-    "restricted NMSE": "NMSE up to a horizon, beyond which too few times are observed; observed "
-    "times are weighted for those censored before, so that 1 is again what their mean gives.",
-    "censored NLPD": "mean negative log density of the true values, and log probability of a longer"
-    " time where a time is censored (nats); lower is better.",
+    "p of": later(
+        "a p-value: small values mean that chance alone does not explain the difference."
+    ),
+    later("average precision"): later(
+        "the area under precision against recall, over all thresholds; 1 is best."
+    ),
+    later("balanced accuracy"): later(
+        "the mean recall of the classes, so that a rare class counts as much as a "
+        "common one; guessing between two classes gives 0.5."
+    ),
+    later("mean gain of F1 over random"): later(
+        "difference in F1 between active and random sampling, averaged over the number of labels."
+    ),
+    later("F1 of whole pictures"): later(
+        "F1 of pictures, where a picture is positive if any of its patches is."
+    ),
+    "F1": later("2 precision × recall / (precision + recall); 1 is best."),
+    later("precision"): later(
+        "share of the rows assigned to a class that belong to it; 1 is best."
+    ),
+    later("recall"): later("share of the rows of a class that are assigned to it; 1 is best."),
+    later("accuracy"): later("share of the rows assigned to their class; 1 is best."),
+    "mean log probability": later(
+        "the mean logarithm of the predicted probability of the true class; "
+        "higher is better, and 0 is best."
+    ),
+    later("mean log-likelihood"): later(
+        "the mean logarithm of the predictive density at the true value; higher "
+        "is better. It rewards accurate means and accurate variances."
+    ),
+    "CRPS": later(
+        "continuous ranked probability score, how far the predicted distribution lies from the "
+        "true value, in the unit of the target; lower is better, and 0 is best."
+    ),
+    later("CDE loss"): later(
+        "conditional density estimation loss, the integral of the squared predictive "
+        "density less twice the mean density at the true value, in the inverse unit of the target; "
+        "lower is better."
+    ),
+    "PIT-KS": later(
+        "the largest distance between the distribution of the probability integral transform "
+        "and the uniform one (Kolmogorov–Smirnov); 0 is best."
+    ),
+    "ECE": later(
+        "expected calibration error, the mean gap between a predicted probability "
+        "and the observed "
+        "frequency; 0 is best."
+    ),
+    "restricted NMSE": later(
+        "NMSE up to a horizon, beyond which too few times are observed; observed "
+        "times are weighted for those censored before, so that 1 is again what their mean gives."
+    ),
+    "censored NLPD": later(
+        "mean negative log density of the true values, and log probability of a longer"
+        " time where a time is censored (nats); lower is better."
+    ),
     "SMSE": NORMALIZED,
     "NMSE": NORMALIZED,
-    "RMSE": "root mean squared error, in the unit of the target; 0 is best.",
-    "SNLP": "mean negative log density of the true values, less that of one Gaussian for all; "
-    "lower is better, and 0 is no better than that Gaussian.",
-    "NLPD": "mean negative log density of the true values (nats); lower is better.",
-    "F_": "per cent of rows whose error is below this fraction of 1 + z; higher is better.",
-    "median bias": "median error as a fraction of 1 + z; 0 is best.",
-    "bias": "mean error as a fraction of 1 + z; 0 is best.",
-    "sigma_MAD": "spread of the errors as a fraction of 1 + z, by the median absolute deviation, "
-    "which is robust to outliers.",
-    "sigma_IQR": "the same spread by the interquartile range over 1.349.",
-    "outlier rate": "share of rows whose error is far beyond that spread.",
-    "outliers beyond": "share of rows whose error, as a fraction of 1 + z, is larger than this; "
-    "sigma is their spread by the quartiles.",
-    "coverage of": "per cent of true values inside these intervals; it should equal the nominal "
-    "per cent.",
-    "observed averages inside": "per cent of the recorded averages inside their 95% intervals; it "
-    "should be near 95.",
-    "concordance": "share of pairs of patients with correctly predicted order of "
-    "death; guessing gives 0.5.",
-    "bound": "how well the model explains its training rows (see Objective).",
+    "RMSE": later("root mean squared error, in the unit of the target; 0 is best."),
+    "SNLP": later(
+        "mean negative log density of the true values, less that of one Gaussian for all; "
+        "lower is better, and 0 is no better than that Gaussian."
+    ),
+    "NLPD": later("mean negative log density of the true values (nats); lower is better."),
+    "F_": later("per cent of rows whose error is below this fraction of 1 + z; higher is better."),
+    later("median bias"): later("median error as a fraction of 1 + z; 0 is best."),
+    later("bias"): later("mean error as a fraction of 1 + z; 0 is best."),
+    "sigma_MAD": later(
+        "spread of the errors as a fraction of 1 + z, by the median absolute deviation, "
+        "which is robust to outliers."
+    ),
+    "sigma_IQR": later("the same spread by the interquartile range over 1.349."),
+    later("outlier rate"): later("share of rows whose error is far beyond that spread."),
+    "outliers beyond": later(
+        "share of rows whose error, as a fraction of 1 + z, is larger than this; "
+        "sigma is their spread by the quartiles."
+    ),
+    "coverage of": later(
+        "per cent of true values inside these intervals; it should equal the nominal per cent."
+    ),
+    "observed averages inside": later(
+        "per cent of the recorded averages inside their 95% intervals; it should be near 95."
+    ),
+    "concordance": later(
+        "share of pairs of patients with correctly predicted order of death; guessing gives 0.5."
+    ),
+    "bound": later("how well the model explains its training rows (see Objective)."),
 }
+# Other names of metrics that are shown; the rest, such as RMSE, are the same in every language.
+NAMES = (
+    later("coverage"),
+    later("coverage of the 50% interval"),
+    later("coverage of the 80% interval"),
+    later("coverage of the 95% interval"),
+    later("labels"),
+    later("F1, 5 splits"),
+    later("mean log probability (nats)"),
+    later("observed averages inside their 95% interval"),
+    later("outliers beyond 0.15"),
+    later("outliers beyond 3 sigma"),
+    later("p of a paired t-test against DFGP"),
+)
+# Names of methods in reports that are not the same in every language.
+METHODS = (
+    later("this run"),
+    later("random forest"),
+    later("gradient boosting"),
+    later("linear regression"),
+    later("logistic regression"),
+    later("logistic regression, active"),
+    later("weighted logistic regression"),
+    later("linear classifier, all labels"),
+    later("nearest neighbor"),
+    later("weighted SVM"),
+    later("SVM, averaged kernels"),
+    later("best single view"),
+    later("GP, active"),
+    later("GP, random"),
+    later("independent GPs"),
+    later("pooled GP"),
+    later("ICM on centroids"),
+    later("exact GP on centroids, this task alone"),
+    later("area-to-point kriging, this task alone"),
+)
 PERCENT = ("F_", "coverage of", "observed averages inside")  # metrics in per cent
 
 

@@ -6,7 +6,16 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, place_legend_above
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    GREEN,
+    models,
+    new_figure,
+    place_legend_above,
+    tick_labels,
+)
+from scant_dashboard.translate import ntr, tr
 
 Times = Float[np.ndarray, " t"]
 
@@ -17,23 +26,24 @@ class PatientPlot(Plot):
     target = "time"
 
     def __init__(self, title: str) -> None:
+        self.target = tr(self.target)
         self.curve = columns("x", "y")
         self.median = columns("x", "y", "low", "high")
         self.samples = columns("x", "y")
         self.truth = columns("x", "y")
-        plot = new_figure("patient", "time", "survival probability", height=320,
+        plot = new_figure("patient", self.target, tr("survival probability"), height=320,
                           y_range=models.Range1d(-0.12, 1.02))  # fmt: skip
         plot.line("x", "y", source=self.curve, color=BLUE, line_width=2.5,
-                  legend_label="predicted")  # fmt: skip
+                  legend_label=tr("predicted"))  # fmt: skip
         plot.segment("low", "y", "high", "y", source=self.median, color=BLUE, line_width=4,
                      line_alpha=0.5)  # fmt: skip
         plot.scatter("x", "y", source=self.median, size=12, color=BLUE,
-                     legend_label="median, 95%")  # fmt: skip
+                     legend_label=tr("median, 95%"))  # fmt: skip
         plot.scatter("x", "y", source=self.samples, size=11, marker="dash", angle=np.pi / 2,
-                     color=GRAY, line_width=2, legend_label="a sample's")  # fmt: skip
+                     color=GRAY, line_width=2, legend_label=tr("a sample's"))  # fmt: skip
         plot.line("x", "y", source=self.truth, color=GREEN, line_width=3, line_dash=[6, 3],
-                  legend_label="what happened")  # fmt: skip
-        plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
+                  legend_label=tr("what happened"))  # fmt: skip
+        plot.yaxis.formatter = tick_labels("0%")
         plot.yaxis.ticker = [0, 0.25, 0.5, 0.75, 1]
         plot.xgrid.visible = True
         plot.x_range.start = 0
@@ -66,17 +76,26 @@ class PatientPlot(Plot):
         update_source(
             self.truth, x=[truth] * 2 if observed else [], y=[-0.12, 1.02] if observed else []
         )
-        time, low, high = (f"{v:.3g}" for v in median)
+        time, low, high = median
         m = len(samples)
-        reading = (
-            f"{who}: {time} predicted, between {low} and {high} with 95%, from {m} "
-            f"{'sample' if m == 1 else 'samples'}"
+        reading = ntr(
+            "{who}: {time:.3g} predicted, between {low:.3g} and {high:.3g} with 95%, from {n} "
+            "sample",
+            "{who}: {time:.3g} predicted, between {low:.3g} and {high:.3g} with 95%, from {n} "
+            "samples",
+            m,
+            who=who,
+            time=time,
+            low=low,
+            high=high,
         )
         if m > 1:
-            reading += f" that say {samples.min():.3g} to {samples.max():.3g}"
-        if observed:
-            reading += f"; {'died at' if died else 'alive when last seen, at'} {truth:.3g}"
+            low, high = samples.min(), samples.max()
+            reading += " " + tr("that say {low:.3g} to {high:.3g}", low=low, high=high)
         if observed and died:
+            reading += "; " + tr("died at {time:.3g}", time=truth)
             inside = median[1] <= truth <= median[2]
-            reading += ", within the interval" if inside else ", outside the interval"
+            reading += ", " + (tr("within the interval") if inside else tr("outside the interval"))
+        elif observed:
+            reading += "; " + tr("alive when last seen, at {time:.3g}", time=truth)
         self.describe(reading + ".")

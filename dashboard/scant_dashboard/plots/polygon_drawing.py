@@ -20,7 +20,8 @@ from scant_dashboard.plots.choropleth import (
     scale_bar,
     span,
 )
-from scant_dashboard.plots.theme import GRAY, VERMILION, color_bar, models, new_figure
+from scant_dashboard.plots.theme import GRAY, VERMILION, color_bar, models, new_figure, tick_labels
+from scant_dashboard.translate import tr
 
 _END = """
 ended.data = {x: [...drawn.xs], y: [...drawn.ys]}
@@ -48,14 +49,14 @@ class PolygonDrawing(Plot):
         )  # fmt: skip
         own = plot.line("x", "y", source=self.query, line_color=VERMILION, line_width=2.5)
         color_bar(
-            plot, self.level, "posterior mean", "below",
+            plot, self.level, tr("posterior mean"), "below",
             ticker=models.BasicTicker(desired_num_ticks=3),
-            formatter=models.BasicTickFormatter(use_scientific=False),
+            formatter=tick_labels(),
         )  # fmt: skip
         # The tool selects within its renderers; the outline has nothing to select.
-        tool = models.PolySelectTool(renderers=[own], description="Draw a polygon")
+        tool = models.PolySelectTool(renderers=[own], description=tr("Draw a polygon"))
         tool.overlay.update(line_color=VERMILION, fill_color=VERMILION, fill_alpha=0.12)
-        tips = [("place", "@place"), ("mean", "@mean{0.[00000]}")]
+        tips = [(tr("place"), "@place"), (tr("mean"), "@mean{0.[00000]}")]
         plot.add_tools(tool, models.HoverTool(renderers=[base], tooltips=tips))
         plot.toolbar.active_tap = tool
         plot.axis.visible = plot.grid.visible = False
@@ -82,7 +83,9 @@ class PolygonDrawing(Plot):
             "mean": np.asarray(mean, np.float32),
         }
         span(self.level, mean)
-        self.describe(f"The posterior means of {len(names):,} polygons; none is asked about yet.")
+        self.describe(
+            tr("The posterior means of {n:,} polygons; none is asked about yet.", n=len(names))
+        )
 
     def mark(self, outline: Float[np.ndarray, "2 v"]) -> None:
         """Outline the queried polygon."""

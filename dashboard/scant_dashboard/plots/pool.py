@@ -17,6 +17,7 @@ from scant_dashboard.plots.theme import (
     new_figure,
     place_legend_above,
 )
+from scant_dashboard.translate import tr
 
 # Markers of the classes; further classes share the last one.
 SHAPES = ("square", "triangle", "circle", "diamond", "inverted_triangle", "hex", "star", "plus")
@@ -34,7 +35,7 @@ class PoolPlot(Plot):
         self.rows = columns("x", "y", "p", "row")
         self.given = [columns("x", "y") for _ in SHAPES]
         self.next = columns("x", "y")
-        plot = new_figure("pool", "first principal component", "second principal component",
+        plot = new_figure("pool", tr("first principal component"), tr("second principal component"),
                           height=380, tools="tap" if pick else "")  # fmt: skip
         self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         dots = plot.scatter("x", "y", source=self.rows, size=6, line_color=None,
@@ -53,13 +54,13 @@ class PoolPlot(Plot):
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
                                         line_color=color, line_width=2)],
             )
-            for (marker, color), message in zip(styles, [*[""] * len(SHAPES), "queried next"])
+            for (marker, color), message in zip(styles, [*[""] * len(SHAPES), tr("queried next")])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         place_legend_above(plot)
-        plot.legend[0].update(click_policy="none", ncols=2)
-        self.bar = color_bar(plot, self.colors, "probability")
-        tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
+        plot.legend[0].click_policy = "none"
+        self.bar = color_bar(plot, self.colors, tr("probability"))
+        tips = [(tr("row"), "@row{0}"), ("p", "@p{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
             self.rows.selected.on_change(
@@ -103,13 +104,20 @@ class PoolPlot(Plot):
             else:
                 empty(source)
         for item, name in zip(self.items, names):
-            item.label = {"value": f"labeled {name}"}
+            item.label = {"value": tr("labeled {name}", name=name)}
         for item, some in zip(self.items, (*shaped, queue)):
             item.visible = len(some) > 0
-        self.bar.title = f"p, the probability of {sought}"
+        self.bar.title = tr("p, the probability of {name}", name=sought)
         n_labeled = sum(map(len, given))
         n_uncertain = int(np.sum(np.abs(p - 0.5) < 0.25))
         self.describe(
-            f"{n_labeled} of {len(p):,} patches are labeled; {int(np.sum(p > 0.5)):,} of all "
-            f"have p({sought}) above one half, and {n_uncertain:,} are between 0.25 and 0.75."
+            tr(
+                "{labeled} of {n:,} patches are labeled; {above:,} of all have p({name}) above one "
+                "half, and {uncertain:,} are between 0.25 and 0.75.",
+                labeled=n_labeled,
+                n=len(p),
+                above=int(np.sum(p > 0.5)),
+                name=sought,
+                uncertain=n_uncertain,
+            )
         )

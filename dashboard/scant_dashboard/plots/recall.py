@@ -10,13 +10,22 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from scant_dashboard.plots.base import Plot
-from scant_dashboard.plots.theme import BLUE, GRAY, GROUPS, models, new_figure, place_legend_above
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    GROUPS,
+    models,
+    new_figure,
+    place_legend_above,
+    tick_labels,
+)
+from scant_dashboard.translate import as_number, later, tr
 
 ROW, TIGHT = 26, 16  # pixels per output, with at most and with more than MAX_TALL_ROWS outputs
 MAX_TALL_ROWS = 12
 LINE, MARGINS = 22, 106  # pixels per method in the legend; pixels around the rows
 STYLES = tuple(zip(GROUPS[1:], ("diamond", "triangle", "square", "plus")))
-MODEL, GUESSING = "this model", "guessing"
+MODEL, GUESSING = later("this model"), later("guessing")
 NONE = [("", np.empty(0))] * len(STYLES)  # placeholders for absent methods
 
 
@@ -29,7 +38,7 @@ class RecallPlot(Plot):
     """
 
     def __init__(self, title: str, others: bool = False) -> None:
-        plot = new_figure("recall", "recall of held-out rows", "", height=200,
+        plot = new_figure("recall", tr("recall of held-out rows"), "", height=200,
                           x_range=models.Range1d(-0.02, 1.02),
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
         styles = [
@@ -41,7 +50,7 @@ class RecallPlot(Plot):
         for color, marker, size in styles:
             source = models.ColumnDataSource({"recall": [], "output": [], "method": []})
             plot.scatter("recall", "output", source=source, marker=marker, size=size, color=color,
-                         legend_label=MODEL)  # fmt: skip
+                         legend_label=tr(MODEL))  # fmt: skip
             self.dots.append(source)
         # Separate items, because Bokeh merges items with equal labels.
         renderers = plot.renderers[-len(styles) :]
@@ -51,7 +60,7 @@ class RecallPlot(Plot):
         ]
         tips = [("", "@output"), ("@method", "@recall{0.0%}")]
         plot.add_tools(models.HoverTool(renderers=renderers, tooltips=tips))
-        plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
+        plot.xaxis.formatter = tick_labels("0%")
         plot.xgrid.visible = plot.ygrid.visible = True
         place_legend_above(plot, stacked=True)
         plot.legend[0].click_policy = "none"
@@ -63,7 +72,7 @@ class RecallPlot(Plot):
         outputs: Sequence[str],
         classes: Sequence[int],
         others: Mapping[str, Float[np.ndarray, " d"]] | None = None,
-        of: str = "the held-out rows",
+        of: str = later("the held-out rows"),
         rows: Int[np.ndarray, " d"] | None = None,
     ) -> None:
         """Show recalls of d outputs.
@@ -99,11 +108,12 @@ class RecallPlot(Plot):
         self, source: Any, item: Any, method: str, recall: np.ndarray, names: Sequence[str]
     ) -> None:
         """Show one method's recalls, or none; unchanged data are not sent."""
-        finite = [(float(v), name, method) for name, v in zip(names, recall) if np.isfinite(v)]
+        shown = tr(method)
+        finite = [(float(v), name, shown) for name, v in zip(names, recall) if np.isfinite(v)]
         fresh = dict(zip(source.data, map(list, zip(*finite)) if finite else ([], [], [])))
         if any(list(source.data[k]) != v for k, v in fresh.items()):
             source.data = fresh
-        item.update(label={"value": method or MODEL}, visible=bool(finite))
+        item.update(label={"value": shown or tr(MODEL)}, visible=bool(finite))
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
@@ -123,16 +133,24 @@ def _reading(
 ) -> str:
     own = recalls[MODEL]
     if not np.isfinite(own).any():
-        return "No row was held out."
+        return tr("No row was held out.")
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
     means = {m: _mean(v, rows) for m, v in recalls.items() if np.isfinite(v).any()}
-    reading = f"Recall of {of}: {means[MODEL]:.1%}"
+    reading = tr("Recall of {rows}: {mean:.1%}", rows=tr(of), mean=means[MODEL])
     if len(names) > 1:
-        reading += (
-            " of all together" if rows is not None else f" on average over {len(names)} outputs"
+        reading += " " + (
+            tr("of all together")
+            if rows is not None
+            else tr("on average over {n} outputs", n=len(names))
         )
-        reading += f", from {own[worst]:.1%} ({names[worst]}) to {own[best]:.1%} ({names[best]})"
-    rest = [f"{m} {mean:.1%}" for m, mean in means.items() if m != MODEL]
+        reading += ", " + tr(
+            "from {low:.1%} ({worst}) to {high:.1%} ({best})",
+            low=own[worst],
+            worst=names[worst],
+            high=own[best],
+            best=names[best],
+        )
+    rest = [f"{tr(m)} {as_number(f'{mean:.1%}')}" for m, mean in means.items() if m != MODEL]
     return f"{reading}; {', '.join(rest)}."
 
 

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from scant.events import Metric
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.table import figure
-from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure
+from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, tick_labels
+from scant_dashboard.translate import later, tr
 
 NAMES = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)", "bias")
 
@@ -16,14 +17,16 @@ NAMES = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)", "bias")
 class RejectionCurvePlot(Plot):
     """Small multiples of metrics against the share kept (Almosallam 2017, fig. 6.14)."""
 
-    def __init__(self, title: str = "Keep only the confident") -> None:
+    def __init__(self, title: str = later("Keep only the confident")) -> None:
         self.curves = columns("share", *(f"m{i}" for i in range(len(NAMES))))
         self.marks = []
         figures = []
         for i, name in enumerate(NAMES):
-            plot = new_figure(f"kept-{name}", "share kept", name.replace(" ", "\n"), height=220)
+            plot = new_figure(
+                f"kept-{name}", tr("share kept"), tr(name).replace(" ", "\n"), height=220
+            )
             plot.line("share", f"m{i}", source=self.curves, color=BLUE, line_width=2.5)
-            plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
+            plot.xaxis.formatter = tick_labels("0%")
             plot.xaxis.ticker = models.FixedTicker(ticks=[0, 0.5, 1])  # more would overlap
             mark = models.Span(location=1, dimension="height", line_color=VERMILION, line_width=2)
             plot.add_layout(mark)
@@ -54,8 +57,13 @@ class RejectionCurvePlot(Plot):
         if self.table.shape[1]:
             values = [np.interp(share, self.table[0], row) for row in self.table[1:]]
             readings = ", ".join(
-                f"{name} {figure(Metric('', name, float(value)))}"
+                f"{tr(name)} {figure(Metric('', name, float(value)))}"
                 for name, value in zip(NAMES, values)
             )
-            rows = "All rows" if share >= 1 else f"The {share:.0%} most confident rows"
-            self.describe(f"{rows}: {readings}.")
+            if share >= 1:
+                self.describe(tr("All rows: {metrics}.", metrics=readings))
+            else:
+                self.describe(
+                    tr("The {share:.0%} most confident rows: {metrics}.", share=share,
+                       metrics=readings)
+                )  # fmt: skip

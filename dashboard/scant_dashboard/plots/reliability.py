@@ -9,7 +9,15 @@ from scant.events import Metric
 from scant.metrics import Z_95
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.table import figure
-from scant_dashboard.plots.theme import BLUE, GRAY, models, new_figure, place_legend_above
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    models,
+    new_figure,
+    place_legend_above,
+    tick_labels,
+)
+from scant_dashboard.translate import later, tr
 
 BINS = 10  # of equal width, in all reports
 
@@ -17,32 +25,32 @@ BINS = 10  # of equal width, in all reports
 class ReliabilityPlot(Plot):
     """Accuracy in bins of confidence, with the ideal diagonal; bars are shares of the rows."""
 
-    def __init__(self, title: str = "Can its probabilities be trusted?") -> None:
+    def __init__(self, title: str = later("Can its probabilities be trusted?")) -> None:
         self.points = columns("confidence", "accuracy", "low", "high", "rows")
         self.bars = columns("left", "right", "share")
         plot = new_figure(
             "reliability",
-            "predicted probability",
-            "share correct",
+            tr("predicted probability"),
+            tr("share correct"),
             x_range=models.Range1d(0, 1.02),
             y_range=models.Range1d(0, 1.02),
         )
         plot.quad("left", "right", "share", 0, source=self.bars, color=GRAY, fill_alpha=0.35,
-                  line_width=0, legend_label="share of the rows")  # fmt: skip
+                  line_width=0, legend_label=tr("share of the rows"))  # fmt: skip
         plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GRAY, line_width=1.5,
                                      level="underlay"))  # fmt: skip
         plot.segment("confidence", "low", "confidence", "high", source=self.points, color=BLUE,
                      line_width=2)  # fmt: skip
         dots = plot.scatter("confidence", "accuracy", source=self.points, size=10, color=BLUE,
-                            legend_label="observed (line: 95% interval)")  # fmt: skip
+                            legend_label=tr("observed (line: 95% interval)"))  # fmt: skip
         tips = [
-            ("predicted", "@confidence{0.0%}"),
-            ("correct", "@accuracy{0.0%}"),
-            ("rows", "@rows{0}"),
+            (tr("predicted"), "@confidence{0.0%}"),
+            (tr("correct"), "@accuracy{0.0%}"),
+            (tr("rows"), "@rows{0}"),
         ]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
-            axis.formatter = models.NumeralTickFormatter(format="0%")
+            axis.formatter = tick_labels("0%")
         place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
 
@@ -54,8 +62,11 @@ class ReliabilityPlot(Plot):
             of: Name of the class; its frequency then replaces accuracy.
         """
         x, y = self.figures[0].xaxis[0], self.figures[0].yaxis[0]
-        x.axis_label = f"predicted probability of {of}" if of else "predicted probability"
-        y.axis_label = f"share of {of}" if of else "share correct"
+        x.axis_label = tr("predicted probability")
+        y.axis_label = tr("share correct")
+        if of:
+            x.axis_label = tr("predicted probability of {name}", name=of)
+            y.axis_label = tr("share of {name}", name=of)
         confidence, accuracy, n = bins[:, np.nan_to_num(bins[2]) > 0]
         total = max(n.sum(), 1)
         left = np.minimum(np.floor(confidence * BINS), BINS - 1) / BINS
@@ -64,22 +75,35 @@ class ReliabilityPlot(Plot):
         update_source(self.points, confidence=confidence, accuracy=accuracy, rows=n,
             low=np.clip(accuracy - half, 0, 1), high=np.clip(accuracy + half, 0, 1))  # fmt: skip
         if not len(n):
-            self.describe("No row was held out.")
+            self.describe(tr("No row was held out."))
             return
         mean, right = float((n * confidence).sum() / total), float((n * accuracy).sum() / total)
         if of:
             self.describe(
-                f"{total:,.0f} held-out rows: the mean probability of {of} is {mean:.0%}, the "
-                f"share {right:.0%}."
+                tr(
+                    "{n:,.0f} held-out rows: the mean probability of {name} is {mean:.0%}, the "
+                    "share {share:.0%}.",
+                    n=total,
+                    name=of,
+                    mean=mean,
+                    share=right,
+                )
             )
             return
         error = float((n * np.abs(confidence - accuracy)).sum() / total)
         verdict = (
-            "overconfident" if mean > right + 0.03
-            else "underconfident" if mean < right - 0.03
-            else "well calibrated on average"
+            tr("overconfident") if mean > right + 0.03
+            else tr("underconfident") if mean < right - 0.03
+            else tr("well calibrated on average")
         )  # fmt: skip
         self.describe(
-            f"{total:,.0f} held-out rows: mean confidence {mean:.0%}, accuracy {right:.0%}, "
-            f"{verdict}; ECE {figure(Metric('', 'ECE', error))}."
+            tr(
+                "{n:,.0f} held-out rows: mean confidence {mean:.0%}, accuracy {share:.0%}, "
+                "{verdict}; ECE {error}.",
+                n=total,
+                mean=mean,
+                share=right,
+                verdict=verdict,
+                error=figure(Metric("", "ECE", error)),
+            )
         )

@@ -25,6 +25,7 @@ from scant_dashboard.plots.theme import (
     new_figure,
     place_legend_above,
 )
+from scant_dashboard.translate import as_number, later, tr
 
 Curves = Float[np.ndarray, "s r g"]
 Rows = Float[np.ndarray, " n"]
@@ -33,9 +34,9 @@ Indices = Int[np.ndarray, " n"]
 ACROSS, DOWN = 0.08, 0.34  # gaps between cells, in cells; the lower gap holds a replica's name
 ROW = 96  # pixels of a cell's height
 MIN_CELL_WIDTH = 70  # pixels; on narrower pages the grid scrolls
-BAND_Y, BAND_F = "95% of new measurements y", "95% for the curve f"
-SHARED = "shared by the replicas, g"
-MEAN, TRAINED, HELD = "mean", "training points", "held out"
+BAND_Y, BAND_F = later("95% of new measurements y"), later("95% for the curve f")
+SHARED = later("shared by the replicas, g")
+MEAN, TRAINED, HELD = later("mean"), later("training points"), later("held out")
 Y_MARGIN = 0.2  # fraction of a row's range of values, above and below the data
 CURVES = ("u", "mean", "shared", "f_lo", "f_hi", "y_lo", "y_hi")
 SCROLL = """
@@ -63,7 +64,7 @@ class ReplicaGrid(Plot):
         row_height: int = ROW,
         pick: Callable[[int, int], None] | None = None,
         legend: bool = True,
-        rows: str = "outputs",
+        rows: str = later("outputs"),
     ) -> None:
         self.row_height, self.rows_are = row_height, rows
         self.rows: list[str] = []
@@ -165,8 +166,9 @@ class ReplicaGrid(Plot):
             TRAINED: len(self.points.data["u"]) > 0,
             HELD: len(self.held.data["u"]) > 0,
         }
+        labeled = {tr(label): value for label, value in visible.items()}
         for item in self.figures[0].legend[0].items:
-            item.visible = bool(visible[item.label.value])
+            item.visible = bool(labeled[item.label.value])
 
     # --- from a cell's units to the figure's plane ----------------------------------------------
 
@@ -206,7 +208,7 @@ class ReplicaGrid(Plot):
             "top": edges[:, 3],
             "bottom": edges[:, 2],
             "text": [self.replicas[i][j] for i, j in cells],
-            "hidden": ["hidden" if self._hidden(i, j) else "" for i, j in cells],
+            "hidden": [tr("hidden") if self._hidden(i, j) else "" for i, j in cells],
         }
         total = len(self.rows) * (1 + DOWN)
         plot.x_range.update(start=-0.04, end=n_columns * (1 + ACROSS) - ACROSS + 0.04)
@@ -216,12 +218,14 @@ class ReplicaGrid(Plot):
             min_width=70 + MIN_CELL_WIDTH * n_columns,
         )
         across = {
-            j * (1 + ACROSS) + (tick - self._x[0]) / (self._x[1] - self._x[0]): f"{tick:g}"
+            j * (1 + ACROSS) + (tick - self._x[0]) / (self._x[1] - self._x[0]): as_number(
+                f"{tick:g}"
+            )
             for j in range(n_columns)
             for tick in ticks(*self._x, 2)
         }
         down = {
-            (tick - low) / (high - low) - i * (1 + DOWN): f"{tick:g}"
+            (tick - low) / (high - low) - i * (1 + DOWN): as_number(f"{tick:g}")
             for i, (low, high) in enumerate(self._y)
             for tick in ticks(low, high, 2)
         }
@@ -242,13 +246,18 @@ class ReplicaGrid(Plot):
 
     def _reading(self, grid: np.ndarray, mean: Curves, std_f: Curves, std_y: Curves) -> str:
         if not len(self.rows) or not np.isfinite(std_y).any():
-            return "No curve yet."
+            return tr("No curve yet.")
         spread = np.where(np.isfinite(std_f), std_f, std_y)
         scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may have different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
-        reading = (
-            f"{self._cell_reading()}: the widest 95% interval, ± {Z_95 * spread[i, j, k]:.2g}, is "
-            f"that of {self.rows[i]}, {self.replicas[i][j]} at {grid[k]:.3g}"
+        reading = tr(
+            "{cells}: the widest 95% interval, ± {half:.2g}, is that of {row}, {replica} at "
+            "{x:.3g}",
+            cells=self._cell_reading(),
+            half=Z_95 * spread[i, j, k],
+            row=self.rows[i],
+            replica=self.replicas[i][j],
+            x=grid[k],
         )
         x, y, row, replica, held = self._points
         query = np.flatnonzero(held & np.isfinite(y) & (replica >= 0))
@@ -262,19 +271,29 @@ class ReplicaGrid(Plot):
 
     def _coverage(self, inside: Bool[np.ndarray, " n"], row: Indices) -> str:
         """Describe how many held-out points lie in their bands, by row if these share points."""
-        bands = "lie within the 95% band of new measurements"
         if self.rows_are == "outputs":
-            return f"{int(inside.sum())} of {len(inside)} held-out points (green rings) {bands}"
+            return tr(
+                "{inside} of {n} held-out points (green rings) lie within the 95% band of new "
+                "measurements",
+                inside=int(inside.sum()),
+                n=len(inside),
+            )
         count = np.bincount(row, minlength=len(self.rows))
         covered = np.bincount(row, weights=inside, minlength=len(self.rows))
         message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, covered))
-        which = "(green rings, the same in each row)"
-        return f"Of {count.max()} held-out points {which} {bands}: {message}"
+        return tr(
+            "Of {n} held-out points (green rings, the same in each row) lie within the 95% band of "
+            "new measurements: {counts}",
+            n=count.max(),
+            counts=message,
+        )
 
     def _cell_reading(self) -> str:
         n, n_replicas = len(self.rows), max(map(len, self.replicas))
-        down = self.rows[0] if n == 1 else f"{n} {self.rows_are}"
-        return f"{down}, {'one replica' if n_replicas == 1 else f'up to {n_replicas} replicas'}"
+        down = self.rows[0] if n == 1 else f"{n} {tr(self.rows_are)}"
+        if n_replicas == 1:
+            return tr("{rows}, one replica", rows=down)
+        return tr("{rows}, up to {n} replicas", rows=down, n=n_replicas)
 
 
 def ticks(low: float, high: float, min_count: int = 2) -> list[float]:
@@ -315,14 +334,14 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
     bands = (("y", 0.14, BAND_Y), ("f", 0.30, BAND_F))
     for band, alpha, label in bands:
         plot.varea("u", f"{band}_lo", f"{band}_hi", source=grid.curves, color=BLUE,
-                   fill_alpha=alpha, legend_label=label)  # fmt: skip
+                   fill_alpha=alpha, legend_label=tr(label))  # fmt: skip
     plot.line("u", "shared", source=grid.curves, color=VERMILION, line_width=1.6,
-              line_dash=[5, 3], legend_label=SHARED)  # fmt: skip
+              line_dash=[5, 3], legend_label=tr(SHARED))  # fmt: skip
     plot.line("u", "mean", source=grid.curves, color=BLUE, line_width=2,
-              legend_label=MEAN)  # fmt: skip
-    plot.scatter("u", "v", source=grid.points, size=4.5, color=GRAY, legend_label=TRAINED)
+              legend_label=tr(MEAN))  # fmt: skip
+    plot.scatter("u", "v", source=grid.points, size=4.5, color=GRAY, legend_label=tr(TRAINED))
     plot.scatter("u", "v", source=grid.held, size=6, fill_color=None, line_color=GREEN,
-                 line_width=2, legend_label=HELD)  # fmt: skip
+                 line_width=2, legend_label=tr(HELD))  # fmt: skip
     plot.quad("left", "right", "bottom", "top", source=grid.chosen, fill_color=None,
               line_color=GREEN, line_width=3)  # fmt: skip
     for y, field, color in (("top", "text", GRAY), ("bottom", "hidden", GREEN)):
@@ -330,7 +349,6 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
                   text_baseline="bottom", x_offset=3 * (y == "bottom"), y_offset=-2)  # fmt: skip
     if legend:
         place_legend_above(plot)
-        plot.legend[0].ncols = 3  # a single row would be wider than a phone
     else:
         plot.legend[0].visible = False
     return plot

@@ -12,6 +12,7 @@ from scant.metrics import rmse, within_95
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.table import figure
 from scant_dashboard.plots.theme import DEVIATION, GRAY, GREEN, color_bar, models, new_figure
+from scant_dashboard.translate import later, tr
 
 Rows = Float[np.ndarray, "n"]
 
@@ -34,18 +35,20 @@ class ScatterPlot(Plot):
         self,
         target: str = "z",
         outlier: float | None = 0.15,
-        title: str = "Prediction against truth",
+        title: str = later("Prediction against truth"),
         pick: Callable[[int], None] | None = None,
-        against: str = "true",
-        rows: str = "held-out rows",
+        against: str = later("true"),
+        rows: str = later("held-out rows"),
         rmse: bool = True,
     ) -> None:
-        self.target, self.outlier, self.against = target, outlier, against
+        self.target, self.outlier = tr(target), outlier
+        target, against = self.target, tr(against)
         self.rows, self.rmse = rows, rmse
         self.points = columns("true", "mean", "std")
         self.chosen = columns("true", "mean")
         self.lines = columns("x", "identity", "above", "below")
-        plot = new_figure("scatter", f"{against} {target}", f"predicted {target}", height=340,
+        plot = new_figure("scatter", tr("{kind} {target}", kind=against, target=target),
+                          tr("predicted {target}", target=target), height=340,
                           tools="tap" if pick else "")  # fmt: skip
         plot.line("x", "identity", source=self.lines, color=GRAY, line_width=1.5)
         if outlier is not None:
@@ -58,8 +61,8 @@ class ScatterPlot(Plot):
                             selection_fill_alpha=0.65)  # fmt: skip
         plot.scatter("true", "mean", source=self.chosen, size=15, fill_color=None,
                      line_color=GREEN, line_width=3)  # fmt: skip
-        color_bar(plot, self.colors, f"predicted deviation of {target}")
-        tips = [(against, "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
+        color_bar(plot, self.colors, tr("predicted deviation of {target}", target=target))
+        tips = [(against, "@true{0.000}"), (tr("predicted"), "@mean{0.000} ± @std{0.000}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
             self.points.selected.on_change(
@@ -82,13 +85,18 @@ class ScatterPlot(Plot):
         self._draw_lines(true)
         self._ring()
         inside = within_95(true, mean, std) if pit is None else np.abs(pit - 0.5) <= 0.475
-        reading = f"{inside.sum():,} of {len(true):,} {self.rows} lie within their 95% interval"
+        reading = tr(
+            "{inside:,} of {n:,} {rows} lie within their 95% interval",
+            inside=inside.sum(),
+            n=len(true),
+            rows=tr(self.rows),
+        )
         if self.outlier is not None:
             beyond = int(np.sum(np.abs(mean - true) > self.outlier * (1 + true)))
-            reading += f", {beyond:,} beyond the dashed lines"
+            reading += ", " + tr("{beyond:,} beyond the dashed lines", beyond=beyond)
         if self.rmse and len(true):
             reading += f"; RMSE {figure(Metric('', 'RMSE', rmse(true, mean)))}"
-        self.describe(f"{reading}. Orange: uncertain rows.")
+        self.describe(f"{reading}. {tr('Orange: uncertain rows.')}")
 
     def select(self, row: int | None) -> None:
         """Mark one row, or none."""

@@ -10,6 +10,7 @@ import numpy as np
 from scant_dashboard.plots.base import Plot, columns, empty, update_source
 from scant_dashboard.plots.fixed_legend import GROUP_STYLES, FixedLegend, width
 from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, place_legend_above
+from scant_dashboard.translate import tr
 
 PAIR = ((BLUE, "circle"), (VERMILION, "circle"))  # this model, the other method
 Line = tuple[Any, ...]  # arrays x and score and, with a band, low and high
@@ -96,7 +97,7 @@ class ScoreCurve(Plot):
             methods: Names of the methods, if not fixed.
             marks: Points of each line to mark, if `every`.
         """
-        names = [*map(str, methods), *[""] * len(self.sources)]
+        names = [*(tr(str(name)) for name in methods), *[""] * len(self.sources)]
         for sources, points in ((self.sources, lines), (self.marks, marks)):
             for k, source in enumerate(sources):
                 if k >= len(points) or not len(points[k][0]):

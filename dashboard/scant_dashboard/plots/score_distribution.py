@@ -15,11 +15,15 @@ from scant_dashboard.plots.theme import (
     models,
     new_figure,
     place_legend_above,
+    tick_labels,
 )
+from scant_dashboard.translate import as_number, later, tr
 
 BINS = 20
 TICKS = 4  # at most, upwards and downwards
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)  # between ticks
+ABOVE = later("{right} of the {rows} rows of {name} are above one half")
+BELOW = later("{right} of the {rows} rows of {name} are below one half")
 
 
 class ScoreDistributionPlot(Plot):
@@ -29,15 +33,16 @@ class ScoreDistributionPlot(Plot):
     the left and below it on the right are errors at a threshold of one half.
     """
 
-    def __init__(self, title: str = "Probabilities by class") -> None:
+    def __init__(self, title: str = later("Probabilities by class")) -> None:
         self.bars = columns("left", "right", "up", "down", "rows_up", "rows_down")
-        plot = new_figure("separation", "probability", "share of the rows\nof each kind",
+        plot = new_figure("separation", tr("probability"), tr("share of the rows\nof each kind"),
                           x_range=models.Range1d(0, 1))  # fmt: skip
         sides = (("up", BLUE, 1), ("down", VERMILION, -1))
         for side, color, _ in sides:
             histogram = plot.quad("left", "right", side, 0, source=self.bars, color=color,
                               fill_alpha=0.8, line_width=0, legend_label=side)  # fmt: skip
-            tips = [("p", "@left{0.00} to @right{0.00}"), ("rows", f"@rows_{side}")]
+            interval = tr("{low} to {high}", low="@left{0.00}", high="@right{0.00}")
+            tips = [("p", interval), (tr("rows"), f"@rows_{side}")]
             plot.add_tools(models.HoverTool(renderers=[histogram], tooltips=tips))
         # Separate items, labeled when the classes are known.
         plot.legend[0].items = [
@@ -49,10 +54,8 @@ class ScoreDistributionPlot(Plot):
                                     line_dash=[4, 4], line_width=1.5))  # fmt: skip
         plot.add_layout(models.Span(location=0, dimension="width", line_color=GRAY))
         self.axis = plot.yaxis[0]
-        self.axis.update(
-            ticker=models.FixedTicker(), formatter=models.NumeralTickFormatter(format="0%")
-        )
-        plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
+        self.axis.update(ticker=models.FixedTicker(), formatter=tick_labels("0%"))
+        plot.xaxis.formatter = tick_labels("0%")
         place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
 
@@ -70,20 +73,22 @@ class ScoreDistributionPlot(Plot):
         step = next((s for s in STEPS if TICKS * s >= tallest), STEPS[-1])
         ticks = [k * step for k in range(-TICKS, TICKS + 1)]
         self.axis.ticker.ticks = ticks  # the shares downwards are positive, too
-        self.axis.major_label_overrides = {t: f"{-t:.0%}" for t in ticks if t < 0}
+        self.axis.major_label_overrides = {t: as_number(f"{-t:.0%}") for t in ticks if t < 0}
         other, name = (str(c) for c in classes)
-        for item, label in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):
+        for item, label in zip(
+            self.items, (tr("{name}, upwards", name=name), tr("{name}, downwards", name=other))
+        ):
             item.update(label={"value": label}, visible=True)
-        self.figures[0].xaxis.axis_label = f"probability of {name}"
+        self.figures[0].xaxis.axis_label = tr("probability of {name}", name=name)
         messages = [
-            f"{right.sum()} of the {rows.sum()} rows of {label} are {where} one half"
-            for rows, right, label, where in (
-                (inside, p[inside] > 0.5, name, "above"),
-                (~inside, p[~inside] <= 0.5, other, "below"),
+            tr(sentence, right=right.sum(), rows=rows.sum(), name=label)
+            for rows, right, label, sentence in (
+                (inside, p[inside] > 0.5, name, ABOVE),
+                (~inside, p[~inside] <= 0.5, other, BELOW),
             )
             if rows.any()
         ]
-        self.describe(f"{', '.join(messages)}." if messages else "No row was held out.")
+        self.describe(f"{', '.join(messages)}." if messages else tr("No row was held out."))
 
     def clear(self) -> None:
         for item in self.items:

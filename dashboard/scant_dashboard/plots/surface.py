@@ -20,11 +20,17 @@ from scant_dashboard.plots.theme import (
     color_bar,
     models,
     new_figure,
+    tick_labels,
 )
+from scant_dashboard.translate import later, tr
 
 Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
-NAMES = {"truth": "truth", "mean": "mean", "std": "deviation"}  # narrow maps cut longer titles
+NAMES = {
+    "truth": later("truth"),
+    "mean": later("mean"),
+    "std": later("deviation"),
+}  # narrow maps cut longer titles
 HEIGHT = 340
 NARROW = ":host { --least: 9.5rem; }"  # of a map, whose axes take little room
 OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # visible on any color
@@ -40,7 +46,7 @@ class SurfacePlot(Plot):
         select: Whether the visitor may draw boxes on the mean.
     """
 
-    def __init__(self, title: str = "Posterior surface", select: bool = False) -> None:
+    def __init__(self, title: str = later("Posterior surface"), select: bool = False) -> None:
         self.cells = columns("x", "y", "dw", "dh", *NAMES)
         self.observed = columns("left", "right", "bottom", "top")
         self.query = columns("left", "right", "bottom", "top")
@@ -62,17 +68,18 @@ class SurfacePlot(Plot):
                 plot.quad("left", "right", "bottom", "top", source=self.query, fill_alpha=0.12,
                           fill_color=VERMILION, line_color=VERMILION, line_width=2.5)  # fmt: skip
             color_bar(
-                plot, mapper, message, "below",
+                plot, mapper, tr(message), "below",
                 ticker=models.BasicTicker(desired_num_ticks=3),
-                formatter=models.BasicTickFormatter(use_scientific=False),
+                formatter=tick_labels(),
             )  # fmt: skip
             tips = [
-                ("here", "$x{0.##}, $y{0.##}"),
-                ("mean", "@mean{0.0000} ± @std{0.0000}"),
-                ("truth", "@truth{0.0000}"),
+                (tr("here"), "$x{0.##}, $y{0.##}"),
+                (tr("mean"), "@mean{0.0000} ± @std{0.0000}"),
+                (tr("truth"), "@truth{0.0000}"),
             ]
             plot.add_tools(models.HoverTool(renderers=[image], tooltips=tips))
             plot.grid.visible = False
+            plot.xaxis.major_label_policy = models.NoOverlap()  # cells may be narrow
             if made:
                 plot.min_border_left = 8
                 plot.yaxis.visible = False
@@ -122,24 +129,30 @@ class SurfacePlot(Plot):
         _span(self.level, np.concatenate([mean, truth[finite]]))
         _span(self.spread, std)
         lowest, highest = int(np.argmin(std)), int(np.argmax(std))
-        reading = (
-            f"Most certain at {self._coordinates(lowest)} (± {std[lowest]:.2g}), least certain at "
-            f"{self._coordinates(highest)} (± {std[highest]:.2g})."
+        reading = tr(
+            "Most certain at {lowest} (± {low:.2g}), least certain at {highest} (± {high:.2g}).",
+            lowest=self._coordinates(lowest),
+            low=std[lowest],
+            highest=self._coordinates(highest),
+            high=std[highest],
         )
         if finite.any():
             inside = within_95(truth[finite], mean[finite], std[finite])
-            reading = (
-                f"The truth lies within the 95% interval in {inside.sum():,} of all "
-                f"{len(inside):,} cells, those learned from among them. {reading}"
+            covered = tr(
+                "The truth lies within the 95% interval in {inside:,} of all {n:,} cells, those "
+                "learned from among them.",
+                inside=inside.sum(),
+                n=len(inside),
             )
+            reading = f"{covered} {reading}"
         if len(self.observed.data["left"]):
-            reading += " Outlines are the observed boxes."
+            reading += " " + tr("Outlines are the observed boxes.")
         self.describe(reading)
 
     def _coordinates(self, cell: int) -> str:
         middles = [(e[:-1] + e[1:]) / 2 for e in self.edges]
         j, i = divmod(cell, len(middles[0]))
-        return f"({middles[0][i]:.4g}, {middles[1][j]:.4g})"
+        return tr("({x:.4g}, {y:.4g})", x=middles[0][i], y=middles[1][j])
 
 
 def _span(mapper: object, values: np.ndarray) -> None:

@@ -6,9 +6,20 @@ import numpy as np
 from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
-from scant_dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, place_legend_above
+from scant_dashboard.plots.theme import (
+    BLUE,
+    GRAY,
+    GREEN,
+    models,
+    new_figure,
+    place_legend_above,
+    tick_labels,
+)
+from scant_dashboard.translate import as_number, later, tr
 
 Times = Float[np.ndarray, " t"]
+TIMES = later("the predicted times at most {difference:.0%}")
+UNCERTAIN = later("with uncertainty at most {difference:.0%}")
 
 
 class SurvivalPlot(Plot):
@@ -21,21 +32,22 @@ class SurvivalPlot(Plot):
 
     target = "time"
 
-    def __init__(self, title: str = "Survival, observed and predicted") -> None:
+    def __init__(self, title: str = later("Survival, observed and predicted")) -> None:
+        self.target = tr(self.target)
         self.band = columns("time", "low", "high")
         self.curves = columns("time", "observed", "times", "expected")
-        plot = new_figure("survival", "time", "share surviving", height=340,
+        plot = new_figure("survival", self.target, tr("share surviving"), height=340,
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         # Explicit corners: Bokeh's `varea_step` hangs the browser while it has no rows.
         plot.varea("time", "low", "high", source=self.band, fill_color=GRAY, fill_alpha=0.3,
-                   legend_label="its 95%")  # fmt: skip
-        styles = (("observed", GRAY, "solid", "observed (Kaplan-Meier)"),
-                 ("times", BLUE, "dashed", "predicted times"),
-                 ("expected", GREEN, "solid", "predicted, with uncertainty"))  # fmt: skip
+                   legend_label=tr("its 95%"))  # fmt: skip
+        styles = (("observed", GRAY, "solid", tr("observed (Kaplan-Meier)")),
+                 ("times", BLUE, "dashed", tr("predicted times")),
+                 ("expected", GREEN, "solid", tr("predicted, with uncertainty")))  # fmt: skip
         for column, color, dash, label in styles:
             plot.step("time", column, mode="after", source=self.curves, color=color,
                       line_width=2.5, line_dash=dash, legend_label=label)  # fmt: skip
-        plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
+        plot.yaxis.formatter = tick_labels("0%")
         place_legend_above(plot, stacked=True)
         super().__init__(title, plot)
 
@@ -65,21 +77,30 @@ class SurvivalPlot(Plot):
         )
         update_source(self.curves, time=time, observed=share, times=predicted, expected=expected)
         if not len(time):
-            self.describe("No patient was held out.")
+            self.describe(tr("No patient was held out."))
             return
         messages = [
-            f"{who} at most {np.nanmax(np.abs(curve - share)):.0%}"
-            for who, curve in (("the predicted times", predicted), ("with uncertainty", expected))
+            tr(sentence, difference=np.nanmax(np.abs(curve - share)))
+            for sentence, curve in ((TIMES, predicted), (UNCERTAIN, expected))
         ]
         inside = float(np.mean((expected >= low) & (expected <= high)))
         self.describe(
-            f"Half live beyond {_median(time, share)}; predicted: {_median(time, predicted)}, with "
-            f"uncertainty {_median(time, expected)}. Largest differences from the observed curve: "
-            f"{', '.join(messages)}; the latter is within its bounds {inside:.0%} of the time."
+            tr(
+                "Half live beyond {observed}; predicted: {predicted}, with uncertainty {expected}. "
+                "Largest differences from the observed curve: {differences}; the latter is within "
+                "its bounds {inside:.0%} of the time.",
+                observed=_median(time, share),
+                predicted=_median(time, predicted),
+                expected=_median(time, expected),
+                differences=", ".join(messages),
+                inside=inside,
+            )
         )
 
 
 def _median(time: Times, share: Times) -> str:
     """Format the median survival time, or a lower bound if the curve stays above one half."""
     half = np.flatnonzero(share <= 0.5)
-    return f"{time[half[0]]:.3g}" if len(half) else f"more than {time[-1]:.3g}"
+    if not len(half):
+        return tr("more than {time:.3g}", time=time[-1])
+    return as_number(f"{time[half[0]]:.3g}")

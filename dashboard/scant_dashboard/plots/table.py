@@ -11,22 +11,24 @@ from typing import Any
 from scant.events import Metric, Report
 from scant.html_table import html_table
 from scant.verdict import best
+from scant_dashboard.engine_text import translated
 from scant_dashboard.plots.base import NOTHING, DataView, View
 from scant_dashboard.plots.metric_glossary import PERCENT, group_by_meaning
 from scant_dashboard.template import text
+from scant_dashboard.translate import as_number, later, tr
 
 GROUPS = {
-    "run": "This run",
-    "baseline": "Baselines, same rows",
-    "rival": "General tools, same rows",
-    "published": "Published",
+    "run": later("This run"),
+    "baseline": later("Baselines, same rows"),
+    "rival": later("General tools, same rows"),
+    "published": later("Published"),
 }
 
 
 class MetricsTable(View):
     """Table of metrics by method, with the interface of a plot."""
 
-    def __init__(self, title: str = "Figures") -> None:
+    def __init__(self, title: str = later("Figures")) -> None:
         self.title = title
         self.alt = NOTHING
         self.figures: tuple[object, ...] = ()
@@ -34,7 +36,7 @@ class MetricsTable(View):
 
     def show(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> None:
         """Show the metrics, with standard deviations if known, and the report's notes below."""
-        message = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
+        message = "".join(f"<p class='quiet'>{escape(translated(note))}</p>" for note in notes)
         self.panel.object = table(metrics) + message + meanings(metrics)
         self.alt = reading_of(metrics)
 
@@ -67,15 +69,17 @@ def table(metrics: Sequence[Metric]) -> str:
     for source, heading in GROUPS.items():
         result = dict.fromkeys(m.method for m in metrics if m.source == source)
         if result and list(result) != [heading.lower()]:
-            rows.append(heading)
+            rows.append(tr(heading))
         for method in result:
             values = [escape(cells.get((source, method, name), "")) for name in shared]
             # The heading states "published"; the name retains the data.
             named = heading if method == heading.lower() else method.replace("(published, ", "(")
-            rows.append((escape(named), values))
-    also = ", ".join(f"{symbol(m.name)} {figure(m)}{'%' * in_percent(m.name)}" for m in alone)
+            rows.append((escape(tr(named)), values))
+    also = ", ".join(
+        f"{symbol(m.name)} {figure(m)}{as_number('%' * in_percent(m.name))}" for m in alone
+    )
     return html_table([column_head(name) for name in shared], rows) + (
-        f"<p class='quiet'>Also of this run: {also}.</p>" if also else ""
+        f"<p class='quiet'>{tr('Also of this run: {metrics}.', metrics=also)}</p>" if also else ""
     )
 
 
@@ -85,20 +89,29 @@ def reading_of(metrics: Sequence[Metric]) -> str:
     for own in (m for m in metrics if m.source == "run"):
         other = best(metrics, own.name)
         if other is not None:
-            messages.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
-    messages = messages or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]
-    return "This run: " + "; ".join(messages[:2]) + "." if messages else NOTHING
+            messages.append(
+                tr(
+                    "{metric} {value} against {other} of {method}",
+                    metric=tr(own.name),
+                    value=figure(own),
+                    other=figure(other),
+                    method=tr(other.method),
+                )
+            )
+    messages = messages or [f"{tr(m.name)} {figure(m)}" for m in metrics if m.source == "run"]
+    return tr("This run: {metrics}.", metrics="; ".join(messages[:2])) if messages else NOTHING
 
 
 def meanings(metrics: Sequence[Metric]) -> str:
     """Return the definitions of the metrics as a collapsed HTML list; "" if none is known."""
     lines = "".join(
-        f"<li><strong>{'; '.join(symbol(n) for n in names)}</strong>: {escape(message)}</li>"
+        f"<li><strong>{'; '.join(symbol(n) for n in names)}</strong>: {escape(tr(message))}</li>"
         for names, message in group_by_meaning([m.name for m in metrics])
     )
     if not lines:
         return ""
-    return f"<details class='quiet'><summary>What these measure</summary><ul>{lines}</ul></details>"
+    summary = tr("What these measure")
+    return f"<details class='quiet'><summary>{summary}</summary><ul>{lines}</ul></details>"
 
 
 def in_percent(name: str) -> bool:
@@ -112,8 +125,8 @@ def column_head(name: str) -> str:
 
 
 def symbol(name: str) -> str:
-    """Return a metric's name as HTML, with text after an underscore as subscript."""
-    lowered = re.sub(r"_([\w.]+)", r"<sub>\1</sub>", escape(name))
+    """Return a metric's name as HTML, translated, with text after an underscore as subscript."""
+    lowered = re.sub(r"_([\w.]+)", r"<sub>\1</sub>", escape(tr(name)))
     return lowered.replace("sigma", "σ")
 
 
@@ -124,12 +137,14 @@ def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
 
 
 def figure(metric: Metric) -> str:
-    """Format a value with four significant digits, and its spread with the same decimals."""
+    """Write a value with four significant digits, and its spread with the same decimals."""
     value = metric.value
     if not math.isfinite(value):
         return str(value)
     if metric.spread is None and value.is_integer() and abs(value) >= 100:
-        return f"{value:.0f}"  # a count, or 100%
+        return as_number(f"{value:.0f}")  # a count, or 100%
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
     message = f"{value:.{min(digits, 6)}f}"
-    return message if metric.spread is None else f"{message} ± {metric.spread:.{min(digits, 6)}f}"
+    if metric.spread is not None:
+        message = f"{message} ± {metric.spread:.{min(digits, 6)}f}"
+    return as_number(message)

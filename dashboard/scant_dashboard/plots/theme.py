@@ -13,6 +13,8 @@ import bokeh.models
 import bokeh.plotting
 from bokeh.themes import Theme
 
+from scant_dashboard.translate import ENGLISH, later, spoken, tr
+
 # Bokeh's stubs type properties as stored, not as accepted, hence Any.
 models: Any = bokeh.models
 Figure = Any
@@ -22,7 +24,9 @@ VERMILION = "#d55e00"  # the other methods; warnings
 GREEN = "#009e73"
 GRAY = "#808791"  # references: identity lines, nominal values, truth
 GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbors are distinguishable
-HUES = ("blue", "orange", "green", "pink", "ochre", "violet")  # of GROUPS, in words
+# The hues of GROUPS, in words.
+HUES = (later("blue"), later("orange"), later("green"), later("pink"), later("ochre"),
+        later("violet"))  # fmt: skip
 MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star")  # of GROUPS
 DASHES = ("solid", "dashed", "dotted", "dashdot", "dotdash", "solid")
 PAPER, INK = "#ffffff", "#1d2025"  # backgrounds of plots on light and dark pages
@@ -43,7 +47,7 @@ DEVIATION = (
 
 # Sizes that Panel's Material theme sets in the browser. HoloViews sets a document's theme to its
 # own: with other sizes, all figures of a page would change once one of HoloViews' is added.
-SIZES = {
+SIZES: dict[str, dict[str, Any]] = {
     "Axis": {
         "axis_label_standoff": 12, "axis_label_text_font_size": "1em",
         "axis_label_text_font_style": "normal", "major_label_text_font_size": "0.925em",
@@ -59,6 +63,30 @@ SIZES = {
 }  # fmt: skip
 THEME = Theme(json={"attrs": SIZES})
 
+# Bokeh's names of tools, which it does not translate.
+TOOLS = {
+    "PanTool": later("Pan"),
+    "BoxZoomTool": later("Box Zoom"),
+    "WheelZoomTool": later("Wheel Zoom"),
+    "ResetTool": later("Reset"),
+    "SaveTool": later("Save"),
+    "TapTool": later("Tap"),
+    "BoxSelectTool": later("Box Select"),
+    "LassoSelectTool": later("Lasso Select"),
+    "HoverTool": later("Hover"),
+}
+_TICK = """
+if (form) return tick.toLocaleString(language, {
+  style: form.endsWith("%") ? "percent" : "decimal",
+  maximumFractionDigits: (form.split("[")[1] ?? "").replace(/[^0]/g, "").length,
+  useGrouping: form.includes(","),
+})
+const decimals = (number) => (String(Number(number.toPrecision(10))).split(".")[1] ?? "").length
+const digits = Math.min(10, Math.max(...ticks.map(decimals)))
+return tick.toLocaleString(language, {
+  minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false,
+})
+"""
 _SVG = """
 const layer = Bokeh.index.find_one(plot).export("svg")
 layer.to_blob().then((blob) => { // Bokeh's functions are not async: no `await`
@@ -101,7 +129,7 @@ def new_figure(
     )
     save_svg = models.CustomJS(args={"plot": plot, "name": name}, code=_SVG)
     plot.add_tools(
-        models.CustomAction(description="Save as SVG", callback=save_svg, icon=_SVG_ICON)
+        models.CustomAction(description=tr("Save as SVG"), callback=save_svg, icon=_SVG_ICON)
     )
     apply_style(plot)
     return plot
@@ -122,7 +150,31 @@ def apply_style(plot: Figure) -> None:
         axis.axis_line_alpha = 0.4
         axis.axis_label_text_font_style = "normal"
         if isinstance(axis.formatter, models.BasicTickFormatter):
-            axis.formatter.use_scientific = False
+            axis.formatter = tick_labels()
+
+
+def name_tools(plot: Figure) -> None:
+    """Describe the tools of a figure in the session's language."""
+    if spoken() == ENGLISH:
+        return
+    for tool in plot.tools:
+        if name := TOOLS.get(type(tool).__name__):
+            tool.description = tool.description or tr(name)
+
+
+def tick_labels(form: str = "") -> Any:
+    """Return a formatter of tick labels in the session's language, never scientific.
+
+    Args:
+        form: A format of `NumeralTickFormatter`; "" writes as many decimals as the ticks need.
+    """
+    language = spoken()
+    if language != ENGLISH:  # BokehJS comes without other languages
+        args = {"language": language, "form": form}
+        return models.CustomJSTickFormatter(args=args, code=_TICK)
+    if form:
+        return models.NumeralTickFormatter(format=form)
+    return models.BasicTickFormatter(use_scientific=False)
 
 
 def activate_box_select(plot: Figure) -> None:
@@ -141,6 +193,8 @@ def color_bar(plot: Figure, colors: Any, means: str, side: str = "right", **opti
         **options: Passed on to `bokeh.models.ColorBar`.
     """
     thin = {"height" if side in ("above", "below") else "width": 8}
+    if spoken() != ENGLISH:
+        options.setdefault("formatter", tick_labels())
     bar = models.ColorBar(
         color_mapper=colors,
         title=means,
@@ -167,7 +221,8 @@ def place_legend_above(plot: Figure, stacked: bool = False) -> None:
     plot.center.remove(legend)
     plot.add_layout(legend, "above")
     # Panel's Material theme would set the size relative to the surrounding text.
-    legend.stylesheets = [":host { font-size: 0.8rem; }"]
+    wrapped = "" if stacked else ".bk-grid { display: flex; flex-wrap: wrap; width: auto; }"
+    legend.stylesheets = [f":host {{ font-size: 0.8rem; max-width: 100%; }} {wrapped}"]
     legend.update(
         orientation="vertical" if stacked else "horizontal",
         location="left",

@@ -1,41 +1,33 @@
 """Tiles in one figure, in as many columns as the page has room for.
 
 A separate figure per tile would need some forty Bokeh models each; here a tile is a square in one
-figure's plane, to which its contents are shifted.
+figure's plane. `assets/tiles.js` places the tiles in the browser, on all pages with and without a
+session.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.theme import Figure, models, new_figure
 
-USUAL = 760  # width in pixels until the browser reports it
-NARROWEST, WIDEST = 40, 10_000  # plausible widths in pixels
-SMALLEST, LARGEST = 0.25, 8.0  # plausible font sizes relative to the default
+# Length of a part of a tile: tile widths, pixels, and pixels that it gets if names fit (`names`).
+Part = tuple[float, float, float]
 
-# Browsers do not report figures' sizes (assets/upstream/early_changes.js), so a script does.
-_REPORT_SIZE = """
-const width = cb_obj.inner_width
-// On a projector, tiles are as large as its height allows.
-const projected = new URLSearchParams(location.search).has('present')
-const size = parseFloat(getComputedStyle(document.documentElement).fontSize)
-const type = projected ? innerHeight / 500 : size / 16
-if (width > 0 && (Math.abs(width - sent.data.wide[0]) > 4 || type !== sent.data.type[0]))
-  sent.data = {wide: [width], type: [type]}
-"""
+_ARRANGE = "Tiles.arrange(plot)"
 
 
 class Tiled(Plot):
-    """Tiles in rows, rearranged when the browser reports another width.
+    """Tiles in rows, rearranged by the browser when the figure's width changes.
 
-    Each tile is 1 wide in the figure's units, x to the right and y downwards. Tiles and text grow
-    with the page's font size, as in present mode.
+    In both directions, tile k lies between k and k + 1, and is divided into parts; `at` returns
+    coordinates by part, and the transforms `x` and `y` map them to the figure's plane, in which a
+    tile is 1 wide; `size` maps shares of the second part's width. Pixels grow with the page's font
+    size, as in present mode.
 
     Args:
         title: The heading.
@@ -48,22 +40,19 @@ class Tiled(Plot):
     def __init__(
         self, title: str, name: str, min_side: int, max_side: int, rows_of: int = 0
     ) -> None:
-        self._min_side, self._max_side = min_side, max_side
-        self._ratio, self._rows_of = 1.0, rows_of
-        self._n, self.across, self.side = 0, 1, float(min_side)
-        self._width, self._type = USUAL, 1.0
+        self._sides = [min_side, max_side, rows_of]
+        self.x, self.y, self.size = (models.LinearInterpolator(x=[0, 1], y=[0, 1]) for _ in "xys")
+        # All images in one array, which the browser cuts: each array takes two messages.
+        self.sheet = models.ColumnDataSource({"sheet": []})
+        self.images = models.ColumnDataSource({"image": [], "x": [], "y": []})
         plot = new_figure(name, x_range=models.Range1d(0, 1), y_range=models.Range1d(1, 0))
         plot.update(height=None, frame_height=80, min_border_left=0, min_border_right=0)
         plot.axis.visible = False
         plot.grid.visible = False
-        # Written by the browser only.
-        self.sent = models.ColumnDataSource({"wide": [USUAL], "type": [1.0]})
-        report = models.CustomJS(args={"sent": self.sent}, code=_REPORT_SIZE)
-        plot.js_on_change("inner_width", report)
-        self.sent.on_change(
-            "data",
-            lambda _attr, _old, new: self._resized(float(new["wide"][0]), float(new["type"][0])),
-        )
+        arrange = models.CustomJS(args={"plot": plot}, code=_ARRANGE)
+        plot.js_on_change("inner_width", arrange)
+        plot.js_on_change("tags", arrange)
+        self.sheet.js_on_change("data", arrange)
         self._compose(plot)
         super().__init__(title, plot)
 
@@ -71,52 +60,51 @@ class Tiled(Plot):
         """Add the glyphs."""
         raise NotImplementedError
 
-    def _aspect(self, side: float) -> float:
-        """Return height over width of a tile that is `side` pixels wide."""
-        raise NotImplementedError
+    def _box(self) -> dict[str, Any]:
+        """Return the sides of a box, from columns with their names."""
+        x, y = (
+            {name: {"field": name, "transform": axis} for name in names}
+            for axis, names in ((self.x, ("left", "right")), (self.y, ("bottom", "top")))
+        )
+        return {**x, **y}
 
-    def _head_room(self) -> float:
-        """Return the space above the first row, in tile widths."""
-        return 0.0
+    def _point(self) -> dict[str, Any]:
+        """Return the coordinates of a point, from columns x and y."""
+        return {n: {"field": n, "transform": axis} for n, axis in (("x", self.x), ("y", self.y))}
 
-    def _draw(self) -> None:
-        """Draw the contents of all tiles at their positions."""
-        raise NotImplementedError
-
-    def _arrange(self, n: int) -> None:
+    def _arrange(
+        self,
+        n: int,
+        across: Sequence[Part],
+        down: Sequence[Part],
+        names: tuple[float, Sequence[Any]] = (0.0, ()),
+    ) -> None:
         """Arrange n tiles; with none, the size is kept, since a new run's tiles follow soon.
 
         A change of height would make the browser lay out the whole page again.
+
+        Args:
+            n: Number of tiles.
+            across: Parts of a tile from left to right.
+            down: Parts of a tile from top to bottom.
+            names: Pixels that the parts with names need, and the names' renderers, which are hidden
+                in smaller tiles.
         """
-        self._n = n
-        if not n:
-            return
-        n_columns = min(max(1, int(self._width / (self._min_side * self._type))), n)
-        if self._rows_of:
-            n_columns = max(k for k in range(1, n_columns + 1) if self._rows_of % k == 0)
-        side = min(self._width / n_columns, self._max_side * self._type)
-        self.across, self.side = n_columns, side
-        self._ratio = self._aspect(side)
-        height = self._head_room() + self._ratio * math.ceil(n / n_columns)
-        plot: Any = self.figures[0]
-        plot.x_range.update(start=0, end=self._width / side)
-        plot.y_range.update(start=height, end=0)
-        plot.frame_height = max(round(height * side), 40)
+        if n:
+            tags = [n, *self._sides, [*map(list, across)], [*map(list, down)], self.x, self.y,
+                    self.size, names[0], list(names[1]), self.sheet, self.images,
+                    "sheet"]  # fmt: skip
+            if self.figures[0].tags != tags:
+                self.figures[0].tags = tags
 
-    def _corner(self, tile: Int[np.ndarray, " k"]) -> Float[np.ndarray, "2 k"]:
-        """Return the upper left corners of tiles."""
-        y = self._head_room() + tile // self.across * self._ratio
-        return np.stack([tile % self.across, y]).astype(float)
 
-    def _resized(self, width: float, type_: float = 1.0) -> None:
-        """Rearrange the tiles for another width; implausible values are ignored.
+def at(tile: Any, part: int, share: Any, parts: int) -> Any:
+    """Return coordinates within tiles.
 
-        Collapsed figures report fractions of a pixel, which is too narrow for a tile, and the
-        reported width determines the size of pictures made here, so it must be bounded.
-        """
-        if not (NARROWEST <= width <= WIDEST and SMALLEST <= type_ <= LARGEST):
-            return
-        self._width, self._type = int(width), type_
-        if self._n:
-            self._arrange(self._n)
-            self._draw()
+    Args:
+        tile: Index of the tile.
+        part: Index of the part.
+        share: Place within the part, from 0 to 1.
+        parts: Number of parts.
+    """
+    return np.asarray(tile) + (part + np.asarray(share)) / (parts + 1)

@@ -7,10 +7,11 @@ from jaxtyping import Float
 
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, place_legend_above
+from scant_dashboard.translate import later, tr
 
 Rows = Float[np.ndarray, "n"]
 
-MODEL, NOISE, INPUT = "model", "noise", "missing inputs"
+MODEL, NOISE, INPUT = later("model"), later("noise"), later("missing inputs")
 
 
 class VariancePlot(Plot):
@@ -28,20 +29,21 @@ class VariancePlot(Plot):
         self,
         target: str = "z",
         bins: int = 16,
-        title: str = "Where the uncertainty comes from",
+        title: str = later("Where the uncertainty comes from"),
         inputs: bool = True,
         rows: str = "",
     ) -> None:
         self.rows = rows
         self.bins = bins
-        self.target = target
+        self.target = target = tr(target)
         self.bars = columns("left", "right", "zero", "model", "noise", "input")
-        plot = new_figure("variance", target, f"variance of {target}")
+        plot = new_figure("variance", target, tr("variance of {target}", target=target))
         stack = (("zero", "noise", GRAY, NOISE), ("noise", "model", BLUE, MODEL),
                  ("model", "input", VERMILION, INPUT))  # fmt: skip
         for bottom, top, color, label in stack if inputs else stack[:2]:
             plot.quad(left="left", right="right", bottom=bottom, top=top, source=self.bars,
-                      color=color, fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
+                      color=color, fill_alpha=0.8, line_width=0,
+                      legend_label=tr(label))  # fmt: skip
         plot.y_range.start = 0
         place_legend_above(plot)
         self.items = plot.legend[0].items
@@ -71,24 +73,28 @@ class VariancePlot(Plot):
             model=noise + model,
             input=noise + model + from_inputs,
         )
-        shares = dict(zip((MODEL, NOISE, INPUT), np.mean(parts**2, axis=1)))
+        shares = dict(zip(map(tr, (MODEL, NOISE, INPUT)), np.mean(parts**2, axis=1)))
         for item in self.items:
             item.visible = bool(shares[item.label.value] > 0)
-        which = f"Of {len(target):,} {self.rows}: " if self.rows else ""
-        self.describe(which + split_reading(*shares.values()))
+        reading = split_reading(*shares.values())
+        if self.rows:
+            reading = tr("Of {n:,} {rows}: {reading}", n=len(target), rows=tr(self.rows),
+                         reading=reading)  # fmt: skip
+        self.describe(reading)
 
 
 def split_reading(model: float, noise: float, from_inputs: float = 0.0) -> str:
     """Describe the shares of model, noise and missing inputs in the mean variance."""
     total = model + noise + from_inputs
     if total <= 0:
-        return "No variance at all."
-    reading = (
-        f"More data of this kind would remove {model / total:.0%} of the variance; "
-        f"{noise / total:.0%} is noise, which only better measurements reduce"
+        return tr("No variance at all.")
+    reading = tr(
+        "More data of this kind would remove {model:.0%} of the variance; {noise:.0%} is noise, "
+        "which only better measurements reduce",
+        model=model / total,
+        noise=noise / total,
     )
-    return reading + (
-        f"; {from_inputs / total:.0%} comes from missing or noisy inputs."
-        if from_inputs > 0
-        else "."
-    )
+    if from_inputs > 0:
+        share = from_inputs / total
+        reading += "; " + tr("{share:.0%} comes from missing or noisy inputs", share=share)
+    return reading + "."

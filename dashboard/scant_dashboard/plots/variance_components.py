@@ -16,21 +16,22 @@ from scant_dashboard.plots.theme import (
     new_figure,
     place_legend_above,
 )
+from scant_dashboard.translate import later, tr
 
-LEVELS = (("shared", VERMILION, "shared by replicas"), ("replica", BLUE, "own"),
-          ("noise", GRAY, "noise"))  # fmt: skip
+LEVELS = (("shared", VERMILION, later("shared by replicas")), ("replica", BLUE, later("own")),
+          ("noise", GRAY, later("noise")))  # fmt: skip
 
 
 class VarianceComponentsPlot(Plot):
     """One bar per output: variance shared by its replicas, variance of each, and noise."""
 
-    def __init__(self, title: str = "What each level explains") -> None:
+    def __init__(self, title: str = later("What each level explains")) -> None:
         self.bars = columns("y", "zero", *(name for name, _, _ in LEVELS))
-        plot = new_figure("levels", "share of the variance", "", x_range=models.Range1d(0, 1))
+        plot = new_figure("levels", tr("share of the variance"), "", x_range=models.Range1d(0, 1))
         left = "zero"
         for name, color, label in LEVELS:
             plot.hbar("y", height=0.7, left=left, right=name, source=self.bars, color=color,
-                      fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
+                      fill_alpha=0.8, line_width=0, legend_label=tr(label))  # fmt: skip
             left = name
         plot.yaxis[0].major_tick_line_color = None
         place_legend_above(plot)
@@ -52,13 +53,18 @@ class VarianceComponentsPlot(Plot):
         plot.height = max(200, 34 * len(y) + 100)
         shared, replica, noise = share.mean(axis=0)
         self.describe(
-            f"On average {shared:.0%} of the variance is shared by an output's replicas, "
-            f"{replica:.0%} belongs to each replica and {noise:.0%} is noise; "
-            f"{_largest_difference(share, names)}."
+            tr(
+                "On average {shared:.0%} of the variance is shared by an output's replicas, "
+                "{replica:.0%} belongs to each replica and {noise:.0%} is noise; {difference}.",
+                shared=shared,
+                replica=replica,
+                noise=noise,
+                difference=_largest_difference(share, names),
+            )
         )
 
 
 def _largest_difference(share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> str:
     if np.ptp(share[:, 1]) < 0.005:
-        return "the same for every output" if len(share) > 1 else "there is one output"
-    return f"replicas of {names[int(np.argmax(share[:, 1]))]} differ most"
+        return tr("the same for every output") if len(share) > 1 else tr("there is one output")
+    return tr("replicas of {name} differ most", name=names[int(np.argmax(share[:, 1]))])

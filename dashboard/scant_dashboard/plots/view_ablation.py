@@ -9,11 +9,12 @@ import numpy as np
 
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.theme import BLUE, VERMILION, models, new_figure, place_legend_above
+from scant_dashboard.translate import later, tr
 
 ROW = 30  # pixels per combination
 LETTERS = 22  # maximum letters of a combination's name
-WHO = (("this model", "model", BLUE, "circle"),
-       ("averaged kernels", "averaged", VERMILION, "diamond"))  # fmt: skip
+WHO = ((later("this model"), "model", BLUE, "circle"),
+       (later("averaged kernels"), "averaged", VERMILION, "diamond"))  # fmt: skip
 
 
 class AblationResult(NamedTuple):
@@ -35,8 +36,8 @@ class ViewAblationPlot(Plot):
                      line_alpha=0.3, line_width=2)  # fmt: skip
         for who, column, color, marker in WHO:
             dots = plot.scatter(column, "label", source=self.dots, size=12, color=color,
-                                 marker=marker, legend_label=who)  # fmt: skip
-            tips = [("views", "@all"), (who, f"@{column}{{0.000}}")]
+                                 marker=marker, legend_label=tr(who))  # fmt: skip
+            tips = [(tr("views"), "@all"), (tr(who), f"@{column}{{0.000}}")]
             plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         plot.xgrid.visible = plot.ygrid.visible = True
         place_legend_above(plot, stacked=True)
@@ -60,12 +61,12 @@ class ViewAblationPlot(Plot):
         plot = self.figures[0]
         plot.y_range.factors = labels[::-1]
         plot.height = 130 + ROW * len(labels)
-        plot.xaxis.axis_label = f"{metric} of held-out rows"
+        plot.xaxis.axis_label = tr("{metric} of held-out rows", metric=metric)
         scores = np.array([(t.model, t.averaged) for t in results])
         low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
         margin = max(0.1 * (high - low), 0.01)
         plot.x_range.update(start=low - margin, end=high + margin)
-        self.describe("; ".join(_reading(t, every, metric) for t in results[-1:]) + _best(results))
+        self.describe(_reading(results[-1], every, metric) + _best(results))
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
@@ -76,8 +77,10 @@ def _named(views: Sequence[str], every: Sequence[str]) -> str:
     """Name a combination by its views, or by the absent ones if these are fewer."""
     off = [v for v in every if v not in views]
     if not off:
-        return "all views" if len(every) > 1 else str(every[0])
-    return f"all but {', '.join(off)}" if len(off) < len(views) else ", ".join(views)
+        return tr("all views") if len(every) > 1 else str(every[0])
+    return (
+        tr("all but {views}", views=", ".join(off)) if len(off) < len(views) else ", ".join(views)
+    )
 
 
 def _short(views: Sequence[str], every: Sequence[str]) -> str:
@@ -86,14 +89,24 @@ def _short(views: Sequence[str], every: Sequence[str]) -> str:
 
 
 def _reading(result: AblationResult, every: Sequence[str], metric: str) -> str:
-    reading = f"With {_named(result.views, every)} {metric} is {result.model:.3f}"
+    views = _named(result.views, every)
     if np.isfinite(result.averaged):
-        reading += f" against {result.averaged:.3f} for averaged kernels"
-    return reading
+        return tr(
+            "With {views} {metric} is {value:.3f} against {averaged:.3f} for averaged kernels",
+            views=views,
+            metric=metric,
+            value=result.model,
+            averaged=result.averaged,
+        )
+    return tr(
+        "With {views} {metric} is {value:.3f}", views=views, metric=metric, value=result.model
+    )
 
 
 def _best(results: Sequence[AblationResult]) -> str:
     gains = [t.model - t.averaged for t in results if np.isfinite(t.averaged)]
     if len(gains) < 2:
         return "."
-    return f"; over {len(gains)} combinations the two differ by {np.mean(gains):+.3f} on average."
+    difference = tr("over {n} combinations the two differ by {gain:+.3f} on average", n=len(gains),
+                    gain=np.mean(gains))  # fmt: skip
+    return f"; {difference}."

@@ -13,7 +13,7 @@ from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.elbo import extent
 from scant_dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure
 from scant_dashboard.room.wall import Wall, WallRun
-from scant_dashboard.room.wall_presets import SAMPLE, SEED
+from scant_dashboard.room.wall_presets import SAMPLE, SEED, YEAR
 from scant_dashboard.translate import later, ntr, tr
 
 TITLE = later("The wall")
@@ -42,7 +42,7 @@ class WallPlot(Plot):
         self.selected = 1  # number of the bold run; the first is the presenter's
         self._on_select = selected
         self._drawn: Sequence[tuple[int, str]] = []  # what each line shows
-        study, metric = entry(wall.variation.study), wall.preset.metric
+        study, metric = entry(wall.variation.study), tr(wall.preset.metric)
         self.varies = wall.variation.name not in (SEED, SAMPLE)
         self.lines, self.bold = _rows("xs", "ys"), columns("x", "y")
         self.dots = columns("x", "y", "number", "title", "score", name="wall")
@@ -74,7 +74,9 @@ class WallPlot(Plot):
         self.means, self.bold_mean = _rows("xs", "ys"), columns("x", "y")
         self.truth = columns("x", "y")
         if wall.preset.axes:
-            means = new_figure("wall-posteriors", *map(tr, wall.preset.axes), height=380)
+            means = new_figure(
+                "wall-posteriors", *(tr(label, year=YEAR) for label in wall.preset.axes), height=380
+            )
             means.line("x", "y", source=self.truth, color=GRAY, line_width=2.5, line_dash=[6, 4])
             _lines(means, self.means, self.bold_mean)
             figures.append(means)
@@ -168,7 +170,7 @@ class WallPlot(Plot):
         return next((run for run in self.wall.runs if run.number == self.selected), None)
 
     def _summary(self, done: Sequence[WallRun]) -> str:
-        runs, metric = self.wall.runs, self.wall.preset.metric
+        runs, metric = self.wall.runs, tr(self.wall.preset.metric)
         failed = sum(run.stage == "failed" for run in runs)
         count = tr("{n} of {all} runs have ended.", n=len(done), all=len(runs))
         if len(done) + failed == len(runs):
@@ -209,7 +211,7 @@ class WallPlot(Plot):
             title = tr("{title}, the presenter's", title=title)
         state = tr(STAGES[run.stage])
         if run.score is not None:
-            state = tr("{score} {value:.3g}", score=self.wall.preset.metric, value=run.score)
+            state = tr("{score} {value:.3g}", score=tr(self.wall.preset.metric), value=run.score)
         sentence = tr("Bold: run {n}, {title}: {state}.", n=run.number, title=title, state=state)
         truth = tr("Dashed: the true values.") if len(self.truth.data["x"]) else ""
         return f"{sentence} {truth}".rstrip()

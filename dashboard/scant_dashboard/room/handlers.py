@@ -170,7 +170,7 @@ class Sent(RoomAnswer):
         if sent_by_own_page(self.request, self.application.websocket_origins):  # type: ignore[attr-defined]
             return False
         self.set_status(403)
-        self.finish("This was sent by a page of another site.")
+        self.finish(tr("This was sent by a page of another site."))
         return True
 
 
@@ -199,7 +199,7 @@ class Votes(Sent):
             return
         if len(self.request.body) > BODY_LIMIT:
             self.set_status(413)
-            self.finish(f"An answer has at most {BODY_LIMIT} bytes.")
+            self.finish(tr("An answer has at most {n} bytes.", n=BODY_LIMIT))
             return
         try:
             room = self.rooms.entered(code, self.address)

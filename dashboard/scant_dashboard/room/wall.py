@@ -173,10 +173,12 @@ class Wall:
         """Return the state for a phone: what the wall is, and the phone's own run."""
         run = self.of(token)
         own = None if run is None else {
-            "title": self.variation.title(run.number), "stage": run.stage, "reason": run.reason,
+            "title": self.variation.title(run.number), "stage": run.stage, "reason": tr(run.reason),
             "ahead": self.ahead(token, present), "steps": run.steps, "total": run.total,
             "curve": [float(f"{v:.4g}") for v in run.curve],
-            "score": None if run.score is None else f"{self.preset.metric} {run.score:.3g}",
+            "score": None if run.score is None else tr(
+                "{score} {value:.3g}", score=tr(self.preset.metric), value=run.score
+            ),
         }  # fmt: skip
         return {"about": tr(self.preset.about), "runs": len(self.runs), "own": own}
 
@@ -185,7 +187,7 @@ class Wall:
             m.value for m in report.metrics if m.source == "run" and m.name == self.preset.metric
         ]
         if not scores or not np.isfinite(scores[0]):
-            self.fail(run, f"The run has no {self.preset.metric}.")
+            self.fail(run, later("The run has no score."))
             return
         if self.preset.posterior is not None:
             run.posterior = self.preset.posterior(report, run.metadata)

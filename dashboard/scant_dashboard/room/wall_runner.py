@@ -17,8 +17,9 @@ from scant.events import Event
 from scant.store import StoreTrouble
 from scant.store.records import TEMPORARY
 from scant_dashboard.room.wall import Wall, WallRun
+from scant_dashboard.translate import later
 
-FAULT = "The run could not be started; the server's log has the reason."
+FAULT = later("The run could not be started; the server's log has the reason.")
 
 log = logging.getLogger(__name__)
 

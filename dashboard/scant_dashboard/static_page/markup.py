@@ -151,6 +151,7 @@ class Markup:
         label = (figure.html_attributes or {}).get("aria-label", "")
         alt = f" role='img' aria-label='{escape(label, quote=True)}'" if label else ""
         acts = " data-acts" if is_interactive(figure) else ""
+        fixed = " data-fixed" if figure.sizing_mode == "fixed" else ""
         columns = "".join(
             self._part(
                 (figure.id, source),
@@ -160,7 +161,7 @@ class Markup:
             for source, data in made.sources.items()
         )
         return (
-            f"<div class='plot' data-key='{key_of(made.figure)}'{_room(figure)}{alt}{acts}>"
+            f"<div class='plot' data-key='{key_of(made.figure)}'{_room(figure)}{alt}{acts}{fixed}>"
             f"<script {JSON}>{made.figure}</script>{columns}</div>"
         )
 
@@ -261,8 +262,9 @@ def _size_style(part: Any) -> str:
 
 def _room(figure: Any) -> str:
     """Return the style attribute of a figure's element: the room that it takes once drawn."""
+    least = f";--least:{figure.min_width}px" if figure.min_width else ""
     if figure.frame_height or figure.height:
-        return f" style='min-height:{figure.frame_height or figure.height}px'"
+        return f" style='min-height:{figure.frame_height or figure.height}px{least}'"
     return f" style='aspect-ratio:{figure.aspect_ratio:.4g};max-width:{figure.max_width or 2000}px'"
 
 

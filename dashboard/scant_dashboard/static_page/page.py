@@ -10,15 +10,17 @@ from panel.viewable import Viewable
 from scant_dashboard.static_page.markup import Markup
 from scant_dashboard.static_page.pictures import apart
 from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
+from scant_dashboard.translate import later, spoken, tr
 
 CLASSES = "{{classes}}"  # placeholder of the class `dark`, which depends on the visitor
 ACCOUNT = "<!--account-->"  # placeholder of the logout button
 SUN = (
-    "<button type='button' class='theme' aria-label='Toggle theme'>"
+    "<button type='button' class='theme' aria-label='{}'>"
     "<svg viewBox='0 0 24 24' width='24'><circle cx='12' cy='12' r='5'/>"
     "<path d='M12 1v3m0 16v3M4.2 4.2l2 2m11.6 11.6 2 2M1 12h3m16 0h3M4.2 19.8l2-2M17.8 6.2l2-2' "
     "stroke='currentColor' stroke-width='2'/></svg></button>"
 )
+DESCRIPTION = later("Gaussian processes for scarce data, trained live in the browser")
 BEGIN, END = "<!--still-->", "<!--/still-->"
 TAKEOVER = "<script src='./assets/takeover.js' defer></script>"
 LANGUAGE = "<script src='./assets/language.js' defer></script>"
@@ -60,21 +62,23 @@ def static_page(
     sheets = [colors(), SHELL, style("controls"), style("plots")]
     own = f"<style data-part='styles'>{made.styles()}</style>"
     return (
-        f"<!DOCTYPE html><html lang='en' class='{CLASSES}'><head><meta charset='utf-8'>"
+        f"<!DOCTYPE html><html lang='{spoken()}' class='{CLASSES}'><head><meta charset='utf-8'>"
         f"<title>{escape(title)}</title>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        "<meta name='description' content='Gaussian processes for scarce data, trained live in the "
-        f"browser'><link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
+        f"<meta name='language' content='{spoken()}'>"
+        f"<meta name='description' content='{tr(DESCRIPTION)}'>"
+        f"<link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
         f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
-        f"<header class='bar'>{top}{SUN}</header><main>{body}</main>{END}"
-        f"{figures()}{LANGUAGE}{script}</body></html>"
+        f"<header class='bar'>{top}{SUN.format(tr('Toggle theme'))}</header>"
+        f"<main>{body}</main>{END}{figures()}{LANGUAGE}{script}</body></html>"
     )
 
 
 def figures() -> str:
     """Return the script that draws the figures, with the address of BokehJS as on live pages."""
     runtime = f"static/{StaticHandler.append_version('js/bokeh.min.js')}"
-    return f"<script src='./assets/figures.js' data-bokeh='{runtime}' defer></script>"
+    tiles = "<script src='./assets/tiles.js' defer></script>"
+    return f"{tiles}<script src='./assets/figures.js' data-bokeh='{runtime}' defer></script>"
 
 
 def overlay(page: str) -> str:

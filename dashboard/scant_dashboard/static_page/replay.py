@@ -120,7 +120,7 @@ def _thinned(steps: Sequence[int], limit: int) -> list[int]:
 
 
 def _html(title: str, end: Frame, sequence: Sequence[tuple[int, Frame]]) -> str:
-    names = ["figures", "replay"] if sequence else ["figures"]
+    names = ["tiles", "figures", *(["replay"] if sequence else [])]
     script = ";\n".join([_bokeh(), *((assets() / f"{n}.js").read_text("utf-8") for n in names)])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (

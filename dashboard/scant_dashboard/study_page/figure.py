@@ -92,4 +92,4 @@ class Figure:
                 self.view.say()
 
     def _caption(self) -> str:
-        return tr(HIDDEN_TEXT) if self._withheld() else getattr(self.view, "alt", "") or ""
+        return tr(HIDDEN_TEXT if self._withheld() else getattr(self.view, "alt", "") or "")

@@ -12,6 +12,7 @@ from panel.viewable import Viewable
 
 from scant.studies import Entry
 from scant_dashboard.controls.run_bar import RunBar
+from scant_dashboard.engine_text import translated
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.page_parts.lesson import Lesson
 from scant_dashboard.page_parts.published_table import TITLE, whole_table
@@ -204,13 +205,14 @@ class Layout:
     def warn(self, sentences: Sequence[str]) -> None:
         """Show warnings on the link, as long as the page is open."""
         self._warning.object = "".join(
-            f"<p class='message warning' role='note'>{html.escape(s)}</p>" for s in sentences
+            f"<p class='message warning' role='note'>{html.escape(translated(sentence))}</p>"
+            for sentence in sentences
         )
         self._warning.visible = bool(sentences)
 
     def note(self, notes: Sequence[str]) -> None:
         """Show the notes of a run."""
-        items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+        items = "".join(f"<li>{html.escape(translated(note))}</li>" for note in notes)
         summary = f"<summary>{tr('Notes of this run ({n})', n=len(notes))}</summary>"
         markup = f"<details>{summary}<ul>{items}</ul></details>"
         if self._notes.object != markup:
@@ -339,5 +341,6 @@ class Layout:
 
 
 def _sources(study: Entry, limits: Sequence[str] = ()) -> str:
-    items = "".join(f"<li>{html.escape(limit)}</li>" for limit in (*limits, *study.limits))
+    own = (*map(translated, limits), *map(tr, study.limits))
+    items = "".join(f"<li>{html.escape(limit)}</li>" for limit in own)
     return (f"<ul>{items}</ul>" if items else "") + citations(study)

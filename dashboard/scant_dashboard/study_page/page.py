@@ -31,6 +31,7 @@ from scant_dashboard.controls.run_list import RunList
 from scant_dashboard.controls.settings_form import SettingsForm
 from scant_dashboard.controls.status import requested
 from scant_dashboard.controls.verdict_card import card
+from scant_dashboard.engine_text import translated
 from scant_dashboard.frame.background import Background, on_document
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.live.hub import Update
@@ -141,7 +142,7 @@ class StudyPage:
         return self.run is not None and self.run.record.owner == self.visit.owner != ""
 
     def say(self, sentence: str, kind: str = "info") -> None:
-        self.layout.message(sentence, kind)
+        self.layout.message(translated(sentence), kind)
 
     def link(self, **query: Any) -> str:
         parameters: dict[str, Any] = {}
@@ -391,7 +392,7 @@ class StudyPage:
         self._say_not_started(sentence)
 
     def _say_not_started(self, reason: str) -> None:
-        self.bar.say(tr("not started: {reason}", reason=reason), "bad")
+        self.bar.say(tr("not started: {reason}", reason=translated(reason)), "bad")
 
     def _try_demonstration(self) -> None:
         """Train the demonstration with its default settings."""

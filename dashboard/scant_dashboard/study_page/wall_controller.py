@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from scant.errors import BadInput
 from scant.studies import Entry
+from scant_dashboard.engine_text import translated
 from scant_dashboard.frame.session import SessionContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import View
@@ -109,7 +110,7 @@ class WallController:
         try:
             variation = Variation.parse(self._page.entry.name, request)
         except BadInput as error:
-            self._card.wall_fault = str(error)
+            self._card.wall_fault = translated(str(error))
             return
         self._card.wall_fault = ""
         wall = Wall(variation)

@@ -129,19 +129,17 @@ def _explain(name: str, parameter: param.Parameter, value: Any) -> str:
     elif isinstance(parameter, param.Boolean):
         allowed = "true or false"
     elif isinstance(parameter, param.Number):
-        kind = "a whole number" if isinstance(parameter, param.Integer) else "a number"
         low, high = parameter.bounds or (None, None)
-        bounds = " and ".join(
-            part
-            for part in (
-                f"at least {low:g}" if low is not None else "",
-                f"at most {high:g}" if high is not None else "",
-            )
-            if part
-        )
-        allowed = f"{kind} {bounds}".strip()
+        kind = "a whole number" if isinstance(parameter, param.Integer) else "a number"
+        allowed = kind
+        if low is not None and high is not None:
+            allowed = f"{kind} at least {low:g} and at most {high:g}"
+        elif low is not None:
+            allowed = f"{kind} at least {low:g}"
+        elif high is not None:
+            allowed = f"{kind} at most {high:g}"
         if isinstance(parameter, AutoInteger):
-            allowed += f", or {AUTO}"
+            allowed += ", or auto"  # `AUTO`, spelled out for the catalogs of languages
     else:
         allowed = "text"
     return f"Setting {name!r} must be {allowed}; got {_cut(value)}."

@@ -100,12 +100,13 @@ class SplitCounts(NamedTuple):
     rows: int  # of the table
 
     def __str__(self) -> str:
-        more = f", {self.validation:,} to validate" if self.validation else ""
         rest = self.rows - self.train - self.validation - self.test
-        unused = f"; {rest:,} {'is' if rest == 1 else 'are'} not used" if rest > 0 else ""
         return (
-            f"{self.train:,} rows to train on{more}, {self.test:,} to test, of {self.rows:,}"
-            f"{unused}."
+            f"{self.train:,} rows to train on"
+            + (f", {self.validation:,} to validate" if self.validation else "")
+            + f", {self.test:,} to test, of {self.rows:,}"
+            + (f"; {rest:,} {'is' if rest == 1 else 'are'} not used" if rest > 0 else "")
+            + "."
         )
 
 

@@ -65,6 +65,20 @@ def test_it_has_the_visitors_theme_and_the_present_mode(
     assert ("href='./redshift?present'" in page) == ("present" in query)
 
 
+@pytest.mark.parametrize(("query", "cookie"), [("?lang=de", ""), ("", "scant_language=de")])
+def test_it_has_the_visitors_language(query: str, cookie: str, served: Standing) -> None:
+    page = ask(f"{served.url}/gp{query}", Cookie=cookie).body.decode()
+    for part in (
+        "<html lang='de'",
+        "<meta name='language' content='de'>",
+        "<h1>Ein erster Gauß",
+        "Längenskala <b>",
+        "Klicken Sie in die Abbildung, um einen Punkt zu setzen.",
+    ):
+        assert part in page
+    assert "<h1>A first Gaussian process" in ask(f"{served.url}/gp").body.decode()
+
+
 def test_sliders_have_the_bounds_of_the_script() -> None:
     script = (assets() / "gp" / "state.js").read_text(encoding="utf-8")
     (bounds,) = re.findall(r"BOUNDS = \{(.*)\}", script)

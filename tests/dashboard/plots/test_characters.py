@@ -12,6 +12,7 @@ from scant_dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
 from scant_dashboard.plots.recall import GUESSING, LINE, MARGINS, MODEL, ROW, RecallPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.theme import BLUE, GROUPS
+from scant_dashboard.plots.tiles import at
 
 NAMES = ["Anu/a", "Anu/b", "Bel/a"]
 OF = ["Anu", "Anu", "Bel"]
@@ -36,10 +37,11 @@ def test_one_scale_over_all_matrices() -> None:
 
 def test_classes_are_colored_by_group_whatever_their_order() -> None:
     plot = diagrams()
-    # above and beside each of two matrices, and in the key
-    assert plot.strips.data["group"] == ["Anu", "Bel"] * 5
+    # above and beside each of two matrices
+    assert plot.strips.data["group"] == ["Anu", "Bel"] * 4
+    assert plot.figures[0].legend[0].visible
     plot.show(np.ones((1, 3, 3)), [""], NAMES, OF, np.array([0, 2, 1]))
-    assert plot.strips.data["group"] == [*["Anu", "Bel", "Anu"] * 2, "Anu", "Bel"]
+    assert plot.strips.data["group"] == ["Anu", "Bel", "Anu"] * 2
     assert plot.strips.data["color"][:3] == [GROUPS[0], GROUPS[1], GROUPS[0]]
 
 
@@ -54,9 +56,10 @@ def test_an_order_moves_values_and_keeps_their_names() -> None:
 
 def test_only_values_travel_while_a_run_goes_on() -> None:
     plot = diagrams()
-    held, strips = plot.cells.data["x"], plot.strips.data
+    fields, strips, tags = plot.fields.data, plot.strips.data, plot.figures[0].tags
     plot.show(np.ones((2, 3, 3)), ["B1", "B7"], NAMES, OF)
-    assert plot.cells.data["x"] is held
+    assert plot.fields.data is fields
+    assert plot.figures[0].tags is tags
     assert plot.strips.data is strips
 
 
@@ -69,78 +72,31 @@ def test_what_is_not_finite_is_left_grey_and_a_cleared_one_starts_anew() -> None
     assert plot.alt == NOTHING
     assert len(plot.cells.data["x"]) == 0
     plot.show(np.eye(3)[None], [""], NAMES, OF)
-    assert len(plot.strips.data["group"]) == 6
+    assert len(plot.strips.data["group"]) == 4
 
 
-@pytest.mark.parametrize("wide", [200, 390, 900])
-def test_the_key_names_the_groups_within_the_width_and_above_all_matrices(wide: int) -> None:
-    groups = [f"Alphabet {k}" for k in range(5)]
+def test_more_groups_than_colors_have_no_legend() -> None:
     plot = HintonGrid("B")
-    plot.show(np.ones((2, 5, 5)), ["B1", "B2"], groups, groups)
-    plot._resized(wide)
-    lines = plot.heads.data
-    key = [(x, y) for x, y, text in zip(*lines.values()) if text in groups]
-    assert len(key) == 5
-    assert max(x for x, _ in key) * plot.side < wide
-    assert max(y for _, y in key) < min(plot.fields.data["top"])
     plot.show(np.ones((1, 9, 9)), [""], [*"abcdefghi"], [*"abcdefghi"])
-    assert plot._head_room() == 0  # more groups than colors: no key would tell them apart
+    assert not plot.figures[0].legend[0].visible
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("wide", [60, 390, 871, 2000])
-@pytest.mark.parametrize("n", [1, 7, 40])
-def test_tiles_fit_the_width_that_the_browser_tells(wide: int, n: int) -> None:
-    plot = GalleryPlot("g")
-    plot.show(np.zeros((n, 4, 6)), [["a", "b"]] * n, "some")
-    plot._resized(wide)
-    right, bottom = plot.frames.data["right"], plot.frames.data["bottom"]
-    figure = plot.figures[0]
-    assert max(right) <= figure.x_range.end + 1e-9
-    assert max(bottom) <= figure.y_range.start
-    assert len(plot.frames.data["left"]) == n
-    pairs = zip(np.round(plot.frames.data["left"], 6), np.round(plot.frames.data["top"], 6))
-    assert len(set(pairs)) == n  # none over another
-    across, down = (figure.x_range.end, figure.y_range.start)
-    assert figure.frame_height == pytest.approx(down * plot._width / across, rel=0.1, abs=41)
-
-
-@pytest.mark.parametrize(
-    ("wide", "type_"),
-    [(0.4, 1.0), (0.0, 1.0), (-760.0, 1.0), (float("nan"), 1.0), (1e12, 1.0), (760.0, 0.0),
-     (760.0, 1e9), (760.0, float("nan"))],
-)  # fmt: skip
-def test_a_view_that_nobody_can_see_leaves_the_tiles_as_they_are(wide: float, type_: float) -> None:
-    """A figure that is folded away has a fraction of a pixel: 57 tracebacks in an afternoon."""
-    plot = GalleryPlot("g")
-    plot.show(np.zeros((7, 4, 6)), [["a", "b"]] * 7, "some")
-    before = plot.figures[0].frame_height, plot.side
-    plot.sent.data = {"wide": [wide], "type": [type_]}
-    assert (plot.figures[0].frame_height, plot.side) == before
-    plot.sent.data = {"wide": [390.0], "type": [1.0]}
-    assert plot.side != before[1]
-
-
-def test_images_are_one_picture_each_in_its_tile() -> None:
+def test_images_travel_as_one_array_each_for_its_tile() -> None:
     plot = GalleryPlot("g", lines=1)
     images = np.random.default_rng(0).uniform(size=(5, 3, 3))
     plot.show(images, [[str(k)] for k in range(5)], "five", [BLUE] * 5, np.linspace(0, 1, 5))
-    sheet = plot.picture.data["image"][0]
-    wide = plot.picture.data["dw"][0] / sheet.shape[1]
-    high = plot.picture.data["dh"][0] / sheet.shape[0]
-    for k in range(5):
-        left, right = plot.frames.data["left"][k], plot.frames.data["right"][k]
-        top, bottom = plot.frames.data["top"][k], plot.frames.data["bottom"][k]
-        x = ((np.arange(3) + 0.5) / 3 * (right - left) + left) / wide
-        y = ((np.arange(3) + 0.5) / 3 * (bottom - top) + top) / high
-        observed = sheet[np.ix_(y.astype(int), x.astype(int))] / (LEVELS - 1)
-        np.testing.assert_allclose(observed, images[k], atol=0.003)
+    (sheet,) = plot.sheet.data["sheet"]
+    np.testing.assert_allclose(sheet / (LEVELS - 1), images, atol=0.003)
+    assert plot.figures[0].tags[0] == 5
+    assert np.floor(plot.frames.data["left"]).tolist() == [*range(5)]
+    assert np.floor(plot.caption_source.data["y"]).tolist() == [*range(5)]
     assert np.diff(plot.bars.data["right"][:2] - plot.bars.data["left"][:2]) > 0
-    held = plot.picture.data
+    held = plot.sheet.data
     plot.show(images, [["x"]] * 5, "five")
-    assert plot.picture.data is held  # the same images do not travel again
+    assert plot.sheet.data is held  # the same images do not travel again
     plot.clear()
     assert plot.alt == NOTHING
+    assert not len(plot.sheet.data["sheet"])
 
 
 def test_a_click_picks_an_image() -> None:
@@ -158,7 +114,8 @@ def test_the_map_lies_where_its_patches_are() -> None:
     ink, over, veil = (p.data for p in plot.pictures)
     assert (plot.level.low, plot.level.high) == (-2, 2)
     assert over["dw"][0] / veil["dw"][0] == pytest.approx(4 / 6)
-    assert over["x"][0] - veil["x"][0] == pytest.approx(veil["dw"][0] / 6)  # a pixel further in
+    assert over["x"][0] == at(1, 0, 1 / 6, 2)  # a pixel further in
+    assert veil["x"][0] == 1 == 1 + ink["x"][0]
     assert ink["dw"] == veil["dw"]
     plot.show(np.eye(6), np.empty((0, 0)), "no map")
     assert len(plot.pictures[1].data["image"]) == 0
@@ -210,8 +167,8 @@ def test_ten_classes_are_named_beside_and_below_and_many_are_not() -> None:
     names = [f"digit {k}" for k in range(10)]
     plot.show(np.eye(10)[None], [""], names, ["digits"] * 10, np.arange(10)[::-1])
     assert list(plot.row_names.data["text"]) == names[::-1] == list(plot.column_names.data["text"])
-    cells = np.unique(np.asarray(plot.cells.data["y"], float))
-    np.testing.assert_allclose(np.asarray(plot.row_names.data["y"], float), cells, atol=1e-6)
-    assert max(plot.column_names.data["y"]) < plot.figures[0].y_range.start  # within the picture
+    top, bottom = (np.asarray(plot.fields.data[name], float) for name in ("top", "bottom"))
+    middle = top + (np.arange(10) + 0.5) / 10 * (bottom - top)
+    np.testing.assert_allclose(plot.row_names.data["y"], middle, atol=1e-6)
     plot.show(np.eye(40)[None], [""], [f"c{k}" for k in range(40)], ["a"] * 40)
     assert not len(plot.row_names.data["text"])

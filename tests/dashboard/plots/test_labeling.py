@@ -86,13 +86,13 @@ def test_a_gallery_in_color_keeps_every_pixels_color() -> None:
     red, blue = np.zeros((24, 24, 3)), np.zeros((24, 24, 3))
     red[..., 0], blue[..., 2] = 1, 1
     plot.show(np.stack([red, blue]), [["a"], ["b"]], "Two images.", bars=np.array([0.2, 0.7]))
-    sheet = plot.picture.data["image"][0]
+    (sheet,) = plot.sheet.data["sheet"]
     assert sheet.dtype == np.uint32
     colors = set(sheet.ravel().tolist())
-    assert colors == {0, 0xFF0000FF, 0xFFFF0000}  # nothing, red, blue: bytes R, G, B, A
+    assert colors == {0xFF0000FF, 0xFFFF0000}  # red, blue: bytes R, G, B, A
     gray = GalleryPlot("Gray")
     gray.show(np.ones((1, 4, 4)), [["a"]], "One image.")
-    assert gray.picture.data["image"][0].dtype == np.uint8
+    assert gray.sheet.data["sheet"][0].dtype == np.uint8
 
 
 def test_pixels_travel_as_one_number() -> None:

@@ -143,8 +143,8 @@ def test_a_run_whose_worker_was_lost_goes_on_from_its_checkpoint() -> None:
     ("last", "reason"),
     [
         (ended(state=State.FAILED), "why"),
-        (ended(float("nan")), "The run has no F1."),
-        (ended(metric="other"), "The run has no F1."),
+        (ended(float("nan")), "The run has no score."),
+        (ended(metric="other"), "The run has no score."),
     ],
 )
 def test_a_run_without_a_score_says_why(last: Finished, reason: str) -> None:

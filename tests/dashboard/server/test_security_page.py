@@ -57,7 +57,8 @@ def test_the_routes_are_those_of_the_server() -> None:
     listed = set()
     for route in [*ROUTES, *routes.LOGIN]:
         route = re.sub(rf"^/\(?({names})\)?(?=/|$)", "/<study>", route)
-        route = route.replace(CODE, "<code>").replace(r"(\d{1,6})", "<number>")
+        route = route.replace(CODE, "<code>").replace("[^/]+", "<version>")
+        route = route.replace(r"(\d{1,6})", "<number>")
         listed.add(route.replace(r"([a-z]+)\.csv", "<study>.csv").replace("(.*)", "<file>"))
     table = rows(section("Routes"))
     assert {route for row in table for route in code(row[0])} == listed

@@ -20,35 +20,51 @@ from scant_dashboard.page_parts.widgets import controls_row
 from scant_dashboard.pages.aggregation.field import Field
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.template import text
+from scant_dashboard.translate import enumerated, later, tr
 
-HELP = (
-    "<p>Draw a box on the posterior mean, or type its bounds, to see the posterior of its "
-    "average.</p>"
+HELP = later(
+    "Draw a box on the posterior mean, or type its bounds, to see the posterior of its average."
 )
+
+
+OUTSIDE = later(
+    "This box lies outside the data, which have {ranges}: the model extrapolates there, and its "
+    "interval rests on the kernel alone."
+)
+PARTLY_OUTSIDE = later(
+    "Part of this box lies outside the data, which have {ranges}: the model extrapolates there, "
+    "and its interval rests on the kernel alone."
+)
+ENDS = (later("{name} from"), later("{name} to"))
 
 
 class BoxQuery(QuestionView):
     """Query of the average over a box or an interval, for any task."""
 
-    title = "Ask for the average over a box of your own"
-    prompt = "Draw a box for its average."
+    title = later("Ask for the average over a box of your own")
+    prompt = later("Draw a box for its average.")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._metadata: dict[str, Any] = {}
         self._suspended = False
         self._warning = ""
-        self.field = Field("Draw a box", select=True)
-        self.density = DensityPlot("the average", title="Its average", before="")
+        self.field = Field(tr("Draw a box"), select=True)
+        self.density = DensityPlot(tr("the average"), title=tr("Its average"), before="")
         super().__init__(self.field, self.density)
-        self.task = pmui.Select(label="Task", options=[], disabled=True, width=240, margin=0)
+        self.task = pmui.Select(label=tr("Task"), options=[], disabled=True, width=240, margin=0)
         self.bounds = [
             pmui.FloatInput(
-                label=name, disabled=True, width=150, margin=0, visible=False, format="0.[0000]"
+                label=tr(name, name=""),
+                disabled=True,
+                width=150,
+                margin=0,
+                visible=False,
+                format="0.[0000]",
             )
-            for name in ("from", "to", "from", "to")
+            for name in ENDS * 2
         ]
-        self.reading = text(HELP)
+        self.reading = text(f"<p>{tr(HELP)}</p>")
         self.task.param.watch(self._on_task, "value")
         for bound in self.bounds:
             bound.param.watch(lambda _: self._ask(), "value")
@@ -81,7 +97,7 @@ class BoxQuery(QuestionView):
             bound.param.update(
                 visible=used,
                 disabled=not used,
-                label=f"{dims[i // 2] if used else ''} {('from', 'to')[i % 2]}",
+                label=tr(ENDS[i % 2], name=dims[i // 2] if used else ""),
                 value=_round(low + third if i % 2 == 0 else high - third, third),
             )
         self._suspended = False
@@ -93,7 +109,7 @@ class BoxQuery(QuestionView):
         """Discard the previous run."""
         self.field.clear(run)
         self.density.clear()
-        self.reading.object = HELP
+        self.reading.object = f"<p>{tr(HELP)}</p>"
         self._suspended = True
         self.task.disabled = True
         for bound in self.bounds:
@@ -137,10 +153,13 @@ class BoxQuery(QuestionView):
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         self.density.show(answer["grid"], answer["density"])
         mean, std, new = (float(v) for v in answer["moments"])
+        average = tr(
+            "<strong>{mean:.4g} ± {half:.2g}</strong> is the average over the box (95% interval); "
+            "for a new observation of it the interval is ± {new:.2g}.",
+            mean=mean, half=Z_95 * std, new=Z_95 * new,
+        )  # fmt: skip
         self.reading.object = (
-            f"<p role='note'><strong>{mean:.4g} ± {Z_95 * std:.2g}</strong> is the average over "
-            f"the box (95% interval); for a new observation of it the interval is "
-            f"± {Z_95 * new:.2g}.</p>"
+            f"<p role='note'>{average}</p>"
             + (f"<p class='message warning' role='note'>{escape(self._warning)}</p>"
                if self._warning else "")
         )  # fmt: skip
@@ -154,18 +173,15 @@ def range_warning(
 ) -> str:
     """Return a warning if a box exceeds the range of the data, otherwise ""."""
     outside = [
-        f"{dim} from {first:.4g} to {last:.4g}"
+        tr("{name} from {first:.4g} to {last:.4g}", name=dim, first=first, last=last)
         for a, b, (first, last), dim in zip(lo, hi, data, dims)
         if a < first - 1e-9 * (last - first) or b > last + 1e-9 * (last - first)
     ]
     if not outside:
         return ""
     disjoint = any(b < first or a > last for a, b, (first, last) in zip(lo, hi, data))
-    part = "This box lies" if disjoint else "Part of this box lies"
-    return (
-        f"{part} outside the data, which have {' and '.join(outside)}: the model extrapolates "
-        "there, and its interval rests on the kernel alone."
-    )
+    message = OUTSIDE if disjoint else PARTLY_OUTSIDE
+    return tr(message, ranges=enumerated(outside))
 
 
 def _round(value: float, width: float) -> float:

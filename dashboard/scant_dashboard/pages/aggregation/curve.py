@@ -14,14 +14,25 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.plots.score_curve import ScoreCurve
+from scant_dashboard.translate import later, ntr, tr
 
-WHOLE = "computing the whole curve from exact posteriors"
+WHOLE = later("computing the whole curve from exact posteriors")
 REPEATS = 3  # trainings per slider position, each with another random subset
-ASIDE = (
-    "<p class='quiet'>At each slider position the model continues training from this run with that"
+ASIDE = later(
+    "At each slider position the model continues training from this run with that"
     " number of fine values, on three random draws, and adds a point to the curve. With Gaussian "
     "likelihoods the button computes the whole curve: exact posteriors at this run's lengthscales "
-    "and noise. Bands show the minimum and the maximum.</p>"
+    "and noise. Bands show the minimum and the maximum."
+)
+
+
+HELPED = later(
+    "With {first:.0f} fine observations SMSE is {together:.3f} with all tasks and {alone:.3f} with "
+    "this one alone; the other tasks help up to {last:.0f} fine observations."
+)
+NOT_HELPED = later(
+    "With {first:.0f} fine observations SMSE is {together:.3f} with all tasks and {alone:.3f} with "
+    "this one alone; the other tasks help nowhere."
 )
 
 
@@ -29,10 +40,13 @@ class ScarcityPlot(ScoreCurve):
     """SMSE and SNLP, each with a band over repeats (Yousefi 2021, Figs. 5.2-5.3)."""
 
     def __init__(self, title: str) -> None:
-        mean = "predicting the mean"
-        scores = {"smse": f"SMSE\n(1: {mean})", "snlp": f"SNLP (nats,\n0: {mean})"}
-        super().__init__(title, scores, "fine observations", ("all tasks", "this task alone"),
-                         size=6, band=True, x_axis_type="log")  # fmt: skip
+        scores = {
+            "smse": tr("SMSE\n(1: predicting the mean)"),
+            "snlp": tr("SNLP (nats,\n0: predicting the mean)"),
+        }
+        super().__init__(title, scores, tr("fine observations"),
+                         (tr("all tasks"), tr("this task alone")), size=6, band=True,
+                         x_axis_type="log")  # fmt: skip
 
     def show(
         self,
@@ -42,10 +56,12 @@ class ScarcityPlot(ScoreCurve):
     ) -> None:
         """Show mean, minimum and maximum over repeats at `n` fine observations."""
         helped = smse[0, 0] < smse[1, 0]
-        last = f"up to {n[helped][-1]:.0f} fine observations" if helped.any() else "nowhere"
+        values = {"first": n[0], "together": smse[0, 0, 0], "alone": smse[1, 0, 0]}
+        reading = (
+            tr(HELPED, last=n[helped][-1], **values) if helped.any() else tr(NOT_HELPED, **values)
+        )
         self.draw(
-            f"With {n[0]:.0f} fine observations SMSE is {smse[0, 0, 0]:.3f} with all tasks and "
-            f"{smse[1, 0, 0]:.3f} with this one alone; the other tasks help {last}.",
+            reading,
             [(n, *line) for line in (*smse, *snlp)],
         )
 
@@ -53,19 +69,20 @@ class ScarcityPlot(ScoreCurve):
 class Scarcity(SliderCurve):
     """SMSE and SNLP against the number of fine observations, with and without the other tasks."""
 
-    title = "How many fine values are the coarse ones worth?"
+    title = later("How many fine values are the coarse ones worth?")
     wait = 2
     span = (0, 1.5, 0.05)
 
     def __init__(self, page: PageContext) -> None:
         self.button = pmui.Button(
-            label="Compute the whole curve", variant="outlined", disabled=True, margin=0
+            label=tr("Compute the whole curve"), variant="outlined", disabled=True, margin=0
         )
-        self.button.on_click(lambda _: self._work(WHOLE, "scarcity", self._whole))
+        self.button.on_click(lambda _: self._work(tr(WHOLE), "scarcity", self._whole))
         self._whole_curve = False
         plot = ScarcityPlot(self.title)
-        super().__init__(page, plot, "Number of fine observations", ASIDE, (self.button,))
-        self.help += " The button draws the whole curve at once."
+        aside = f"<p class='quiet'>{tr(ASIDE)}</p>"
+        super().__init__(page, plot, tr("Number of fine observations"), aside, (self.button,))
+        self.help += " " + tr("The button draws the whole curve at once.")
 
     def open(self, run: RunState) -> None:
         """Enable the slider, and the button for Gaussian likelihoods."""
@@ -85,7 +102,9 @@ class Scarcity(SliderCurve):
         """Train with `stop` fine values, up to `REPEATS` times."""
         repeat = len(self._points.get(stop, ()))
         if repeat < REPEATS:
-            doing = f"training with {stop} fine values, draw {repeat + 1} of {REPEATS}"
+            doing = ntr("training with {n} fine value, draw {draw} of {draws}",
+                        "training with {n} fine values, draw {draw} of {draws}", stop,
+                        draw=repeat + 1, draws=REPEATS)  # fmt: skip
             self._work(doing, "retrain", partial(self._trained, stop), n=stop, repeat=repeat)
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
@@ -96,12 +115,17 @@ class Scarcity(SliderCurve):
             self._on_stop()
 
     def _question(self, n: int) -> str:
-        return f"With {n} fine values: what is the model's SMSE (1: predicting the mean)?"
+        return ntr(
+            "With {n} fine value: what is the model's SMSE (1: predicting the mean)?",
+            "With {n} fine values: what is the model's SMSE (1: predicting the mean)?",
+            n,
+        )
 
     def _answer(self, repeats: Sequence[np.ndarray]) -> tuple[str, float, Sequence[float]]:
         own = np.stack(repeats)[:, 0, 0]  # SMSE with all tasks
         mean = float(own.mean())
-        return f"Its SMSE is {mean:.2f}.", mean, (own.min(), own.max()) if len(own) > 1 else ()
+        band = (own.min(), own.max()) if len(own) > 1 else ()
+        return tr("Its SMSE is {value:.2f}.", value=mean), mean, band
 
     def _draw(self, points: Mapping[int, Sequence[np.ndarray]]) -> None:
         numbers = sorted(points)

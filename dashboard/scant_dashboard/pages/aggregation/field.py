@@ -13,9 +13,10 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.plots.base import View, target_name
 from scant_dashboard.plots.intervals import IntervalPlot
 from scant_dashboard.plots.surface import SurfacePlot
+from scant_dashboard.translate import later, tr
 
-DEEPER = (
-    "These data lie in {} dimensions, too many for a picture; the held-out values below show how "
+DEEPER = later(
+    "These data lie in {n} dimensions, too many for a picture; the held-out values below show how "
     "the model does."
 )
 
@@ -42,7 +43,7 @@ class Field(View):
     def alt(self) -> str:
         """The text alternative of the visible plot."""
         if self._n_dims > 2:
-            return DEEPER.format(self._n_dims)
+            return tr(DEEPER, n=self._n_dims)
         return (self.surface if self._n_dims == 2 else self.intervals).alt
 
     def say(self) -> None:

@@ -19,11 +19,12 @@ from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.choropleth import ChoroplethPlot
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-TITLE = "Maps"
-HELP = "Select a polygon in any map, or by its name, to read its figures."
+TITLE = later("Maps")
+HELP = later("Select a polygon in any map, or by its name, to read its figures.")
 MAX_NAMED = 500  # maximum number of polygons in the list
-NONE = "none"
+NONE = later("none")
 
 
 class Maps(PlotView):
@@ -39,14 +40,14 @@ class Maps(PlotView):
         self._suspended = False
         self.plot = ChoroplethPlot(TITLE, self._selected)
         self.figures = self.plot.figures
-        self.layer = pmui.Select(label="Task", options={}, width=260, margin=0)
+        self.layer = pmui.Select(label=tr("Task"), options={}, width=260, margin=0)
         self.threshold = pmui.FloatInput(
-            label="Threshold of exceedance", width=200, margin=0, format="0.[00000000]"
+            label=tr("Threshold of exceedance"), width=200, margin=0, format="0.[00000000]"
         )
         self.polygon = pmui.Select(
-            label="Polygon", options={NONE: -1}, value=-1, width=240, margin=0
+            label=tr("Polygon"), options={tr(NONE): -1}, value=-1, width=240, margin=0
         )
-        self.reading = text(f"<p class='quiet'>{HELP}</p>")
+        self.reading = text(f"<p class='quiet'>{tr(HELP)}</p>")
         self.layer.param.watch(lambda _: self._show_layer(), "value")
         self.threshold.param.watch(lambda _: self._exceed(), "value")
         self.polygon.param.watch(lambda _: self._chosen(), "value")
@@ -58,7 +59,7 @@ class Maps(PlotView):
         """Discard the previous run."""
         self._metadata, self._layers, self._arrays = None, [], {}
         self.plot.clear()
-        self.reading.object = f"<p class='quiet'>{HELP}</p>"
+        self.reading.object = f"<p class='quiet'>{tr(HELP)}</p>"
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the posterior of a snapshot or report."""
@@ -88,12 +89,12 @@ class Maps(PlotView):
         self._suspended = True
         self.threshold.value = layer.threshold
         named = len(layer.places) <= MAX_NAMED
-        options = {NONE: -1, **_numbered(layer.places)} if named else {NONE: -1}
+        options = {tr(NONE): -1, **(_numbered(layer.places) if named else {})}
         self.polygon.param.update(options=options, value=-1, visible=named)
         self._suspended = False
         self.plot.lay_out(
             [shapes[i] for i in layer.shape], layer.y, layer.places, layer.test.tolist(),
-            f"{layer.threshold:.4g}",
+            tr("{value:.4g}", value=layer.threshold),
         )  # fmt: skip
         self._show()
         self._describe_selection([])
@@ -127,7 +128,8 @@ class Maps(PlotView):
         self._page.read(at_once=True)
 
     def _named_threshold(self) -> str:
-        return "–" if self.threshold.value is None else f"{self.threshold.value:.4g}"
+        c = self.threshold.value
+        return "–" if c is None else tr("{value:.4g}", value=c)
 
     def _chosen(self) -> None:
         if not self._suspended:
@@ -145,34 +147,39 @@ class Maps(PlotView):
         """Show the values of the selected polygons."""
         posterior = self._posterior() if rows and self._layers else None
         if posterior is None:
-            self.reading.object = f"<p class='quiet'>{HELP}</p>"
+            self.reading.object = f"<p class='quiet'>{tr(HELP)}</p>"
             return
         layer, (mean, std) = self._layer, posterior
         at = np.array(rows)[:5]
         low, high = mean_rate.interval(layer.kind, mean[at], std[at])
         above = self._above(mean[at], std[at])
         lines = [
-            f"<strong>{escape(layer.places[i])}</strong>: "
-            f"{_observed(layer, i)}; posterior mean {mean[i]:.4g} (deviation {std[i]:.2g}), "
-            f"95% interval {a:.4g} to {b:.4g}; more than {self._named_threshold()} with "
-            f"probability {p:.2f}."
+            tr(
+                "<strong>{place}</strong>: {observed}; posterior mean {mean:.4g} (deviation "
+                "{std:.2g}), 95% interval {low:.4g} to {high:.4g}; more than {threshold} with "
+                "probability {p:.2f}.",
+                place=escape(layer.places[i]), observed=_observed(layer, i), mean=mean[i],
+                std=std[i], low=a, high=b, threshold=self._named_threshold(), p=p,
+            )
             for i, a, b, p in zip(at, low, high, above)
-        ]
-        more = f" And {len(rows) - 5} more." if len(rows) > 5 else ""
+        ]  # fmt: skip
+        more = f" {tr('And {n} more.', n=len(rows) - 5)}" if len(rows) > 5 else ""
         self.reading.object = f"<p role='note'>{'<br>'.join(lines)}{more}</p>"
 
 
 def _observed(layer: Layer, i: int) -> str:
     if not math.isfinite(layer.y[i]):
-        return "no observation"
-    return f"{'held-out value' if layer.test[i] else 'observed'} {layer.y[i]:.4g}"
+        return tr("no observation")
+    if layer.test[i]:
+        return tr("held-out value {value:.4g}", value=layer.y[i])
+    return tr("observed {value:.4g}", value=layer.y[i])
 
 
 def _numbered(names: list[str]) -> dict[str, int]:
     """Map unique names of the polygons to their indices; repeated names get numbers."""
     made: dict[str, int] = {}
     for i, polygon in enumerate(names):
-        name = polygon if polygon not in made and polygon != NONE else f"{polygon} ({i + 1})"
+        name = polygon if polygon not in made and polygon != tr(NONE) else f"{polygon} ({i + 1})"
         made[name] = i
     return made
 

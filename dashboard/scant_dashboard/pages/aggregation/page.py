@@ -30,13 +30,15 @@ from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.hinton import HintonPlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
+from scant_dashboard.translate import later, ntr, tr
 
-TOGETHER = "How the tasks go together"
-PICTURE = "Posterior mean and deviation"
-CHECK = "Aggregate check"
-COVERAGE = "Coverage of intervals"
-TOTALS = "Predicted parts against observed totals"
-WORTH = "What is each task worth?"
+TOGETHER = later("How the tasks go together")
+PICTURE = later("Posterior mean and deviation")
+HELD_OUT = later("Held-out values")
+CHECK = later("Aggregate check")
+COVERAGE = later("Coverage of intervals")
+TOTALS = later("Predicted parts against observed totals")
+WORTH = later("What is each task worth?")
 ASK = BoxQuery.title
 
 
@@ -59,15 +61,15 @@ def views(page: PageContext) -> PageViews:
             {PICTURE, Maps.title, "Figures", box.title, polygon.title, curve.title, WORTH}
         ),
         steps=(
-            (PICTURE, "The data are averages over boxes and a few single values."),
+            (PICTURE, later("The data are averages over boxes and a few single values.")),
             (
                 TOGETHER,
-                "A large square means that two tasks are strongly correlated.",
+                later("A large square means that two tasks are strongly correlated."),
             ),
-            (CHECK, "Does each posterior average agree with its observation?"),
-            (COVERAGE, "Guess first: how many held-out values do the bands contain?"),
-            (ASK, "Which average would you like to know?"),
-            (Scarcity.title, "How many fine values are the coarse ones worth?"),
+            (CHECK, later("Does each posterior average agree with its observation?")),
+            (COVERAGE, later("Guess first: how many held-out values do the bands contain?")),
+            (ASK, later("Which average would you like to know?")),
+            (Scarcity.title, later("How many fine values are the coarse ones worth?")),
         ),
         hides=hides,
     )
@@ -83,7 +85,7 @@ def hides(run: RunState) -> set[str]:
 
 def _live(page: PageContext) -> tuple[Any, ...]:
     def together() -> DataView:
-        hinton = HintonPlot(TOGETHER, "task", "task", "covariances")
+        hinton = HintonPlot(TOGETHER, tr("task"), tr("task"), tr("covariances"))
         return array_view(hinton, "B", labels=("tasks",))
 
     return (
@@ -94,19 +96,19 @@ def _live(page: PageContext) -> tuple[Any, ...]:
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    covered = page.guess_first(answered_by=(PICTURE, "Held-out values", CHECK, TOTALS))
+    covered = page.guess_first(answered_by=(PICTURE, HELD_OUT, CHECK, TOTALS))
 
     def held_out() -> DataView:
-        plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
+        plot = ScatterPlot(tr("value"), outlier=None, title=HELD_OUT, against=tr("held-out"))
         return array_view(plot, "test_y", "test_mean", "test_std", needs="test_y")
 
     def check() -> DataView:
         plot = ScatterPlot(
-            "average",
+            tr("average"),
             outlier=None,
             title=CHECK,
-            against="recorded",
-            rows="training rows",
+            against=tr("recorded"),
+            rows=tr("training rows"),
             rmse=False,
         )
 
@@ -118,8 +120,9 @@ def _result(page: PageContext) -> tuple[Any, ...]:
 
     def totals() -> DataView:
         plot = ScatterPlot(
-            "total", outlier=None, title=TOTALS, against="observed", rows="totals", rmse=False
-        )
+            tr("total"), outlier=None, title=TOTALS, against=tr("observed"), rows=tr("totals"),
+            rmse=False,
+        )  # fmt: skip
 
         def feed(data: Report, metadata: Any) -> None:
             _, observed, predicted, _, new, _ = data.arrays["totals"]
@@ -135,7 +138,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         HiddenUntilRevealed(
             page, figures(sentence("aggregation")), covered, less=without_coverage, ask=ask_coverage
         ),
-        LazyView("Held-out values", held_out),
+        LazyView(HELD_OUT, held_out),
         LazyView(CHECK, check),
         LazyView(TOTALS, totals),
         LazyView(COVERAGE, coverage),
@@ -148,12 +151,17 @@ def leave_one_task_out(run: RunState) -> tuple[str, list[Variant]]:
     others = [str(task) for task in metadata["tasks"] if task != metadata["scarce"]]
     tasks, observed = metadata["tasks"], np.asarray(metadata["observed"]["task"])
     before = str(run.record.settings.get("leave_out") or "")
-    message = f"together with {', '.join(others)}" if others else "alone"
-    return f"This run trained {metadata['scarce']} {message}.", [
+    task = metadata["scarce"]
+    message = tr("This run trained {task} alone.", task=task)
+    if others:
+        message = tr("This run trained {task} together with {others}.", task=task,
+                     others=", ".join(others))  # fmt: skip
+    return message, [
         Variant(
-            f"Train again without {task}",
-            f"{int((observed == tasks.index(task)).sum())} fewer observations.",
+            tr("Train again without {task}", task=task),
+            ntr("{n} fewer observation.", "{n} fewer observations.",
+                int((observed == tasks.index(task)).sum())),
             {"leave_out": ",".join(filter(None, [before, task]))},
         )
         for task in others
-    ]
+    ]  # fmt: skip

@@ -14,14 +14,29 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.question_view import QuestionView
 from scant_dashboard.page_parts.widgets import controls_row, stacked
+from scant_dashboard.pages.aggregation.box import ENDS
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.plots.polygon_drawing import PolygonDrawing
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-HELP = (
-    "<p>Draw a polygon on the map: click its corners, and double-click the last (or press Enter). "
+HELP = later(
+    "Draw a polygon on the map: click its corners, and double-click the last (or press Enter). "
     "Or type it: four bounds in degrees (west, south, east, north), or well-known text such as "
-    "<code>POLYGON ((-79 35, -78 35, -78 36, -79 35))</code>.</p>"
+    "<code>POLYGON ((-79 35, -78 35, -78 36, -79 35))</code>."
+)
+AVERAGE = later(
+    "{mean} (deviation {std:.2g}) is the average over the {area:,.0f} km² of the polygon; 95% "
+    "interval {low:.4g} to {high:.4g}."
+)
+EXCEEDING = later(
+    "{mean} (deviation {std:.2g}) is the average over the {area:,.0f} km² of the polygon; 95% "
+    "interval {low:.4g} to {high:.4g}; it is more than {threshold:.4g} with probability "
+    "{above:.2f}."
+)
+OUTSIDE = later(
+    "{percent:.0f}% of the polygon lies outside the bounds of the training data: the model "
+    "extrapolates there."
 )
 FURTHER = 2  # maximum number of dimensions besides the two of the map
 
@@ -29,8 +44,8 @@ FURTHER = 2  # maximum number of dimensions besides the two of the map
 class PolygonQuery(QuestionView):
     """Query of the average over a drawn or typed polygon, for any task."""
 
-    title = "Ask for a polygon of your own"
-    prompt = "Draw a polygon for its average."
+    title = later("Ask for a polygon of your own")
+    prompt = later("Draw a polygon for its average.")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -39,22 +54,24 @@ class PolygonQuery(QuestionView):
         self._mean = np.empty(0)  # posterior means of the polygons of all layers
         self._shape: dict[str, Any] = {}
         self._suspended = False
-        self.map = PolygonDrawing("Draw a polygon", self._drawn)
-        self.density = DensityPlot("the average", title="Its average", before="")
+        self.map = PolygonDrawing(tr("Draw a polygon"), self._drawn)
+        self.density = DensityPlot(tr("the average"), title=tr("Its average"), before="")
         super().__init__(self.map, self.density)
-        self.layer = pmui.Select(label="Task", options={}, disabled=True, width=260, margin=0)
+        self.layer = pmui.Select(label=tr("Task"), options={}, disabled=True, width=260, margin=0)
         self.threshold = pmui.FloatInput(
-            label="Threshold", width=160, margin=0, disabled=True, format="0.[00000000]"
+            label=tr("Threshold"), width=160, margin=0, disabled=True, format="0.[00000000]"
         )
         self.bounds = [
-            pmui.FloatInput(label="from", width=150, margin=0, visible=False, format="0.[0000]")
+            pmui.FloatInput(
+                label=tr(ENDS[0], name=""), width=150, margin=0, visible=False, format="0.[0000]"
+            )
             for _ in range(2 * FURTHER)
         ]
         self.polygon = pmui.TextInput(
-            label="Polygon: west, south, east, north in degrees, or well-known text", margin=0,
+            label=tr("Polygon: west, south, east, north in degrees, or well-known text"), margin=0,
             disabled=True, sizing_mode="stretch_width", max_width=640,
         )  # fmt: skip
-        self.reading = text(HELP)
+        self.reading = text(f"<p>{tr(HELP)}</p>")
         self.layer.param.watch(lambda _: self._show_layer(), "value")
         self.polygon.param.watch(lambda _: self._typed(), "value")
         for field in (self.threshold, *self.bounds):
@@ -83,7 +100,7 @@ class PolygonQuery(QuestionView):
         self._layers, self._shape, self._suspended = [], {}, True
         self.map.clear()
         self.density.clear()
-        self.reading.object = HELP
+        self.reading.object = f"<p>{tr(HELP)}</p>"
         self.polygon.param.update(value="", disabled=True)
         self.layer.disabled = self.threshold.disabled = True
         self._suspended = False
@@ -106,7 +123,7 @@ class PolygonQuery(QuestionView):
         bounds = [end for pair in zip(layer.lo, layer.hi) for end in pair]
         for i, field in enumerate(self.bounds):
             if i < len(bounds):
-                label = f"{dims[i // 2]} {('from', 'to')[i % 2]}"
+                label = tr(ENDS[i % 2], name=dims[i // 2])
                 field.param.update(visible=True, value=bounds[i], label=label)
             else:
                 field.visible = False
@@ -147,16 +164,14 @@ class PolygonQuery(QuestionView):
         low, high = (float(v) for v in answer["interval"])
         above, area = float(answer["exceedance"][0]), float(answer["area"][0])
         outside = float(answer["outside"][0])
-        rest = (
-            f" (deviation {std:.2g}) is the average over the "
-            f"{area:,.0f} km² of the polygon; 95% interval {low:.4g} to {high:.4g}"
-        )
+        average = tr("{value:.4g}", value=mean)
+        values: dict[str, Any] = {"std": std, "area": area, "low": low, "high": high}
         if math.isfinite(above):
-            rest += f"; it is more than {self.threshold.value:.4g} with probability {above:.2f}"
-        self.reading.object = f"<p role='note'><strong>{mean:.4g}</strong>{rest}.</p>"
-        self.map.describe(f"{mean:.4g}{rest}.")
+            values |= {"threshold": self.threshold.value, "above": above}
+        message = EXCEEDING if math.isfinite(above) else AVERAGE
+        strong = tr(message, mean=f"<strong>{average}</strong>", **values)
+        self.reading.object = f"<p role='note'>{strong}</p>"
+        self.map.describe(tr(message, mean=average, **values))
         if outside > 0.005:
-            self.reading.object += (
-                f"<p class='message warning' role='note'>{100 * outside:.0f}% of the polygon lies "
-                "outside the bounds of the training data: the model extrapolates there.</p>"
-            )
+            warning = tr(OUTSIDE, percent=100 * outside)
+            self.reading.object += f"<p class='message warning' role='note'>{warning}</p>"

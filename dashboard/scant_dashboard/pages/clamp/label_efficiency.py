@@ -9,14 +9,28 @@ from jaxtyping import Float
 
 from scant_dashboard.plots.base import NOTHING
 from scant_dashboard.plots.score_curve import Line, ScoreCurve
+from scant_dashboard.translate import later, tr
+
+PLAIN = later("{score} by labels: {values}.")
+ABOVE = later(
+    "{score} by labels: {values}; averaged over the labels, {one} is {difference:.2f} above "
+    "{other}."
+)
+BELOW = later(
+    "{score} by labels: {values}; averaged over the labels, {one} is {difference:.2f} below "
+    "{other}."
+)
 
 
 class LabelEfficiencyPlot(ScoreCurve):
     """One line per method over labels, with a band of one standard deviation if known."""
 
     def __init__(self, title: str, name: str = "label-efficiency") -> None:
-        tips = (("labels", "@x{0}"), ("score", "@score{0.00} (@low{0.00} to @high{0.00})"))
-        super().__init__(title, {name: ""}, "labels", tips=tips, size=5, band=True, height=320)
+        tips = (
+            (tr("labels"), "@x{0}"),
+            (tr("score"), "@score{0.00} (@low{0.00} – @high{0.00})"),
+        )
+        super().__init__(title, {name: ""}, tr("labels"), tips=tips, size=5, band=True, height=320)
         self.figures[0].y_range.update(start=0, end=1.02)
 
     def show(
@@ -45,26 +59,28 @@ class LabelEfficiencyPlot(ScoreCurve):
             mean, low, high = one[at], one[at] - around[at], one[at] + around[at]
             lines.append((labels[at], mean, np.clip(low, 0, 1), np.clip(high, 0, 1)))
         self.figures[0].yaxis[0].axis_label = score
+        methods = [tr(name) for name in methods]
         messages = [
-            f"{name} {line[1][-1]:.2f} with {line[0][-1]:.0f}"
+            tr("{method} {score:.2f} with {n:.0f}", method=name, score=line[1][-1], n=line[0][-1])
             for name, line in zip(methods, lines)
             if len(line[0])
         ]
-        reading = f"{score} {of}".rstrip() + f" by labels: {', '.join(messages)}"
-        if len(scores) > 1:
-            reading += _mean_difference(labels, scores, methods)
-        self.draw(f"{reading}." if messages else NOTHING, lines, methods)
+        reading, compared = PLAIN, {}
+        difference = _mean_difference(labels, scores) if len(scores) > 1 else None
+        if difference is not None:
+            reading = ABOVE if difference >= 0 else BELOW
+            compared = {"one": methods[0], "other": methods[1], "difference": abs(difference)}
+        text = tr(reading, score=f"{score} {of}".rstrip(), values=", ".join(messages), **compared)
+        self.draw(text if messages else NOTHING, lines, methods)
 
 
 def _mean_difference(
-    labels: Float[np.ndarray, " r"], scores: Float[np.ndarray, "m r"], methods: Sequence[str]
-) -> str:
-    """Compare the first two methods on average over the labels at which both are known."""
+    labels: Float[np.ndarray, " r"], scores: Float[np.ndarray, "m r"]
+) -> float | None:
+    """Return the first method's mean lead over the second; None if too few labels have both."""
     both = np.isfinite(scores[:2]).all(axis=0)
     if both.sum() < 2:
-        return ""
+        return None
     steps = labels[both]
     difference = (scores[0, both] - scores[1, both]).astype(float)
-    area = float(np.trapezoid(difference, steps) / (steps[-1] - steps[0]))
-    side = "above" if area >= 0 else "below"
-    return f"; averaged over the labels, {methods[0]} is {abs(area):.2f} {side} {methods[1]}"
+    return float(np.trapezoid(difference, steps) / (steps[-1] - steps[0]))

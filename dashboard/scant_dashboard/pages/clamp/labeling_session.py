@@ -20,13 +20,14 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.pages.clamp.patch_sender import AT_ONCE, PatchSender
 from scant_dashboard.pages.clamp.progress import Answer, progress_of
-from scant_dashboard.pages.clamp.session_labels import SessionLabels, classes_of
+from scant_dashboard.pages.clamp.session_labels import SessionLabels, classes_of, stored_message
 from scant_dashboard.pages.clamp.session_lists import LISTED, lists
 from scant_dashboard.pages.clamp.session_queue import MAX_QUEUE, MODEL, next_patches
+from scant_dashboard.translate import later, tr
 
 AHEAD = 8  # number of patches that the browser prefetches
 POLL_MS = 3000  # milliseconds between checks for labels of other windows
-WAIT = "The model chooses the next patch…"
+WAIT = later("The model chooses the next patch…")
 
 
 class LabelingSession:
@@ -99,7 +100,7 @@ class LabelingSession:
         self.widget.param.update(**_empty_state(), classes=[], progress={}, undoable=False)
         self.patches.reset()
         self.widget.param.update(
-            classes=self.classes, open=True, idle=WAIT, session=self.widget.session + 1
+            classes=self.classes, open=True, idle=tr(WAIT), session=self.widget.session + 1
         )
 
     def choose(self, of: str) -> None:
@@ -138,7 +139,9 @@ class LabelingSession:
             self._skips.append(int(row))
             self._acts.append(("skip", int(row)))
             self.widget.undoable = True
-            self.widget.answer(turn, said=f"Skipped patch {row}.", gone=int(row), next=True)
+            self.widget.answer(
+                turn, said=tr("Skipped patch {row}.", row=row), gone=int(row), next=True
+            )
             self._refit()
         elif act in ("again", "decide"):
             deciding = act == "decide" and int(row) in self.labels.disputes
@@ -148,7 +151,8 @@ class LabelingSession:
         """Store the pressed class, or that the person is unsure."""
         value, unsure = int(message.get("value", 0)), message["act"] == "unsure"
         if not unsure and not 0 <= value < len(self.classes):
-            self.widget.answer(turn, error=f"There is no class {value + 1}; load the page anew.")
+            error = tr("There is no class {n}; load the page anew.", n=value + 1)
+            self.widget.answer(turn, error=error)
             return
         role = ADJUDICATOR if message.get("deciding") and row in self.labels.disputes else ""
         label = "unsure" if unsure else self.classes[value]
@@ -162,12 +166,15 @@ class LabelingSession:
         assert run is not None
         store, who, visitor = self._page.service.store, self.who, self._page.visit.owner
         n_pool = len(self.answer.get("p", ()))
+        # Here, because `write` runs in a thread without a language.
+        no_visitor = tr("a label belongs to a visitor, so allow this page's cookie.")
+        no_patch = tr("There is no patch {row} in this pool; load the page anew.", row=row)
 
         def write() -> list[Label]:
             if not visitor:
-                raise NotAllowed("a label belongs to a visitor, so allow this page's cookie.")
+                raise NotAllowed(no_visitor)
             if not 0 <= row < n_pool:
-                raise BadInput(f"There is no patch {row} in this pool; load the page anew.")
+                raise BadInput(no_patch)
             store.add_label(run.id, row, label, who, visitor, role=role, unsure=unsure)
             labels: list[Label] = store.labels(run.id)
             return labels
@@ -175,20 +182,19 @@ class LabelingSession:
         def written(given: list[Label]) -> None:
             if self.run is not run:
                 return
+            said = stored_message(row, tr("unsure") if unsure else label, bool(role))
             if label:
                 self._acts.append((role or "label", row))
-                decided = "Decided on patch" if role else "Patch"
-                self.widget.answer(turn, said=f"{decided} {row}: {label}.", **answer)
+                self.widget.answer(turn, said=said, **answer)
             else:
-                what = "decision on" if role else "label of"
-                self._back(turn, row, f"Took back the {what} patch {row}.", bool(role))
+                self._back(turn, row, said, bool(role))
             self._take(given)
             # Later, so that the next patch does not wait for figures.
             self._page.turn(partial(self._labels_changed, run))
 
         self._page.background(
             asyncio.to_thread(write), written,
-            lambda sentence: self.widget.answer(turn, error=f"Not saved: {sentence}"),
+            lambda why: self.widget.answer(turn, error=tr("Not saved: {reason}", reason=why)),
         )  # fmt: skip
 
     def _undo(self, turn: int) -> None:
@@ -199,12 +205,12 @@ class LabelingSession:
         act, row = self._acts.pop() if self._acts else ("label", next(reversed(own), -1))
         if act == "skip":
             self._skips = [r for r in self._skips if r != row]
-            self._back(turn, row, f"Patch {row} is asked again.")
+            self._back(turn, row, tr("Patch {row} is asked again.", row=row))
             self._show()
         elif act == ADJUDICATOR or row in own:
             self._store_label(turn, row, "", ADJUDICATOR if act == ADJUDICATOR else "")
         else:
-            self.widget.answer(turn, said="You have no label to undo.")
+            self.widget.answer(turn, said=tr("You have no label to undo."))
 
     def _is_current(self, act: str, row: int) -> bool:
         if act == ADJUDICATOR:
@@ -290,7 +296,7 @@ class LabelingSession:
         if self.run is None or not self.answer:
             return
         queue, idle = next_patches(self.of, self.answer, self.labels, self._skips, self.classes)
-        self.widget.param.update(queue=queue[:AHEAD], idle=idle or WAIT)
+        self.widget.param.update(queue=queue[:AHEAD], idle=tr(idle or WAIT))
         listed = [*self.labels.disputes, *self.labels.unsure]
         latest = list(self.labels.standing)[: -AT_ONCE - 1 : -1]
         self.patches.send([one["row"] for one in queue[:AHEAD]] + listed[:LISTED] + latest)

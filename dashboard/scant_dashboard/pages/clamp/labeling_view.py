@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 
 from scant.events import Report, Snapshot
 from scant.store.records import Label
+from scant_dashboard.engine_text import translated
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
@@ -20,19 +21,20 @@ from scant_dashboard.pages.clamp.session_labels import expert_of
 from scant_dashboard.pages.clamp.session_queue import KINDS, MODEL
 from scant_dashboard.plots.base import View
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-INVITE = (
-    "<p>A simulated expert answers in this run. Take its place to start your own session on the "
-    "same patches; it opens in a few seconds.</p>"
+INVITE = later(
+    "A simulated expert answers in this run. Take its place to start your own session on the "
+    "same patches; it opens in a few seconds."
 )
-PREPARING = "The patches are being prepared; labeling starts in a few seconds."
-HELP = (
-    "<p class='quiet'>Keys: <kbd>1</kbd> to <kbd>9</kbd> label with the class of that number, "
+PREPARING = later("The patches are being prepared; labeling starts in a few seconds.")
+HELP = later(
+    "Keys: <kbd>1</kbd> to <kbd>9</kbd> label with the class of that number, "
     "<kbd>u</kbd> says that you are unsure, <kbd>s</kbd> skips, <kbd>z</kbd> undoes your last act. "
     "The model does not learn from unsure patches; they are listed, to be looked at again. Each "
     "label is stored before the next patch appears. Everyone with this page's link can label, on "
     "any machine; skipped patches return when the page is reloaded. Where two people disagree, "
-    "click the patch in the list: the class that you press then stands over both.</p>"
+    "click the patch in the list: the class that you press then stands over both."
 )
 
 
@@ -46,7 +48,7 @@ class LabelingView(View):
         on_answer: Called with the model's answer and the labels that it was sent.
     """
 
-    title = "Label"
+    title = later("Label")
     figures: tuple[Any, ...] = ()
 
     def __init__(
@@ -56,11 +58,12 @@ class LabelingView(View):
         self.changed: Callable[[], None] = lambda: None
         self.session = LabelingSession(page, on_answer, self._changed)
         self._run: RunState | None = None
-        self.invite = pmui.Button(label="Label these patches yourself", margin=0, visible=False)
+        self.invite = pmui.Button(label=tr("Label these patches yourself"), margin=0, visible=False)
         self.invite.on_click(lambda _: self._begin())
         self.prompt = text("")
-        self.of = pmui.Select(label="Ask me about", options=list(KINDS), value=MODEL, size="small",
-                              margin=0, width=260, visible=False)  # fmt: skip
+        self.of = pmui.Select(label=tr("Ask me about"), options={tr(kind): kind for kind in KINDS},
+                              value=MODEL, size="small", margin=0, width=260,
+                              visible=False)  # fmt: skip
         self.of.param.watch(lambda _: self.session.choose(str(self.of.value)), "value")
         # In a column, because the widget's style sheet overrides its `visible`.
         self.container = pn.Column(
@@ -76,13 +79,20 @@ class LabelingView(View):
         labels, classes = self.session.labels, self.session.classes
         counts = [sum(v.label == c for v in labels.sure.values()) for c in classes]
         each = ", ".join(f"{n} {c}" for n, c in zip(counts, classes))
-        rest = {"unsure": len(labels.unsure), "skipped": self.session.skipped,
-                "to be decided": len(labels.open_disputes)}  # fmt: skip
-        more = "".join(f"; {n} {what}" for what, n in rest.items() if n)
+        rest = [
+            tr("{n} unsure", n=len(labels.unsure)) if labels.unsure else "",
+            tr("{n} skipped", n=self.session.skipped) if self.session.skipped else "",
+            tr("{n} to be decided", n=len(labels.open_disputes)) if labels.open_disputes else "",
+        ]
         advice = self.session.answer.get("advice")
-        hint = f" {np.ravel(advice)[0]}" if advice is not None and labels.sure else ""
+        hint = (
+            f" {translated(str(np.ravel(advice)[0]))}" if advice is not None and labels.sure else ""
+        )
         n_pool = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
-        return f"{len(labels.sure)} of {n_pool:,} patches labeled: {each}{more}.{hint}"
+        counted = "; ".join(filter(None, [each, *rest]))
+        message = tr("{n} of {total:,} patches labeled: {counts}.", n=len(labels.sure),
+                     total=n_pool, counts=counted)  # fmt: skip
+        return message + hint
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show who labels; a run that is still preparing has nothing to label yet."""
@@ -92,12 +102,13 @@ class LabelingView(View):
     def _announce(self, expert: str) -> None:
         """Offer a labeling session if the run's expert is simulated."""
         self.invite.visible = expert == "simulated"
-        preparing = f"<p class='quiet'>{PREPARING}</p>" if expert == "you" else ""
-        self.prompt.object = INVITE if self.invite.visible else preparing
+        preparing = f"<p class='quiet'>{tr(PREPARING)}</p>" if expert == "you" else ""
+        self.prompt.object = f"<p>{tr(INVITE)}</p>" if self.invite.visible else preparing
 
     def open(self, run: RunState) -> None:
         """Open the widget once the run can be queried."""
-        self.prompt.object, self.invite.visible = HELP, False
+        self.prompt.object = f"<p class='quiet'>{tr(HELP)}</p>"
+        self.invite.visible = False
         self.of.visible = self.container.visible = True
         self.session.open(run)
 

@@ -17,7 +17,13 @@ from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.pages.clamp.labels_out import PoolFiles
 from scant_dashboard.pages.clamp.prelabels import Prelabels, prelabels
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
+TERMS = later(
+    "A file of labels for these patches: {formats}. They are matched by the picture's name and the "
+    "box, and become pre-labels of the labeler whom the file names: the model learns from them "
+    "until somebody corrects them. Choose “pre-labels to check” above to go through them."
+)
 NOTES = 5  # notes on a file that are shown
 
 
@@ -36,17 +42,11 @@ class LabelsIn:
         self._page, self._pool, self._loaded = page, pool, loaded
         self._dropper: BoundedDropper | None = None
         self.button = pmui.Button(
-            label="Load labels", on_click=lambda _: self._unfold(), variant="outlined",
+            label=tr("Load labels"), on_click=lambda _: self._unfold(), variant="outlined",
             size="small", margin=0, disabled=True,
         )  # fmt: skip
         formats = ", ".join(one.name for one in FORMATS)
-        self._terms = text(
-            f"<p class='quiet'>A file of labels for these patches: {formats}. They are matched by "
-            "the picture's name and the box, and become pre-labels of the labeler whom the file "
-            "names: the model learns from them until somebody corrects them. Choose “pre-labels "
-            "to check” above to go through them.</p>",
-            visible=False,
-        )
+        self._terms = text(f"<p class='quiet'>{tr(TERMS, formats=formats)}</p>", visible=False)
         self._field = column()  # holds the dropper while open: it redraws all the time
         self._message = text("", visible=False)
         self.panel = column(self._terms, self._field, self._message, css=":host { gap: 10px; }")
@@ -80,13 +80,14 @@ class LabelsIn:
         pool = self._pool()
         if pool is None:
             return
-        self._say([f"Reading {name}…"], "quiet", "note")
+        self._say([tr("Reading {file}…", file=name)], "quiet", "note")
         notes: list[str] = []
+        no_visitor = tr("A label belongs to a visitor, so allow this page's cookie.")
 
         def keep() -> Prelabels:
             visitor, store, run = self._page.visit.owner, self._page.service.store, pool.run
             if not visitor:
-                raise NotAllowed("A label belongs to a visitor, so allow this page's cookie.")
+                raise NotAllowed(no_visitor)
             classes = [str(c) for c in run.metadata["classes"]]
             annotations = read(content, name, notes)
             made = prelabels(

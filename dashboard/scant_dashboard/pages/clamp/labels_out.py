@@ -25,6 +25,7 @@ from scant_dashboard.pages.clamp.session_labels import (
     classes_of,
     positive_class,
 )
+from scant_dashboard.translate import tr
 
 
 class PoolFiles:
@@ -85,7 +86,9 @@ class PoolFiles:
             BadInput: The table has no images.
         """
         if not self.table.images:
-            raise BadInput("The rows of this pool are numbers, not images; choose another format.")
+            raise BadInput(
+                tr("The rows of this pool are numbers, not images; choose another format.")
+            )
         return self.table.images[int(self.rows[row])]
 
 

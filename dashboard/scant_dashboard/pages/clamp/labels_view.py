@@ -15,6 +15,7 @@ from scant.html_table import html_table
 from scant.store.records import ADJUDICATOR
 from scant.tables.annotations.formats import FORMATS, format_named
 from scant_dashboard.controls.download import download
+from scant_dashboard.engine_text import translated
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
@@ -25,14 +26,15 @@ from scant_dashboard.pages.clamp.session_labels import SessionLabels
 from scant_dashboard.pages.clamp.session_lists import agreement
 from scant_dashboard.plots.base import View
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-CLOSED = "There is no labeling session on show; open a run first."
+CLOSED = later("There is no labeling session on show; open a run first.")
 
 
 class Labels(View):
     """The labels by labeler, their agreement, and the files to save and load."""
 
-    title = "The labels"
+    title = later("The labels")
     figures: tuple[object, ...] = ()
 
     def __init__(self, page: PageContext, labeling: LabelingView) -> None:
@@ -42,19 +44,21 @@ class Labels(View):
         self.alt = ""
         self.table = text("")
         self.format = pmui.Select(
-            label="Format of the labels", options=[one.name for one in FORMATS],
+            label=tr("Format of the labels"), options=[one.name for one in FORMATS],
             value=FORMATS[0].name, size="small", margin=0, width=200,
         )  # fmt: skip
         self.format_limits = text("", visible=False)
         self.labels = download(
-            page, "Download labels", FORMATS[0].file, self.labels_file, disabled=True
+            page, tr("Download labels"), FORMATS[0].file, self.labels_file, disabled=True
         )
         self.format.param.watch(lambda _: self._chosen(), "value")
-        self.files = [
-            self.labels,
-            download(page, "History of labels", "labels-history.csv", self.history, disabled=True),
-            download(page, "Predictions for the pool", "pool.csv", self.pool_csv, disabled=True),
-            download(page, "Model", "model.safetensors", self._model, disabled=True),
+        self.files = [self.labels] + [
+            download(page, tr(label), file, make, disabled=True)
+            for label, file, make in (
+                (later("History of labels"), "labels-history.csv", self.history),
+                (later("Predictions for the pool"), "pool.csv", self.pool_csv),
+                (later("Model"), "model.safetensors", self._model),
+            )
         ]
         self.load = LabelsIn(page, lambda: self._pool, partial(labeling.session.poll, first=True))
         row = partial(pn.FlexBox, gap="10px", margin=0, align_items="center")
@@ -83,7 +87,7 @@ class Labels(View):
         """Set the file name of the chosen format, and state which information it cannot hold."""
         own = format_named(str(self.format.value))
         self.labels.filename = own.file
-        self.format_limits.object = f"<p class='quiet'>{escape(own.carries)}</p>"
+        self.format_limits.object = f"<p class='quiet'>{escape(translated(own.carries))}</p>"
         self.format_limits.visible = bool(own.carries)
 
     def _show(self) -> None:
@@ -95,7 +99,7 @@ class Labels(View):
 
     def _opened(self) -> tuple[PoolFiles, SessionLabels]:
         if self._pool is None:
-            raise BadInput(CLOSED)
+            raise BadInput(tr(CLOSED))
         return self._pool, self._labeling.session.labels
 
     async def labels_file(self) -> bytes:
@@ -131,7 +135,7 @@ def table(labels: SessionLabels, classes: list[str]) -> str:
     if decided:
         classes_given = [v.label for v in decided if not v.unsure]
         counts = [classes_given.count(c) for c in classes] + [len(decided) - len(classes_given)]
-        rows.append(("<i>decisions</i>", [str(n) for n in counts]))
+        rows.append((f"<i>{tr('decisions')}</i>", [str(n) for n in counts]))
     if not rows:
-        return "<p class='quiet'>None yet.</p>"
-    return html_table([*map(escape, classes), "unsure"], rows, "Labeler")
+        return f"<p class='quiet'>{tr('None yet.')}</p>"
+    return html_table([*map(escape, classes), tr("unsure")], rows, tr("Labeler"))

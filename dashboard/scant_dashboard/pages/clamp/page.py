@@ -30,11 +30,12 @@ from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.relevance import BasisPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
+from scant_dashboard.translate import later, tr
 
-COMPARED = "All methods on the same budget"
-TRUST = "Can its probabilities be trusted?"
-SHARES = "Features in few components"
-ELSE = "What if the acquisition were different?"
+COMPARED = later("All methods on the same budget")
+TRUST = later("Can its probabilities be trusted?")
+SHARES = later("Features in few components")
+ELSE = later("What if the acquisition were different?")
 RARE = 0.1  # share of the class of interest
 
 
@@ -69,11 +70,11 @@ def views(page: PageContext) -> PageViews:
         explore=explore,
         full_width=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
         steps=(
-            (Efficiency.title, "How many labels does each need for the same F1?"),
-            (PoolView.title, "Which patches are queried?"),
-            (queue.title, "Would you have selected these?"),
-            (picture.title, "Where in this picture is what you look for?"),
-            (LabelingView.title, "Take the expert's place."),
+            (Efficiency.title, later("How many labels does each need for the same F1?")),
+            (PoolView.title, later("Which patches are queried?")),
+            (queue.title, later("Would you have selected these?")),
+            (picture.title, later("Where in this picture is what you look for?")),
+            (LabelingView.title, later("Take the expert's place.")),
         ),
         hides=hidden,
     )
@@ -98,7 +99,7 @@ def _result() -> tuple[Any, ...]:
         def feed(data: Report, metadata: Mapping[str, Any]) -> None:
             a = data.arrays
             plot.show(a["labels"].astype(float), a["compare_f1"], metadata["compared"], "F1",
-                      a["compare_sd"], "on average over several sessions each")  # fmt: skip
+                      a["compare_sd"], tr("on average over several sessions each"))  # fmt: skip
 
         return DataView(plot, feed)
 
@@ -110,7 +111,7 @@ def _result() -> tuple[Any, ...]:
         )
 
     def shares() -> DataView:
-        return array_view(BasisPlot(SHARES, "components", "variance"), "eigenvalues")
+        return array_view(BasisPlot(SHARES, tr("components"), tr("variance")), "eigenvalues")
 
     return (
         figures(sentence("clamp")),
@@ -127,7 +128,9 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     assert isinstance(settings, ClampSettings)
     method = settings.method
     others = [
-        Variant(f"Train again with {name} sampling", message, {"acquisition": name})
+        Variant(
+            tr("Train again with {name} sampling", name=name), tr(message), {"acquisition": name}
+        )
         for name, message in ASKS.items()
         if name != method
     ]
@@ -136,18 +139,20 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     if used["diverse"] != "none":
         others.append(
             Variant(
-                "Train again with batches of the most uncertain patches",
-                "as published: are the patches of a batch redundant?",
+                tr("Train again with batches of the most uncertain patches"),
+                tr("as published: are the patches of a batch redundant?"),
                 {"diverse": "none"},
             )
         )
     if not used["pace"]:
         others.append(
             Variant(
-                "Train again at a pace that can be watched", "ten labels a second.", {"pace": 10.0}
+                tr("Train again at a pace that can be watched"),
+                tr("ten labels a second."),
+                {"pace": 10.0},
             )
         )
-    return f"This run sampled by {method}.", others
+    return tr("This run sampled by {name}.", name=method), others
 
 
 def other_imbalance(run: RunState, sought: str) -> Variant:
@@ -156,17 +161,25 @@ def other_imbalance(run: RunState, sought: str) -> Variant:
     truth = np.asarray(run.report.arrays["truth"], int)
     own = truth == int(run.metadata.get("positive", 1))
     if own.sum() > RARE * (truth >= 0).sum():
-        gain = "does active sampling gain more for a rarer class?"
+        gain = tr("does active sampling gain more for a rarer class?")
         rarer = {"imbalance": 20.0, "start": 60, "budget": 300}
-        return Variant(f"Train again with one {sought} in twenty-one", gain, rarer)
-    gain = "does active sampling gain less for a more frequent class?"
-    return Variant(f"Train again with one {sought} in five", gain, {"imbalance": 4.0})
+        train = tr("Train again with one {name} in twenty-one", name=sought)
+        return Variant(train, gain, rarer)
+    gain = tr("does active sampling gain less for a more frequent class?")
+    train = tr("Train again with one {name} in five", name=sought)
+    return Variant(train, gain, {"imbalance": 4.0})
 
 
 ASKS = {
-    "rare class first": "the likeliest clamps until enough are labeled, then the least confident.",
-    "band": "p within 0.05 of one half, as published.",
-    "entropy": "the same ranking as least confident for two classes, with different batches.",
-    "BALD": "the largest expected information about the latent function, not only about the patch.",
-    "random": "the baseline of active sampling.",
+    "rare class first": later(
+        "the likeliest of the rare class until enough are labeled, then the least confident."
+    ),
+    "band": later("p within 0.05 of one half, as published."),
+    "entropy": later(
+        "the same ranking as least confident for two classes, with different batches."
+    ),
+    "BALD": later(
+        "the largest expected information about the latent function, not only about the patch."
+    ),
+    "random": later("the baseline of active sampling."),
 }

@@ -17,11 +17,12 @@ from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.clamp.session_labels import labeled_by_person, positive_class
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.boxes import BoxesPlot
+from scant_dashboard.translate import later, tr
 
-CHOOSE = "Choose a picture."
-QUESTION = "Where in this picture is the model most certain of {}? Touch the place."
-CLICK = "Click a patch to label it."
-NO_PICTURES = "The patches of this pool have no pictures."
+CHOOSE = later("Choose a picture.")
+QUESTION = later("Where in this picture is the model most certain of {name}? Touch the place.")
+CLICK = later("Click a patch to label it.")
+NO_PICTURES = later("The patches of this pool have no pictures.")
 
 
 class Picture(PlotView):
@@ -32,7 +33,7 @@ class Picture(PlotView):
         current_labels: Returns a person's labels as pairs of row and class.
     """
 
-    title = "A whole picture"
+    title = later("A whole picture")
 
     def __init__(
         self, page: PageContext, current_labels: Callable[[], list[list[int]]] = lambda: []
@@ -43,13 +44,13 @@ class Picture(PlotView):
         self.picked: Callable[[int], None] = lambda row: None
         self.plot = BoxesPlot(self.title, lambda row: self._picked(row))
         self.figures = self.plot.figures
-        self.which = pmui.Select(label="Picture", options={}, disabled=True, size="small",
+        self.which = pmui.Select(label=tr("Picture"), options={}, disabled=True, size="small",
                                  margin=0, sizing_mode="stretch_width", max_width=420)  # fmt: skip
         self.which.param.watch(lambda _: self._ask(), "value")
         # Hidden by its column, because a hidden Bokeh pane would not reappear.
-        self.patch = pmui.Select(label="Patch", options={}, size="small", margin=0, width=240)
+        self.patch = pmui.Select(label=tr("Patch"), options={}, size="small", margin=0, width=240)
         self.label = pmui.Button(
-            label="Label this patch", on_click=lambda _: self._picked(self.patch.value),
+            label=tr("Label this patch"), on_click=lambda _: self._picked(self.patch.value),
             variant="outlined", size="small", margin=0,
         )  # fmt: skip
         self.by_keys = pn.FlexBox(self.patch, self.label, gap="10px", margin=0,
@@ -64,10 +65,10 @@ class Picture(PlotView):
     @property
     def alt(self) -> str:
         if self._metadata and not self._metadata.get("pictures"):
-            return NO_PICTURES
+            return tr(NO_PICTURES)
         if self.reveal.hidden:
-            return HIDDEN_TEXT
-        return str(self.plot.alt) if self.container.visible else CHOOSE
+            return tr(HIDDEN_TEXT)
+        return str(self.plot.alt) if self.container.visible else tr(CHOOSE)
 
     def open(self, run: RunState) -> None:
         """Offer the run's pictures, starting with the one most likely to contain the class."""
@@ -122,21 +123,22 @@ class Picture(PlotView):
         p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
         verdict = float(np.ravel(answer["verdict"])[0])
         sought = positive_class(self._metadata)
-        message = f"This picture shows {sought} with p = {verdict:.2f}"
-        message += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
+        message = tr("This picture shows {name} with p = {p:.2f}; {n} of its {patches} patches "
+                     "have p above one half.", name=sought, p=verdict, n=int((p > 0.5).sum()),
+                     patches=len(p))  # fmt: skip
         if (truth >= 0).any():
             own = truth == int(self._metadata.get("positive", 1))
-            message += f" In the table, {int(own.sum())} of them show it."
+            message += " " + tr("In the table, {n} of them show it.", n=int(own.sum()))
         rows = np.asarray(answer["rows"], int)
         if self.by_keys.visible:
-            message += f" {CLICK}"
+            message += f" {tr(CLICK)}"
             self._list_patches(rows, p)
         if self._puzzle != rows[0]:
             self._puzzle = int(rows[0])
-            self.reveal.ask(QUESTION.format(sought), picture=image)
+            self.reveal.ask(tr(QUESTION, name=sought), picture=image)
         left, top, width, height = (float(v) for v in share[int(np.argmax(p))])
         self.reveal.know(
-            f"In the marked patch, with p = {p.max():.2f}.",
+            tr("In the marked patch, with p = {p:.2f}.", p=p.max()),
             (left + width / 2, top + height / 2),
             (left, top, left + width, top + height),
         )
@@ -146,7 +148,9 @@ class Picture(PlotView):
     def _list_patches(self, rows: Int[np.ndarray, " b"], p: Float[np.ndarray, " b"]) -> None:
         """List the patches of the picture, most probable first, for visitors without a mouse."""
         order = np.argsort(-p, kind="stable")
-        options = {f"patch {rows[i]}, p = {p[i]:.2f}": int(rows[i]) for i in order}
+        options = {
+            tr("patch {row}, p = {p:.2f}", row=int(rows[i]), p=p[i]): int(rows[i]) for i in order
+        }
         selected = self.patch.value if self.patch.value in options.values() else int(rows[order[0]])
         self.patch.param.update(options=options, value=selected)
 

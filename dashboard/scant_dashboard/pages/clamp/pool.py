@@ -17,16 +17,18 @@ from scant_dashboard.pages.clamp.progress import FOLDS
 from scant_dashboard.pages.clamp.session_labels import classes_of, positive_class
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.pool import PoolPlot
+from scant_dashboard.translate import later, tr
 
-SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}
-YOURS = "your labels"
-ONE = "of this one session (random: the mean of several)"
+SCORES = {"F1": "f1", later("precision"): "precision", later("recall"): "recall"}
+YOURS = later("your labels")
+ONE = later("of this one session (random: the mean of several)")
+HELD_OUT = later("of held-out patches")
 
 
 class PoolView(PlotView):
     """Every row of the pool in the plane of the first two principal components."""
 
-    title = "The pool and its queries"
+    title = later("The pool and its queries")
 
     def __init__(self) -> None:
         self.plot = PoolPlot(self.title)
@@ -60,13 +62,13 @@ class PoolView(PlotView):
 class Efficiency(PlotView):
     """F1, precision or recall of held-out patches against the number of labels."""
 
-    title = "What a label is worth"
+    title = later("What a label is worth")
 
     def __init__(self) -> None:
         self.plot = LabelEfficiencyPlot(self.title)
         self.figures = self.plot.figures
-        self.score = pmui.Select(label="Score", options=list(SCORES), value="F1", width=180,
-                                 size="small", margin=0)  # fmt: skip
+        self.score = pmui.Select(label=tr("Score"), options={tr(name): name for name in SCORES},
+                                 value="F1", width=180, size="small", margin=0)  # fmt: skip
         self.score.param.watch(lambda _: self._show(), "value")
         self.panel = stacked(self.score, self.plot.panel)
         self._latest: tuple[Mapping[str, np.ndarray], list[str]] | None = None
@@ -87,7 +89,7 @@ class Efficiency(PlotView):
         """Add the scores reached with these labels."""
         scores = [float(np.ravel(answer[name])[0]) for name in SCORES.values()]
         held_out = float(np.ravel(answer.get("held_out", 0.0))[0]) == 1
-        self._of = "of held-out patches" if held_out else FOLDS
+        self._of = tr(HELD_OUT if held_out else FOLDS)
         # Removing labels removes their points.
         self._own = {n: s for n, s in self._own.items() if n < len(labels)}
         self._own[len(labels)] = scores
@@ -99,11 +101,12 @@ class Efficiency(PlotView):
             column = list(SCORES).index(name)
             count = np.array(sorted(self._own), float)
             values = np.array([[self._own[int(n)][column] for n in count]])
-            self.plot.show(count, values, [YOURS], name, of=self._of)
+            self.plot.show(count, values, [YOURS], tr(name), of=self._of)
         elif self._latest is not None:
             arrays, methods = self._latest
             scores = np.asarray(arrays[SCORES[name]], float)
             band = np.zeros_like(scores)
             if name == "F1" and len(scores) > 1:
                 band[1] = np.nan_to_num(np.asarray(arrays["f1_random_sd"], float))
-            self.plot.show(np.asarray(arrays["labels"], float), scores, methods, name, band, ONE)
+            labels = np.asarray(arrays["labels"], float)
+            self.plot.show(labels, scores, methods, tr(name), band, tr(ONE))

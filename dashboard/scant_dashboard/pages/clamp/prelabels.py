@@ -12,6 +12,7 @@ from scant.store.records import IMPORTED, UNSURE, Label
 from scant.studies.clamp.labels_out import Places, matches
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.column_matching import listed
+from scant_dashboard.translate import ntr, tr
 
 MAX_LABELS = 20_000  # labels per file
 
@@ -37,18 +38,21 @@ class Prelabels:
     def sentence(self, file: str) -> str:
         """Describe which labels were loaded and which were not."""
         rows, n_unsure = {v.item for v in self.labels}, sum(v.unsure for v in self.labels)
-        message = f"{file}: {_labels(len(self.labels))} of {len(rows):,} patches loaded"
-        message += f", {n_unsure:,} of them unsure" if n_unsure else ""
-        rest = {
-            "here already": self.duplicates,
-            "of no patch of this pool": self.unmatched,
-            "boxes without a label": self.unlabeled,
-            f"of classes that this session does not have ({listed(list(self.others))})": sum(
-                self.others.values()
-            ),
-        }
-        left = [f"{what}: {count:,}" for what, count in rest.items() if count]
-        return "; ".join([message, *left]) + "."
+        message = ntr("{file}: {n:,} label of {rows:,} patches loaded",
+                      "{file}: {n:,} labels of {rows:,} patches loaded", len(self.labels),
+                      file=file, rows=len(rows))  # fmt: skip
+        if n_unsure:
+            message = tr("{message}, {n:,} of them unsure", message=message, n=n_unsure)
+        others, names = sum(self.others.values()), listed(list(self.others))
+        left = [
+            tr("here already: {n:,}", n=self.duplicates) if self.duplicates else "",
+            tr("of no patch of this pool: {n:,}", n=self.unmatched) if self.unmatched else "",
+            tr("boxes without a label: {n:,}", n=self.unlabeled) if self.unlabeled else "",
+            tr("of classes that this session does not have ({names}): {n:,}", names=names, n=others)
+            if others
+            else "",
+        ]
+        return "; ".join(filter(None, [message, *left])) + "."
 
 
 def prelabels(
@@ -109,7 +113,3 @@ def prelabels(
         standing[row, labeler] = label.label
         made.labels.append(label)
     return made
-
-
-def _labels(count: int) -> str:
-    return f"{count:,} label{'s' * (count != 1)}"

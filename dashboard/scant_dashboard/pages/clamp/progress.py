@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from scant_dashboard.translate import later, ntr, tr
+
 Answer = dict[str, np.ndarray]  # the model's answer to a query
-FOLDS = "by cross-validation on the labels that it learns from"
+FOLDS = later("by cross-validation on the labels that it learns from")
 
 
 def progress_of(
@@ -27,13 +29,17 @@ def progress_of(
         `given`, `budget`, and `lines`, a list of sentences.
     """
     given = len(labeled)
-    lines = [f"{given:,} of {budget:,} labels of the budget."]
+    lines = [tr("{n:,} of {budget:,} labels of the budget.", n=given, budget=budget)]
     if given >= budget:
-        lines = [f"{given:,} labels: the budget of {budget:,} is used. You may go on."]
+        message = tr("{n:,} labels: the budget of {budget:,} is used. You may go on.", n=given,
+                     budget=budget)  # fmt: skip
+        lines = [message]
     needed = _number(answer, "remaining")
     if isfinite(needed) and given:
-        more = f"About {round(needed):,} more are" if needed >= 1 else "No more are"
-        lines.append(f"{more} expected to be needed.")
+        message = tr("No more are expected to be needed.")
+        if needed >= 1:
+            message = tr("About {n:,} more are expected to be needed.", n=round(needed))
+        lines.append(message)
     lines += [score] if (score := score_of(answer, labeled, tested)) else []
     return {"given": given, "budget": budget, "lines": lines}
 
@@ -45,21 +51,25 @@ def score_of(answer: Answer, labeled: Collection[int], tested: int = 0) -> str:
         return ""
     interval = np.ravel(np.asarray(answer.get("f1_interval", ()), float))
     has_interval = len(interval) == 2 and bool(np.isfinite(interval).all())
-    score = f"F1 {f1:.2f}" + (f" ({interval[0]:.2f} to {interval[1]:.2f})" if has_interval else "")
+    score = tr("F1 {value:.2f}", value=f1)
+    if has_interval:
+        score = tr("F1 {value:.2f} ({low:.2f} to {high:.2f})", value=f1, low=interval[0],
+                   high=interval[1])  # fmt: skip
     if _number(answer, "held_out") != 1:
-        return f"{score} {FOLDS}: these were chosen, so that of other patches may differ."
+        return tr("{score} {rows}: these were chosen, so that of other patches may differ.",
+                  score=score, rows=tr(FOLDS))  # fmt: skip
     n_drawn = len({int(r) for r in np.ravel(answer.get("held_out_rows", ()))} & set(labeled))
     if n_drawn and not tested:
-        return f"{score} on {_patches(n_drawn)} drawn at random, whose labels are not learned from."
-    return f"{score} on patches that are held out" + (
-        f", {n_drawn} of them drawn at random."
-        if n_drawn
-        else ", whose labels are not learned from."
-    )
-
-
-def _patches(count: int) -> str:
-    return f"{count:,} patch{'es' * (count != 1)}"
+        return ntr(
+            "{score} on {n:,} patch drawn at random, whose label is not learned from.",
+            "{score} on {n:,} patches drawn at random, whose labels are not learned from.",
+            n_drawn, score=score,
+        )  # fmt: skip
+    if n_drawn:
+        return tr("{score} on patches that are held out, {n} of them drawn at random.",
+                  score=score, n=n_drawn)  # fmt: skip
+    return tr("{score} on patches that are held out, whose labels are not learned from.",
+              score=score)  # fmt: skip
 
 
 def _number(answer: Answer, name: str) -> float:

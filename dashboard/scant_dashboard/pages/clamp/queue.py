@@ -11,23 +11,30 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.images import PhotographsPlot
+from scant_dashboard.translate import later, tr
 
 N_PATCHES = 8
 CANDIDATE = 0  # a role
-NO_IMAGES = "The rows of this pool are numbers, not images."
-QUESTION = "Which of these patches does the model select next?"
+NO_IMAGES = later("The rows of this pool are numbers, not images.")
+QUESTION = later("Which of these patches does the model select next?")
 LETTERS = ("A", "B", "C", "D")
-SPREAD = (
+SPREAD = later(
     "The first has the highest score; the others follow with some distance between them, so that a"
     " batch is not redundant."
 )
-EMPTY = "All patches are labeled or skipped."
+GUESSED = later(
+    "{n} patches of the pool, p from {low:.2f} to {high:.2f}; the bars are probabilities."
+)
+SELECTED = later(
+    "The next {n} patches, p from {low:.2f} to {high:.2f}; the bars are probabilities."
+)
+EMPTY = later("All patches are labeled or skipped.")
 
 
 class Queue(PlotView):
     """The patches that the model selects next, each with its probability as a bar."""
 
-    title = "Next queries"
+    title = later("Next queries")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -79,11 +86,12 @@ class Queue(PlotView):
         if self.reveal.hidden:
             self.plot.clear()
         if not self._run.metadata.get("images"):
-            message = ", ".join(f"row {r} (p = {v:.2f})" for r, v in zip(rows, p))
-            self.plot.describe(f"{NO_IMAGES} Next: {message}." if rows else EMPTY)
+            message = ", ".join(tr("row {row} (p = {p:.2f})", row=r, p=v) for r, v in zip(rows, p))
+            message = f"{tr(NO_IMAGES)} {tr('Next: {rows}.', rows=message)}"
+            self.plot.describe(message if rows else tr(EMPTY))
         elif not rows:
             self.plot.clear()
-            self.plot.describe(EMPTY)
+            self.plot.describe(tr(EMPTY))
         elif lacking := [r for r in rows if r not in self._held]:
             self._page.ask("patches", lambda answer: self._received(rows, p, lacking, answer),
                            rows=lacking)  # fmt: skip
@@ -98,10 +106,10 @@ class Queue(PlotView):
         assert self._run.report is not None
         self._puzzle = guess_candidates(self._run.report.arrays, first)
         letters = LETTERS[: len(self._puzzle)]
-        self.reveal.ask(QUESTION, letters)
+        self.reveal.ask(tr(QUESTION), letters)
         letter = letters[self._puzzle.index(first)]
-        self.reveal.know(f"It selects {letter}, with p = {p:.2f}.",
-                         self._puzzle.index(first))  # fmt: skip
+        answer = tr("It selects {letter}, with p = {p:.2f}.", letter=letter, p=p)
+        self.reveal.know(answer, self._puzzle.index(first))
 
     def _received(
         self, rows: list[int], p: list[float], lacking: list[int], answer: dict[str, np.ndarray]
@@ -115,16 +123,14 @@ class Queue(PlotView):
         shrunk = np.stack([self._held[r][::2, ::2] for r in rows])
         if self.reveal.hidden:
             captions = [[letter] for letter in LETTERS]
-            message = f"{len(rows)} patches of the pool, {LETTERS[0]} to {LETTERS[len(rows) - 1]}."
+            message = tr("{n} patches of the pool, {first} to {last}.", n=len(rows),
+                         first=LETTERS[0], last=LETTERS[len(rows) - 1])  # fmt: skip
             self.plot.show(shrunk, captions, message)
         else:
             guessed = self.reveal.first
-            named = LETTERS if guessed else [f"row {r}" for r in rows]
-            captions = [[f"{name}, p = {v:.2f}"] for name, v in zip(named, p)]
-            which = (
-                f"{len(rows)} patches of the pool" if guessed else f"The next {len(rows)} patches"
-            )
-            message = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
+            named = LETTERS if guessed else [tr("row {row}", row=r) for r in rows]
+            captions = [[tr("{name}, p = {p:.2f}", name=name, p=v)] for name, v in zip(named, p)]
+            message = tr(GUESSED if guessed else SELECTED, n=len(rows), low=min(p), high=max(p))
             message += "" if guessed else self._undecided() + self._order()
             self.plot.show(shrunk, captions, message, bars=np.array(p))
         self._page.read(at_once=True)
@@ -137,14 +143,15 @@ class Queue(PlotView):
         free = np.asarray(arrays["role"]) == CANDIDATE
         free[np.asarray(arrays["asked"], int)] = False
         near = int((np.abs(np.asarray(arrays["pool_p"])[free] - 0.5) <= delta).sum())
-        return f" Of {free.sum():,} patches left, {near:,} have p within {delta:g} of one half."
+        return " " + tr("Of {left:,} patches left, {near:,} have p within {delta:g} of one half.",
+                        left=free.sum(), near=near, delta=delta)  # fmt: skip
 
     def _order(self) -> str:
         """Explain why some of the probabilities are far from one half."""
         settings = self._run.record.settings if self._run is not None else {}
         if settings.get("acquisition") == "random" or settings.get("diverse") == "none":
             return ""
-        return f" {SPREAD}"
+        return f" {tr(SPREAD)}"
 
 
 def guess_candidates(arrays: Mapping[str, np.ndarray], first: int) -> list[int]:

@@ -17,6 +17,12 @@ from scant.store.label_agreement import (
 )
 from scant.store.records import ADJUDICATOR, IMPORTED, Label
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.translate import later, tr
+
+LABELED = later("Patch {row}: {label}.")
+DECIDED = later("Decided on patch {row}: {label}.")
+LABEL_REMOVED = later("Took back the label of patch {row}.")
+DECISION_REMOVED = later("Took back the decision on patch {row}.")
 
 
 class SessionLabels:
@@ -94,6 +100,15 @@ class SessionLabels:
         """Return the (row, class index) pairs from which the model learns."""
         number = {name: i for i, name in enumerate(classes)}
         return [[r, number[v.label]] for r, v in self.sure.items() if v.label in number]
+
+
+def stored_message(row: int, label: str, decision: bool) -> str:
+    """Describe a label that was stored or, if it is "", removed."""
+    if label:
+        message = DECIDED if decision else LABELED
+    else:
+        message = DECISION_REMOVED if decision else LABEL_REMOVED
+    return tr(message, row=row, label=label)
 
 
 def classes_of(metadata: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from scant.store.label_agreement import kappa
 from scant.store.records import ADJUDICATOR, Label
 from scant_dashboard.pages.clamp.session_labels import SessionLabels
+from scant_dashboard.translate import ntr, tr
 
 LISTED = 48  # maximum patches per list
 
@@ -46,9 +47,16 @@ def agreement(labels: SessionLabels) -> str:
     pairs = [(kappa(people[a], people[b]), a, b) for a, b in combinations(people, 2)]
     (both, agreed, kappa_value), a, b = max(pairs, key=lambda pair: pair[0][0])
     if not both:
-        return f"{a} and {b} have not labeled the same patches yet."
-    patches = f"{both} patch{'es' * (both != 1)}"
-    message = f"{a} and {b} both labeled {patches} and agree on {agreed:.0%}"
-    return message + (
-        f"; beyond chance, Cohen's kappa is {kappa_value:.2f}." if isfinite(kappa_value) else "."
-    )
+        return tr("{a} and {b} have not labeled the same patches yet.", a=a, b=b)
+    values = {"a": a, "b": b, "share": agreed}
+    if not isfinite(kappa_value):
+        return ntr("{a} and {b} both labeled {n} patch and agree on {share:.0%}.",
+                   "{a} and {b} both labeled {n} patches and agree on {share:.0%}.", both,
+                   **values)  # fmt: skip
+    return ntr(
+        "{a} and {b} both labeled {n} patch and agree on {share:.0%}; beyond chance, Cohen's kappa "
+        "is {kappa:.2f}.",
+        "{a} and {b} both labeled {n} patches and agree on {share:.0%}; beyond chance, Cohen's "
+        "kappa is {kappa:.2f}.",
+        both, kappa=kappa_value, **values,
+    )  # fmt: skip

@@ -12,25 +12,62 @@ from scant.studies import STUDIES, entry
 from scant_dashboard.page_parts.prose import read_equations
 from scant_dashboard.page_parts.widgets import collapsible, column, markdown
 from scant_dashboard.template import assets, style, text
-from scant_dashboard.translate import tr
+from scant_dashboard.translate import as_number, later, tr
 
-TITLE = "A first Gaussian process"
+TITLE = later("A first Gaussian process")
+# The texts of `assets/html/gp.html`.
+TEXTS = {
+    "title": TITLE,
+    "lede": later(
+        "Click points into the plot: the band shows where a curve through them may still run."
+    ),
+    "guess": later("Guess first"),
+    "reveal": later("Reveal"),
+    "another": later("Another curve"),
+    "show": later("Show"),
+    "prior": later("Prior"),
+    "prior_samples": later("Prior samples"),
+    "posterior": later("Posterior"),
+    "posterior_samples": later("Posterior samples"),
+    "clear": later("Clear"),
+    "example": later("Example"),
+    "plot": later("plot"),
+    "field": later("Points, with prior and posterior"),
+    "how": later(
+        "Click adds a point, dragging moves it, a click on it removes it. Keys: arrows move the "
+        "cursor, Enter adds or removes a point, Space picks it up. The address holds your points: "
+        "copy it to share them."
+    ),
+    "kernel": later("Kernel"),
+    "periodic": later("Periodic"),
+    "best": later("Best by evidence"),
+    "evidence": later("Evidence"),
+    "likelihood": later("log marginal likelihood"),
+    "data_fit": later("data fit"),
+    "penalty": later("complexity penalty"),
+    "curve": later(
+        "Evidence over the lengthscale, with data fit and complexity penalty; a line marks the "
+        "present lengthscale"
+    ),
+    "lengthscale": later("lengthscale"),
+    "script": later("This page computes in your browser and needs JavaScript."),
+}
 # What is scarce on each study's page, after "Now the same with scarce".
 SCARCE = {
-    "aggregation": "single values, where only averages over areas are known",
-    "redshift": "exact distances, with noisy colors and missing bands",
-    "genes": "replicas, some of them never measured",
-    "omniglot": "examples of each class",
-    "mitosis": "examples of a rare class",
-    "multiview": "labels, but many views of each row",
-    "clamp": "labels, each of which costs an expert's time",
+    "aggregation": later("single values, where only averages over areas are known"),
+    "redshift": later("exact distances, with noisy colors and missing bands"),
+    "genes": later("replicas, some of them never measured"),
+    "omniglot": later("examples of each class"),
+    "mitosis": later("examples of a rare class"),
+    "multiview": later("labels, but many views of each row"),
+    "clamp": later("labels, each of which costs an expert's time"),
 }
 # The bounds of `assets/gp/state.js`, and what each parameter is.
 SLIDERS = {
-    "lengthscale": ("Lengthscale", 0.1, 10),
-    "noise": ("Noise (deviation)", 0.01, 1),
-    "outputscale": ("Outputscale (deviation)", 0.2, 3),
-    "period": ("Period", 0.5, 10),
+    "lengthscale": (later("Lengthscale"), 0.1, 10),
+    "noise": (later("Noise (deviation)"), 0.01, 1),
+    "outputscale": (later("Outputscale (deviation)"), 0.2, 3),
+    "period": (later("Period"), 0.5, 10),
 }
 X_TICKS, Y_TICKS = range(0, 11, 2), range(-3, 4)
 WIDE = """
@@ -47,12 +84,14 @@ li span { display: block; color: var(--quiet); font-size: .9375rem; line-height:
 
 
 def first_gp(query: str = "") -> Viewable:
-    """Return the page, with links to the studies' pages that have this query."""
+    """Return the page in the language spoken, with links to the studies' pages and this query."""
     body = Template((assets() / "html" / "gp.html").read_text(encoding="utf-8")).substitute(
         x_ticks=_ticks("left", X_TICKS),
         y_ticks=_ticks("bottom", Y_TICKS),
         grid=_grid(),
         sliders="".join(_slider(name, *of) for name, of in SLIDERS.items()),
+        tenth=as_number("0.1"),
+        **{name: tr(sentence) for name, sentence in TEXTS.items()},
     )
     guess = f".guess {{ {style('reveal').replace(':host', '&')} }}"
     stage = text(body)
@@ -65,18 +104,18 @@ def first_gp(query: str = "") -> Viewable:
 
 def _links(query: str) -> str:
     items = "".join(
-        f"<li><a href='./{study.name}{query}'>{html.escape(study.title)}</a>"
-        f"<span>… {html.escape(SCARCE[study.name])}</span></li>"
+        f"<li><a href='./{study.name}{query}'>{html.escape(tr(study.title))}</a>"
+        f"<span>… {html.escape(tr(SCARCE[study.name]))}</span></li>"
         for study in map(entry, STUDIES)
     )
-    return f"<h2>Now the same with scarce …</h2><ul>{items}</ul>"
+    return f"<h2>{tr('Now the same with scarce …')}</h2><ul>{items}</ul>"
 
 
 def _slider(name: str, label: str, low: float, high: float) -> str:
     """Return a slider over the decimal logarithm of a parameter."""
     bounds = f"min='{math.log10(low):.2f}' max='{math.log10(high):.2f}'"
     return (
-        f"<label class='slider'><span>{label} <b>–</b></span>"
+        f"<label class='slider'><span>{tr(label)} <b>–</b></span>"
         f"<input type='range' name='{name}' {bounds} step='0.01'></label>"
     )
 

@@ -17,13 +17,14 @@ from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.genes.grid import FIELDS, draw, lay_out, replicas_of
 from scant_dashboard.plots.replicas import ReplicaGrid
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, ntr, tr
 
 TOGETHER = 3  # outputs per figure and per query
 FIGURES = 5  # maximum number of figures; distant ones are reused
 TALL = 640  # pixels of the scrolling window
 AHEAD = 320  # pixels around the window that are drawn, too
 MAX_ANSWERS = 24  # answers kept in memory
-ABOUT = "<p class='quiet'>{} outputs; scroll, or choose some by name.</p>"
+TITLE = later("Every output")
 WINDOW = """
 :host { max-height: 640px !important; overflow: hidden auto !important; position: relative; }
 :host, :host > * { min-width: 0; max-width: 100%; }
@@ -60,7 +61,7 @@ class Slot:
 
     def __init__(self) -> None:
         self.batch = -1  # none
-        self.plot = ReplicaGrid("Every output", legend=False)
+        self.plot = ReplicaGrid(TITLE, legend=False)
         self.panel = pn.Column(self.plot.panel, styles=AWAY, margin=0)
 
     def show(
@@ -91,7 +92,7 @@ HEIGHT = ReplicaGrid.tall(TOGETHER)
 class Browse:
     """A scrolling window over all outputs; the visible ones are queried a few at a time."""
 
-    title = "Every output"
+    title = TITLE
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -101,7 +102,7 @@ class Browse:
         self.batches: list[list[str]] = []
         self.slots: list[Slot] = []
         self.chosen = pmui.MultiChoice(
-            label="Outputs", options=[], disabled=True, sizing_mode="stretch_width", margin=0
+            label=tr("Outputs"), options=[], disabled=True, sizing_mode="stretch_width", margin=0
         )
         self.chosen.param.watch(lambda _: self._arrange(), "value")
         self.about = text("")
@@ -123,13 +124,18 @@ class Browse:
         if not slots:
             return ""
         first, last = self.batches[slots[0].batch][0], self.batches[slots[-1].batch][-1]
-        return f"Drawn now: {first} to {last}, of {len(self.chosen.options)} outputs."
+        count = len(self.chosen.options)
+        return ntr("Drawn now: {first} to {last}, of {n} output.",
+                   "Drawn now: {first} to {last}, of {n} outputs.", count, first=first,
+                   last=last)  # fmt: skip
 
     def open(self, run: RunState) -> None:
         """List the run's outputs, and query the first ones."""
         self._run = run
         names = list(run.metadata["outputs"])
-        self.about.object = ABOUT.format(len(names))
+        about = ntr("{n} output; scroll, or choose some by name.",
+                    "{n} outputs; scroll, or choose some by name.", len(names))  # fmt: skip
+        self.about.object = f"<p class='quiet'>{about}</p>"
         self.chosen.disabled = False
         self.chosen.param.update(options=names, value=[])
         self._arrange()

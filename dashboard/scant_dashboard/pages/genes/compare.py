@@ -11,12 +11,13 @@ from scant.events import Report
 from scant_dashboard.pages.genes.grid import replicas_of
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.replicas import ReplicaGrid
+from scant_dashboard.translate import later, tr
 
 
 class Compare(PlotView):
     """Models in rows, replicas of one output in columns, with bands of new measurements."""
 
-    title = "The same rows, by each model"
+    title = later("The same rows, by each model")
 
     def __init__(self) -> None:
         self.plot = ReplicaGrid(self.title, rows="models")
@@ -34,7 +35,7 @@ class Compare(PlotView):
         rows = np.flatnonzero(observed["output"] == 0)
         k, n = len(mean), len(rows)
         self.plot.lay_out(
-            models[:k],
+            [tr(name) for name in models[:k]],
             [names] * k,
             np.tile(observed["x"][rows].astype(float), k),
             np.tile(observed["y"][rows].astype(float), k),
@@ -44,4 +45,5 @@ class Compare(PlotView):
             (float(a["grid"][0]), float(a["grid"][-1])),
         )
         self.plot.show(a["grid"], mean, np.full_like(std, np.nan), std)
-        self.plot.describe(f"All rows are {output}. {self.plot.alt}")
+        alt = self.plot.alt
+        self.plot.describe(f"{tr('All rows are {output}.', output=output)} {alt}")

@@ -17,35 +17,38 @@ from scant_dashboard.pages.genes.grid import Grid, replicas_of
 from scant_dashboard.pages.genes.typical import typical_replica
 from scant_dashboard.plots.replicas import ReplicaGrid
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-HELP = (
-    "<p>Click a cell, or choose an output and one of its replicas. A second model trains briefly "
+HELP = later(
+    "Click a replica, or choose an output and one of its replicas. A second model trains briefly "
     "without this replica, and its prediction appears beside the measurements. Chosen first: the "
     "replica whose points vary as much as the median one's, because the NMSE is relative to that "
-    "variation; of a flat replica it may be far above 1.</p>"
+    "variation; of a flat replica it may be far above 1."
 )
-NEW = "a new replica"
+NEW = later("a new replica")
+HIDE = later("Hide it")
 TALL = 220  # pixels of a row of the pair
 
 
 class HeldOutReplica(QuestionView):
     """Hide a replica, continue training without it, and compare the predictions with its data."""
 
-    title = "Hide a replica and see it return"
-    prompt = "Hide a replica to see it return."
+    title = later("Hide a replica and see it return")
+    prompt = later("Hide a replica to see it return.")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._metadata: dict[str, Any] = {}
         self._query = ("", "")
         self._suspended = False
-        self.grid = Grid("Click a replica", pick=self._clicked)
-        self.pair = ReplicaGrid("Before and after", row_height=TALL)
+        self.grid = Grid(tr("Click a replica"), pick=self._clicked)
+        self.pair = ReplicaGrid(tr("Before and after"), row_height=TALL)
         super().__init__(self.grid, self.pair)
-        self.output = pmui.Select(label="Output", options=[], disabled=True, width=240, margin=0)
-        self.replica = pmui.Select(label="Replica", options=[], disabled=True, width=240, margin=0)
-        self.button = pmui.Button(label="Hide it", variant="outlined", disabled=True, margin=0)
-        self.reading = text(HELP)
+        usual = {"disabled": True, "width": 240, "margin": 0}
+        self.output = pmui.Select(label=tr("Output"), options=[], **usual)
+        self.replica = pmui.Select(label=tr("Replica"), options={}, **usual)
+        self.button = pmui.Button(label=tr(HIDE), variant="outlined", disabled=True, margin=0)
+        self.reading = text(f"<p>{tr(HELP)}</p>")
         self.output.param.watch(lambda _: self._list_replicas(), "value")
         self.replica.param.watch(lambda _: self._name(), "value")
         self.button.on_click(lambda _: self._ask())
@@ -80,7 +83,7 @@ class HeldOutReplica(QuestionView):
         self.grid.plot.choose(None)
         self.pair.clear()
         self.pair.panel.visible = False
-        self.reading.object = HELP
+        self.reading.object = f"<p>{tr(HELP)}</p>"
         for control in (self.output, self.replica, self.button):
             control.disabled = True
 
@@ -89,11 +92,12 @@ class HeldOutReplica(QuestionView):
         if self._metadata:
             names = [*replicas_of(self._metadata, [self.output.value])[0], NEW]
             selected = self.replica.value if self.replica.value in names else names[0]
-            self.replica.param.update(options=names, value=selected)
+            options = {tr(NEW) if name == NEW else name: name for name in names}
+            self.replica.param.update(options=options, value=selected)
             self._name()
 
     def _name(self) -> None:
-        self.button.label = "Expect it" if self.replica.value == NEW else "Hide it"
+        self.button.label = tr("Expect it") if self.replica.value == NEW else tr(HIDE)
         outputs, output = self._metadata.get("shown", ()), self.output.value
         if output in outputs and self.replica.value != NEW:
             row = outputs.index(output)
@@ -122,7 +126,7 @@ class HeldOutReplica(QuestionView):
         n = len(x)
         self.pair.lay_out(
             [output],
-            [[f"{replica}, as trained", replica]],
+            [[tr("{replica}, as trained", replica=replica), replica]],
             np.tile(x, 2),
             np.tile(y, 2),
             np.zeros(2 * n, int),
@@ -138,15 +142,17 @@ class HeldOutReplica(QuestionView):
         self.pair.panel.visible = True
         inside, error = (float(np.ravel(answer[name])[0]) for name in ("inside", "nmse"))
         self.pair.describe(  # the grid's own text would count the points twice
-            f"{output}, {replica}, with and without its data. Without it, the 95% band of new "
-            f"measurements contains {inside:.0f} of its {n} points."
-        )
-        self.reading.object = (
-            f"<p role='note'>Without <strong>{escape(replica)}</strong> of {escape(output)} the "
-            f"model predicts its {n} points with an NMSE of "
-            f"<strong>{error:.3f}</strong> (0 is best, the mean gives "
-            f"1); the 95% band of new measurements contains {inside:.0f} of {n}.</p>"
-        )
+            tr("{output}, {replica}, with and without its data. Without it, the 95% band of new "
+               "measurements contains {inside:.0f} of its {n} points.", output=output,
+               replica=replica, inside=inside, n=n)
+        )  # fmt: skip
+        message = tr(
+            "Without <strong>{replica}</strong> of {output} the model predicts its {n} points with "
+            "an NMSE of <strong>{error:.3f}</strong> (0 is best, the mean gives 1); the 95% band "
+            "of new measurements contains {inside:.0f} of {n}.",
+            replica=escape(replica), output=escape(output), n=n, error=error, inside=inside,
+        )  # fmt: skip
+        self.reading.object = f"<p role='note'>{message}</p>"
 
     def _held_out(self, output: str, replica: str) -> bool:
         """Whether the run itself was trained without this replica, as far as is known."""
@@ -163,14 +169,16 @@ class HeldOutReplica(QuestionView):
         low, high = mean.min(), mean.max()
         limits = np.array([low, high]) + np.array([-1, 1]) * Z_95 * answer["std_y"].max()
         none = np.zeros(2, int)
-        self.pair.lay_out([output], [["a new replica"]], grid[[0, -1]], limits, none, none,
+        self.pair.lay_out([output], [[tr(NEW)]], grid[[0, -1]], limits, none, none,
                       np.zeros(2, bool))  # fmt: skip
         for source in (self.pair.points, self.pair.held):
             source.data = {name: values[:0] for name, values in source.data.items()}
         self.pair.show(grid, *(answer[n][None, None] for n in ("mean", "std_f", "std_y")))
         self.pair.panel.visible = True
-        self.reading.object = (
-            f"<p role='note'>A new replica of {escape(output)} would be between "
-            f"{low:.3g} and {high:.3g}; a single measurement would lie within "
-            f"± {Z_95 * float(np.mean(answer['std_y'])):.2g} of the curve on average.</p>"
-        )
+        message = tr(
+            "A new replica of {output} would be between {low:.3g} and {high:.3g}; a single "
+            "measurement would lie within ± {half:.2g} of the curve on average.",
+            output=escape(output), low=low, high=high,
+            half=Z_95 * float(np.mean(answer["std_y"])),
+        )  # fmt: skip
+        self.reading.object = f"<p role='note'>{message}</p>"

@@ -34,27 +34,33 @@ from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
 from scant_dashboard.plots.variance_components import VarianceComponentsPlot
+from scant_dashboard.translate import later, tr
 
-PICTURE = "Replicas, observed and missing"
-PIT = "Probability integral transform"
+PICTURE = later("Replicas, observed and missing")
+HELD_OUT = later("Held-out values")
+COVERAGE = later("Coverage of intervals")
+PIT = later("Probability integral transform")
 LOW = 56  # pixels of a cell, so that four outputs are whole on the first screen
-LATENT = "Where the outputs lie"
-TOGETHER = "How the outputs go together"
-LEVELS = "What each level explains"
-REDUCIBLE = "What more data would remove"
-NONE_HELD_OUT = "No row was held out; hide a replica, or choose a split."
-WORTH = "What do hierarchy and correlation each contribute?"
+LATENT = later("Where the outputs lie")
+TOGETHER = later("How the outputs go together")
+LEVELS = later("What each level explains")
+REDUCIBLE = later("What more data would remove")
+NONE_HELD_OUT = later("No row was held out; hide a replica, or choose a split.")
+WORTH = later("What do hierarchy and correlation each contribute?")
 SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # outputs with long names
 KNOWS = {
-    "hmogp-lv": "replicas and correlated outputs",
-    "lvmogp": "correlated outputs, but no replicas",
-    "dhgp": "replicas in a hierarchy, with one curve above all outputs",
-    "hgp": "each output's replicas, but no other outputs",
-    "hgp-ind": "the same hierarchy as HGP, with inducing points",
-    "lmc": "mixtures of functions, but no replicas",
-    "independent": "each output alone, all replicas pooled",
-    "pooled": "one curve for everything",
+    "hmogp-lv": later("replicas and correlated outputs"),
+    "lvmogp": later("correlated outputs, but no replicas"),
+    "dhgp": later("replicas in a hierarchy, with one curve above all outputs"),
+    "hgp": later("each output's replicas, but no other outputs"),
+    "hgp-ind": later("the same hierarchy as HGP, with inducing points"),
+    "lmc": later("mixtures of functions, but no replicas"),
+    "independent": later("each output alone, all replicas pooled"),
+    "pooled": later("one curve for everything"),
 }
+
+
+NAMES = MODELS | {"independent": later("independent GPs"), "pooled": later("pooled GP")}
 
 
 def views(page: PageContext) -> PageViews:
@@ -80,18 +86,18 @@ def views(page: PageContext) -> PageViews:
             {PICTURE, "Figures", Compare.title, hidden.title, browse.title, TITLE, WORTH}
         ),
         steps=(
-            (PICTURE, "Green rings were hidden from the model."),
-            (LATENT, "Neighboring outputs share information."),
-            (LEVELS, "How much do replicas differ?"),
-            (Compare.title, "What if a model knows less?"),
-            (hidden.title, "Predict a replica that was never measured."),
+            (PICTURE, later("Green rings were hidden from the model.")),
+            (LATENT, later("Neighboring outputs share information.")),
+            (LEVELS, later("How much do replicas differ?")),
+            (Compare.title, later("What if a model knows less?")),
+            (hidden.title, later("Predict a replica that was never measured.")),
         ),
     )
 
 
 def _live() -> tuple[Any, ...]:
     def together() -> DataView:
-        hinton = HintonPlot(TOGETHER, "output", "output", "correlations")
+        hinton = HintonPlot(TOGETHER, tr("output"), tr("output"), tr("correlations"))
         hinton.panel.stylesheets = [SIDEWAYS]
         return array_view(hinton, "K", labels=("outputs",))
 
@@ -109,11 +115,11 @@ def _live() -> tuple[Any, ...]:
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    covered = page.guess_first(answered_by=(PICTURE, "Held-out values", PIT))
+    covered = page.guess_first(answered_by=(PICTURE, HELD_OUT, PIT))
     held_out = partial(
         _held_out_view,
         lambda: ScatterPlot(
-            "value", outlier=None, title="Held-out values", against="held-out", rmse=False
+            tr("value"), outlier=None, title=HELD_OUT, against=tr("held-out"), rmse=False
         ),
         "test_y", "test_mean", "test_std_y",
     )  # fmt: skip
@@ -127,9 +133,9 @@ def _result(page: PageContext) -> tuple[Any, ...]:
             page, figures(sentence("genes")), covered, less=without_coverage, ask=ask_coverage
         ),
         LazyView(Compare.title, Compare, height=700),
-        LazyView("Held-out values", held_out),
+        LazyView(HELD_OUT, held_out),
         LazyView(
-            "Coverage of intervals",
+            COVERAGE,
             lambda: HiddenUntilRevealed(
                 page, _held_out_view(CoveragePlot, "coverage"), covered, above=True
             ),
@@ -144,17 +150,22 @@ def _result(page: PageContext) -> tuple[Any, ...]:
 
 def _held_out_view(make: Callable[[], Any], *arrays: str) -> DataView:
     """Create a view of held-out rows, with a note if there are none."""
-    return array_view(make(), *arrays, needs="test_y", without=NONE_HELD_OUT)
+    return array_view(make(), *arrays, needs="test_y", without=tr(NONE_HELD_OUT))
 
 
 def other_models(run: RunState) -> tuple[str, list[Variant]]:
     """Return variants with the other models."""
     used = str(run.record.settings["model"])
     others = [
-        Variant(f"Train {MODELS[name]} instead", f"it models {knows}.", {"model": name})
+        Variant(
+            tr("Train {model} instead", model=tr(NAMES[name])),
+            tr("it models {what}.", what=tr(knows)),
+            {"model": name},
+        )
         for name, knows in KNOWS.items()
         if name != used
     ]
     if used not in KNOWS:
-        return "This run trained models of several kinds, or one of them.", others
-    return f"This run trained {MODELS[used]}, which models {KNOWS[used]}.", others
+        return tr("This run trained models of several kinds, or one of them."), others
+    model, what = tr(NAMES[used]), tr(KNOWS[used])
+    return tr("This run trained {model}, which models {what}.", model=model, what=what), others

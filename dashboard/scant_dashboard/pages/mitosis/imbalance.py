@@ -20,13 +20,19 @@ from scant_dashboard.plots.score_curve import ScoreCurve, abridged
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.plots.theme import models
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, ntr, tr
 
-ASIDE = (
-    "<p class='quiet'>At each slider position, all methods train briefly with this number of other"
+ASIDE = later(
+    "At each slider position, all methods train briefly with this number of other"
     " rows for each rare row, and predict the same held-out rows. Surplus rare rows are dropped. "
-    "Each position adds a point to the curve.</p>"
+    "Each position adds a point to the curve."
 )
-SCORES = ("precision", "recall", "F1", "average precision")  # in the order of the study's answer
+SCORES = (
+    later("precision"),
+    later("recall"),
+    "F1",
+    later("average precision"),
+)  # in the order of the study's answer
 STOPS = [r for r in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300) if RATIOS[0] <= r <= RATIOS[1]]
 BEGIN = 30
 TICKS = [1, 3, 10, 30, 100, 300]
@@ -37,9 +43,13 @@ class ImbalancePlot(ScoreCurve):
 
     def __init__(self, title: str) -> None:
         frame = {"x_range": models.Range1d(0.8, 400), "y_range": models.Range1d(0, 1.02)}
-        tips = (("method", "@method"), ("imbalance", "1 : @x{0}"), ("score", "@score{0.00}"))
-        super().__init__(title, {"imbalance": ""}, "rows of the others for each of the rare class",
-                         tips=tips, size=10, height=420, x_axis_type="log", **frame)  # fmt: skip
+        tips = (
+            (tr("method"), "@method"), (tr("imbalance"), "1 : @x{0}"),
+            (tr("score"), "@score{0.00}"),
+        )  # fmt: skip
+        super().__init__(title, {"imbalance": ""},
+                         tr("rows of the others for each of the rare class"), tips=tips, size=10,
+                         height=420, x_axis_type="log", **frame)  # fmt: skip
         self.figures[0].xaxis[0].ticker = models.FixedTicker(ticks=TICKS)
         self.figures[0].xaxis[0].major_label_overrides = {r: f"1:{r}" for r in TICKS}
 
@@ -51,39 +61,42 @@ class ImbalancePlot(ScoreCurve):
         for ratio in ratios:
             scores = result[ratio]
             best = int(np.nanargmax(scores)) if np.isfinite(scores).any() else 0
-            against = f" (best of them: {methods[best]}, {scores[best]:.2f})" if best else ""
-            messages.append(f"1:{ratio} {scores[0]:.2f}{against}")
-        self.figures[0].yaxis[0].axis_label = f"{score} of the rare class"
+            message = tr("1:{ratio} {score:.2f}", ratio=ratio, score=scores[0])
+            if best:
+                message = tr("{message} (best of them: {method}, {score:.2f})", message=message,
+                             method=methods[best], score=scores[best])  # fmt: skip
+            messages.append(message)
+        self.figures[0].yaxis[0].axis_label = tr("{score} of the rare class", score=score)
         self.draw(
-            f"{score} of {methods[0]} (and of the best method, if different): "
-            f"{abridged(messages)}.",
+            tr("{score} of {method} (and of the best method, if different): {values}.",
+               score=score, method=methods[0], values=abridged(messages)),
             [(ratios, line) for line in np.stack([result[r] for r in ratios], axis=1)],
             methods,
-        )
+        )  # fmt: skip
 
 
 class Imbalance(SliderCurve):
     """Scores of all methods against imbalance, computed one position at a time."""
 
-    title = "How rare may it be?"
+    title = later("How rare may it be?")
     wait = 15
 
     def __init__(self, page: PageContext) -> None:
         self._methods: list[str] = []
         self._last = (0, "")
-        self.score = pmui.Select(label="Score", options=list(SCORES), value="F1", width=180,
-                                 size="small", margin=0)  # fmt: skip
+        self.score = pmui.Select(label=tr("Score"), options={tr(name): name for name in SCORES},
+                                 value="F1", width=180, size="small", margin=0)  # fmt: skip
         self.score.param.watch(lambda _: self._show(), "value")
         self.table = text("")
         plot = ImbalancePlot(self.title)
         layout = pn.Column(plot.panel, self.table, stylesheets=[SIDE_BY_SIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
-        label = "Others for each rare one"
-        super().__init__(page, plot, label, ASIDE, (self.score,), layout)
+        label, aside = tr("Others for each rare one"), f"<p class='quiet'>{tr(ASIDE)}</p>"
+        super().__init__(page, plot, label, aside, (self.score,), layout)
 
     def open(self, run: RunState) -> None:
         """Enable the slider."""
-        self._methods = list(run.metadata["methods"])
+        self._methods = [tr(name) for name in run.metadata["methods"]]
         if run.metadata["rows"]["test"]:
             self._offer({f"1:{r}": r for r in STOPS}, BEGIN)
 
@@ -95,32 +108,41 @@ class Imbalance(SliderCurve):
 
     def _ask(self, stop: int) -> None:
         if stop not in self._points:
-            doing = f"training {len(self._methods)} methods at 1:{stop}"
+            count = len(self._methods)
+            doing = tr("training {n} methods at 1:{ratio}", n=count, ratio=stop)
             self._work(doing, "imbalance", partial(self._answered, stop), ratio=stop)
 
     def _answered(self, ratio: int, answer: dict[str, np.ndarray]) -> None:
         self._points[ratio] = np.asarray(answer["scores"], float)
         rare, others = (int(n) for n in answer["rows"])
-        self._last = (ratio, f"Trained on {rare} rare rows and {others:,} others at 1:{ratio}")
+        message = tr("Trained on {rare} rare rows and {others:,} others at 1:{ratio}:", rare=rare,
+                     others=others, ratio=ratio)  # fmt: skip
+        self._last = (ratio, message)
         self._show()
 
     def _question(self, ratio: int) -> str:
-        return f"With {ratio} others for each rare row: what F1 does the model reach?"
+        return ntr(
+            "With {n} other for each rare row: what F1 does the model reach?",
+            "With {n} others for each rare row: what F1 does the model reach?",
+            ratio,
+        )
 
     def _answer(self, scores: Float[np.ndarray, "m 4"]) -> tuple[str, float, Sequence[float]]:
         score = float(scores[0, SCORES.index("F1")])
-        return f"Its F1 is {score:.2f}.", score, ()
+        return tr("Its F1 is {value:.2f}.", value=score), score, ()
 
     def _draw(self, points: Mapping[int, Float[np.ndarray, "m 4"]]) -> None:
         name = str(self.score.value)
         column = SCORES.index(name)
-        self.plot.show({r: s[:, column] for r, s in points.items()}, self._methods, name)
+        self.plot.show({r: s[:, column] for r, s in points.items()}, self._methods, tr(name))
         ratio, message = self._last
         if ratio not in points:
             self.table.object = ""
             return
         rows = {
-            method: [f"{v:.2f}" if np.isfinite(v) else "–" for v in values]
+            method: [tr("{value:.2f}", value=v) if np.isfinite(v) else "–" for v in values]
             for method, values in zip(self._methods, points[ratio])
         }
-        self.table.object = f"<p class='quiet'>{message}:</p>{comparison(rows, SCORES)}"
+        self.table.object = (
+            f"<p class='quiet'>{message}</p>{comparison(rows, [tr(s) for s in SCORES])}"
+        )

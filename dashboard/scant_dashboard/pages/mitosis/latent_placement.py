@@ -1,4 +1,4 @@
-"""Class and latent position of a held-out or uploaded cell."""
+"""Class and latent position of a held-out row or an uploaded image."""
 
 from __future__ import annotations
 
@@ -16,46 +16,47 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import controls_row, stacked
 from scant_dashboard.pages.mitosis.cells import colors, ink, short
-from scant_dashboard.pages.mitosis.spaces import HALVES, at
+from scant_dashboard.pages.mitosis.spaces import HALVES, PRIVATE, SHARED, at
 from scant_dashboard.plots.base import NOTHING, SIDE_BY_SIDE
 from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.latent import ClassesPlot
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.plots.theme import GRAY
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-HELP = (
-    "Choose a held-out cell, or upload an image (PNG or JPEG, a cell on light ground); it is "
+HELP = later(
+    "Choose a held-out row, or upload an image (PNG or JPEG, dark on light ground); it is "
     "resized to the model's size, and its gray levels are used as they are."
 )
-NO_IMAGES = "Choose a held-out row to see its class and probability."
-NONE = "a held-out row…"
+NO_IMAGES = later("Choose a held-out row to see its class and probability.")
+NONE = later("a held-out row…")
 OFFERED = 30  # number of held-out rows offered, half of them rare
 LIMIT = 10_000_000  # maximum bytes of an image
 
 
 class LatentPlacement:
-    """Classification of a held-out or uploaded cell, with latent position and reconstructions."""
+    """Classification of a held-out row or an image, with latent position and reconstructions."""
 
-    title = "Bring a cell"
+    title = later("Classify a row")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._run: RunState | None = None
         self._metadata: dict[str, Any] = {}
-        self._cell = ""
+        self._image = ""
         self._axes = [0, 1]
         self._suspended = False
-        self.gallery = GalleryPlot("The cell and its reconstructions", "cell",
-                                min_side=104, max_side=140)  # fmt: skip
-        self.plane = ClassesPlot("Where it would lie", "place", height=340)
+        self.gallery = GalleryPlot(tr("The image and its reconstructions"), "cell",
+                                   min_side=104, max_side=140)  # fmt: skip
+        self.plane = ClassesPlot(tr("Where it would lie"), "place", height=340)
         self.figures = (*self.gallery.figures, *self.plane.figures)
         self.reading = text("")
         self.numbers = text("")
-        self.row = pmui.Select(label="Cell", options={NONE: -1}, value=-1, disabled=True,
+        self.row = pmui.Select(label=tr("Row"), options={tr(NONE): -1}, value=-1, disabled=True,
                                size="small", sizing_mode="stretch_width", max_width=300,
                                margin=0)  # fmt: skip
-        self.file = pmui.FileInput(label="Bring an image", accept=".png,.jpg,.jpeg",
+        self.file = pmui.FileInput(label=tr("Bring an image"), accept=".png,.jpg,.jpeg",
                                    disabled=True, size="small", variant="outlined",
                                    width=200, margin=0)  # fmt: skip
         self.row.param.watch(lambda _: self._chosen(), "value")
@@ -68,7 +69,7 @@ class LatentPlacement:
 
     @property
     def alt(self) -> str:
-        return "No cell yet." if self.gallery.alt == NOTHING else self.gallery.alt
+        return tr("No row yet.") if self.gallery.alt == NOTHING else self.gallery.alt
 
     def say(self) -> None:
         """Put the text alternatives on the figures."""
@@ -86,11 +87,11 @@ class LatentPlacement:
         rows = [*np.flatnonzero(label == rare)[:half], *np.flatnonzero(label != rare)[:half]]
         options = {f"{k + 1}. {classes[label[row]]}": int(row) for k, row in enumerate(rows)}
         images = bool(self._metadata.get("size"))
-        self.reading.object = f"<p class='quiet'>{HELP if images else NO_IMAGES}</p>"
+        self.reading.object = f"<p class='quiet'>{tr(HELP if images else NO_IMAGES)}</p>"
         self.file.param.update(disabled=not images, visible=images)
         self._show_rows(classes)
         self._suspended = True
-        self.row.param.update(options={NONE: -1, **options}, value=-1, disabled=not options)
+        self.row.param.update(options={tr(NONE): -1, **options}, value=-1, disabled=not options)
         self._suspended = False
         # Only the owner queries at once: all viewers of a live run would do so at the same time.
         if options and (run.recorded or self._page.owns_run):
@@ -107,7 +108,7 @@ class LatentPlacement:
     def _chosen(self) -> None:
         if self._run is None or self._suspended or self.row.value < 0:
             return
-        self._cell = "This held-out row"
+        self._image = ""
         self._page.cancel_question("place")
         self._page.ask("row", self._answered, index=int(self.row.value), of="test")
 
@@ -118,12 +119,14 @@ class LatentPlacement:
         content, name = bytes(self.file.value), str(self.file.filename or "image")
         run, (h, w) = self._run, self._metadata["size"]
 
+        too_large = tr(  # here, because `read` runs in a thread without a language
+            "{name} has {size:,.0f} MB and the limit is {limit:,.0f} MB; bring a smaller image.",
+            name=name, size=len(content) / 1e6, limit=LIMIT / 1e6,
+        )  # fmt: skip
+
         def read() -> np.ndarray:
             if len(content) > LIMIT:
-                raise BadInput(
-                    f"{name} has {len(content) / 1e6:,.0f} MB and the limit is "
-                    f"{LIMIT / 1e6:,.0f} MB; bring a smaller image."
-                )
+                raise BadInput(too_large)
             return read_image(content, name=name, size=(int(w), int(h)))
 
         def ask(gray: np.ndarray) -> None:
@@ -132,7 +135,7 @@ class LatentPlacement:
             self._suspended = True
             self.row.value = -1
             self._suspended = False
-            self._cell = name
+            self._image = name
             levels = np.round(255 * gray).astype(np.uint8)
             pixels = b64encode(levels.tobytes()).decode()
             self._page.say("")
@@ -146,9 +149,15 @@ class LatentPlacement:
         p = np.asarray(answer["p"], float)
         order = np.argsort(-p, kind="stable")
         best, label = int(order[0]), int(np.ravel(answer["label"])[0])
-        true = f" It is {classes[label]}." if label >= 0 else ""
-        second = f", {classes[order[1]]} with {p[order[1]]:.0%}" if len(order) > 1 else ""
-        message = f"{self._cell} is {classes[best]} with probability {p[best]:.0%}{second}.{true}"
+        row = self._image or tr("This held-out row")
+        message = tr("{row} is {name} with probability {p:.0%}.", row=row, name=classes[best],
+                     p=p[best])  # fmt: skip
+        if len(order) > 1:
+            message = tr("{row} is {name} with probability {p:.0%}, {second} with {q:.0%}.",
+                         row=row, name=classes[best], p=p[best], second=classes[order[1]],
+                         q=p[order[1]])  # fmt: skip
+        if label >= 0:
+            message += " " + tr("It is {name}.", name=classes[label])
         if self._metadata.get("size"):
             self._draw(answer, classes, p, order, message)
         else:
@@ -164,24 +173,28 @@ class LatentPlacement:
         reconstructions = np.asarray(answer["reconstruction"], float)[order]
         images = np.concatenate([np.asarray(answer["image"], float)[None], reconstructions])
         captions = [
-            ["the cell", ""],
-            *([f"if {short(classes[c], 12)}", f"{p[c]:.1%}"] for c in order),
+            [tr("the image"), ""],
+            *(
+                [tr("if {name}", name=short(classes[c], 12)), tr("{share:.1%}", share=p[c])]
+                for c in order
+            ),
         ]
         self.gallery.show(
             np.clip(ink(images), 0, 1), captions,
-            f"{message} Beside the cell is its reconstruction under each class; the bars are "
-            "probabilities.",
+            message + " " + tr("Beside the image is its reconstruction under each class; the bars "
+                               "are probabilities."),
             [GRAY, *colors(order)],
             np.array([0.0, *p[order]]),
         )  # fmt: skip
 
     def _list(self, answer: dict[str, np.ndarray], classes: list[str], p: np.ndarray) -> None:
         evidence = np.asarray(answer["evidence"], float)
-        rows = {c: [f"{a:.1%}", f"{e:.1f}"] for c, a, e in zip(classes, p, evidence)}
-        what = (
-            "bound on ln p(y* | class) (nats)" if self._metadata["n_private"] else "SVM's decision"
-        )
-        self.numbers.object = comparison(rows, ["probability", what])
+        rows = {c: [tr("{share:.1%}", share=a), tr("{value:.1f}", value=e)]
+                for c, a, e in zip(classes, p, evidence)}  # fmt: skip
+        what = tr("SVM's decision")
+        if self._metadata["n_private"]:
+            what = tr("bound on ln p(y* | class) (nats)")
+        self.numbers.object = comparison(rows, [tr("probability"), what])
 
     def _show_rows(self, classes: list[str]) -> None:
         """Show the rows in the two most relevant shared dimensions."""
@@ -193,8 +206,8 @@ class LatentPlacement:
         chosen = [int(i) for i in np.argsort(-relevance, kind="stable")[:2]]
         self._axes = [*chosen, *[count] * (2 - len(chosen))]
         mean, std = (at(arrays[n], range(count), self._axes) for n in ("latent_mean", "latent_std"))
-        kind = "shared" if shared else "private"
-        axes = [f"{kind} dimension {i + 1}" if i < count else "" for i in self._axes]
+        kind = SHARED if shared else PRIVATE
+        axes = [tr(kind, n=i + 1) if i < count else "" for i in self._axes]
         label = np.asarray(arrays["latent_class"], int)
         self.plane.show(mean, std, label, classes, (axes[0], axes[1]))
 
@@ -204,13 +217,13 @@ class LatentPlacement:
         count = int(self._metadata["n_shared"]) or mean.shape[1]
         positions = at(mean, range(count), self._axes)
         once = bool(np.allclose(positions, positions[:1]))
-        names = [""] if once else [f"if {short(c, 12)}" for c in classes]
+        names = [""] if once else [tr("if {name}", name=short(c, 12)) for c in classes]
         if len(names) == 2:  # put the lower one's name a line lower to prevent overlap
             lower = int(np.argmin(positions[:, 1]))
             names[lower] = f"\n{names[lower]}"
         self.plane.points(positions[: len(names)], names)
         x, y = positions[best]
         self.plane.describe(
-            f"Under {classes[best]} its position is {x:.2f}, {y:.2f}; crosses mark the position "
-            "under each class, among the training rows."
-        )
+            tr("Under {name} its position is {x:.2f}, {y:.2f}; crosses mark the position under "
+               "each class, among the training rows.", name=classes[best], x=x, y=y)
+        )  # fmt: skip

@@ -18,16 +18,18 @@ from scant_dashboard.plots.images import GalleryPlot
 from scant_dashboard.plots.latent import ClassesPlot
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-HELP = "Click or drag in the plane, or move the sliders, to see the expected image there."
+HELP = later("Click or drag in the plane, or move the sliders, to see the expected row there.")
+ALONG = later("Place along {name}")
 STEPS = 100  # steps per slider
 LISTED = 12  # features listed; the others are collapsed
 
 
 class LatentTraversal:
-    """A walk through two dimensions of the latent space, with the decoded cell."""
+    """A walk through two dimensions of the latent space, with the decoded row."""
 
-    title = "Walk through the latent space"
+    title = later("Walk through the latent space")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -37,8 +39,8 @@ class LatentTraversal:
         self._turn = 0  # rank of the starting row within its class
         self._start: np.ndarray | None = None  # the decoded features at the start
         self._suspended = False
-        self.plane = ClassesPlot("Where you are", "walk", pick=self._picked, height=360)
-        self.cell = GalleryPlot("What lies there", "decoded", min_side=120, max_side=170)
+        self.plane = ClassesPlot(tr("Where you are"), "walk", pick=self._picked, height=360)
+        self.cell = GalleryPlot(tr("What lies there"), "decoded", min_side=120, max_side=170)
         self.figures = (*self.plane.figures, *self.cell.figures)
         self.features = text("", visible=False)
         self._build_controls()
@@ -47,21 +49,21 @@ class LatentTraversal:
         layout = pn.Column(left, right, stylesheets=[SIDE_BY_SIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
         controls = controls_row(self.of, self.across, self.up, self.other, gap=16)
-        self.panel = stacked(text(f"<p class='quiet'>{HELP}</p>"), controls, layout)
+        self.panel = stacked(text(f"<p class='quiet'>{tr(HELP)}</p>"), controls, layout)
 
     def _build_controls(self) -> None:
-        self.of = pmui.Select(label="Class", options=[], disabled=True, width=170, size="small",
+        self.of = pmui.Select(label=tr("Class"), options=[], disabled=True, width=170, size="small",
                               margin=0)  # fmt: skip
         self.across, self.up = (
-            pmui.Select(label=label, options={}, disabled=True, width=150, size="small", margin=0)
-            for label in ("Across", "Up")
+            pmui.Select(label=label, options={}, disabled=True, width=170, size="small", margin=0)
+            for label in (tr("Across"), tr("Up"))
         )
         self.across_value, self.up_value = (
             pmui.FloatSlider(label=label, start=-3, end=3, step=0.06, value=0, disabled=True,
                              sizing_mode="stretch_width", max_width=480, margin=(0, 12))
-            for label in ("Place across", "Place up")
+            for label in (tr("Across"), tr("Up"))
         )  # fmt: skip
-        self.other = pmui.Button(label="Begin at another cell", variant="outlined", size="small",
+        self.other = pmui.Button(label=tr("Begin at another row"), variant="outlined", size="small",
                                  disabled=True, margin=0)  # fmt: skip
         self.of.param.watch(lambda _: self._begin(), "value")
         for axis in (self.across, self.up):
@@ -72,7 +74,7 @@ class LatentTraversal:
 
     @property
     def alt(self) -> str:
-        return HELP if self.cell.alt == NOTHING else self.cell.alt
+        return tr(HELP) if self.cell.alt == NOTHING else self.cell.alt
 
     def say(self) -> None:
         """Put the text alternatives on the figures."""
@@ -80,12 +82,12 @@ class LatentTraversal:
         self.cell.say()
 
     def open(self, run: RunState) -> None:
-        """Start at a cell of the rare class."""
+        """Start at a row of the rare class."""
         assert run.report is not None
         self._run, self._metadata, arrays = run, dict(run.metadata), run.report.arrays
         shared, private = int(self._metadata["n_shared"]), int(self._metadata["n_private"])
-        names = [f"shared {i + 1}" for i in range(shared)]
-        names += [f"private {i + 1}" for i in range(private)]
+        names = [tr("shared {n}", n=i + 1) for i in range(shared)]
+        names += [tr("private {n}", n=i + 1) for i in range(private)]
         options = {name: i for i, name in enumerate(names)}
         order = np.argsort(-np.asarray(arrays["relevance"], float), kind="stable")
         first, second = int(order[0]), int(order[min(1, len(order) - 1)])
@@ -157,7 +159,7 @@ class LatentTraversal:
         for slider, name, a, b, value in zip(
             (self.across_value, self.up_value), axes, low - margin, high + margin, here
         ):
-            slider.param.update(label=f"Place along {name}", start=float(a), end=float(b),
+            slider.param.update(label=tr(ALONG, name=name), start=float(a), end=float(b),
                                 step=float(b - a) / STEPS, value=float(value))  # fmt: skip
         self._suspended = False
         self._decode(ask)
@@ -191,20 +193,24 @@ class LatentTraversal:
         gray, std = (np.asarray(answer[name], float) for name in ("image", "std"))
         spread = float(np.sqrt(np.mean(std**2)))
         where = ", ".join(
-            f"{slider.label.removeprefix('Place along ')} at {slider.value:.2f}"
-            for slider in (self.across_value, self.up_value)
+            tr("{name} at {value:.2f}", name=_label_of(axis), value=slider.value)
+            for axis, slider in ((self.across, self.across_value), (self.up, self.up_value))
         )
+        name = str(self.of.value)
         if not self._metadata.get("size"):
-            self._list(gray.ravel(), std.ravel(), f"Expected of {self.of.value} with {where}.")
+            message = tr("Expected of {name} with {positions}.", name=name, positions=where)
+            self._list(gray.ravel(), std.ravel(), message)
             return
         worst = float(std.max()) or 1.0
         self.cell.show(
             np.stack([np.clip(ink(gray), 0, 1), std / worst]),
-            [["mean", f"a {self.of.value}"], ["standard deviation", f"{spread:.2f} on average"]],
-            f"Expected image of {self.of.value} with {where}: gray from {gray.min():.2f} to "
-            f"{gray.max():.2f}, standard deviation {spread:.2f} on average (the second image, dark "
-            f"where it reaches {worst:.2f}).",
-        )
+            [[tr("mean"), name],
+             [tr("standard deviation"), tr("{value:.2f} on average", value=spread)]],
+            tr("Expected image of {name} with {positions}: gray from {low:.2f} to {high:.2f}, "
+               "standard deviation {spread:.2f} on average (the second image, dark where it "
+               "reaches {worst:.2f}).", name=name, positions=where, low=gray.min(),
+               high=gray.max(), spread=spread, worst=worst),
+        )  # fmt: skip
 
     def _list(self, mean: np.ndarray, std: np.ndarray, reading: str) -> None:
         """Without images, list the features, the most changed ones first."""
@@ -214,14 +220,24 @@ class LatentTraversal:
         gone = (mean - self._start) / np.maximum(std, 1e-300)
         order = np.argsort(-np.abs(gone).round(3), kind="stable")  # ties in table order
         rows = {
-            names[i]: [f"{mean[i]:.3g} ± {std[i]:.2g}", f"{mean[i] - self._start[i]:+.2g}"]
+            names[i]: [
+                tr("{mean:.3g} ± {std:.2g}", mean=mean[i], std=std[i]),
+                tr("{value:+.2g}", value=mean[i] - self._start[i]),
+            ]
             for i in order
         }
         parts = [dict(list(rows.items())[:LISTED]), dict(list(rows.items())[LISTED:])]
-        first, rest = (comparison(part, ["expected", "since the start"]) for part in parts)
-        message = "The features that changed most come first" if np.any(gone) else "Walk to see"
-        message += "." if np.any(gone) else " which change."
-        more = f"<details><summary>{len(parts[1])} more</summary>{rest}</details>"
+        first, rest = (comparison(part, [tr("expected"), tr("since the start")]) for part in parts)
+        message = tr("Walk to see which change.")
+        if np.any(gone):
+            message = tr("The features that changed most come first.")
+        summary = tr("{n} more", n=len(parts[1]))
+        more = f"<details><summary>{summary}</summary>{rest}</details>"
         self.features.object = f"<p class='quiet'>{message}</p>{first}{more if parts[1] else ''}"
         self.features.visible = True
         self.cell.describe(reading)
+
+
+def _label_of(axis: pmui.Select) -> str:
+    """Return the label of the chosen option."""
+    return str(next(name for name, value in axis.options.items() if value == axis.value))

@@ -25,16 +25,18 @@ from scant_dashboard.plots.elbo import ElboPlot
 from scant_dashboard.plots.relevance import DimensionsPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
+from scant_dashboard.translate import later, tr
 
-PUBLISHED = (
+PUBLISHED = later(
     "Published (Yousefi 2021, Table 3.1), on other data and so no measure of this run: AMIDA 2013, "
     "440 mitoses and 5,000 others to learn from, ten test sets. Precision, recall and F1: "
     "SCLVM 0.426 ± 0.024, 0.555 ± 0.007, 0.482 ± 0.015; "
     "BGPLVM + SVM 0.306 ± 0.013, 0.827 ± 0.000, 0.447 ± 0.014; "
     "DGPLVM + SVM 0.242 ± 0.008, 1.000 ± 0.000, 0.390 ± 0.011."
 )
-RELEVANCE = "Which dimensions count"
-ELSE = "What if it were trained otherwise?"
+RELEVANCE = later("Which dimensions count")
+TRUST = later("Can its probabilities be trusted?")
+ELSE = later("What if it were trained otherwise?")
 
 
 def views(page: PageContext) -> PageViews:
@@ -60,15 +62,15 @@ def views(page: PageContext) -> PageViews:
             {Strips.title, Covariances.title, "Figures", *(view.title for view in explore)}
         ),
         steps=(
-            (Space.title, "All classes share these dimensions."),
-            (Private.title, "The rare class has its own dimensions here."),
-            (Strips.title, "Which of these cells is generated?"),
-            (Covariances.title, "Within a class; between classes; together."),
-            (walk.title, "What lies between two cells?"),
-            (generate.title, "Generate new cells."),
-            (placement.title, "Does this one divide?"),
-            (threshold.title, "How many false positives is a true positive worth?"),
-            (imbalance.title, "Fifty of them? Ten? Three?"),
+            (Space.title, later("All classes share these dimensions.")),
+            (Private.title, later("The rare class has its own dimensions here.")),
+            (Strips.title, later("Which of these images is generated?")),
+            (Covariances.title, later("Within a class; between classes; together.")),
+            (walk.title, later("What lies between two rows?")),
+            (generate.title, later("Generate new rows.")),
+            (placement.title, later("Which class is this one?")),
+            (threshold.title, later("How many false positives is a true positive worth?")),
+            (imbalance.title, later("Fifty of them? Ten? Three?")),
         ),
         hides=hidden,
     )
@@ -98,10 +100,8 @@ def _live() -> tuple[Any, ...]:
 
 
 def _result() -> tuple[Any, ...]:
-    trust = LazyView(
-        "Can its probabilities be trusted?", lambda: array_view(ReliabilityPlot(), "reliability")
-    )
-    return figures(sentence("mitosis"), PUBLISHED), trust
+    trust = LazyView(TRUST, lambda: array_view(ReliabilityPlot(), "reliability"))
+    return figures(sentence("mitosis"), tr(PUBLISHED)), trust
 
 
 def alternatives(run: RunState) -> tuple[str, list[Variant]]:
@@ -109,56 +109,65 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     used = auto.used(run.record.settings, run.metadata)
     n_train = run.metadata["rows"]["training"]
     others = [
-        Variant(f"Train {message} instead", KNOWS[name], {"model": name})
-        for name, message in MODELS.items()
+        Variant(tr("Train {model} instead", model=model), tr(KNOWS[name]), {"model": name})
+        for name, model in MODELS.items()
         if name != used["model"]
     ]
     others += [
         Variant(
-            f"Train again with 1:{ratio}",
-            "as many others as rare rows." if ratio == 1 else f"{ratio} others for each rare row.",
+            tr("Train again with 1:{ratio}", ratio=ratio),
+            tr("as many others as rare rows.")
+            if ratio == 1
+            else tr("{n} others for each rare row.", n=ratio),
             {"imbalance": float(ratio)},
         )
         for ratio in (1, 30, 100)
         if ratio != used["imbalance"]
     ]  # fmt: skip
     if used["n_components"] and run.metadata.get("size"):
-        text = "as published: slower, and worse on few rows."
-        others.append(Variant("Train again with every pixel", text, {"n_components": 0}))
+        text = tr("as published: slower, and worse on few rows.")
+        others.append(Variant(tr("Train again with every pixel"), text, {"n_components": 0}))
     if used["tempered"] and used["model"] == "sclvm":
         others.append(
             Variant(
-                "Train again without tempering",
-                "are its probabilities overconfident?",
+                tr("Train again without tempering"),
+                tr("are its probabilities overconfident?"),
                 {"tempered": False},
             )
         )
     if used["n_private_dims"] != 1 and used["model"] == "sclvm":
         others.append(
             Variant(
-                "Train again with one private dimension",
-                "how small a private space suffices?",
+                tr("Train again with one private dimension"),
+                tr("how small a private space suffices?"),
                 {"n_private_dims": 1},
             )
         )
     if run.metadata.get("size") and used.get("features", PIXELS) != PIXELS:
-        text = "without the network that has seen photographs: what does it add?"
-        others.append(Variant("Train again with pixels alone", text, {"features": PIXELS}))
-    message = f"This run trained {MODELS[str(used['model'])]} on {n_train:,} rows"
-    classifier = {GP: "a GP classifier", BOTH: "this model and a GP classifier"}.get(
-        used.get("classifier", LATENT)
-    )
-    if classifier is None:
-        return f"{message}.", others
-    text = "by the latent variable model alone, as published."
-    others.insert(
-        0, Variant("Train again with latent variables alone", text, {"classifier": LATENT})
-    )
-    return f"{message}; {classifier} told the classes.", others
+        text = tr("without the network that has seen photographs: what does it add?")
+        others.append(Variant(tr("Train again with pixels alone"), text, {"features": PIXELS}))
+    classifier = used.get("classifier", LATENT)
+    if classifier in (GP, BOTH):
+        text = tr("by the latent variable model alone, as published.")
+        train = tr("Train again with latent variables alone")
+        others.insert(0, Variant(train, text, {"classifier": LATENT}))
+    message = tr(TRAINED.get(classifier, TRAINED[LATENT]), model=MODELS[str(used["model"])],
+                 rows=n_train)  # fmt: skip
+    return message, others
+
+
+TRAINED = {
+    LATENT: later("This run trained {model} on {rows:,} rows."),
+    GP: later("This run trained {model} on {rows:,} rows; a GP classifier told the classes."),
+    BOTH: later(
+        "This run trained {model} on {rows:,} rows; this model and a GP classifier told the "
+        "classes."
+    ),
+}
 
 
 KNOWS = {
-    "sclvm": "each class has private dimensions.",
-    "bgplvm": "one space without classes, and a weighted SVM in it.",
-    "dgplvm": "one space that separates the classes, and a weighted SVM in it.",
+    "sclvm": later("each class has private dimensions."),
+    "bgplvm": later("one space without classes, and a weighted SVM in it."),
+    "dgplvm": later("one space that separates the classes, and a weighted SVM in it."),
 }

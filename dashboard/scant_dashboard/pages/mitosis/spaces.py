@@ -15,6 +15,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import SIDE_BY_SIDE, PlotView
 from scant_dashboard.plots.latent import ClassesPlot
+from scant_dashboard.translate import later, tr
 
 HALVES = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }"
 CONTROLS = """
@@ -22,24 +23,26 @@ CONTROLS = """
 :host { padding-top: 4px; }
 """
 FIRST, SECOND = -1, -2  # the currently most relevant dimensions
+RANKS = {later("strongest"): FIRST, later("second"): SECOND}
+SHARED, PRIVATE = later("shared dimension {n}"), later("private dimension {n}")
 Arrays = Mapping[str, np.ndarray]
 
 
 class Space(PlotView):
     """Rows in two dimensions of the shared space."""
 
-    title = "The space that all classes share"
-    kind = "shared"
+    title = later("The space that all classes share")
+    name, kind = "shared", SHARED
     aside = ""
 
     def __init__(self) -> None:
         self._latest: tuple[Arrays, Mapping[str, Any]] | None = None
-        self.plot = ClassesPlot(self.title, self.kind)
+        self.plot = ClassesPlot(self.title, self.name)
         self.figures = self.plot.figures
         self.across, self.up = (
-            pmui.Select(label=label, options={"strongest": FIRST, "second": SECOND},
+            pmui.Select(label=label, options={tr(n): i for n, i in RANKS.items()},
                         value=value, sizing_mode="stretch_width", size="small", margin=0)
-            for label, value in (("Across", FIRST), ("Up", SECOND))
+            for label, value in ((tr("Across"), FIRST), (tr("Up"), SECOND))
         )  # fmt: skip
         for control in (self.across, self.up):
             control.param.watch(lambda _: self._show(), "value")
@@ -64,7 +67,7 @@ class Space(PlotView):
     def _offer(self, metadata: Mapping[str, Any]) -> None:
         """Offer the dimensions, keeping the current choice if possible."""
         count = len(self._dimensions(metadata))
-        options = {"strongest": FIRST, "second": SECOND}
+        options = {tr(name): rank for name, rank in RANKS.items()}
         options |= {str(i + 1): i for i in range(count)}
         for control, usual in ((self.across, FIRST), (self.up, SECOND)):
             if control.options != options:
@@ -84,30 +87,28 @@ class Space(PlotView):
         dimensions, rows = self._dimensions(metadata), self._rows(arrays, metadata)
         if not len(dimensions) or not len(rows):
             self.plot.clear()
-            self.plot.describe("This model has no such space.")
+            self.plot.describe(tr("This model has no such space."))
             return
         relevance = np.asarray(arrays["relevance"], float)[list(dimensions)]
         chosen = [_chosen(int(c.value), relevance) for c in (self.across, self.up)]
         mean, spread = (
             at(arrays[name][rows], dimensions, chosen) for name in ("latent_mean", "latent_std")
         )
-        axes = tuple(
-            f"{self.kind} dimension {i + 1}" if i < len(dimensions) else "" for i in chosen
-        )
+        axes = tuple(tr(self.kind, n=i + 1) if i < len(dimensions) else "" for i in chosen)
         label = np.asarray(arrays["latent_class"], int)[rows]
         self.plot.show(mean, spread, label, metadata["classes"], (axes[0], axes[1]))
-        self.plot.describe(f"{self.plot.alt}{self.aside}")
+        self.plot.describe(f"{self.plot.alt} {tr(self.aside)}".rstrip())
 
 
 class Private(Space):
     """Rows of one class in two dimensions of its private space."""
 
-    title = "The space that a class has to itself"
-    kind = "private"
-    aside = " Positions of two classes here do not compare, so one class is drawn at a time."
+    title = later("The space that a class has to itself")
+    name, kind = "private", PRIVATE
+    aside = later("Positions of two classes here do not compare, so one class is drawn at a time.")
 
     def __init__(self) -> None:
-        self.of = pmui.Select(label="Class", options=[], sizing_mode="stretch_width",
+        self.of = pmui.Select(label=tr("Class"), options=[], sizing_mode="stretch_width",
                               size="small", margin=0)  # fmt: skip
         super().__init__()
         self.of.param.watch(lambda _: self._show(), "value")

@@ -15,21 +15,23 @@ from scant_dashboard.plots.base import SIDE_BY_SIDE, PlotView
 from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant_dashboard.plots.table import comparison
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-NONE = "There are no held-out rows."
-ASIDE = (
-    "<p class='quiet'>Each method starts at its own threshold, fitted on validation rows; the "
-    "slider sets one probability for all.</p>"
+NONE = later("There are no held-out rows.")
+ASIDE = later(
+    "Each method starts at its own threshold, fitted on validation rows; the "
+    "slider sets one probability for all."
 )
 COUNTED = (
-    "true positives", "false positives", "false negatives", "true negatives", "precision", "recall",
+    later("true positives"), later("false positives"), later("false negatives"),
+    later("true negatives"), later("precision"), later("recall"),
 )  # fmt: skip
 
 
 class Threshold(PlotView):
     """A slider of the decision threshold, with the confusion counts of each method."""
 
-    title = "Decision threshold"
+    title = later("Decision threshold")
 
     def __init__(self, page: PageContext) -> None:
         self._curves = np.empty((0, 3, 0))
@@ -40,23 +42,24 @@ class Threshold(PlotView):
         self.plot = PrecisionRecallPlot(self.title)
         self.figures = self.plot.figures
         self.slider = pmui.FloatSlider(
-            label="Probability threshold of the rare class", start=0.0, end=1.0, step=0.005,
+            label=tr("Probability threshold of the rare class"), start=0.0, end=1.0, step=0.005,
             value=0.5, disabled=True, sizing_mode="stretch_width", max_width=480, margin=(0, 12),
         )  # fmt: skip
         self.slider.param.watch(lambda _: self._mark(), "value")
         self.table = text("")
         layout = pn.Column(self.plot.panel, self.table, stylesheets=[SIDE_BY_SIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
-        self.panel = stacked(self.slider, text(ASIDE), layout)
+        self.panel = stacked(self.slider, text(f"<p class='quiet'>{tr(ASIDE)}</p>"), layout)
 
     def open(self, run: RunState) -> None:
         """Show the curves of the report, marked at each method's own threshold."""
         assert run.report is not None
         arrays = run.report.arrays
         self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
-        self._methods, self._rare = list(run.metadata["methods"]), str(run.metadata["rare"])
+        self._methods = [tr(name) for name in run.metadata["methods"]]
+        self._rare = str(run.metadata["rare"])
         if not self._curves.size or not np.isfinite(self._curves[:, 2]).any():
-            self.plot.describe(NONE)
+            self.plot.describe(tr(NONE))
             return
         result, _, missed, _ = self._counts[0, :, 0]
         share = float((result + missed) / max(self._counts[0, :, 0].sum(), 1))
@@ -86,15 +89,17 @@ class Threshold(PlotView):
         self.plot.mark(
             marked,
             self._methods,
-            f"At the threshold {query[0]:.3g}, {self._methods[0]} detects {result} of "
-            f"{result + missed} rows of {self._rare}, with {alarms} false positives: "
-            f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
-        )
+            tr("At the threshold {threshold:.3g}, {method} detects {found} of {rows} rows of "
+               "{name}, with {alarms} false positives: precision {precision}, recall {recall}.",
+               threshold=query[0], method=self._methods[0], found=result, rows=result + missed,
+               name=self._rare, alarms=alarms, precision=_percent(marked[0, 1]),
+               recall=_percent(marked[0, 2])),
+        )  # fmt: skip
         rows = {
             name: [*(_whole(c) for c in count), _percent(point[1]), _percent(point[2])]
             for name, count, point in zip(self._methods, counts, marked)
         }
-        self.table.object = comparison(rows, COUNTED)
+        self.table.object = comparison(rows, [tr(name) for name in COUNTED])
         self._page.read(at_once=True)
 
 

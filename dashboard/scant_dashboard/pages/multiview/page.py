@@ -38,14 +38,15 @@ from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.score_distribution import ScoreDistributionPlot
 from scant_dashboard.plots.survival import SurvivalPlot
 from scant_dashboard.plots.view_contributions import ViewContributionsPlot
+from scant_dashboard.translate import later, tr
 
-PROBABILITIES = "Probabilities by class"
-TRUTH = "Predicted against true"
-PATIENTS = "Patients, predicted against true"
-CURVES = "Survival, observed and predicted"
-NEURONS = "What the hidden neurons see"
-SHARES = "What each neuron contributes"
-OTHERWISE = "What if it were trained otherwise?"
+PROBABILITIES = later("Probabilities by class")
+TRUTH = later("Predicted against true")
+PATIENTS = later("Patients, predicted against true")
+CURVES = later("Survival, observed and predicted")
+NEURONS = later("What the hidden neurons see")
+SHARES = later("What each neuron contributes")
+OTHERWISE = later("What if it were trained otherwise?")
 
 CLASSES = {PROBABILITIES, RELIABLE, TRADES, DOUBT}
 VALUES = {TRUTH, WITHIN, PIT, SPLIT}
@@ -81,14 +82,14 @@ def views(page: PageContext) -> PageViews:
             {"Figures", on.title, scarce.title, row.title, patient.title, TITLE, OTHERWISE}
         ),
         steps=(
-            (PROBABILITIES, "Held-out cells: how certain is the model, and is it right?"),
-            (TRUTH, "Every dot is a held-out row."),
-            (CURVES, "Did these patients survive as long as predicted?"),
-            (NEURONS, "One number per view: which one correlates with the target?"),
-            (SHARES, "How relevant is each view?"),
-            (on.title, "Guess first: which view is redundant?"),
-            (scarce.title, "One film? Two? Four?"),
-            (patient.title, "How long, and how sure?"),
+            (PROBABILITIES, later("Held-out rows: how certain is the model, and is it right?")),
+            (TRUTH, later("Every dot is a held-out row.")),
+            (CURVES, later("Did these patients survive as long as predicted?")),
+            (NEURONS, later("One number per view: which one correlates with the target?")),
+            (SHARES, later("How relevant is each view?")),
+            (on.title, later("Guess first: which view is redundant?")),
+            (scarce.title, later("One? Two? Four?")),
+            (patient.title, later("How long, and how sure?")),
         ),
     )
 
@@ -123,7 +124,7 @@ def _live() -> tuple[Any, ...]:
         )
 
     def truth() -> DataView:
-        plot = ScatterPlot("value", outlier=None, title=TRUTH, rmse=False)
+        plot = ScatterPlot(tr("value"), outlier=None, title=TRUTH, rmse=False)
         return array_view(plot, "truth", "predicted", "predicted_std")
 
     return (

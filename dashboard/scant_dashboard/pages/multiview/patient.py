@@ -13,16 +13,16 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.patient import PatientPlot
+from scant_dashboard.translate import later, tr
 
-HELP = "Choose a held-out patient."
-CHOOSE = "none chosen"
-NOBODY = "There are no held-out patients; choose a smaller training share."
+HELP = later("Choose a held-out patient.")
+NOBODY = later("There are no held-out patients; choose a smaller training share.")
 
 
 class Patient(PlotView):
     """A held-out patient: survival function, prediction from each sample, and outcome."""
 
-    title = "How long will this patient live?"
+    title = later("How long will this patient live?")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -34,7 +34,7 @@ class Patient(PlotView):
         )
         self._prompt = HELP
         self.who = pmui.Select(
-            label="Patient", options=[], disabled=True, size="small", margin=0,
+            label=tr("Patient"), options=[], disabled=True, size="small", margin=0,
             sizing_mode="stretch_width", max_width=280,
         )  # fmt: skip
         self.who.param.watch(lambda _: self._ask(), "value")
@@ -42,7 +42,7 @@ class Patient(PlotView):
 
     @property
     def alt(self) -> str:
-        return str(self.plot.alt) if self.container.visible else self._prompt
+        return str(self.plot.alt) if self.container.visible else tr(self._prompt)
 
     def open(self, run: RunState) -> None:
         """Offer the held-out patients; only the run's owner sees one immediately."""
@@ -51,7 +51,7 @@ class Patient(PlotView):
         # Only the owner queries at once: all viewers of a live run would do so at the same time.
         at_once = bool(names) and (run.recorded or self._page.owns_run)
         self._suspended = True
-        options = {CHOOSE: "", **{name: name for name in names}}
+        options = {tr("none chosen"): "", **{name: name for name in names}}
         self.who.param.update(
             options=options, value=names[0] if at_once else "", disabled=not names
         )

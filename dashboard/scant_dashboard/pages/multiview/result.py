@@ -18,15 +18,16 @@ from scant_dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
+from scant_dashboard.translate import later, tr
 
-METHODS = "Beside other methods"
-RELIABLE = "Can its probabilities be trusted?"
-TRADES = "What a threshold trades"
-DOUBT = "Uncertainty of the classes"
-WITHIN = "Coverage of intervals"
-PIT = "Probability integral transform"
-SPLIT = "What more data would remove"
-NONE = "There are no held-out rows; choose a smaller training share."
+METHODS = later("Beside other methods")
+RELIABLE = later("Can its probabilities be trusted?")
+TRADES = later("What a threshold trades")
+DOUBT = later("Uncertainty of the classes")
+WITHIN = later("Coverage of intervals")
+PIT = later("Probability integral transform")
+SPLIT = later("What more data would remove")
+NONE = later("There are no held-out rows; choose a smaller training share.")
 
 
 def result() -> tuple[Any, ...]:
@@ -56,7 +57,7 @@ def result() -> tuple[Any, ...]:
         LazyView(
             SPLIT,
             lambda: array_view(
-                VariancePlot("target", bins=10, title=SPLIT, inputs=False),
+                VariancePlot(tr("target"), bins=10, title=SPLIT, inputs=False),
                 "test_truth",
                 "test_std_model",
                 "test_std_noise",
@@ -82,18 +83,17 @@ def _precision_recall() -> DataView:
         name, methods = str(metadata["classes"][1]), list(metadata["methods"])
         truth, curves = data.arrays["test_truth"], data.arrays["pr"]
         if not len(curves):
-            plot.describe(NONE)
+            plot.describe(tr(NONE))
             return
         axes = plot.figures[0]
-        axes.xaxis.axis_label = f"recall: share of {name} found"
-        axes.yaxis.axis_label = "precision: share of correct positives"
+        axes.xaxis.axis_label = tr("recall: share of {name} found", name=name)
+        axes.yaxis.axis_label = tr("precision: share of correct positives")
         plot.show(curves, methods, float(np.mean(truth)))
         result = curves[0, 2] >= 0.8  # recall of at least 80%
         precise = [float(np.nanmax(c[1][c[2] >= 0.8], initial=0)) for c in curves]
         if result.any():
-            message = ", ".join(f"{m} {p:.0%}" for m, p in zip(methods, precise))
-            plot.describe(
-                f"Precision where recall is 80%: {message}. Dotted: the precision of guessing."
-            )
+            message = ", ".join(f"{tr(m)} {p:.0%}" for m, p in zip(methods, precise))
+            plot.describe(tr("Precision where recall is 80%: {values}. Dotted: the precision of "
+                             "guessing.", values=message))  # fmt: skip
 
     return DataView(plot, feed)

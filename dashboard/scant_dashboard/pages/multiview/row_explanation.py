@@ -14,17 +14,28 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView, target_name
 from scant_dashboard.plots.hidden_units import HiddenUnitsPlot
+from scant_dashboard.translate import later, tr
+
+ABOVE = later(
+    "Row {row} of the table: {prediction}. The most unusual neuron is {neuron}, {z:.1f} standard "
+    "deviations above its mean over the rows."
+)
+BELOW = later(
+    "Row {row} of the table: {prediction}. The most unusual neuron is {neuron}, {z:.1f} standard "
+    "deviations below its mean over the rows."
+)
 
 
 def target_of(metadata: Mapping[str, Any]) -> str:
     """Return the axis label of the target."""
-    return target_name(metadata) or ("time" if metadata["task"] == "survival" else "value")
+    usual = tr("time") if metadata["task"] == "survival" else tr("value")
+    return target_name(metadata) or usual
 
 
 class RowExplanation(PlotView):
     """A held-out row: each hidden unit's value with its interval, and the prediction."""
 
-    title = "One row, neuron by neuron"
+    title = later("One row, neuron by neuron")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -35,7 +46,7 @@ class RowExplanation(PlotView):
         self.plot = HiddenUnitsPlot(self.title)
         self.figures = self.plot.figures
         self.row = pmui.IntSlider(
-            label="Held-out row", start=1, end=2, value=1, disabled=True,
+            label=tr("Held-out row"), start=1, end=2, value=1, disabled=True,
             sizing_mode="stretch_width", max_width=420, margin=(0, 12),
         )  # fmt: skip
         self.row.param.watch(lambda _: self._ask(), "value_throttled")
@@ -51,7 +62,7 @@ class RowExplanation(PlotView):
         a, self._metadata = run.report.arrays, dict(run.metadata)
         hidden, metadata = np.asarray(a["hidden"], float), self._metadata
         if not len(hidden):
-            self.plot.describe("There are no held-out rows; choose a smaller training share.")
+            self.plot.describe(tr("There are no held-out rows; choose a smaller training share."))
             return
         self._rows = np.asarray(a["shown"], int)
         self._spread = np.stack([hidden.mean(0), hidden.std(0)])
@@ -83,12 +94,10 @@ class RowExplanation(PlotView):
         self.plot.point(mean, std)
         z = (mean - self._spread[0]) / np.maximum(self._spread[1], 1e-12)
         k = int(np.argmax(np.abs(z)))
-        side = "above" if z[k] > 0 else "below"
-        self._reading = (
-            f"Row {row + 1} of the table: {self._predicted(answer)}. The most unusual neuron is "
-            f"{self._metadata['neurons'][k]}, {abs(z[k]):.1f} standard deviations {side} its "
-            "mean over the rows."
-        )
+        self._reading = tr(
+            ABOVE if z[k] > 0 else BELOW, row=row + 1, prediction=self._predicted(answer),
+            neuron=self._metadata["neurons"][k], z=abs(z[k]),
+        )  # fmt: skip
 
     def _predicted(self, answer: dict[str, np.ndarray]) -> str:
         """Describe the prediction and the true value of the row."""
@@ -99,7 +108,10 @@ class RowExplanation(PlotView):
         has_truth = np.isfinite(truth)
         if self._metadata["task"] == "classification":
             classes = self._metadata["classes"]
-            true = f"; it is {classes[int(truth)]}" if has_truth else ""
-            return f"{classes[1]} with a probability of {p:.0%}{true}"
-        true = f"; it is {truth:.3g}" if has_truth else ""
-        return f"{p:.3g} predicted, between {low:.3g} and {high:.3g} with 95%{true}"
+            message = tr("{name} with a probability of {p:.0%}", name=classes[1], p=p)
+            true = classes[int(truth)] if has_truth else ""
+        else:
+            message = tr("{value:.3g} predicted, between {low:.3g} and {high:.3g} with 95%",
+                         value=p, low=low, high=high)  # fmt: skip
+            true = tr("{value:.3g}", value=truth)
+        return tr("{message}; it is {truth}", message=message, truth=true) if has_truth else message

@@ -13,14 +13,22 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.plots.score_curve import ScoreCurve, abridged
 from scant_dashboard.plots.theme import models
+from scant_dashboard.translate import later, ntr, tr
 
 DRAWS = 3  # random draws per slider position; one if all rows are used
-ASIDE = (
-    "<p class='quiet'>At each slider position the model trains on this number of the run's "
+ASIDE = later(
+    "At each slider position the model trains on this number of the run's "
     "training groups, patients or rows, on three random draws, beside averaged kernels and the "
     "simplest other method. All predict the run's held-out rows. Each position adds a point to the"
-    " curve.</p>"
+    " curve."
 )
+
+
+TRAINED_ON = {
+    "patients": later("patients trained on"),
+    "groups": later("groups trained on"),
+    "rows": later("rows trained on"),
+}
 
 
 class LearningCurvePlot(ScoreCurve):
@@ -29,7 +37,8 @@ class LearningCurvePlot(ScoreCurve):
     def __init__(self, title: str) -> None:
         # Bokeh cannot compute ranges from empty lines, so `show` sets them.
         frame = {"x_range": models.Range1d(0, 1), "y_range": models.Range1d(0, 1)}
-        tips = (("method", "@method"), ("training rows", "@x{0}"), ("score", "@score{0.00}"))
+        tips = ((tr("method"), "@method"), (tr("training rows"), "@x{0}"),
+                (tr("score"), "@score{0.00}"))  # fmt: skip
         super().__init__(title, {"scarcity": ""}, tips=tips, every=True, height=380, **frame)
 
     def show(
@@ -54,28 +63,32 @@ class LearningCurvePlot(ScoreCurve):
         plot = self.figures[0]
         plot.x_range.end = 1.05 * counts[-1]
         plot.y_range.end = 1.05 * max(float(np.nanmax([0.0, *draws.ravel()])), 0.01)
-        plot.xaxis[0].axis_label = f"{counted} trained on"
-        plot.yaxis[0].axis_label = f"{score} of held-out rows"
+        trained_on, names = tr(TRAINED_ON[counted]), [tr(name) for name in methods]
+        plot.xaxis[0].axis_label = trained_on
+        plot.yaxis[0].axis_label = tr("{score} of held-out rows", score=tr(score))
         messages = [
-            f"{n} " + ", ".join(f"{v:.2f}" if np.isfinite(v) else "–" for v in column)
+            f"{n} "
+            + ", ".join(tr("{value:.2f}", value=v) if np.isfinite(v) else "–" for v in column)
             for n, column in zip(counts, means.T)
         ]
         self.draw(
-            f"{score} of {', '.join(methods)} by {counted} trained on: {abridged(messages)}.",
+            tr("{score} of {methods} by {units}: {values}.", score=tr(score),
+               methods=", ".join(names), units=trained_on, values=abridged(messages)),
             [(counts, line) for line in means],
-            methods,
+            names,
             [(x, marks) for marks in draws],
-        )
+        )  # fmt: skip
 
 
 class Scarcity(SliderCurve):
     """The main score against the number of training groups, patients or rows."""
 
-    title = "How few labels will do?"
+    title = later("How few labels will do?")
     wait = 10
 
     def __init__(self, page: PageContext) -> None:
-        super().__init__(page, LearningCurvePlot(self.title), "Learn from", ASIDE)
+        super().__init__(page, LearningCurvePlot(self.title), tr("Learn from"),
+                         f"<p class='quiet'>{tr(ASIDE)}</p>")  # fmt: skip
         self._methods: list[str] = []
         self._counted = self._score = ""
 
@@ -94,11 +107,16 @@ class Scarcity(SliderCurve):
         draw = len(self._points.get(stop, ()))
         draws = 1 if stop == max(self.slider.values) else DRAWS
         if draw < draws:
-            doing = f"training on {self._named(stop)}, draw {draw + 1} of {draws}"
+            doing = tr("training on {units}, draw {draw} of {draws}", units=self._named(stop),
+                       draw=draw + 1, draws=draws)  # fmt: skip
             self._work(doing, "scarcity", partial(self._trained, stop), n=stop, draw=draw)
 
     def _named(self, n: int) -> str:
-        return f"{n} {self._counted if n != 1 else self._counted.rstrip('s')}"
+        if self._counted == "patients":
+            return ntr("{n} patient", "{n} patients", n)
+        if self._counted == "groups":
+            return ntr("{n} group", "{n} groups", n)
+        return ntr("{n} row", "{n} rows", n)
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
         self._points.setdefault(n, []).append(np.asarray(answer["scores"], float))
@@ -107,7 +125,8 @@ class Scarcity(SliderCurve):
             self._on_stop()
 
     def _question(self, n: int) -> str:
-        return f"Trained on {self._named(n)}: what will its {self._score} of held-out rows be?"
+        return tr("Trained on {units}: what will its {score} of held-out rows be?",
+                  units=self._named(n), score=tr(self._score))  # fmt: skip
 
     def _answer(
         self, draws: Sequence[Float[np.ndarray, " m"]]
@@ -115,7 +134,7 @@ class Scarcity(SliderCurve):
         own = [float(scores[0]) for scores in draws]
         mean = float(np.mean(own))
         band = (min(own), max(own)) if len(own) > 1 else ()
-        return f"Its {self._score} is {mean:.2f}.", mean, band
+        return tr("Its {score} is {value:.2f}.", score=tr(self._score), value=mean), mean, band
 
     def _draw(self, points: Mapping[int, Sequence[Float[np.ndarray, " m"]]]) -> None:
         self.plot.show(points, self._methods, self._score, self._counted)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from scant import metrics
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.translate import tr
 
 N_UNITS = 2  # hidden units, the most influential ones
 
@@ -18,10 +19,13 @@ def rows(run: RunState) -> pd.DataFrame:
     largest = np.argsort(-a["influence"], kind="stable")[:N_UNITS]
     return pd.DataFrame(
         {
-            "truth": a["truth"],
-            "predicted": a["predicted"],
-            "deviation": a["predicted_std"],
-            **{f"neuron {run.metadata['neurons'][i]}": a["hidden"][:, i] for i in largest},
+            tr("truth"): a["truth"],
+            tr("predicted"): a["predicted"],
+            tr("deviation"): a["predicted_std"],
+            **{
+                tr("neuron {name}", name=run.metadata["neurons"][i]): a["hidden"][:, i]
+                for i in largest
+            },
         }
     )
 
@@ -29,15 +33,16 @@ def rows(run: RunState) -> pd.DataFrame:
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Return column pairs: prediction against truth, and hidden units."""
     neurons = [str(name) for name in frame.columns[3:]]
-    results = [("truth", "predicted")]
+    truth, predicted = map(str, frame.columns[:2])
+    results = [(truth, predicted)]
     if len(neurons) == N_UNITS:
-        results += [(neurons[0], neurons[1]), (neurons[0], "predicted")]
+        results += [(neurons[0], neurons[1]), (neurons[0], predicted)]
     return results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:
     """Return average precision and accuracy of classes, or NMSE and RMSE of values."""
-    y, predicted = frame["truth"].to_numpy(), frame["predicted"].to_numpy()
+    y, predicted = frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1].to_numpy()
     several = len(np.unique(y)) > 1
     if set(np.unique(y)) <= {0.0, 1.0}:
         from sklearn.metrics import accuracy_score, average_precision_score

@@ -5,18 +5,22 @@ from __future__ import annotations
 from scant.studies.multiview.settings import LAYERED, MODELS
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.variants import Variant
+from scant_dashboard.translate import later, tr
 
 KNOWS = {
-    "dfgp": "hidden neurons and a nonlinear output",
-    "dfgp-wp": "the same neurons and a linear output: a Wishart prior",
-    "sgp": "one sparse Gaussian process on all features at once, without a hidden layer",
-    "student-t": "one process with heavier tails, scaled by the data",
+    "dfgp": later("hidden neurons and a nonlinear output"),
+    "dfgp-wp": later("the same neurons and a linear output: a Wishart prior"),
+    "sgp": later("one sparse Gaussian process on all features at once, without a hidden layer"),
+    "student-t": later("one process with heavier tails, scaled by the data"),
 }
 BOUNDS = {
-    "published": "point estimates of the inducing outputs of hidden neurons.",
-    "closed": "uncertain inducing outputs, which give a bound on the evidence.",
-    "stochastic": "hidden values sampled in each step; it also learns from censored times.",
+    "published": later("point estimates of the inducing outputs of hidden neurons."),
+    "closed": later("uncertain inducing outputs, which give a bound on the evidence."),
+    "stochastic": later("hidden values sampled in each step; it also learns from censored times."),
 }
+
+
+PARTS = ((2, later("a half of the training rows.")), (5, later("a fifth of the training rows.")))
 
 
 def alternatives(run: RunState) -> tuple[str, list[Variant]]:
@@ -27,8 +31,8 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
         bound = "stochastic" if metadata.get("task") == "survival" else "published"
     others = [
         Variant(
-            f"Train {MODELS[name]} instead",
-            f"{knows}.",
+            tr("Train {model} instead", model=MODELS[name]),
+            f"{tr(knows)}.",
             # The other bounds are of networks alone.
             {"model": name} if name in LAYERED else {"model": name, "bound": "auto"},
         )
@@ -37,18 +41,21 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     ]
     if model in LAYERED:
         others += [
-            Variant(f"Train again with the {name} bound", effect, {"bound": name})
+            Variant(
+                tr("Train again with the {bound} bound", bound=name), tr(effect), {"bound": name}
+            )
             for name, effect in BOUNDS.items()
             if name != bound
         ]
     rows = int((metadata.get("rows") or {}).get("training", 0))
     others += [
         Variant(
-            f"Train again on {rows // part} rows",
-            f"a {message} of the training rows.",
+            tr("Train again on {n:,} rows", n=rows // part),
+            tr(message),
             {"training_size": rows // part},
         )
-        for part, message in ((2, "half"), (5, "fifth"))
+        for part, message in PARTS
         if rows // part >= 20
     ]
-    return f"This run trained {MODELS[model]}: {KNOWS[model]}.", others
+    message = tr("This run trained {model}: {what}.", model=MODELS[model], what=tr(KNOWS[model]))
+    return message, others

@@ -14,13 +14,14 @@ from scant_dashboard.page_parts.on_demand import OnDemandView
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.view_ablation import AblationResult, ViewAblationPlot
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-ASIDE = (
-    "<p class='quiet'>The model is retrained on the selected views, beside a support vector "
+ASIDE = later(
+    "The model is retrained on the selected views, beside a support vector "
     "machine (kernel regression for values) with the average of their kernels on the same rows, "
-    "600 at most. Each combination adds a row.</p>"
+    "600 at most. Each combination adds a row."
 )
-HELP = (
+HELP = later(
     "Clear a view or two, then press the button; on the demonstration's rows it takes about 3 "
     "seconds."
 )
@@ -29,7 +30,7 @@ HELP = (
 class ViewAblation(OnDemandView):
     """Scores by combination of views, of the network and of averaged kernels."""
 
-    title = "What is each view worth?"
+    title = later("What is each view worth?")
     help = HELP
 
     def __init__(self, page: PageContext) -> None:
@@ -41,12 +42,14 @@ class ViewAblation(OnDemandView):
         self.container = pn.Column(
             self.plot.panel, visible=False, sizing_mode="stretch_width", margin=0
         )
-        self.views = pmui.CheckBoxGroup(label="Views that are on", inline=True, disabled=True,
-                                        margin=0)  # fmt: skip
-        self.button = pmui.Button(label="Train with these", variant="outlined", disabled=True,
-                                  margin=0)  # fmt: skip
+        self.views = pmui.CheckBoxGroup(label=tr("Views that are on"), inline=True,
+                                        disabled=True, margin=0)  # fmt: skip
+        self.button = pmui.Button(label=tr("Train with these"), variant="outlined",
+                                  disabled=True, margin=0)  # fmt: skip
         self.button.on_click(lambda _: self._train())
-        self.panel = stacked(self.views, self.button, text(ASIDE), self.container)
+        self.panel = stacked(
+            self.views, self.button, text(f"<p class='quiet'>{tr(ASIDE)}</p>"), self.container
+        )
 
     def open(self, run: RunState) -> None:
         """Offer the run's views."""
@@ -66,15 +69,17 @@ class ViewAblation(OnDemandView):
     def _train(self) -> None:
         on = [name for name in self.views.options if name in (self.views.value or ())]
         if not on:
-            self._page.say("Select at least one view.")
+            self._page.say(tr("Select at least one view."))
             return
         self._page.say("")
         if tuple(on) not in [result.views for result in self._results]:
-            doing = f"training with {', '.join(on)}, then the average of their kernels"
+            doing = tr(
+                "training with {views}, then the average of their kernels", views=", ".join(on)
+            )
             self._work(doing, "views", partial(self._trained, tuple(on)), views=on)
 
     def _trained(self, on: tuple[str, ...], answer: dict[str, np.ndarray]) -> None:
         model, averaged = (float(answer[name][0]) for name in ("score", "averaged"))
         self._results.append(AblationResult(on, model, averaged))
         self.container.visible = True
-        self.plot.show(self._results, list(self.views.options), self._metric)
+        self.plot.show(self._results, list(self.views.options), tr(self._metric))

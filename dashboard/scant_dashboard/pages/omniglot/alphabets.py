@@ -9,22 +9,23 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.variants import Variant, VariantButtons
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import View
+from scant_dashboard.translate import enumerated, later, tr
 
 NAMED = 4  # alphabets that a sentence lists
-ONLY = "There is only one alphabet, and it cannot be removed."
+ONLY = later("There is only one alphabet, and it cannot be removed.")
 
 
 class Alphabets(View):
     """A slider over the number of alphabets learned together, and a button to train with it."""
 
-    title = "What are the other alphabets worth?"
+    title = later("What are the other alphabets worth?")
 
     def __init__(self, page: PageContext) -> None:
         self._run: RunState | None = None
         self._names: list[str] = []
         self.alt = ""
         self.slider = pmui.DiscreteSlider(
-            label="Alphabets learned together", options=[1], disabled=True,
+            label=tr("Alphabets learned together"), options=[1], disabled=True,
             sizing_mode="stretch_width", max_width=420, margin=(0, 12),
         )  # fmt: skip
         self.slider.param.watch(lambda _: self._update_button(), "value")
@@ -38,7 +39,9 @@ class Alphabets(View):
         several = count > 1
         self.slider.options = list(range(1, count + 1))
         self.slider.param.update(value=1, disabled=not several)
-        self.alt = f"This run trained on {self._listed(count)} together." if several else ONLY
+        self.alt = tr(ONLY)
+        if several:
+            self.alt = tr("This run trained on {names} together.", names=self._listed(count))
         self._update_button()
 
     def clear(self, run: RunState) -> None:
@@ -52,12 +55,14 @@ class Alphabets(View):
         if self._run is None or self.slider.disabled:
             return
         count = int(self.slider.value)
-        alone = " alone" if count == 1 else ""
-        train = f"Train again with {self._listed(count)}{alone}"
+        names = self._listed(count)
+        train = tr("Train again with {names}", names=names)
+        if count == 1:
+            train = tr("Train again with {names} alone", names=names)
         self.button.offer([Variant(train, "", {"n_outputs": count})])
 
     def _listed(self, count: int) -> str:
         names = self._names[:count]
         if count <= NAMED:
-            return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-        return f"{', '.join(names[:NAMED])} and {count - NAMED} more"
+            return enumerated(names)
+        return tr("{names} and {n} more", names=", ".join(names[:NAMED]), n=count - NAMED)

@@ -18,17 +18,18 @@ from scant_dashboard.plots.base import NOTHING, SIDE_BY_SIDE
 from scant_dashboard.plots.images import GalleryPlot, ResponsePlot
 from scant_dashboard.plots.theme import GRAY, GREEN
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-EMPTY = "nothing: empty paper"
+EMPTY = later("nothing: empty paper")
 MAX_OUTPUTS = 6  # outputs shown by default
-HELP = "Draw a character, or start from a held-out one."
-NO_IMAGES = "This run trains on columns of numbers, not on images."
+HELP = later("Draw a character, or start from a held-out one.")
+NO_IMAGES = later("This run trains on columns of numbers, not on images.")
 
 
 class Draw:
     """Draw a character to see class probabilities in each alphabet and patch contributions."""
 
-    title = "Draw a character"
+    title = later("Draw a character")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -40,9 +41,11 @@ class Draw:
         self._cells: list[int] = []  # the class of each image in the gallery
         self._suspended = False
         self.pad = DrawingCanvas()
-        self.likely = GalleryPlot("Likely characters", min_side=76, max_side=96, pick=self._clicked)
-        self.response = ResponsePlot("Contributions of the patches")
-        self.response.panel.visible = False
+        self.likely = GalleryPlot(
+            tr("Likely characters"), min_side=76, max_side=96, pick=self._clicked
+        )
+        self.response = ResponsePlot(tr("Contributions of the patches"))
+        self.response.figures[0].visible = False
         self.figures = (*self.likely.figures, *self.response.figures)
         self._build_controls()
         left = stacked(self.pad, self.begin, self.clear_button)
@@ -58,20 +61,20 @@ class Draw:
         self.panel = stacked(self.reading, self.whole, self.outputs, self.likely.panel)
 
     def _build_controls(self) -> None:
-        self.reading = text(f"<p>{HELP}</p>")
+        self.reading = text(f"<p>{tr(HELP)}</p>")
         self.begin = pmui.Select(
-            label="Begin with", options=[EMPTY], disabled=True, size="small", margin=0,
+            label=tr("Begin with"), options=[tr(EMPTY)], disabled=True, size="small", margin=0,
             sizing_mode="stretch_width", max_width=280,
         )  # fmt: skip
         self.clear_button = pmui.Button(
-            label="Empty the paper", variant="outlined", size="small", disabled=True, margin=0
+            label=tr("Empty the paper"), variant="outlined", size="small", disabled=True, margin=0
         )
         self.which = pmui.Select(
-            label="Contributions to", options={}, disabled=True, size="small", margin=0,
+            label=tr("Contributions to"), options={}, disabled=True, size="small", margin=0,
             sizing_mode="stretch_width", max_width=420,
         )  # fmt: skip
         self.outputs = pmui.MultiChoice(
-            label="Alphabets", options=[], visible=False, sizing_mode="stretch_width", margin=0
+            label=tr("Alphabets"), options=[], visible=False, sizing_mode="stretch_width", margin=0
         )
         self.pad.param.watch(lambda _: self._ask(), "ink")
         self.begin.param.watch(lambda _: self._begin(), "value")
@@ -81,7 +84,7 @@ class Draw:
 
     @property
     def alt(self) -> str:
-        return HELP if self.likely.alt == NOTHING else self.likely.alt
+        return tr(HELP) if self.likely.alt == NOTHING else self.likely.alt
 
     def say(self) -> None:
         """Put the text alternatives on the figures."""
@@ -94,7 +97,7 @@ class Draw:
         self._metadata, arrays = dict(run.metadata), run.report.arrays
         size = tuple(self._metadata.get("size", ()))
         self.whole.visible = bool(size)
-        self.reading.object = f"<p>{HELP if size else NO_IMAGES}</p>"
+        self.reading.object = f"<p>{tr(HELP if size else NO_IMAGES)}</p>"
         if not size:
             return
         self._names = names_of(self._metadata)
@@ -108,7 +111,7 @@ class Draw:
         options = {f"{k + 1}. {name}": k for k, name in enumerate(true)}
         names = list(self._metadata["outputs"])
         self._suspended = True
-        self.begin.param.update(options={EMPTY: -1, **options}, value=-1, disabled=False)
+        self.begin.param.update(options={tr(EMPTY): -1, **options}, value=-1, disabled=False)
         self.outputs.param.update(
             options=names, value=names[:MAX_OUTPUTS], visible=len(names) > MAX_OUTPUTS
         )
@@ -131,7 +134,7 @@ class Draw:
     def _forget(self) -> None:
         self.likely.clear()
         self.response.clear()
-        self.response.panel.visible = False
+        self.response.figures[0].visible = False
 
     def _begin(self) -> None:
         if not self._suspended and self._metadata:
@@ -159,7 +162,7 @@ class Draw:
             self._page.cancel_question("draw")
             self._answer = {}
             self._forget()
-            self.reading.object = f"<p>{HELP}</p>"
+            self.reading.object = f"<p>{tr(HELP)}</p>"
             self._page.read(at_once=True)
             return
         output, label = ("", "") if number is None else self._ids[number]
@@ -170,15 +173,15 @@ class Draw:
         self._show()
         message = self._names[int(answer["class"][0])]
         share = float(answer["p"][int(answer["class"][0])])
-        self.response.panel.visible = True
+        self.response.figures[0].visible = True
         self.response.show(
             answer["image"],
             answer["map"],
-            f"Contribution of each patch of the drawing to the function of {message}, which has "
-            f"probability {share:.0%} within its alphabet."
+            tr("Contribution of each patch of the drawing to the function of {name}, which has "
+               "probability {share:.0%} within its alphabet.", name=message, share=share)
             if answer["map"].size
-            else "This model compares whole images and has no patches.",
-        )
+            else tr("This model compares whole images and has no patches."),
+        )  # fmt: skip
         likely = [int(c) for c in np.ravel(answer["top"]) if c >= 0]
         query = int(answer["class"][0])
         options = {self._names[c]: c for c in sorted({*likely, query})}
@@ -209,14 +212,13 @@ class Draw:
         self.likely.show(
             images,
             captions,
-            f"Most probable in each alphabet: {'; '.join(best)}.",
+            tr("Most probable in each alphabet: {names}.", names="; ".join(best)),
             [GREEN if top else GRAY for top in first],
             p[self._cells],
         )
-        self.reading.object = (
-            f"<p role='note'>Most probable: {escape('; '.join(best))}. Click a character to see "
-            "the contributions of the patches.</p>"
-        )
+        message = tr("Most probable: {names}. Click a character to see the contributions of the "
+                     "patches.", names=escape("; ".join(best)))  # fmt: skip
+        self.reading.object = f"<p role='note'>{message}</p>"
         self._page.read(at_once=True)
 
     def _clicked(self, cell: int) -> None:

@@ -13,6 +13,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
+from scant_dashboard.translate import later, tr
 
 WHOLE = 300  # maximum pixels of a single matrix: it is whole on the first screen
 
@@ -61,7 +62,9 @@ class Matrices(PlotView):
             else HintonGrid(title)
         )
         self.figures = self.plot.figures
-        self.sorted = pmui.Checkbox(label="Sort by clusters", value=False, margin=0, size="small")
+        self.sorted = pmui.Checkbox(
+            label=tr("Sort by clusters"), value=False, margin=0, size="small"
+        )
         self.sorted.param.watch(lambda _: self._show(), "value")
         self.panel = stacked(self.sorted, self.plot.panel)
 
@@ -90,6 +93,10 @@ class Matrices(PlotView):
         )
 
 
+WITHIN = later("within an alphabet: {one} and {other} ({value:.2f})")
+BETWEEN = later("between alphabets: {one} and {other} ({value:.2f})")
+
+
 def _most_similar(
     matrices: np.ndarray, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
 ) -> str:
@@ -99,13 +106,14 @@ def _most_similar(
     same = group[:, None] == group[None, :]
     messages = []
     own = same & ~np.eye(len(group), dtype=bool)
-    for pairs, where in ((own, "within an alphabet"), (~same, "between alphabets")):
+    for pairs, where in ((own, WITHIN), (~same, BETWEEN)):
         if pairs.any():
             i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
-            messages.append(f"{where}: {names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f})")
+            messages.append(tr(where, one=names[int(i)], other=names[int(j)], value=matrix[i, j]))
     if not messages:
-        return "One class."
-    return f"White: two characters use the same functions. Most alike {'; '.join(messages)}."
+        return tr("One class.")
+    return tr("White: two characters use the same functions. Most alike {pairs}.",
+              pairs="; ".join(messages))  # fmt: skip
 
 
 def coupling(matrix: np.ndarray) -> str:
@@ -114,19 +122,18 @@ def coupling(matrix: np.ndarray) -> str:
     if not apart.any() or not np.diag(matrix).mean():
         return ""
     share = matrix[apart].mean() / np.diag(matrix).mean()
-    return (
-        f" Entries between alphabets are on average {share:.0%} of those within one (0% if they "
-        "shared no function). They do not tell which alphabets are related."
-    )
+    return " " + tr("Entries between alphabets are on average {share:.0%} of those within one (0% "
+                    "if they shared no function). They do not tell which alphabets are related.",
+                    share=share)  # fmt: skip
 
 
 class Confused(PlotView):
     """Confusion matrix of held-out rows over the selected classes."""
 
-    title = "Confused characters"
+    title = later("Confused characters")
 
     def __init__(self) -> None:
-        self.plot = HintonGrid(self.title, "true", 240, WHOLE, say=_confused)
+        self.plot = HintonGrid(self.title, tr("true"), 240, WHOLE, say=_confused)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
@@ -144,12 +151,12 @@ def _confused(
     wrong = share - np.diag(right)
     tested = share.sum(1) > 0
     if not tested.any():
-        return "No row was held out."
+        return tr("No row was held out.")
     i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    reading = (
-        "Held-out rows, true class down and predicted class across. The mean recall of "
-        f"{tested.sum()} characters is {right[tested].mean():.0%}"
-    )
-    if wrong[i, j] > 0:
-        reading += f"; {wrong[i, j]:.0%} of {names[int(i)]} are classified as {names[int(j)]}"
-    return reading + "."
+    values = {"n": int(tested.sum()), "share": right[tested].mean()}
+    if wrong[i, j] <= 0:
+        return tr("Held-out rows, true class down and predicted class across. The mean recall of "
+                  "{n} characters is {share:.0%}.", **values)  # fmt: skip
+    return tr("Held-out rows, true class down and predicted class across. The mean recall of {n} "
+              "characters is {share:.0%}; {wrong:.0%} of {name} are classified as {other}.",
+              wrong=wrong[i, j], name=names[int(i)], other=names[int(j)], **values)  # fmt: skip

@@ -31,14 +31,17 @@ from scant_dashboard.plots.hinton import HintonPlot
 from scant_dashboard.plots.recall import RecallPlot, counted
 from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import MetricsTable
+from scant_dashboard.translate import later, ntr, tr
 
-RECALL = "Recall of each alphabet"
-SIMILARITY = "Which characters the model finds alike"
-GLOBAL = "Coupling of the alphabets"
-DIAGRAMS = "What each latent function ties together"
-ACROSS = "If all alphabets competed"
-REDUCIBLE = "What more data would remove"
-ELSE = "What if it were trained otherwise?"
+RECALL = later("Recall of each alphabet")
+SIMILARITY = later("Which characters the model finds alike")
+GLOBAL = later("Coupling of the alphabets")
+DIAGRAMS = later("What each latent function ties together")
+BESIDE = later("Beside other classifiers")
+TRUST = later("Can its probabilities be trusted?")
+ACROSS = later("If all alphabets competed")
+REDUCIBLE = later("What more data would remove")
+ELSE = later("What if it were trained otherwise?")
 SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets with long names
 
 
@@ -63,20 +66,20 @@ def views(page: PageContext) -> PageViews:
             {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
         ),
         steps=(
-            (RECALL, "How many held-out characters are classified correctly?"),
-            (SIMILARITY, "White: examples of one character help with the other."),
-            (DIAGRAMS, "Few functions, with different weights for each character."),
-            (Patches.title, "The patches that it compares images by."),
-            (Examples.title, "Right or wrong, and how certain?"),
-            (draw.title, "Which character is this?"),
-            (shots.title, "How few examples does it take?"),
+            (RECALL, later("How many held-out characters are classified correctly?")),
+            (SIMILARITY, later("White: examples of one character help with the other.")),
+            (DIAGRAMS, later("Few functions, with different weights for each character.")),
+            (Patches.title, later("The patches that it compares images by.")),
+            (Examples.title, later("Right or wrong, and how certain?")),
+            (draw.title, later("Which character is this?")),
+            (shots.title, later("How few examples does it take?")),
         ),
     )
 
 
 def _live(recall: LazyView) -> tuple[Any, ...]:
     def together() -> DataView:
-        plot = _hinton(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
+        plot = _hinton(GLOBAL, tr("alphabet"), tr("alphabet"), tr("mean absolute covariances"))
 
         def feed(data: Any, metadata: Mapping[str, Any]) -> None:
             plot.show(data.arrays["global"], metadata["outputs"])
@@ -122,21 +125,23 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
     table = MetricsTable()
 
     def figures(data: Report, metadata: Mapping[str, Any]) -> None:
-        of = [f"The figures of all methods are on {held_out(metadata)} together."]
+        of = [tr("The figures of all methods are on {rows} together.", rows=held_out(metadata))]
         own = any(m.source == "rival" for m in data.metrics)
         notes = (*data.limits[:1], *(of if metadata["rows"]["test"] else []), *data.notes)
         table.show(data.metrics, notes if own else (*notes, sentence("omniglot")))
         recall.update(data, metadata)  # replace the values during training by the final ones
 
     def across() -> DataView:
-        plot = _hinton(ACROSS, "true", "predicted", "shares of an alphabet's held-out rows")
+        plot = _hinton(
+            ACROSS, tr("true"), tr("predicted"), tr("shares of an alphabet's held-out rows")
+        )
 
         def feed(data: Report, metadata: Mapping[str, Any]) -> None:
             plot.show(np.nan_to_num(data.arrays["confusion_across"]), metadata["outputs"])
             plot.describe(
-                f"{plot.alt} Training does not separate alphabets; this figure lets all classes "
-                "compete in one softmax."
-            )
+                plot.alt + " " + tr("Training does not separate alphabets; this figure lets all "
+                                    "classes compete in one softmax.")
+            )  # fmt: skip
 
         return DataView(plot, feed)
 
@@ -144,14 +149,10 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
         arrays = ("test_entropy", "test_information", "test_output")
         return array_view(EntropyPlot(REDUCIBLE), *arrays, labels=("outputs",), needs=arrays[0])
 
-    comparison = "Beside other classifiers"
     return (
         DataView(table, figures),
-        LazyView(comparison, lambda: _recall(comparison, compare=True)),
-        LazyView(
-            "Can its probabilities be trusted?",
-            lambda: array_view(ReliabilityPlot(), "reliability"),
-        ),
+        LazyView(BESIDE, lambda: _recall(BESIDE, compare=True)),
+        LazyView(TRUST, lambda: array_view(ReliabilityPlot(), "reliability")),
         LazyView(Confused.title, Confused, height=480),
         LazyView(ACROSS, across),
         LazyView(REDUCIBLE, reducible),
@@ -164,22 +165,25 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     others = []
     if used["n_outputs"]:
         others.append(
-            Variant("Train again with all alphabets", "more to borrow from.", {"n_outputs": 0})
+            Variant(
+                tr("Train again with all alphabets"), tr("more to borrow from."), {"n_outputs": 0}
+            )
         )
     others += [
-        Variant(f"Train again with {k} {'example' if k == 1 else 'examples'} of each class",
-              "from scratch, kernel and patches included.", {"shots": k})
+        Variant(ntr("Train again with {n} example of each class",
+                    "Train again with {n} examples of each class", k),
+                tr("from scratch, kernel and patches included."), {"shots": k})
         for k in (1, 5) if k != used["shots"] and k < int(run.metadata["shots_most"])
     ]  # fmt: skip
     others += [
-        Variant(f"Train {message} instead", KNOWS[name], {"model": name})
-        for name, message in MODELS.items()
+        Variant(tr("Train {model} instead", model=model), tr(KNOWS[name]), {"model": name})
+        for name, model in MODELS.items()
         if name != used["model"]
     ]
     others += [
         Variant(
-            f"Train again with the covariance {c}",
-            "the same cost, another bound.",
+            tr("Train again with the covariance {name}", name=c),
+            tr("the same cost, another bound."),
             {"covariance": c},
         )
         for c in COVARIANCES
@@ -187,21 +191,33 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     ]
     if run.metadata.get("size"):
         kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
-        sees = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
+        sees = {
+            "rbf-ard": tr("it compares whole images."),
+            "patch": tr("patches, wherever they are."),
+        }
         others.append(
-            Variant(f"Train again with the kernel {kernel}", sees[kernel], {"kernel": kernel})
+            Variant(
+                tr("Train again with the kernel {name}", name=kernel),
+                sees[kernel],
+                {"kernel": kernel},
+            )
         )
     features = used.get("features", PIXELS)
     if run.metadata.get("size") and used.get("stack") and features != PIXELS:
-        text = "no HOG, no network, no image that bends: what do they add?"
-        others.append(Variant("Train again with pixels alone", text, {"features": PIXELS}))
-    data = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
-    return f"This run trained {MODELS[str(used['model'])]} on {data}.", others
+        text = tr("no HOG, no network, no image that bends: what do they add?")
+        others.append(Variant(tr("Train again with pixels alone"), text, {"features": PIXELS}))
+    model = MODELS[str(used["model"])]
+    if len(names) == 1:
+        message = tr("This run trained {model} on {name} alone.", model=model, name=names[0])
+    else:
+        message = tr("This run trained {model} on {n} alphabets together.", model=model,
+                     n=len(names))  # fmt: skip
+    return message, others
 
 
 KNOWS = {
-    "mogp-ar": "alphabets share latent functions, and a step uses a few classes.",
-    "mg-m": "the full softmax in each step: how much does augment-and-reduce lose?",
-    "g-m": "each alphabet alone, with the full softmax.",
-    "g-a": "each alphabet alone, with augment-and-reduce.",
+    "mogp-ar": later("alphabets share latent functions, and a step uses a few classes."),
+    "mg-m": later("the full softmax in each step: how much does augment-and-reduce lose?"),
+    "g-m": later("each alphabet alone, with the full softmax."),
+    "g-a": later("each alphabet alone, with augment-and-reduce."),
 }

@@ -14,11 +14,12 @@ from scant_dashboard.page_parts.on_demand import SliderCurve
 from scant_dashboard.pages.omniglot.rows import SHOT_ROWS, held_out
 from scant_dashboard.plots.score_curve import ScoreCurve
 from scant_dashboard.plots.theme import models
+from scant_dashboard.translate import later, ntr, tr
 
-ASIDE = (
-    "<p class='quiet'>At each slider position the model is retrained on this number of examples of"
+ASIDE = later(
+    "At each slider position the model is retrained on this number of examples of"
     " each class, with the run's kernel and patches. Each position adds a point to the curve. "
-    "Bands show the minimum and the maximum over the alphabets.</p>"
+    "Bands show the minimum and the maximum over the alphabets."
 )
 
 
@@ -26,16 +27,15 @@ class ShotsPlot(ScoreCurve):
     """Mean recall over the outputs, with a band from minimum to maximum."""
 
     def __init__(self, title: str) -> None:
-        tips = (("", "@score{0.0%}"), ("outputs", "@low{0%} to @high{0%}"))
-        super().__init__(title, {"shots": "recall of held-out rows"}, "examples of each class",
-                         ("this model", "nearest neighbor"), tips=tips, band=True,
+        tips = (("", "@score{0.0%}"), (tr("outputs"), "@low{0%} – @high{0%}"))
+        super().__init__(title, {"shots": tr("recall of held-out rows")},
+                         tr("examples of each class"),
+                         (tr("this model"), tr("nearest neighbor")), tips=tips, band=True,
                          height=320)  # fmt: skip
         self.figures[0].yaxis.formatter = models.NumeralTickFormatter(format="0%")
         self.figures[0].y_range.start = 0
 
-    def show(
-        self, result: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
-    ) -> None:
+    def show(self, result: Mapping[int, Float[np.ndarray, "2 d"]], of: str) -> None:
         """Show recalls of the model and the nearest neighbor, by number of examples.
 
         Args:
@@ -46,25 +46,27 @@ class ShotsPlot(ScoreCurve):
         each = np.stack([result[k] for k in shots])  # shots, who, outputs
         mean, low, high = (f(each, axis=2).T for f in (np.nanmean, np.nanmin, np.nanmax))
         messages = [
-            f"{k} {'example' if k == 1 else 'examples'}: {a:.1%} against {b:.1%}"
+            ntr("with {n} example: {recall:.1%} against {other:.1%}",
+                "with {n} examples: {recall:.1%} against {other:.1%}", k, recall=a, other=b)
             for k, a, b in zip(shots, *mean)
-        ]
+        ]  # fmt: skip
+        abridged = [*messages[:3], *(["…", messages[-1]] if len(messages) > 3 else [])]
         self.draw(
-            f"Recall of {of}, on average over the outputs, with {'; with '.join(messages[:3])}"
-            + (f"; …; with {messages[-1]}" if len(messages) > 3 else "")
-            + " of the nearest neighbor.",
+            tr("Recall of {rows}, on average over the outputs, {values} of the nearest neighbor.",
+               rows=of, values="; ".join(abridged)),
             [(shots, *line) for line in zip(mean, low, high)],
-        )
+        )  # fmt: skip
 
 
 class Shots(SliderCurve):
     """Recall against examples per class, computed one position at a time."""
 
-    title = "How few examples does it take?"
+    title = later("How few examples does it take?")
     span, start, unit, digits = (0, 100, 1), 50, "%", 0
 
     def __init__(self, page: PageContext) -> None:
-        super().__init__(page, ShotsPlot(self.title), "Examples of each class", ASIDE)
+        super().__init__(page, ShotsPlot(self.title), tr("Examples of each class"),
+                         f"<p class='quiet'>{tr(ASIDE)}</p>")  # fmt: skip
         self._of = ""
 
     def open(self, run: RunState) -> None:
@@ -76,7 +78,8 @@ class Shots(SliderCurve):
 
     def _ask(self, stop: int) -> None:
         if stop not in self._points:
-            doing = f"learning anew from {_examples(stop)} of each class"
+            doing = ntr("learning anew from one example of each class",
+                        "learning anew from {n} examples of each class", stop)  # fmt: skip
             self._work(doing, "shots", partial(self._trained, stop), k=stop)
 
     def _trained(self, k: int, answer: dict[str, np.ndarray]) -> None:
@@ -84,17 +87,17 @@ class Shots(SliderCurve):
         self._show()
 
     def _question(self, stop: int) -> str:
-        return f"With {_examples(stop)} of each class: what share of {self._of} does it recognize?"
+        return ntr(
+            "With one example of each class: what share of {rows} does it recognize?",
+            "With {n} examples of each class: what share of {rows} does it recognize?",
+            stop, rows=self._of,
+        )  # fmt: skip
 
     def _answer(self, recalls: Float[np.ndarray, "2 d"]) -> tuple[str, float, Sequence[float]]:
         own = 100 * recalls[0]
         share = float(np.nanmean(own))
-        answer = f"It recognizes {share:.0f}% on average over the outputs"
-        return f"{answer}.", share, (np.nanmin(own), np.nanmax(own))
+        answer = tr("It recognizes {percent:.0f}% on average over the outputs.", percent=share)
+        return answer, share, (np.nanmin(own), np.nanmax(own))
 
     def _draw(self, points: Mapping[int, Float[np.ndarray, "2 d"]]) -> None:
         self.plot.show(points, self._of)
-
-
-def _examples(examples: int) -> str:
-    return "one example" if examples == 1 else f"{examples} examples"

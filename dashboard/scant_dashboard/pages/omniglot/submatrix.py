@@ -14,10 +14,11 @@ from scant_dashboard.pages.omniglot.matrices import names_of, outputs_of
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
-ASIDE = (
-    f"<p class='quiet'>Up to {BLOCK} classes are shown one by one; beyond them a square stands for "
-    "two alphabets, and is the mean of the absolute values between their classes.</p>"
+ASIDE = later(
+    "Up to {n} classes are shown one by one; beyond them a square stands for "
+    "two alphabets, and is the mean of the absolute values between their classes."
 )
 MAX_SIDE = 560  # maximum pixels of the matrix
 
@@ -25,7 +26,7 @@ MAX_SIDE = 560  # maximum pixels of the matrix
 class Submatrix(PlotView):
     """The block of B_q for a chosen latent function and chosen alphabets."""
 
-    title = "Look closer at a matrix"
+    title = later("Look closer at a matrix")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -33,13 +34,20 @@ class Submatrix(PlotView):
         self._suspended = False
         self.plot = HintonGrid(self.title, min_side=260, max_side=MAX_SIDE)
         self.figures = self.plot.figures
-        self.latent = pmui.Select(label="Matrix", options={}, disabled=True, width=160, margin=0,
-                                  size="small")  # fmt: skip
-        self.outputs = pmui.MultiChoice(label="Alphabets (none: all)", options=[], disabled=True,
-                                        sizing_mode="stretch_width", margin=0)  # fmt: skip
+        self.latent = pmui.Select(label=tr("Matrix"), options={}, disabled=True, width=160,
+                                  margin=0, size="small")  # fmt: skip
+        self.outputs = pmui.MultiChoice(
+            label=tr("Alphabets (none: all)"), options=[], disabled=True, margin=0,
+            sizing_mode="stretch_width",
+        )  # fmt: skip
         for control in (self.latent, self.outputs):
             control.param.watch(lambda _: self._ask(), "value")
-        self.panel = stacked(self.latent, self.outputs, text(ASIDE), self.plot.panel)
+        self.panel = stacked(
+            self.latent,
+            self.outputs,
+            text(f"<p class='quiet'>{tr(ASIDE, n=BLOCK)}</p>"),
+            self.plot.panel,
+        )
 
     def open(self, run: RunState) -> None:
         """Offer the run's outputs, starting with the most relevant matrix."""

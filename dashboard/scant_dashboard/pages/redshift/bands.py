@@ -15,27 +15,30 @@ from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.question_view import QuestionView
 from scant_dashboard.page_parts.widgets import controls_row
+from scant_dashboard.pages.redshift.target import OUTLIER, is_redshift, is_relative
 from scant_dashboard.plots.base import SIDE_BY_SIDE, target_name
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import comparison, figure
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
-IDLE = "Clear a band, and guess the loss of accuracy."
-METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
+IDLE = later("Clear a band, and guess the loss of accuracy.")
+METRICS = ("RMSE", later("mean log-likelihood"), "F_0.15 (%)", "F_0.05 (%)")
+GROWTH = later("RMSE grows by a factor of {factor:.1f}.")
 
 
 class BandAblation(QuestionView):
-    """Remove bands to see the effect on p(z) and the metrics; click a galaxy for its p(z).
+    """Remove bands to see the effect on p(z) and the metrics; click a row for its p(z).
 
     Args:
         page: The page of the view.
         reveal: The question for the loss of accuracy.
     """
 
-    title = "What if a band were missing?"
-    prompt = "Click a galaxy for its p(z)."
+    title = later("What if a band were missing?")
+    prompt = later("Click a dot for its predictive density.")
 
     def __init__(self, page: PageContext, reveal: GuessFirst) -> None:
         self._page, self.reveal = page, reveal
@@ -44,9 +47,9 @@ class BandAblation(QuestionView):
         self._held: dict[str, np.ndarray] | None = None  # the latest answer, even if hidden
         self._row: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
-        self._suspended = self._warned = False
-        self.scatter = ScatterPlot("redshift z", title="Click a galaxy", pick=self._pick)
-        self.density = DensityPlot("z", title="Its p(z)")
+        self._suspended = self._warned = self._redshift = False
+        self.scatter = ScatterPlot(tr("redshift z"), title=tr("Click a dot"), pick=self._pick)
+        self.density = DensityPlot("z", title=tr("Its predictive density"))
         super().__init__(self.scatter, self.density)
         self._build_controls()
         plots = pn.Column(
@@ -57,7 +60,7 @@ class BandAblation(QuestionView):
             margin=0,
         )
         self.panel = pn.Column(
-            controls_row(self.bands, self.galaxy, gap=24),
+            controls_row(self.bands, self.row, gap=24),
             self.reveal.panel,
             self.reading,
             plots,
@@ -71,12 +74,14 @@ class BandAblation(QuestionView):
         assert run.report is not None
         self._arrays = dict(run.report.arrays)
         n = len(self._arrays["z_true"])
+        self._redshift = is_redshift(run.metadata)
+        self.scatter.outlier = OUTLIER if self._redshift else None
         for plot in (self.scatter, self.density):
             plot.call_target(target_name(run.metadata))
         names = measured([str(b) for b in run.metadata.get("bands", ())])
         self._suspended = True
         self.bands.param.update(options=names, value=names, disabled=len(names) < 2)
-        self.galaxy.param.update(value=None, end=n - 1, disabled=False)
+        self.row.param.update(value=None, end=n - 1, disabled=False)
         self._suspended = False
         self._show_all(self._arrays)
         # Only the owner queries at once: all viewers of a live run would do so at the same time.
@@ -91,16 +96,16 @@ class BandAblation(QuestionView):
         self.reading.object = ""
         self.reveal.ask("")
         self._suspended = True
-        self.bands.disabled = self.galaxy.disabled = True
+        self.bands.disabled = self.row.disabled = True
         self.scatter.select(None)
         self._suspended = False
 
     def _build_controls(self) -> None:
         self.bands = pmui.CheckBoxGroup(
-            label="Bands measured", inline=True, disabled=True, margin=0
+            label=tr("Bands measured"), inline=True, disabled=True, margin=0
         )
-        self.galaxy = pmui.IntInput(
-            label="Galaxy (row of the test set)",
+        self.row = pmui.IntInput(
+            label=tr("Row of the test set"),
             start=0,
             disabled=True,
             width=220,
@@ -109,7 +114,7 @@ class BandAblation(QuestionView):
         )
         self.reading = text("")
         self.bands.param.watch(self._toggled, "value")
-        self.galaxy.param.watch(lambda e: self._typed(e.new), "value")
+        self.row.param.watch(lambda e: self._typed(e.new), "value")
         self.reveal.watch(self._on_reveal)
 
     @property
@@ -121,7 +126,7 @@ class BandAblation(QuestionView):
             return
         off = self._removed
         if len(off) == len(self.bands.options):
-            self._page.say("Select at least one band.")
+            self._page.say(tr("Select at least one band."))
             self._warned = True
             return
         if self._warned:  # do not remove messages of other controls
@@ -138,7 +143,8 @@ class BandAblation(QuestionView):
     def _question(self) -> str:
         if not self._removed:
             return ""
-        return f"Without {', '.join(self._removed)}: by what factor will the RMSE grow?"
+        removed = ", ".join(self._removed)
+        return tr("Without {bands}: by what factor will the RMSE grow?", bands=removed)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         self._held = answer
@@ -162,7 +168,7 @@ class BandAblation(QuestionView):
         """Show the model's answer; if it is to be guessed first, show the state without it."""
         if self._whole is not None and self._held is not None and self._removed:
             factor = float(self._held["metrics"][0] / self._whole[0])
-            self.reveal.know(f"RMSE grows by a factor of {factor:.1f}.", factor)
+            self.reveal.know(tr(GROWTH, factor=factor), factor)
         if self.reveal.hidden:
             self._show_all(self._arrays)
             self.reading.object = ""
@@ -185,7 +191,7 @@ class BandAblation(QuestionView):
     def _choose(self, row: int) -> None:
         self._row, self._before = row, None
         self._suspended = True
-        self.galaxy.value = row
+        self.row.value = row
         self.scatter.select(row)
         self._suspended = False
         self._ask_density()
@@ -211,20 +217,22 @@ class BandAblation(QuestionView):
     def _verdict(self) -> str:
         if self._whole is None or self._held is None or not self._removed or self.reveal.first:
             return ""  # the answer is shown with the question
-        factor = self._held["metrics"][0] / self._whole[0]
-        return f"<p role='note'><strong>RMSE grows by a factor of {factor:.1f}.</strong></p>"
+        factor = float(self._held["metrics"][0] / self._whole[0])
+        return f"<p role='note'><strong>{tr(GROWTH, factor=factor)}</strong></p>"
 
     def _table(self) -> str:
         assert self._held is not None
-        rows = [("every band measured", self._whole)]
+        rows = [(tr("every band measured"), self._whole)]
         if self._removed:
-            rows.append((f"without {', '.join(self._removed)}", self._held["metrics"]))
+            without = tr("without {bands}", bands=", ".join(self._removed))
+            rows.append((without, self._held["metrics"]))
+        names = [n for n in METRICS if self._redshift or not is_relative(n)]
         cells = {
-            label: [_figure(name, value) for name, value in zip(METRICS, values)]
+            label: [_figure(name, value) for name, value in zip(names, values)]
             for label, values in rows
             if values is not None
         }
-        return comparison(cells, METRICS)
+        return comparison(cells, [tr(name) for name in names])
 
 
 def _figure(name: str, value: float) -> str:

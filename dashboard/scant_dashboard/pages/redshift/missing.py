@@ -10,20 +10,24 @@ from scant_dashboard.plots.fixed_legend import GROUP_STYLES
 from scant_dashboard.plots.score_curve import ScoreCurve
 from scant_dashboard.plots.table import figure
 from scant_dashboard.plots.theme import models
+from scant_dashboard.translate import later, tr
 
-METHODS = ("this model", "random forest", "gradient boosting", "CatBoost")
-BEFORE = ("this model", "random forest, mean filled in")  # in old reports, without rivals
-SCORES = ("RMSE", "mean log-likelihood")
+METHODS = (
+    later("this model"), later("random forest"), later("gradient boosting"), "CatBoost",
+)  # fmt: skip
+BEFORE = (METHODS[0], later("random forest, mean filled in"))  # in old reports, without rivals
+SCORES = ("RMSE", later("mean log-likelihood"))
+TITLE = later("Bands missing")
 
 
 class MissingPlot(ScoreCurve):
     """RMSE and mean log-likelihood against the number of features removed at random."""
 
     def __init__(self, target: str = "z") -> None:
-        labels = (f"RMSE of {target}", "mean log-likelihood (nats)")
-        super().__init__("Bands missing", dict(zip(("missing", "missing-density"), labels)),
-                         "bands missing", tips=(("", "@method"), ("score", "@score{0.0000}")),
-                         size=8)  # fmt: skip
+        labels = (tr("RMSE of {target}", target=target), tr("mean log-likelihood (nats)"))
+        tips = (("", "@method"), (tr("score"), "@score{0.0000}"))
+        super().__init__(TITLE, dict(zip(("missing", "missing-density"), labels)),
+                         tr("bands missing"), tips=tips, size=8)  # fmt: skip
         self.target = target
         self.figures[0].y_range.start = 0
 
@@ -49,7 +53,7 @@ class MissingPlot(ScoreCurve):
             if plot.visible != (k < len(scores)):
                 plot.visible = k < len(scores)
         text = f"{split_of(n_held_out)} {reading(count, scores, methods)}"
-        self.draw(text, lines, [methods[k] for k in there])
+        self.draw(text, lines, [tr(methods[k]) for k in there])
 
 
 def n_rows(report: Report) -> int:
@@ -60,8 +64,9 @@ def n_rows(report: Report) -> int:
 
 def split_of(rows: int) -> str:
     """Return a sentence that names the rows."""
-    which = f"the same {rows:,}" if rows else "a part of the"
-    return f"On {which} held-out rows, which lack no band."
+    if rows:
+        return tr("On the same {rows:,} held-out rows, which lack no band.", rows=rows)
+    return tr("On a part of the held-out rows, which lack no band.")
 
 
 def reading(
@@ -76,11 +81,13 @@ def reading(
         finite = np.where(np.isfinite(rivals), rivals, -np.inf if larger else np.inf)
         best = finite.argmax(0) if larger else finite.argmin(0)
         pairs = "; ".join(
-            f"{int(c)} missing: {_score(name, own)} against {_score(name, finite[b, k])}"
-            f" ({methods[b + 1]})"
+            tr("{n} missing: {score} against {other} ({method})", n=int(c), score=_score(name, own),
+               other=_score(name, finite[b, k]), method=tr(methods[b + 1]))
             for k, (c, own, b) in enumerate(zip(count, values[0], best))
-        )
-        parts.append(f"{name[0].upper()}{name[1:]} of this model and of the best rival, {pairs}.")
+        )  # fmt: skip
+        score = tr(name)
+        parts.append(tr("{score} of this model and of the best rival, {pairs}.",
+                        score=score[0].upper() + score[1:], pairs=pairs))  # fmt: skip
     return " ".join(parts)
 
 

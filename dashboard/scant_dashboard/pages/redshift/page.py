@@ -24,13 +24,15 @@ from scant_dashboard.page_parts.variants import Alternatives, Variant
 from scant_dashboard.page_parts.views import PageViews
 from scant_dashboard.pages.redshift import selection
 from scant_dashboard.pages.redshift.bands import IDLE, BandAblation
+from scant_dashboard.pages.redshift.missing import TITLE as MISSING
 from scant_dashboard.pages.redshift.missing import MissingPlot, n_rows
 from scant_dashboard.pages.redshift.rejection import REJECTION, RejectionSlider
 from scant_dashboard.pages.redshift.scores import TITLE as SCORES
 from scant_dashboard.pages.redshift.scores import score_tables
+from scant_dashboard.pages.redshift.target import OUTLIER, applicable, is_redshift
 from scant_dashboard.pages.redshift.tried import TITLE as TRIED
 from scant_dashboard.pages.redshift.tried import SearchHistoryPlot
-from scant_dashboard.plots.base import DataView, array_view
+from scant_dashboard.plots.base import DataView, array_view, target_name
 from scant_dashboard.plots.bins import BinsPlot
 from scant_dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant_dashboard.plots.elbo import ElboPlot
@@ -38,14 +40,15 @@ from scant_dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
+from scant_dashboard.translate import later, tr
 
-DRAWN = "held-out rows drawn in training"  # fewer than the results are of
+DRAWN = later("held-out rows drawn in training")  # fewer than the results are of
 
 
 def views(page: PageContext) -> PageViews:
     """Create the views of a browser session."""
     story, equations = read_prose(__package__)
-    loss = page.guess_first(digits=1, idle=IDLE)
+    loss = page.guess_first(digits=1, idle=tr(IDLE))
     bands = LazyView(BandAblation.title, lambda: BandAblation(page, loss), height=560)
     rejection = LazyView(REJECTION, lambda: RejectionSlider(page), height=420)
     chosen = LazyView(
@@ -65,10 +68,10 @@ def views(page: PageContext) -> PageViews:
         explore=explore,
         full_width=frozenset(
             {
-                "Where the uncertainty comes from",
+                UNCERTAINTY,
                 "Figures",
                 MISSING,
-                "Bin by bin",
+                BINS,
                 SCORES,
                 TRIED,
                 bands.title,
@@ -78,22 +81,29 @@ def views(page: PageContext) -> PageViews:
             }
         ),
         steps=(
-            (SCATTER, "Every dot is a held-out galaxy."),
-            ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
-            (PIT, "Is the predicted uncertainty correct?"),
-            (bands.title, "Guess first: how much larger is the error without the u band?"),
-            (MISSING, "Each missing band costs accuracy. Who loses least?"),
-            (rejection.title, "How accurate are the most certain predictions?"),
+            (SCATTER, later("Every dot is a held-out row.")),
+            (UNCERTAINTY, later("Which part would more rows reduce?")),
+            (PIT, later("Is the predicted uncertainty correct?")),
+            (bands.title, later("Guess first: how much larger is the error without a band?")),
+            (MISSING, later("Each missing band costs accuracy. Who loses least?")),
+            (rejection.title, later("How accurate are the most certain predictions?")),
         ),
+        hides=hides,
     )
+
+
+def hides(run: RunState) -> set[str]:
+    """Return the titles of views whose scores, relative to 1 + z, do not apply to the target."""
+    return set() if is_redshift(run.metadata) else {BINS}
 
 
 def _live() -> tuple[Any, ...]:
     def scatter() -> DataView:
-        plot = ScatterPlot("redshift z", rows=DRAWN, rmse=False)
+        plot = ScatterPlot(tr("redshift z"), title=SCATTER, rows=tr(DRAWN), rmse=False)
 
         def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
             a = data.arrays
+            plot.outlier = OUTLIER if is_redshift(metadata) else None
             plot.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
         return DataView(plot, feed)
@@ -109,23 +119,23 @@ def _live() -> tuple[Any, ...]:
     return (
         LazyView(SCATTER, scatter),
         LazyView(
-            "Where the uncertainty comes from",
-            lambda: array_view(VariancePlot("z", rows=DRAWN), "z_true", "std_model", "std_noise"),
+            UNCERTAINTY,
+            lambda: array_view(
+                VariancePlot("z", rows=tr(DRAWN)), "z_true", "std_model", "std_noise"
+            ),
         ),
-        LazyView("Basis functions at work", lambda: array_view(BasisPlot(), "relevance")),
-        LazyView("Features that matter", features),
+        LazyView(BASIS, lambda: array_view(BasisPlot(), "relevance")),
+        LazyView(FEATURES, features),
     )
 
 
 def _result(page: PageContext, loss: GuessFirst) -> tuple[Any, ...]:
     covered = page.guess_first(answered_by=(SCATTER, PIT, BandAblation.title))
     return (
-        HiddenUntilRevealed(
-            page, figures(sentence("redshift")), covered, less=without_coverage, ask=ask_coverage
-        ),
+        HiddenUntilRevealed(page, _figures(), covered, less=without_coverage, ask=ask_coverage),
         LazyView(PIT, lambda: array_view(PitPlot(), "pit")),
         LazyView(
-            "Coverage of intervals",
+            COVERAGE,
             lambda: HiddenUntilRevealed(
                 page, array_view(CoveragePlot(), "coverage"), covered, above=True
             ),
@@ -137,10 +147,17 @@ def _result(page: PageContext, loss: GuessFirst) -> tuple[Any, ...]:
             ),
         ),
         LazyView(MISSING, lambda: HiddenUntilRevealed(page, _missing(), loss)),
-        LazyView("Bin by bin", lambda: array_view(BinsPlot("z"), "bins")),
+        LazyView(BINS, lambda: array_view(BinsPlot("z"), "bins")),
         LazyView(SCORES, score_tables, height=640),
         LazyView(TRIED, _search_history),
     )
+
+
+def _figures() -> DataView:
+    view = figures(sentence("redshift"))
+    show = view.feed
+    view.feed = lambda data, metadata: show(applicable(data, metadata), metadata)
+    return view
 
 
 def _missing() -> DataView:
@@ -156,28 +173,38 @@ def _search_history() -> DataView:
     return DataView(plot, feed)
 
 
-SCATTER = "Prediction against truth"
-PIT = "Probability integral transform"
-MISSING = "Bands missing"
-COST = "What if errors cost differently?"
-SPLIT = "What more data would remove"
+SCATTER = later("Prediction against truth")
+UNCERTAINTY = later("Where the uncertainty comes from")
+BASIS = later("Basis functions at work")
+FEATURES = later("Features that matter")
+PIT = later("Probability integral transform")
+COVERAGE = later("Coverage of intervals")
+BINS = later("Bin by bin")
+COST = later("What if errors cost differently?")
+SPLIT = later("What more data would remove")
 EFFECT = {
-    "normal": "every galaxy counts the same",
-    "normalised": "errors count relative to 1 + z, so nearby galaxies gain",
-    "balanced": "rare redshifts count as much as common ones, so the bias at high redshift shrinks",
+    "normal": later("every row counts the same"),
+    "normalised": later("errors count relative to 1 + {target}, so small values gain"),
+    "balanced": later(
+        "rare values of {target} count as much as common ones, so the bias at rare values shrinks"
+    ),
 }
+WATCH = later("{effect}; watch the bias bin by bin.")
 
 
 def other_costs(run: RunState) -> tuple[str, list[Variant]]:
     """Return a sentence on this run's error weights, and variants with the others."""
-    used = run.record.settings["weights"]
+    used, redshift = run.record.settings["weights"], is_redshift(run.metadata)
+    target = target_name(run.metadata) or "z"
+    effects = {name: tr(effect, target=target) for name, effect in EFFECT.items()}
     others = [
         Variant(
-            f"Train again with {other} weights",
-            f"{effect}; watch the bias bin by bin.",
+            tr("Train again with {weights} weights", weights=other),
+            tr(WATCH, effect=effect) if redshift else f"{effect}.",
             {"weights": other},
         )
-        for other, effect in EFFECT.items()
-        if other != used
+        for other, effect in effects.items()
+        if other != used and (redshift or other != "normalised")
     ]
-    return f"This run used {used} weights: {EFFECT[used]}.", others
+    message = tr("This run used {weights} weights: {effect}.", weights=used, effect=effects[used])
+    return message, others

@@ -15,19 +15,22 @@ from jaxtyping import Float
 from scant.events import Metric, Report
 from scant.html_table import html_table
 from scant_dashboard.pages.redshift.missing import n_rows, split_of
+from scant_dashboard.pages.redshift.target import is_redshift, is_relative
 from scant_dashboard.plots.base import NOTHING, TARGETS, DataView, View, target_name
 from scant_dashboard.plots.table import figure, meanings, symbol
 from scant_dashboard.template import text
+from scant_dashboard.translate import later, ntr, tr
 
-TITLE = "Scores by bin and by missing bands"
-DENSITIES = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")
-OF_BINS = ("bias", "sigma_MAD", "outlier rate", *DENSITIES)
-OF_MISSING = ("RMSE", "sigma_MAD", "outliers beyond 0.15", *DENSITIES)
+TITLE = later("Scores by bin and by missing bands")
+DENSITIES = (later("mean log-likelihood"), "CRPS", later("CDE loss"), "PIT-KS")
+OF_BINS = (later("bias"), "sigma_MAD", later("outlier rate"), *DENSITIES)
+OF_MISSING = ("RMSE", "sigma_MAD", later("outliers beyond 0.15"), *DENSITIES)
 READ = ("RMSE", "sigma_MAD", "CRPS", "PIT-KS")  # also in the text alternative
 SHARES = ("outlier rate", "outliers beyond 0.15")  # in percent
-UNKNOWN = "This run was made before runs kept the other scores {}."
-BINS = "Bins of equal width; those with fewer than twenty held-out rows are left out."
-PART = "The bands were removed at random, with their errors."
+UNKNOWN_MISSING = later("This run was made before runs kept the other scores with bands missing.")
+UNKNOWN_BINS = later("This run was made before runs kept the other scores by bin.")
+BINS = later("Bins of equal width; those with fewer than twenty held-out rows are left out.")
+PART = later("The bands were removed at random, with their errors.")
 
 Table = Float[np.ndarray, "_ q"]
 
@@ -48,6 +51,7 @@ class ScoreTables(View):
         missing_scores: Float[np.ndarray, "7 k"] | None,
         target: str = "z",
         n_missing: int = 0,
+        redshift: bool = True,
     ) -> None:
         """Show arrays of the report; None if an old report lacks them.
 
@@ -58,27 +62,31 @@ class ScoreTables(View):
             missing_scores: Number of missing bands, and all other scores.
             target: Name of the learned column.
             n_missing: Number of rows from which bands were removed; 0 if unknown.
+            redshift: Whether to show scores relative to 1 + z.
         """
         low, high, *points, rows = bins
         of_bins = np.array([*points, *([] if bin_scores is None else bin_scores[2:])])
         count, rmse = missing[:2]
         of_missing = np.array([rmse, *([] if missing_scores is None else missing_scores[1:])])
-        ranges = [f"{a:.3g} to {b:.3g}" for a, b in zip(low, high)]
+        ranges = [tr("{low:.3g} to {high:.3g}", low=a, high=b) for a, b in zip(low, high)]
         left = [_bands(int(c)) for c in count]
-        first, second = OF_BINS[: len(of_bins)], OF_MISSING[: len(of_missing)]
-        lacking = _table("bands missing", second, left, of_missing) + _note(
-            f"{split_of(n_missing)} {PART}"
+        first, of_bins = _applicable(OF_BINS, of_bins, redshift)
+        second, of_missing = _applicable(OF_MISSING, of_missing, redshift)
+        lacking = _table(tr("bands missing"), second, left, of_missing) + _note(
+            f"{split_of(n_missing)} {tr(PART)}"
         )
         if missing_scores is None:
-            lacking += _note(UNKNOWN.format("with bands missing"))
-        sized = [f"{n:,.0f}" for n in rows]
-        binned = _table(f"true {target}", first, ranges, of_bins, sized) + _note(BINS)
+            lacking += _note(tr(UNKNOWN_MISSING))
+        sized = [tr("{n:,.0f}", n=n) for n in rows]
+        named = tr("true {target}", target=target)
+        binned = _table(named, first, ranges, of_bins, sized) + _note(tr(BINS))
         if bin_scores is None:
-            binned += _note(UNKNOWN.format("by bin"))
+            binned += _note(tr(UNKNOWN_BINS))
         metrics = [Metric("this run", name, 0.0) for name in dict.fromkeys((*second, *first))]
         self.panel.object = (
-            f"<details open><summary>By the number of missing bands</summary>{lacking}</details>"
-            f"<details><summary>By the true {escape(target)}</summary>{binned}</details>"
+            f"<details open><summary>{tr('By the number of missing bands')}</summary>{lacking}"
+            f"</details><details><summary>{escape(tr('By the true {target}', target=target))}"
+            f"</summary>{binned}</details>"
             f"{meanings(metrics)}"
         )
         self.alt = f"{_by_missing(second, of_missing, left)} {_by_bin(first, of_bins, target)}"
@@ -94,10 +102,17 @@ def score_tables() -> DataView:
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
         a = data.arrays
         arrays = a["bins"], a.get("bin_scores"), a["missing"], a.get("missing_scores")
-        tables.show(*arrays, target_name(metadata) or TARGETS[0], n_rows(data))
+        target = target_name(metadata) or TARGETS[0]
+        tables.show(*arrays, target, n_rows(data), is_redshift(metadata))
 
     tables = ScoreTables()
     return DataView(tables, feed)
+
+
+def _applicable(names: Sequence[str], scores: Table, redshift: bool) -> tuple[list[str], Table]:
+    """Return the scores that have a meaning for the target, with their names."""
+    at = [i for i in range(len(scores)) if redshift or not is_relative(names[i])]
+    return [names[i] for i in at], scores[at]
 
 
 def _table(
@@ -108,7 +123,7 @@ def _table(
     rows: Sequence[str] = (),
 ) -> str:
     """Return a table with one column per score, preceded by `rows`."""
-    heads = [*(["rows"] if rows else []), *map(_headed, names)]
+    heads = [*([tr("rows")] if rows else []), *map(_headed, names)]
     columns = [[_format(name, v) for v in values] for name, values in zip(names, scores)]
     cells = zip(*([rows] if rows else []), *columns)
     lines = [(escape(label), cell) for label, cell in zip(labels, cells)]
@@ -118,34 +133,38 @@ def _table(
 def _by_missing(names: Sequence[str], scores: Table, left: Sequence[str]) -> str:
     """Describe some scores with no and with the most bands missing."""
     if len(left) < 2:
-        return "No band can be missing."
+        return tr("No band can be missing.")
     parts = [_reading(name, v[0], v[-1]) for name, v in zip(names, scores) if name in READ]
-    return f"From {left[0]} to {left[-1]} missing: {', '.join(parts)}."
+    return tr("From {first} to {last} missing: {scores}.", first=left[0], last=left[-1],
+              scores=", ".join(parts))  # fmt: skip
 
 
 def _by_bin(names: Sequence[str], scores: Table, target: str) -> str:
     """Describe the minimum and maximum of some scores over the bins."""
     if not scores.shape[1]:
-        return "No bin has the twenty test rows that its figures need."
+        return tr("No bin has the twenty test rows that its figures need.")
     parts = [_reading(name, v.min(), v.max()) for name, v in zip(names, scores) if name in READ]
-    return f"In {scores.shape[1]} bins of the true {target}: {', '.join(parts)}."
+    return ntr("In {n} bin of the true {target}: {scores}.",
+               "In {n} bins of the true {target}: {scores}.", scores.shape[1], target=target,
+               scores=", ".join(parts))  # fmt: skip
 
 
 def _reading(name: str, one: float, other: float) -> str:
-    return f"{name.replace('sigma', 'σ')} {_format(name, one)} to {_format(name, other)}"
+    return tr("{score} {one} to {other}", score=tr(name).replace("sigma", "σ"),
+              one=_format(name, one), other=_format(name, other))  # fmt: skip
 
 
 def _bands(count: int) -> str:
-    return {0: "none", 1: "1 band"}.get(count, f"{count} bands")
+    return ntr("{n} band", "{n} bands", count) if count else tr("none")
 
 
 def _headed(name: str) -> str:
-    return symbol(name) + (" (%)" if name in SHARES else "")
+    return symbol(tr(name)) + (" (%)" if name in SHARES else "")
 
 
 def _format(name: str, value: float) -> str:
     if name in SHARES:
-        return f"{100 * value:.1f}"
+        return tr("{value:.1f}", value=100 * value)
     return figure(Metric("this run", name, float(value)))
 
 

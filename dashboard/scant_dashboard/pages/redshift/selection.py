@@ -8,6 +8,8 @@ import pandas as pd
 from scant import metrics
 from scant.tables.levels import measured
 from scant_dashboard.live.run_state import RunState
+from scant_dashboard.plots.base import target_name
+from scant_dashboard.translate import tr
 
 
 def rows(run: RunState) -> pd.DataFrame:
@@ -16,12 +18,13 @@ def rows(run: RunState) -> pd.DataFrame:
     a = run.report.arrays
     parts = np.stack([a[f"std_{part}"] for part in ("model", "noise", "input")])
     bands = [str(b) for b in run.metadata["bands"]]
+    target = target_name(run.metadata) or "z"
     return pd.DataFrame(
         {
-            "true z": a["z_true"],
-            "predicted z": a["z_mean"],
-            "deviation of z": np.sqrt((parts**2).sum(0)),
-            "log density": a.get("log_density", np.full(len(a["z_true"]), np.nan)),
+            tr("true {target}", target=target): a["z_true"],
+            tr("predicted {target}", target=target): a["z_mean"],
+            tr("deviation of {target}", target=target): np.sqrt((parts**2).sum(0)),
+            tr("log density"): a.get("log_density", np.full(len(a["z_true"]), np.nan)),
             **dict(zip(bands, a["features"].T)),
         }
     )
@@ -30,13 +33,14 @@ def rows(run: RunState) -> pd.DataFrame:
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Return column pairs: prediction against truth, deviation, and first and last band."""
     bands = measured([str(name) for name in frame.columns[4:]])
-    results = [("true z", "predicted z"), ("predicted z", "deviation of z")]
+    truth, predicted, deviation = map(str, frame.columns[:3])
+    results = [(truth, predicted), (predicted, deviation)]
     return [*results, (bands[0], bands[-1])] if len(bands) > 1 else results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:
     """Return RMSE and mean log-likelihood, which the report has of all test rows."""
     return {
-        "RMSE": metrics.rmse(frame["true z"].to_numpy(), frame["predicted z"].to_numpy()),
-        "mean log-likelihood": float(frame["log density"].mean()),  # runs of 0.1.0 have none
+        "RMSE": metrics.rmse(frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1].to_numpy()),
+        "mean log-likelihood": float(frame.iloc[:, 3].mean()),  # runs of 0.1.0 have none
     }

@@ -9,18 +9,22 @@ from scant.studies.redshift.settings import SHAPES
 from scant_dashboard.plots.base import Plot, columns, update_source
 from scant_dashboard.plots.fixed_legend import FixedLegend, group_style
 from scant_dashboard.plots.theme import GRAY, models, new_figure
+from scant_dashboard.translate import later, ntr, tr
 
-TITLE = "Models tried"
-SCORE = "validation score (nats a row)"  # longer labels are cut off in present mode
-UNKNOWN = "This run was made before runs kept what they tried."
+TITLE = later("Models tried")
+SCORE = later("validation score (nats a row)")  # longer labels are cut off in present mode
+UNKNOWN = later("This run was made before runs kept what they tried.")
 KINDS = {
-    "G": "one shape for all",
-    "V": "a shape each",
-    "L": "one lengthscale",
-    "D": "one lengthscale per feature",
-    "C": "a full covariance",
+    "G": later("one shape for all"),
+    "V": later("a shape each"),
+    "L": later("one lengthscale"),
+    "D": later("one lengthscale per feature"),
+    "C": later("a full covariance"),
 }
-FREEDOM = ("one prior precision for all, even noise", "one prior precision for all", "all free")
+FREEDOM = (
+    later("one prior precision for all, even noise"), later("one prior precision for all"),
+    later("all free"),
+)  # fmt: skip
 
 
 class SearchHistoryPlot(Plot):
@@ -30,18 +34,18 @@ class SearchHistoryPlot(Plot):
     """
 
     def __init__(self) -> None:
-        time = new_figure(
-            "tried-time", "seconds of training until then, reckoned", SCORE, height=340
-        )
-        size = new_figure("tried-size", "basis functions", SCORE, height=340)
+        seconds, score = tr("seconds of training until then, reckoned"), tr(SCORE)
+        time = new_figure("tried-time", seconds, score, height=340)
+        size = new_figure("tried-size", tr("basis functions"), score, height=340)
         numbers, names = ("seconds", "m", "score", "stage"), ("shape", "free", "color", "marker")
         self.stages = columns(*numbers)
         self.stages.data = {**self.stages.data, **{name: [] for name in names}}  # non-numeric
         self.best = columns("seconds", "score")
         self.selected = columns("seconds", "m", "score")
         time.step("seconds", "score", source=self.best, mode="after", color=GRAY, line_width=1.5)
-        tips = [("stage", "@stage{0}"), ("model", "@m{0} @shape"), ("freedom", "@free"),
-                ("score", "@score{0.000}"), ("until", "@seconds{0.0} s")]  # fmt: skip
+        tips = [(tr("stage"), "@stage{0}"), (tr("model"), "@m{0} @shape"),
+                (tr("freedom"), "@free"), (tr("score"), "@score{0.000}"),
+                (tr("until"), "@seconds{0.0} s")]  # fmt: skip
         for plot, x in ((time, "seconds"), (size, "m")):
             plot.scatter(x, "score", source=self.selected, size=18, fill_alpha=0,
                          line_color=GRAY, line_width=2)  # fmt: skip
@@ -55,7 +59,7 @@ class SearchHistoryPlot(Plot):
         """Show the report's array `tried`: size, shape index, freedom, score, seconds."""
         if not len(tried):
             self.clear()
-            self.alt = UNKNOWN  # keep the corners of the empty figures
+            self.alt = tr(UNKNOWN)  # keep the corners of the empty figures
             return
         m, shape, free, score, seconds = tried.T
         shape_index, finite = shape.astype(int), np.isfinite(score)
@@ -67,7 +71,7 @@ class SearchHistoryPlot(Plot):
             score=np.where(finite, score, np.nan),
             stage=np.arange(1.0, len(tried) + 1),
             shape=np.array([SHAPES[k] for k in shape_index]),
-            free=np.array([FREEDOM[int(k)] for k in free]),
+            free=np.array([tr(FREEDOM[int(k)]) for k in free]),
             color=np.array([color for color, _, _ in styles]),
             marker=np.array([marker for _, marker, _ in styles]),
         )
@@ -84,7 +88,7 @@ class SearchHistoryPlot(Plot):
 
 def _named(shape: str) -> str:
     """Spell out the letters of a shape."""
-    return f"{shape}: {KINDS[shape[1]]}, {KINDS[shape[0]]}"
+    return f"{shape}: {tr(KINDS[shape[1]])}, {tr(KINDS[shape[0]])}"
 
 
 def _model(stage: Float[np.ndarray, " 5"]) -> str:
@@ -93,30 +97,41 @@ def _model(stage: Float[np.ndarray, " 5"]) -> str:
 
 def _fixed(tried: Float[np.ndarray, "t 5"]) -> str:
     """Describe a run whose model did not grow."""
-    scores = ", ".join(f"{score:.3f}" for score in tried[:, 3])
-    starts = f"{len(tried)} starts" if len(tried) > 1 else "one start"
-    return (
-        f"The settings fixed the model: {_model(tried[0])}, from {starts}, with validation "
-        f"log-likelihood {scores}. With auto, size and shape are found within the time budget."
-    )
+    scores = ", ".join(tr("{score:.3f}", score=score) for score in tried[:, 3])
+    return ntr(
+        "The settings fixed the model: {model}, from one start, with validation log-likelihood "
+        "{scores}. With auto, size and shape are found within the time budget.",
+        "The settings fixed the model: {model}, from {n} starts, with validation log-likelihood "
+        "{scores}. With auto, size and shape are found within the time budget.",
+        len(tried), model=_model(tried[0]), scores=scores,
+    )  # fmt: skip
 
 
 def _reading(tried: Float[np.ndarray, "t 5"], selected: list[int]) -> str:
-    count, seconds = len(tried), tried[-1, 4]
-    stages = f"{count} stages" if count > 1 else "One stage"
-    text = f"{stages} in {seconds:.1f} s of training, as reckoned. It began with {_model(tried[0])}"
+    count = len(tried)
+    text = [ntr("One stage in {seconds:.1f} s of training, as reckoned.",
+                "{n} stages in {seconds:.1f} s of training, as reckoned.", count,
+                seconds=tried[-1, 4])]  # fmt: skip
+    begun, began_at = _model(tried[0]), tried[0, 3]
     if not selected:
-        return f"{text}; no stage has a score."
+        return f"{text[0]} {tr('It began with {model}; no stage has a score.', model=begun)}"
     (best,) = selected
-    if best == 0:
-        text += f" (score {tried[0, 3]:.3f}), which was kept"
+    after = count - 1 - best
+    if best == 0 and count == 1:
+        text.append(tr("It began with {model} (score {score:.3f}), which was kept; no other was "
+                       "tried.", model=begun, score=began_at))  # fmt: skip
+    elif best == 0:
+        text.append(tr("It began with {model} (score {score:.3f}), which was kept.", model=begun,
+                       score=began_at))  # fmt: skip
     else:
-        first = f" (score {tried[0, 3]:.3f})" if np.isfinite(tried[0, 3]) else ""
-        text += f"{first}; {_model(tried[best])} in stage {best + 1} was kept"
-        text += f" (score {tried[best, 3]:.3f})"
-    if after := count - 1 - best:
-        text += f". {after} later {'stages' if after > 1 else 'stage'} gained nothing"
-    elif count == 1:
-        text += "; no other was tried"
+        if np.isfinite(began_at):
+            begun = tr("{model} (score {score:.3f})", model=begun, score=began_at)
+        text.append(tr("It began with {model}; {best} in stage {stage} was kept (score "
+                       "{score:.3f}).", model=begun, best=_model(tried[best]), stage=best + 1,
+                       score=tried[best, 3]))  # fmt: skip
+    if after:
+        text.append(ntr("{n} later stage gained nothing.", "{n} later stages gained nothing.",
+                        after))  # fmt: skip
     shapes = "; ".join(_named(SHAPES[k]) for k in sorted({int(k) for k in tried[:, 1]}))
-    return f"{text}. A gain counts less half of its standard error. {shapes}."
+    text.append(tr("A gain counts less half of its standard error. {shapes}.", shapes=shapes))
+    return " ".join(text)

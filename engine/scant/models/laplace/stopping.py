@@ -180,13 +180,14 @@ def advise(
     elif none:
         parts.append(f"no patch without a label is taken for {sought} yet")
     elif not math.isnan(mean):
-        parts.append(f"a batch changed F1 by about {mean:.3f} in the last {window}")
+        parts.append(f"a batch changed F1 by about {mean:.3f} in the last {window:,}")
     if not math.isnan(flipped):
         parts.append(f"the last batch changed {flipped:.1%} of the pool's predictions")
-    count = f"{expected:.0f} of {rows:,}" if expected >= 0.5 else f"none of {rows:,}"
-    if not math.isnan(expected):
-        parts.append(f"the next is expected to change {count}")
+    if expected >= 0.5:
+        parts.append(f"the next is expected to change {expected:.0f} of {rows:,}")
+    elif not math.isnan(expected):
+        parts.append(f"the next is expected to change none of {rows:,}")
     if still_needed > 0:
         parts.append(f"some {still_needed:,.0f} more labels may be needed")
-    lead = "You may stop" if stop else "Go on"
-    return Advice(stop, flipped, expected, mean, still_needed, f"{lead}: {', '.join(parts)}.")
+    text = f"{'You may stop' if stop else 'Go on'}: {', '.join(parts)}."
+    return Advice(stop, flipped, expected, mean, still_needed, text)

@@ -70,13 +70,13 @@ ENTRY = Entry(
             "drosophila",
             "Embryos of the fruit fly",
             "expression of the publication's four genes in eight replicas (Kalinka et al. 2010), "
-            "each gene standardised",
+            "each gene standardized",
             kind="fetched",
         ),
         Source(
             "drosophila200",
             "Two hundred genes of the fruit fly",
-            "the same four and others drawn at random, each standardised: 11,200 rows",
+            "the same four and others drawn at random, each standardized: 11,200 rows",
             kind="fetched",
         ),
     ),

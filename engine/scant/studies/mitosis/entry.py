@@ -102,7 +102,7 @@ ENTRY = Entry(
         ),
         Source(
             "breast_cancer",
-            "Breast tumours",
+            "Breast tumors",
             "569 tumors, 212 of them malignant, with 30 measurements of their nuclei (Street et "
             "al. 1993, from scikit-learn)",
             generator="scant.studies.mitosis.table:breast_cancer",

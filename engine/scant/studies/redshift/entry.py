@@ -53,7 +53,7 @@ ENTRY = Entry(
         Source(
             "sdss",
             "SDSS galaxies",
-            "20,000 galaxies with spectra, from the SDSS catalogue server",
+            "20,000 galaxies with spectra, from the SDSS catalog server",
             kind="fetched",
         ),
     ),

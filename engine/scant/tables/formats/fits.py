@@ -85,7 +85,7 @@ def _select_table(
     except Exception as error:  # astropy raises many kinds
         raise _damaged(file) from error
     if not tables:
-        raise BadInput(f"{file} is a FITS file without a table that has rows; give a catalogue.")
+        raise BadInput(f"{file} is a FITS file without a table that has rows; give a catalog.")
     parts = tuple(tables)
     name = chosen(parts, part, file, "table")
     columns, left_out = _supported_columns(tables[name])

@@ -44,7 +44,7 @@ def test_cells_are_drawn_by_class_number_and_seed() -> None:
     assert frame.asked == [("generate", {"count": 16, **same}), ("redraw", {"count": 8, **same})]
     assert view.alt == HELP
     frame.answered["generate"]({"generated": DRAWN})
-    assert view.alt == "2 new cells of mitosis, generated with seed 0."
+    assert view.alt == "2 new rows of the class mitosis, generated with seed 0."
     real = {"rows": np.array([4]), "real": DRAWN[:1], "redrawn": DRAWN[:1] + 0.1}
     frame.answered["redraw"](real)
     assert "error is 0.10 of the gray scale" in view.alt
@@ -78,7 +78,7 @@ def test_new_cells_are_kept_as_images_and_rows_that_can_be_brought_back() -> Non
         assert archive.namelist() == ["a_b/new_0_01.png", "a_b/new_0_02.png"]
         gray = np.asarray(Image.open(io.BytesIO(archive.read(archive.namelist()[1]))))
     assert np.abs(gray / 255 - DRAWN[1]).max() <= 0.5 / 255 + 1e-9
-    back = read_images(kept, levels=("label",), size=(3, 2), name="new_cells.zip")
+    back = read_images(kept, levels=("label",), size=(3, 2), name="new_rows.zip")
     assert set(back["label"]) == {"a_b"}
     table = pd.read_csv(io.BytesIO(view.csv()))
     cells = LabeledImages.of(table)

@@ -239,7 +239,7 @@ def test_a_held_out_row_is_placed_under_each_class(model: Any) -> None:
     bars = view.gallery.bars.data
     assert (bars["right"] - bars["left"]).argmax() == 1  # the likeliest class comes first
     view.clear(None)  # type: ignore[arg-type]
-    assert view.alt == "No cell yet."
+    assert view.alt == "No row yet."
 
 
 def test_an_image_is_brought_to_the_models_size_and_asked_about(model: Any) -> None:
