@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from scant.events import Report
-from scant.studies.redshift.catalogs import TARGETS
+from scant.studies import entry
 from scant_dashboard.plots.base import target_name
 
-REDSHIFTS = {"z", *(name.replace("_", "") for name in TARGETS)}
+NAMES = next(column.aliases for column in entry("redshift").table.columns if column.name == "z")
+REDSHIFTS = {"z", *(name.replace("_", "") for name in NAMES)}
 OUTLIER = 0.15  # of 1 + z; a larger error is catastrophic (Almosallam 2017, section 6.2)
 RELATIVE = ("F_", "bias", "median bias", "sigma_", "outlier")  # beginnings of names of scores
 
