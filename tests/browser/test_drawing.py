@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from scant_dashboard.template import component
+from scant_dashboard.template import assets, component
 from tests.browser.conftest import Served
 
 # The address is only a place to stand at: what is no page of ours may run no script.
@@ -30,21 +30,26 @@ BEHIND = "cards([1, 2]); tell('session', 1); cards([3]); cards([4])"
 BEFORE = "tell('session', 1); cards([1, 2]); cards([3]); cards([4])"
 
 
+def stand_at(page: Page, served: Served) -> None:
+    """Open an empty page that has the desk."""
+    page.goto(f"{served.url}/healthz")
+    page.add_script_tag(path=assets() / "words.js")
+    page.evaluate(DESK, component("labeling"))
+
+
 @pytest.mark.parametrize("told", [BEHIND, BEFORE])
 @pytest.mark.parametrize("row", [2, 3, 4])
 def test_cards_that_come_right_behind_others_replace_none(
     page: Page, served: Served, told: str, row: int
 ) -> None:
     """Panel may put the first cards of a session before the word that it begins."""
-    page.goto(f"{served.url}/healthz")
-    page.evaluate(DESK, component("labeling"))
+    stand_at(page, served)
     page.evaluate(f"() => {{ {told}; tell('queue', [{{row: {row}, why: 'asked'}}]) }}")
     expect(page.locator(".bench")).to_have_attribute("data-row", str(row))
 
 
 def test_a_new_session_forgets_the_cards_of_the_one_before(page: Page, served: Served) -> None:
-    page.goto(f"{served.url}/healthz")
-    page.evaluate(DESK, component("labeling"))
+    stand_at(page, served)
     page.evaluate("() => { cards([1]); tell('queue', [{row: 1, why: 'asked'}]) }")
     expect(page.locator(".bench")).to_have_attribute("data-row", "1")
     page.evaluate("() => { cards([]); tell('session', 1) }")
