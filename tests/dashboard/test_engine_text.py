@@ -29,12 +29,6 @@ TABLES = {
 }
 
 
-@pytest.fixture
-def german() -> Iterator[None]:
-    with speaking("de"):
-        yield
-
-
 def test_a_template_is_found_in_a_sentence() -> None:
     template = Template.parse("{file}, row {row:,}: {got}; {{}}.", "")
     assert template.match("a, row b, row 1,234: x; y; {}.") is None, "no number after the first"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 
 import pytest
 from babel.messages.pofile import read_po
-from bokeh.document import Document
-from panel.io.state import set_curdoc
 
 from scant_dashboard.translate import (
     ENGLISH,
@@ -21,7 +18,6 @@ from scant_dashboard.translate import (
     enumerated,
     moment,
     ntr,
-    speak,
     tr,
 )
 from tests.paths import ROOT
@@ -37,14 +33,6 @@ PROSE = sorted(
     for file in (catalog.DASHBOARD / "pages").glob(f"*/{name}.md")
 )
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
-
-
-@pytest.fixture
-def german() -> Iterator[None]:
-    doc = Document()
-    speak(doc, "de")
-    with set_curdoc(doc):
-        yield
 
 
 @pytest.mark.parametrize("language", OTHERS)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
@@ -17,15 +14,6 @@ from scant_dashboard.plots.scatter import ScatterPlot
 from scant_dashboard.plots.table import figure, reading_of, table
 from scant_dashboard.plots.theme import models
 from scant_dashboard.study_page.figure import Figure
-from scant_dashboard.translate import speak
-
-
-@pytest.fixture
-def german() -> Iterator[None]:
-    doc = Document()
-    speak(doc, "de")
-    with set_curdoc(doc):
-        yield
 
 
 def shown() -> ScatterPlot:
