@@ -5,8 +5,8 @@ export function render({model, el}) {
   const find = make('input'), named = make('label', 'find', `${tr('Find a column')} `)
   const out = make('button', '', tr('Leave these out')), more = make('p', 'quiet')
   const frame = make('div', 'scroll'), bar = make('div', 'bar'), asked = make('div')
-  const view = make('input'), put = make('button', '', tr('Put')), into = make('span', 'into')
-  const labeled = make('label', '', `${tr('them into the view')} `)
+  const view = make('input'), put = make('button', '', tr('Assign')), into = make('span', 'into')
+  const labeled = make('label', '', `${tr('View of these columns')} `)
   find.type = 'search'
   out.type = put.type = 'button'
   labeled.append(view)

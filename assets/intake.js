@@ -109,7 +109,7 @@ export function render({model}) {
 
   const veil = document.createElement('div')
   veil.className = 'veil'
-  veil.textContent = tr('Drop the file to use it as your own data; several, where they belong together.')
+  veil.textContent = tr('Drop a file to use it as your own data, or several files that belong together.')
   let inside = 0
   const over = (shown) => {
     inside = shown ? inside : 0

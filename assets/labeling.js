@@ -39,8 +39,8 @@ export function render({model, el}) {
   const doubts = part(tr('Unsure')), disputes = part(tr('Disagreements')), past = part(tr('Labels given'))
   disputes.list.classList.add('wide')
   choices.setAttribute('role', 'group')
-  choices.setAttribute('aria-label', tr('Class of this patch'))
-  bar.setAttribute('aria-label', tr('Labels given of the budget'))
+  choices.setAttribute('aria-label', tr('Class of this row'))
+  bar.setAttribute('aria-label', tr('Labels given, of the budget'))
   said.setAttribute('aria-live', 'polite')
   aside.append(unsure, skip, undo)
   left.append(patch, why, choices, aside, status)
@@ -48,7 +48,7 @@ export function render({model, el}) {
   name.value = localStorage.getItem('scant_labeller') ?? 'me'
   named.append(name)
   progress.append(bar, lines)
-  right.append(named, make('h4', '', tr('Progress')), progress, make('h4', '', tr('Where it lies')), place,
+  right.append(named, make('h4', '', tr('Progress')), progress, make('h4', '', tr('Where the patch lies')), place,
     disputes.section, doubts.section, past.section)
   root.append(left, right, said)
   el.replaceChildren(root)
@@ -61,7 +61,7 @@ export function render({model, el}) {
     for (const card of model.cards) {
       for (const part of ['image', 'thumb']) if (card[part]) {
         const image = new Image()
-        image.alt = part === 'image' ? tr('Patch {row}', {row: `${card.row}`}) : tr('The whole picture')
+        image.alt = part === 'image' ? tr('Row {row}', {row: `${card.row}`}) : tr('The whole picture')
         image.src = card[part]
         image.decode?.().catch(() => {})  // now, not when it is to be seen
         card[`${part}_here`] = image
@@ -88,14 +88,14 @@ export function render({model, el}) {
     if (deciding && dispute) {
       const given = dispute.given.map(called).join(', ')
       const stands = dispute.decided
-        ? tr('Decided: {label}.', {label: dispute.decided}) : tr('Your decision stands over both.')
-      return `${tr('Patch {row}', {row: `${row}`})}: ${given}. ${stands}`
+        ? tr('Decided: {label}.', {label: dispute.decided}) : tr('Your decision overrides both labels.')
+      return `${tr('Row {row}', {row: `${row}`})}: ${given}. ${stands}`
     }
     if (again && before) {
       const {label, who} = before
-      return tr('Patch {row}: {label} by {who}. Press again to change it.', {row: `${row}`, label, who})
+      return tr('Row {row}: {label} by {who}. Press again to change it.', {row: `${row}`, label, who})
     }
-    return asked ? `${tr('Patch {row}', {row: `${row}`})}: ${asked.why}` : tr('Patch {row}', {row: `${row}`})
+    return asked ? `${tr('Row {row}', {row: `${row}`})}: ${asked.why}` : tr('Row {row}', {row: `${row}`})
   }
   const lay = (row) => {
     shown = row
@@ -166,7 +166,7 @@ export function render({model, el}) {
       image.alt = ''
       image.src = card.image
       button.append(image)
-    } else button.append(make('span', '', tr('patch {row}', {row: `${one.row}`})))
+    } else button.append(make('span', '', tr('row {row}', {row: `${one.row}`})))
     for (const [text, name] of words) {
       const line = make('span', name, text)
       line.title = text
@@ -191,15 +191,15 @@ export function render({model, el}) {
     const role = {imported: tr('from a file'), adjudicator: tr('decision')}
     fill(past, model.history.map((one) => entry(
       one, [[one.label, ''], [one.who, 'who'], ...(role[one.role] ? [[role[one.role], 'who']] : [])],
-      tr('Change patch {row}: {label}, by {who}', {...one, row: `${one.row}`}) + (role[one.role] ? `, ${role[one.role]}` : ''),
+      tr('Change row {row}: {label}, by {who}', {...one, row: `${one.row}`}) + (role[one.role] ? `, ${role[one.role]}` : ''),
       one.role === 'adjudicator' ? 'decide' : 'again')), '', true)
     past.head.textContent = past.title
     fill(doubts, model.unsure.map((one) => entry(
-      one, [[one.who, 'who']], tr('Look again at patch {row}: unsure, by {who}', {...one, row: `${one.row}`}), 'again')))
+      one, [[one.who, 'who']], tr('Look again at row {row}: unsure, by {who}', {...one, row: `${one.row}`}), 'again')))
     fill(disputes, model.disputes.map((one) => entry(
       one, [...one.given.map((each) => [`${each.label}: ${each.who}`, one.decided ? 'who' : '']),
         [one.decided ? tr('decided: {label}', {label: one.decided}) : tr('open'), one.decided ? '' : 'who']],
-      tr('Decide patch {row}: {given}', {row: `${one.row}`, given: one.given.map(called).join(', ')}) +
+      tr('Decide row {row}: {given}', {row: `${one.row}`, given: one.given.map(called).join(', ')}) +
         (one.decided ? `; ${tr('decided: {label}', {label: one.decided})}` : ''),
       'decide')), model.agreement)
     enable()
@@ -239,7 +239,7 @@ export function render({model, el}) {
       deciding = false
       lay(heard.show)
       root.scrollIntoView({block: 'nearest'})
-      said.textContent = tr('Patch {row} is to be labeled.', {row: `${heard.show}`})
+      said.textContent = tr('Row {row} is to be labeled.', {row: `${heard.show}`})
       return
     }
     if (heard.turn !== waiting) return

@@ -48,7 +48,7 @@ const anew = async () => {
   const bar = document.createElement('div')
   bar.className = 'lost'
   bar.setAttribute('role', 'alert')
-  bar.textContent = tr('This page cannot connect to its server. It needs a cookie, by which the server knows your browser: allow cookies for this site, then load the page again.')
+  bar.textContent = tr('This page cannot connect to its server. The server recognizes your browser by a cookie: allow cookies for this site, then reload the page.')
   document.body.append(bar)
 }
 document.addEventListener('scant-refused', anew) // of upstream/refused_connection.js

@@ -2,9 +2,9 @@
 // link begins at. Loaded with every page, after page.js.
 {
 const KEYS = [
-  ['→ space n', tr('next figure')], ['← p', tr('the one before')], ['Home', tr('the first')],
-  ['t', tr('train')], ['r', tr('replay, or hold it')], ['g', tr('reveal a guess')], ['b', tr('blank')],
-  ['s', tr('notes in a window of their own')], ['?', tr('these keys')], ['Esc', tr('leave present mode')],
+  ['→ space n', tr('next figure')], ['← p', tr('previous figure')], ['Home', tr('first figure')],
+  ['t', tr('train')], ['r', tr('replay, or pause it')], ['g', tr('reveal a guess')], ['b', tr('blank screen')],
+  ['s', tr('notes in a separate window')], ['?', tr('list of keys')], ['Esc', tr('leave present mode')],
 ]
 // Where keys have a meaning of their own, they keep it.
 const TYPED = 'input, textarea, select, [contenteditable], [role=combobox], [role=listbox], [role=option], '
@@ -219,7 +219,7 @@ document.addEventListener('keydown', (event) => {
   const act = {
     ArrowRight: () => step(1), PageDown: () => step(1), n: () => step(1),
     ArrowLeft: () => step(-1), PageUp: () => step(-1), p: () => step(-1),
-    Home: () => step(0), r: () => press([tr('Replay'), tr('Hold replay'), tr('Play on')]), t: () => press([tr('Train')]),
+    Home: () => step(0), r: () => press([tr('Replay'), tr('Pause replay'), tr('Resume replay')]), t: () => press([tr('Train')]),
     g: () => press([tr('Reveal')], here && holder(here, 'figure')), b: blank, s: open, '?': () => unfold(keys.hidden),
     ' ': onButton ? null : () => step(event.shiftKey ? -1 : 1),
     Escape: () => {

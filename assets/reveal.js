@@ -57,14 +57,14 @@ export function render({model, el}) {
   const chosen = (guesses) => {
     const right = guesses.filter((guess) => guess === model.truth).length
     if (!guesses.length) return tr('Nobody guessed.')
-    if (guesses.length > 1) return tr('{right} of {n} guesses are right.', {right, n: guesses.length})
+    if (guesses.length > 1) return tr('Right guesses: {right} of {n}.', {right, n: guesses.length})
     const choice = model.choices[guesses[0]]
     return right ? tr('You guessed {choice}: right.', {choice}) : tr('You guessed {choice}.', {choice})
   }
   const pointed = (guesses) => {
     const [left, top, right, bottom] = model.band
     const hit = guesses.filter(([x, y]) => left <= x && x <= right && top <= y && y <= bottom).length
-    return guesses.length ? tr('{hit} of {n} guesses lie in the box.', {hit, n: guesses.length}) : tr('Nobody guessed.')
+    return guesses.length ? tr('Guesses in the box: {hit} of {n}.', {hit, n: guesses.length}) : tr('Nobody guessed.')
   }
   const slid = (guesses) => {
     if (model.room && !guesses.length) return tr('Nobody guessed.')

@@ -97,8 +97,8 @@ const wallChoice = (model) => {
   }
   const words = setting.replaceAll('_', ' ')
   const from = bound(low, tr('Lowest {setting}', {setting: words})), to = bound(high, tr('Highest {setting}', {setting: words}))
-  const own = radio(setting, `${words[0].toUpperCase()}${words.slice(1)}: ${tr('from')} `, from, ` ${tr('to')} `, to, tr(', each with a seed of its own'))
-  const start = make('button', 'main', tr('Start the wall')), down = pressed(tr('Take it down'), () => { send({name: ''}); dialog.close() })
+  const own = radio(setting, `${words[0].toUpperCase()}${words.slice(1)}: ${tr('from')} `, from, ` ${tr('to')} `, to, ` (${tr('each run with another seed')})`)
+  const start = make('button', 'main', tr('Start the wall')), down = pressed(tr('Take the wall down'), () => { send({name: ''}); dialog.close() })
   const close = pressed(tr('Close'), () => dialog.close()), row = make('div', 'row')
   let sent = 0
   const send = (request) => { model.wall_request = {...request, sent: ++sent} }
@@ -114,7 +114,7 @@ const wallChoice = (model) => {
   const draw = () => {
     fault.textContent = model.wall_fault
     down.hidden = !model.wall_count
-    start.textContent = model.wall_count ? tr('Start anew') : tr('Start the wall')
+    start.textContent = model.wall_count ? tr('Restart the wall') : tr('Start the wall')
   }
   let up = 0
   model.on('wall_fault', draw)

@@ -40,7 +40,8 @@ SPOKEN = (
     "runs/*.py", "runs/dispatch/*.py", "runs/workers/task.py", "runs/workers/client.py",
     "store/*.py", "training/*.py", "evaluate/compare.py", "evaluate/fitting.py",
     "ensemble/ensemble.py", "learners/learner.py", "data_sources/ranking.py",
-    "data_sources/human_fertility.py", "models/laplace/stopping.py",
+    "data_sources/human_fertility.py", "models/laplace/acquisition.py",
+    "models/laplace/stopping.py",
 )  # fmt: skip
 # Modules among them for the command line and notebooks, and those whose texts the studies declare.
 SILENT = {
@@ -83,9 +84,9 @@ def sentences() -> Catalog:
 
 
 def spoken_modules() -> list[Path]:
-    """Return the modules whose finished sentences pages show, and the checks of uploads."""
+    """Return the modules whose finished sentences pages show, and the limits of the server."""
     files = {file for pattern in SPOKEN for file in SCANT.glob(pattern)}
-    files |= {DASHBOARD / "limits" / "uploads.py", DASHBOARD / "limits" / "carried.py"}
+    files |= set((DASHBOARD / "limits").glob("*.py"))
     return sorted(file for file in files if file.stem not in SILENT)
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import json
 import re
 import shutil
 from collections.abc import Iterator
 from itertools import groupby
-from math import ceil
+from math import ceil, floor
 from typing import Any
 
 from PIL import Image
@@ -22,7 +23,13 @@ from scant_dashboard.plots.theme import GRAY
 
 SIZES = {"wide": (1280, 800), "narrow": (390, 844)}  # pixels of the window
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# Chromium's headless shell rounds the widths of letters to whole pixels, a browser with a window
+# does not. Names of 12 pixels differ by up to 1.4 % in width, and rows of a legend break elsewhere.
+TEXT_WIDTHS = "--font-render-hinting=none"
 OPENING = 120_000  # ms
+# A page is still once it has been equal so many times, a pause apart; the server fills one part of
+# it every 100 ms (page_parts.widgets.DeferredRenderer).
+EQUAL, PAUSE, LOOKS = 3, 300, 400  # times, ms, times
 SHARP, QUALITY = 2, 80  # pixels of an image per pixel of the page; of WebP
 
 # All elements, those of shadow roots among them, and the live page's scrolling element.
@@ -35,20 +42,19 @@ window.deep = function* (root = document) {
 }
 window.main = () => [...deep()].find((node) => node.classList.contains('main-content'))
 """
-# Scroll on; whether there was more.
-SCROLL = """(by) => {
-  const top = main().scrollTop
-  main().scrollTop += by
-  return main().scrollTop > top
+# Bring the next figure that is not yet built into view, where it is built. Whether the page rests:
+# all figures are built and drawn, the server has handled what came before and no query is running.
+RESTS = """async () => {
+  await document.fonts.ready
+  await fetch('/healthz')
+  for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame)
+  const shown = [...deep()].filter((node) => node.getClientRects().length)
+  const waiting = shown.find((node) => node.classList.contains('building'))
+  waiting?.scrollIntoView()
+  const figures = [...Bokeh.index.query((view) => view.model.type === 'Figure')]
+  return !waiting && !shown.some((node) => node.classList.contains('asking'))
+    && Bokeh.documents.every((doc) => doc.is_idle) && figures.every((view) => view.has_finished())
 }"""
-# Whether what is in view is built; what is further away is built once it comes near.
-BUILT = """() => ![...deep()].some((node) => {
-  const box = node.classList.contains('building') && node.getBoundingClientRect()
-  return box && box.height > 0 && box.bottom > 0 && box.top < innerHeight
-})"""
-# The figures' sizes, steady once all are laid out.
-LAID = """() => JSON.stringify([...Bokeh.index.query((view) => view.model.type === 'Figure')]
-  .map((view) => [view.model.id, view.bbox.width, view.bbox.height, view.frame.bbox.width]))"""
 # Figures as SVG under the heading above each, with the box of their data.
 EXPORT = """async () => {
   const query = Bokeh.index.query((view) => view.model.type === 'Figure')
@@ -86,7 +92,9 @@ def pictures(url: str, pages: dict[str, str]) -> Iterator[tuple[str, list[str]]]
     if path is None:
         raise SystemExit("Neither Chromium nor Chrome is installed; install one of them.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", TEXT_WIDTHS]
+        )
         for name, text in pages.items():
             page = browser.new_page(device_scale_factor=SHARP)
             page.set_content(text)
@@ -111,15 +119,25 @@ def live_figures(page: Page, address: str) -> Iterator[tuple[str, list[dict[str,
         page.set_viewport_size({"width": width, "height": height})
         if page.url == "about:blank":
             page.goto(address)
-            page.wait_for_function("() => [...deep()].some((node) => node.tagName === 'H1')")
-            page.wait_for_function(f"() => main() && ({LAID})() !== '[]'")
-        page.evaluate("() => { main().scrollTop = 0 }")
-        laid = ""
-        while (more := page.evaluate(SCROLL, 500)) or laid != (laid := page.evaluate(LAID)):
-            # Answers of the model may come, and tiles for this width.
-            page.wait_for_timeout(200 if more else 2_000)
-            page.wait_for_function(BUILT)
-        yield kind, page.evaluate(EXPORT)
+            page.wait_for_function("() => main() && Bokeh.documents.length")
+        yield kind, _resting(page)
+
+
+def _resting(page: Page) -> list[dict[str, Any]]:
+    """Return the figures of a live page once they no longer change.
+
+    A busy machine makes this slower: all but the pause is counted in answers and frames.
+    """
+    before, equal = "", 0
+    for _ in range(LOOKS):
+        page.wait_for_timeout(PAUSE)
+        figures = page.evaluate(EXPORT) if page.evaluate(RESTS) else []
+        now = ID.sub("", json.dumps(figures))
+        equal = equal + 1 if figures and now == before else 0
+        if equal == EQUAL:
+            return figures
+        before = now
+    raise SystemExit(f"{page.url} does not come to rest.")
 
 
 def _placed(headings: list[str], figures: list[Any]) -> Iterator[tuple[int, Any]]:
@@ -139,11 +157,12 @@ def svg(kind: str, figure: Any, name: str) -> str:
         name: Beginning of the ids in the SVG.
     """
     text = UNSEEN.sub("", figure["svg"])
-    text = TAG.sub(lambda tag: DECIMALS.sub(_rounded, tag[0]), text)  # not what is written
+    text = ATTRIBUTE.sub(_rounded, text)
     for usual in DEFAULTS:
         text = text.replace(usual, "")
     for color, variable in COLORS.items():
         text = text.replace(f'"{color}"', f'"{variable}"')
+    text = GRID.sub("currentColor", text)
     text = _merged(text)
     for number, found in enumerate(dict.fromkeys(re.findall(r'id="(\w+)"', text))):
         text = text.replace(f'id="{found}"', f'id="{name}-{number}"')
@@ -152,7 +171,7 @@ def svg(kind: str, figure: Any, name: str) -> str:
     left, top, across, down = figure["frame"]
     head = (
         f"<svg class='{kind}' xmlns='http://www.w3.org/2000/svg' width='{width:g}' "
-        f"height='{height:g}' viewBox='0 0 {width:g} {height:g}' aria-hidden='true'>"
+        f"height='{height:g}' viewBox='0 0 {width:g} {height:g}' aria-hidden='true'{LAYER}>"
     )
     frame = (
         f"<rect class='frame' x='{left:g}' y='{top:g}' width='{across:g}' height='{down:g}' "
@@ -184,14 +203,21 @@ def lighter(page: Page, picture: str) -> str:
     return min(painted, picture, key=lambda text: len(gzip.compress(text.encode())))
 
 
+# Pale fills are summed up on a transparent layer, as on a canvas: in bytes, hundreds of them make
+# another color there than upon the page, by up to 14 of 255.
+LAYER = " style='filter:opacity(1)'"
 TEXT = re.compile(r"<text.*?</text>", re.DOTALL)
+ID = re.compile(r'(?<=id=\\")\w+|(?<=url\(#)\w+')  # in JSON; random
 MEDIUM = f"color:{GRAY};--ink:{GRAY};--quiet:{GRAY}"  # visible in both themes
 # Texts and paths that are neither filled nor stroked, but for those that clip others.
 UNSEEN = re.compile(
     r'<text fill="none"[^>]*stroke-opacity="0"[^>]*>[^<]*</text>|(?<!">)<path fill="none" stroke="none"[^>]*/>'  # noqa: E501
 )
-TAG = re.compile(r"<[^>]+>")
-DECIMALS = re.compile(r"-?\d+\.\d{2,}(?:e-\d+)?")
+# Attributes of tags, not what is written between them; the pixels among them; numbers to round.
+ATTRIBUTE = re.compile(r'(?<= )([\w-]+)="([^"<>]*)"(?=[^<>]*>)')
+PIXELS = ("d", "x", "y", "width", "height")
+DECIMALS = re.compile(r"-?\d+\.\d+(?:e-\d+)?|-?\d+e-\d+")
+ARC = re.compile(r"A (\S+) (\S+)")
 # What SVG takes to be so, or the page's style says.
 DEFAULTS = (
     ' paint-order="fill"', ' stroke-miterlimit="10"', ' stroke-dasharray=""', ' stroke="none"',
@@ -199,16 +225,34 @@ DEFAULTS = (
     ' text-anchor="start"', ' dominant-baseline="alphabetic"',
     ' transform="matrix(1, 0, 0, 1, 0, 0)"',
 )  # fmt: skip
-# Colors of the light theme (template.LIGHT) and of its grids.
-COLORS = {
-    "#1d2026": "var(--ink)", "rgb(29,32,38)": "var(--ink)", "#5b616c": "var(--quiet)",
-    "rgb(0,0,0)": "currentColor",
-}  # fmt: skip
+# Colors of the light theme (template.LIGHT). Pale black strokes are those of its grids; the black
+# of data remains black.
+COLORS = {"#1d2026": "var(--ink)", "rgb(29,32,38)": "var(--ink)", "#5b616c": "var(--quiet)"}
+GRID = re.compile(r'(?<= stroke=")rgb\(0,0,0\)(?="[^<>]*stroke-opacity="0\.)')
 PATH = re.compile(r'<path([^>]*?) d="([^"]*)"([^>]*)/>')
 
 
-def _rounded(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.1f}".removesuffix(".0")
+def _rounded(attribute: re.Match[str]) -> str:
+    """Round pixels to a tenth, and opacities, scales and widths of lines to four decimals."""
+    name, value = attribute.groups()
+    if name == "href":
+        return attribute[0]
+    if name == "d":
+        value = ARC.sub(lambda arc: f"A {_below(arc[1])} {_below(arc[2])}", value)
+    digits = 1 if name in PIXELS else 4
+
+    def short(number: re.Match[str]) -> str:
+        return f"{float(number[0]):.{digits}f}".rstrip("0").rstrip(".")
+
+    return f'{name}="{DECIMALS.sub(short, value)}"'
+
+
+def _below(radius: str) -> str:
+    """Return a radius that is at most half of the way between the rounded ends of a half circle.
+
+    A larger one bends less, and makes a lens of the circle; SVG enlarges one that is too small.
+    """
+    return f"{max(floor(10 * float(radius) - 0.5) / 10, 0.1):g}"
 
 
 def _merged(text: str) -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 from scant.store import Store
 from scant_dashboard.server.options import ServerOptions
 from scant_dashboard.static_page import make
-from scant_dashboard.static_page.pictures import PLOT
+from scant_dashboard.static_page.pictures import PICTURE, PLOT
 from scant_dashboard.static_page.published import PAGES, styles_key
 
 PLACE = Path(__file__).parent.parent / "data" / "pages"
@@ -76,7 +76,10 @@ def main() -> None:
         for page, pictures in figure_pictures.pictures(url, made):
             rest = iter(pictures)
             made[page] = PLOT.sub(lambda match, rest=rest: match[0] + next(rest), made[page])
-            print(f"{page}: {sum(map(bool, pictures))} of {len(pictures)} figures seen", flush=True)
+            seen = sum(
+                len(PICTURE.findall(both)) == len(figure_pictures.SIZES) for both in pictures
+            )
+            print(f"{page}: {seen} of {len(pictures)} figures seen at each size", flush=True)
     PLACE.mkdir(exist_ok=True)
     for file in PLACE.glob("*.html.gz"):
         file.unlink()

@@ -118,7 +118,7 @@ const guess = new GuessFirst(part('.guess'), {
     Object.assign(state, question
       ? {question, hidden: true, params: {...params}, points: question.points.map((point) => ({...point}))}
       : {question: null, hidden: false, saved: null, ...saved})
-    commit(question ? tr('A question.') : tr('Your points are back:'))
+    commit(question ? tr('A new question:') : tr('Your points are back:'))
   },
   reveal: () => {
     state.hidden = false

@@ -12,9 +12,9 @@ const ofBand = (model, posterior) => {
   const {params, x} = model, widest = posterior.deviation.reduce((best, v, i, all) => v > all[best] ? i : best, 0)
   const prior = 1.96 * params.outputscale, bound = near(prior)
   if (!model.n && params.kernel === 'periodic')
-    return tr('No points yet, so this is the prior: at each x the curve lies within ±{bound} with a probability of 95 %, and repeats after {period}.', {bound, period: rounded(params.period)})
+    return tr('No points yet, so this is the prior: at each x the curve lies within ±{bound} with a probability of 95%, and repeats after {period}.', {bound, period: rounded(params.period)})
   if (!model.n)
-    return tr('No points yet, so this is the prior: at each x the curve lies within ±{bound} with a probability of 95 %, and it bends on a scale of {lengthscale}.', {bound, lengthscale: rounded(params.lengthscale)})
+    return tr('No points yet, so this is the prior: at each x the curve lies within ±{bound} with a probability of 95%, and it bends on a scale of {lengthscale}.', {bound, lengthscale: rounded(params.lengthscale)})
   const away = Math.min(...x.map((at) => Math.abs(at - GRID[widest])))
   const wide = 1.96 * posterior.deviation[widest]
   const values = {x: near(GRID[widest]), away: near(away), wide: near(wide), prior: bound}
@@ -54,9 +54,9 @@ export const answer = (truth, guess, curve) => {
   const best = curve.reduce((one, other) => other.evidence > one.evidence ? other : one)
   const inside = curve.filter(({evidence}) => evidence > best.evidence - 2).map(({lengthscale}) => lengthscale)
   const ratio = guess / truth, times = Math.max(ratio, 1 / ratio), factor = fixed(times, 1)
-  const away = times < 1.1 ? tr('right within 10 %')
+  const away = times < 1.1 ? tr('right to within 10%')
     : ratio > 1 ? tr('{factor} times too long', {factor}) : tr('{factor} times too short', {factor})
-  return tr('The curve (dashed) was drawn with lengthscale {truth}. You guessed {guess}: {away}. The evidence of the points is highest at {best}; from {low} to {high} it is less than 2 lower.', {
+  return tr('The curve (dashed) was drawn with lengthscale {truth}. You guessed {guess}: {away}. The evidence of the points is highest at {best}, and at most 2 lower from {low} to {high}.', {
     truth: rounded(truth), guess: rounded(guess), away, best: rounded(best.lengthscale), low: rounded(inside[0]), high: rounded(inside.at(-1)),
   })
 }

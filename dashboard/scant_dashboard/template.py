@@ -135,7 +135,7 @@ def reconnect() -> CustomJS:
     # address and the hub, so the script waits for the server and reloads the page.
     return CustomJS(
         args={
-            "message": tr("The connection was lost. Runs go on; this page comes back by itself.")
+            "message": tr("The connection was lost. Runs continue; this page reconnects by itself.")
         },
         code="""
         if (window.scantLost) return
@@ -168,7 +168,9 @@ def variables(present: bool) -> str:
         "accent": "primary-main",
     }
     names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colors.items())
-    size = f"font-size: 24px; {_plot_type(24, 24)}" if present else ""
+    # At 1080p no type of a figure, its sentence and the status has less than 24 px.
+    large = f"font-size: clamp(24px, 1.46vw, 28px); --small: .875rem; {_plot_type(24, 24)}"
+    size = large if present else ""
     return f":root {{ {names} --sans: {SANS}; --serif: {SERIF}; {size} }}"
 
 

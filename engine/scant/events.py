@@ -21,10 +21,12 @@ from scant.verdict import Verdict
 from scant.verdict import read as read_verdict
 
 Arrays = Mapping[str, np.ndarray]
-TRAINING_ENDED = "Training has ended; the report is made, and general tools learn the same rows."
+TRAINING_ENDED = (
+    "Training has ended; the report is being made, and general tools are fitted to the same rows."
+)
 # Steps that always have a snapshot, 0 for the prior, so that a page can show the beginning.
 OPENING = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 60, 75, 90, 110)
-ON_ALL_ROWS = "The report is made; the model is now fitted to all rows, for predictions."
+ON_ALL_ROWS = "The report is ready; the model is now fitted to all rows, for predictions."
 
 
 class State(StrEnum):
@@ -142,7 +144,7 @@ class Phase:
     """Work after the last step, which may take longer than training.
 
     Attributes:
-        name: Description of the work, such as "comparing with 5 other methods".
+        name: Description of the work, such as "comparing with other methods".
         done: Units of it that are done.
         total: All units; 0 if it has none.
         seconds: Expected time left for the others, by that of the former; None if none is done.

@@ -35,7 +35,7 @@ def test_it_opens_alive_and_answers_a_box_and_a_curve(visit: Callable[[str], Pag
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(reading(page, PICTURE)).to_contain_text("against the truth", timeout=PATIENCE)
     expect(come_to(page, "Aggregate check")).to_contain_text("184 rows", timeout=PATIENCE)
-    expect(come_to(page, ASK)).to_contain_text("95% between", timeout=PATIENCE)
+    expect(come_to(page, ASK)).to_contain_text("95% interval", timeout=PATIENCE)
     first = page.get_by_text("is the average over the box").inner_text()
     age = page.get_by_label("age from")
     age.fill("20")
@@ -43,7 +43,7 @@ def test_it_opens_alive_and_answers_a_box_and_a_curve(visit: Callable[[str], Pag
     said = page.get_by_text(re.compile(r"0\.\d+ ± 0\.\d+ is the average over the box"))
     expect(said).not_to_have_text(first, timeout=PATIENCE)
     before = said.inner_text()
-    expect(reading(page, ASK)).to_contain_text("95% between", timeout=PATIENCE)
+    expect(reading(page, ASK)).to_contain_text("95% interval", timeout=PATIENCE)
 
     picture = figure(page, ASK)
     drawn = picture.get_by_role("img", name="Draw a box").nth(1)
@@ -58,7 +58,7 @@ def test_it_opens_alive_and_answers_a_box_and_a_curve(visit: Callable[[str], Pag
 
     come_to(page, CURVE)
     button(page, "Compute the whole curve").click()
-    whole = re.compile(r"With 5 fine observations SMSE is 0\.")
+    whole = re.compile(r"With 5 fine observations, SMSE is 0\.")
     expect(reading(page, CURVE)).to_contain_text(whole, timeout=PATIENCE)
     slider = page.get_by_role("slider", name="Number of fine observations")
     slider.press("ArrowRight")
@@ -108,5 +108,5 @@ def test_an_own_table_of_boxes_is_trained_on_and_a_broken_one_is_said(
     expect(alert).to_contain_text("row 4")
     drop(page, "boxes.csv", boxes())
     use_and_train(page, "boxes.csv: 60 rows")
-    expect(reading(page, PICTURE)).to_contain_text("Mean between", timeout=PATIENCE)
+    expect(reading(page, PICTURE)).to_contain_text("The mean is between", timeout=PATIENCE)
     expect(page.get_by_role("row", name="this run").first).to_be_visible(timeout=PATIENCE)

@@ -106,9 +106,9 @@ def test_it_opens_alive_and_invites_to_label(visit: Callable[[str], Page]) -> No
     page = visit("/clamp")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(come_to(page, "What a label is worth")).to_contain_text("GP, active", timeout=PATIENCE)
-    expect(come_to(page, "The pool and its queries")).to_contain_text("patches are labeled")
+    expect(come_to(page, "The pool and its queries")).to_contain_text("rows are labeled")
     expect(come_to(page, "A whole picture")).to_contain_text("This picture shows", timeout=PATIENCE)
-    expect(button(page, "Label these patches yourself")).to_be_enabled()
+    expect(button(page, "Label these rows yourself")).to_be_enabled()
 
 
 def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
@@ -137,7 +137,7 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
     assert shown(page) == rows[-1]
     assert rows[-1] not in standing(store.labels(run))
     press(page, "1")
-    page.get_by_role("button", name=re.compile(f"^Change patch {rows[0]}:")).click()
+    page.get_by_role("button", name=re.compile(f"^Change row {rows[0]}:")).click()
     expect(bench(page)).to_have_attribute("data-row", str(rows[0]), timeout=PATIENCE)
     press(page, "2")
     stand = standing(store.labels(run))
@@ -147,7 +147,7 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
 
     page.reload()
     shown(page)
-    expect(page.get_by_role("button", name=re.compile("^Change patch"))).to_have_count(12)
+    expect(page.get_by_role("button", name=re.compile("^Change row"))).to_have_count(12)
 
     other = browser.new_context()
     try:
@@ -162,7 +162,7 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
         )
         for _ in range(3):
             press(window, "1")
-        said = "bo both labeled 3 patches and agree on"
+        said = "bo both labeled 3 rows and agree on"
         expect(come_to(window, "The labels")).to_contain_text(said, timeout=PATIENCE)
         expect(come_to(page, "The labels")).to_contain_text(said, timeout=PATIENCE)
     finally:
@@ -184,19 +184,21 @@ def test_a_session_goes_on_elsewhere_by_its_link_and_two_people_are_decided_betw
         press(page, "2")
     doubtful = shown(page)
     press(page, "u")
-    expect(page.get_by_role("button", name=f"Look again at patch {doubtful}:")).to_be_visible()
+    expect(page.get_by_role("button", name=f"Look again at row {doubtful}:")).to_be_visible()
 
     elsewhere = browser.new_context()  # another machine, another visitor
     try:
         window = elsewhere.new_page()
         window.goto(f"{served.url}/clamp?run={run}")
         assert shown(window) not in {*rows, doubtful}
-        expect(window.get_by_role("button", name=re.compile("^Change patch"))).to_have_count(4)
-        expect(bench(window).locator(".progress")).to_contain_text("4 of 230 labels of the budget")
+        expect(window.get_by_role("button", name=re.compile("^Change row"))).to_have_count(4)
+        expect(bench(window).locator(".progress")).to_contain_text(
+            "Labels given: 4 of a budget of 230"
+        )
         window.get_by_label("Your name").fill("bo")
         window.get_by_label("Your name").press("Enter")
         press(window, "1")
-        ask_about(window, "unsure patches")
+        ask_about(window, "unsure rows")
         expect(bench(window)).to_have_attribute("data-row", str(doubtful), timeout=PATIENCE)
         press(window, "1")
         ask_about(window, "what others labeled")
@@ -213,8 +215,8 @@ def test_a_session_goes_on_elsewhere_by_its_link_and_two_people_are_decided_betw
     finally:
         elsewhere.close()
 
-    page.get_by_role("button", name=re.compile(f"^Decide patch {disputed}: ada says")).click()
-    expect(page.locator(".why")).to_contain_text("Your decision stands over both")
+    page.get_by_role("button", name=re.compile(f"^Decide row {disputed}: ada says")).click()
+    expect(page.locator(".why")).to_contain_text("Your decision overrides both labels")
     press(page, "2")
     expect(page.get_by_role("button", name=re.compile("decided: of interest$"))).to_be_visible()
     stand = standing(store.labels(run))
@@ -256,11 +258,11 @@ def test_labels_go_out_and_in_and_a_patch_is_labeled_from_its_picture(
             "buffer": json.dumps(content).encode(),
         }
     )
-    said = page.get_by_text("robot.json: 4 labels of 4 patches loaded")
+    said = page.get_by_text("robot.json: 4 labels of 4 rows loaded")
     expect(said).to_be_visible(timeout=PATIENCE)
     stand = standing(store.labels(run))
     assert {row: v.label for row, v in stand.items()} == kept  # a person's answer counts more
-    expect(page.get_by_role("button", name=re.compile("^Decide patch"))).to_have_count(4)
+    expect(page.get_by_role("button", name=re.compile("^Decide row"))).to_have_count(4)
 
     come_to(page, "A whole picture")
     page.get_by_role("combobox", name="Picture").click()

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("nothing_complains")
 def test_it_opens_alive_and_a_hidden_replica_returns(visit: Callable[[str], Page]) -> None:
     page = visit("/genes")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
-    expect(reading(page, PICTURE)).to_contain_text("of the 26 held-out points", timeout=PATIENCE)
+    expect(reading(page, PICTURE)).to_contain_text("of 26 held-out points", timeout=PATIENCE)
     expect(reading(page, "Where the outputs lie")).to_contain_text("6 outputs", timeout=PATIENCE)
     expect(come_to(page, "The same rows")).to_contain_text("rows", timeout=PATIENCE)
     come_to(page, HIDE)

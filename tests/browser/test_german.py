@@ -28,7 +28,7 @@ def test_the_language_of_the_address_stays(browser: Browser, app_url: str) -> No
     expect(page.locator("dd").filter(has_text=re.compile(r"^\d+ von \d+$")).first).to_be_visible()
     assert page.evaluate("document.documentElement.lang") == "de"
     expect(page.get_by_role("img", name="Vorhersage gegen wahren Wert. ")).to_be_visible()
-    reading = page.locator("p.reading").filter(has_text="jenseits der gestrichelten Linien")
+    reading = page.locator("p.reading").filter(has_text="Jenseits der gestrichelten Linien")
     expect(reading.first).to_contain_text(re.compile(r"^\d+ von \d+ .* in ihrem 95-%-Intervall"))
     assert "0,5" in page.evaluate(TICKS)
     page.goto(f"{app_url}/redshift?present")

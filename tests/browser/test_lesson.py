@@ -56,7 +56,7 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
         timeout=PATIENCE
     )
     everything = room.content() + room.evaluate("() => document.body.innerText")
-    assert "95% interval contains" not in everything
+    assert "lie in the 95% interval" not in everything
     expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_have_count(0)
     for title in (
         "Held-out values",
@@ -69,10 +69,12 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
         expect(asked.get_by_text(count)).to_be_visible()
     asked.get_by_role("button", name="Reveal").click()
     said = asked.get_by_text(
-        re.compile(r"of 1,000 intervals do, \d+ of a hundred\. Of 2 guesses the nearest")
+        re.compile(
+            r"of 1,000 intervals contain their value, \d+ of a hundred\. Of 2 guesses the nearest"
+        )
     )
     expect(said).to_be_visible(timeout=PATIENCE)
-    expect(caption).to_contain_text("95% interval contains", timeout=PATIENCE)
+    expect(caption).to_contain_text("lie in the 95% interval", timeout=PATIENCE)
     expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_be_visible()
     expect(reading(room, "Held-out values")).to_contain_text("within their 95% interval")
 
@@ -84,7 +86,7 @@ def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: 
     asked = figure(room, "Next queries")
     expect(asked.get_by_role("button", name="B", exact=True)).to_be_in_viewport(timeout=PATIENCE)
     expect(reading(room, "Next queries")).to_have_text(
-        "4 patches of the pool, A to D.", timeout=PATIENCE
+        "4 rows of the pool, A to D.", timeout=PATIENCE
     )
     room.keyboard.press("?")
     expect(room.get_by_text("leave present mode")).to_be_visible()
@@ -104,6 +106,6 @@ def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: 
     expect(reading(room, "Next queries")).to_contain_text("p from", timeout=PATIENCE)
     room.keyboard.press("r")  # the queue does not move in a replay: the curve's figure is shown
     expect(at).to_have_text(re.compile(r"^[^3] of \d+: "))
-    expect(button(room, "Hold replay")).to_be_visible(timeout=PATIENCE)
+    expect(button(room, "Pause replay")).to_be_visible(timeout=PATIENCE)
     room.keyboard.press("r")
-    expect(button(room, "Play on")).to_be_visible()
+    expect(button(room, "Resume replay")).to_be_visible()

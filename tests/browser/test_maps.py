@@ -101,7 +101,7 @@ def test_four_maps_are_linked_and_read_out(trained: Page) -> None:
     expect(maps.get_by_role("img")).to_have_count(4)
     said = reading(page, MAPS)
     expect(said).to_contain_text("24 polygons. Posterior means are between", timeout=PATIENCE)
-    expect(said).to_contain_text("held-out ones are striped")
+    expect(said).to_contain_text("Held-out polygons are striped")
     expect(maps.get_by_role("img").first).to_have_attribute(
         "aria-label", re.compile(r"Maps\. 24 polygons"), timeout=PATIENCE
     )
@@ -163,7 +163,7 @@ def test_a_drawn_and_a_typed_polygon_are_answered(trained: Page) -> None:
     typed.fill("POLYGON ((-79 34.5, -78 34.5, -78.5 35.5, -79 34.5))")
     typed.press("Enter")
     expect(told).not_to_have_text(second, timeout=PATIENCE)
-    expect(reading(page, ASK)).to_contain_text("95% between", timeout=PATIENCE)
+    expect(reading(page, ASK)).to_contain_text("95% interval", timeout=PATIENCE)
     typed.fill("-79, 34.5")
     typed.press("Enter")
     alert = page.get_by_role("alert").filter(has_text="2 numbers where a box needs four")

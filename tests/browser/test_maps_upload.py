@@ -92,7 +92,7 @@ def test_several_files_dropped_at_once_are_tasks(page: Page, app_url: str) -> No
     expect(button(page, "Use your own data")).to_be_visible(timeout=PATIENCE)
     page.evaluate(DROP, {"hours.csv": series(1), "days.csv": series(2)})
     expect(page.get_by_text("hours + days.zip: 24 rows, 4 columns")).to_be_visible(timeout=PATIENCE)
-    expect(page.get_by_label("Which of its tables is it?")).to_be_visible()
+    expect(page.get_by_label("Which of its tables is to be read?")).to_be_visible()
     press(page, "Use this table")
     expect(page.get_by_text("hours + days.zip: 24 rows, 4 columns, kept")).to_be_visible(
         timeout=PATIENCE

@@ -126,8 +126,10 @@ def test_the_recording_is_replayed_and_sought(visit: Callable[[str], Page]) -> N
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     press(page, "Replay")
     until(page, "replaying a recording, step")
-    press(page, "Hold replay")
-    expect(page.get_by_role("button", name="Play on", exact=True)).to_be_visible(timeout=PATIENCE)
+    press(page, "Pause replay")
+    expect(page.get_by_role("button", name="Resume replay", exact=True)).to_be_visible(
+        timeout=PATIENCE
+    )
     scrubber = page.get_by_role("slider", name=re.compile("Step of the recording"))
     scrubber.press("Home")
     until(page, "replaying a recording, step 1 of")

@@ -18,8 +18,8 @@ STROKE_AND_EMPTY = """(paper, button) => {
   button.click()
 }"""
 SMALL = "size=8&n_latent=2&n_inducing=6&max_steps=12&patience=0&baselines=false&test_share=0.5"
-ALIKE = "Which characters the model finds alike"
-DRAW = "Draw a character"
+ALIKE = "Which classes the model finds alike"
+DRAW = "Draw an image"
 GREEK = ("alpha", "beta", "gamma", "delta")
 
 pytestmark = pytest.mark.usefixtures("nothing_complains")
@@ -28,24 +28,26 @@ pytestmark = pytest.mark.usefixtures("nothing_complains")
 def test_it_opens_alive_and_a_drawing_is_recognized(visit: Callable[[str], Page]) -> None:
     page = visit("/omniglot")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
-    expect(page.get_by_text("As set here, a fit takes about")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("With these settings, a fit takes about")).to_be_visible(
+        timeout=PATIENCE
+    )
     expect(reading(page, ALIKE)).to_contain_text("Most alike", timeout=PATIENCE)
     come_to(page, DRAW)
     paper = page.get_by_role("application", name="Paper to draw")
     said = reading(page, DRAW)
-    expect(said).to_contain_text("Most probable in each alphabet", timeout=PATIENCE)
+    expect(said).to_contain_text("Most probable in each group", timeout=PATIENCE)
     paper.evaluate(STROKE_AND_EMPTY, button(page, "Empty the paper").element_handle())
-    expect(said).to_contain_text("Draw a character, or start", timeout=PATIENCE)
+    expect(said).to_contain_text("Draw an image, or start", timeout=PATIENCE)
     paper.hover(position={"x": 80, "y": 60}, timeout=PATIENCE)  # waits until it stands still
     page.mouse.down()
     paper.hover(position={"x": 190, "y": 220})
     page.mouse.up()
-    expect(said).to_contain_text("Most probable in each alphabet", timeout=PATIENCE)
+    expect(said).to_contain_text("Most probable in each group", timeout=PATIENCE)
     paper.press("Delete")
-    expect(said).to_contain_text("Draw a character, or start", timeout=PATIENCE)
+    expect(said).to_contain_text("Draw an image, or start", timeout=PATIENCE)
     for key in ("Space", *["ArrowDown"] * 5, "Space"):
         paper.press(key)
-    expect(said).to_contain_text("Most probable in each alphabet", timeout=PATIENCE)
+    expect(said).to_contain_text("Most probable in each group", timeout=PATIENCE)
 
 
 def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:

@@ -49,11 +49,11 @@ def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> N
     expect(status(redshift)).to_contain_text(re.compile("^converged|^finished|^limit reached"))
     for title in (
         "Where the uncertainty comes from", "Features that matter", "Probability integral",
-        "Coverage of intervals", "What more data", "Bands missing", "Bin by bin", "Scores by bin",
-        "What if a band", "Keep only",
+        "Coverage of intervals", "What more data", "Inputs missing", "Bin by bin", "Scores by bin",
+        "What if an input", "Keep only",
     ):  # fmt: skip
         expect(come_to(redshift, title)).to_contain_text(re.compile(r"\d"), timeout=PATIENCE)
-    expect(reading(redshift, "What if a band")).to_contain_text("Most likely", timeout=PATIENCE)
+    expect(reading(redshift, "What if an input")).to_contain_text("Most likely", timeout=PATIENCE)
     verdict = redshift.locator("[data-part=verdict]")
     expect(verdict).to_contain_text(re.compile("RMSE: this run .* random forest .*"))
     labels = [f.get_attribute("aria-label") or "" for f in redshift.get_by_role("img").all()]
@@ -105,7 +105,7 @@ def test_pause_resume_and_stop_answer_and_leave_a_usable_result(page: Page, app_
 
 
 def test_a_band_switched_off_moves_metrics_and_density(redshift: Page) -> None:
-    what_if = come_to(redshift, "What if a band")
+    what_if = come_to(redshift, "What if an input")
     expect(what_if).to_contain_text("Most likely", timeout=PATIENCE)
     before = what_if.inner_text()
     box = redshift.get_by_role("checkbox", name="mag_u")
@@ -119,8 +119,8 @@ def test_a_band_switched_off_moves_metrics_and_density(redshift: Page) -> None:
 
 
 def test_a_guess_is_asked_for_before_the_answer_is_shown(redshift: Page) -> None:
-    come_to(redshift, "What if a band")
-    asked = figure(redshift, "What if a band")
+    come_to(redshift, "What if an input")
+    asked = figure(redshift, "What if an input")
     asked.get_by_label("Guess first").check(timeout=PATIENCE)
     box = redshift.get_by_role("checkbox", name="mag_g")
     box.press("Space")  # a click may miss it while the page moves
@@ -132,16 +132,16 @@ def test_a_guess_is_asked_for_before_the_answer_is_shown(redshift: Page) -> None
     expect(grown).to_be_hidden()
     expect(redshift.get_by_text("Asking the model")).to_be_hidden(timeout=PATIENCE)
     expect(grown).to_be_hidden()
-    expect(come_to(redshift, "Bands missing")).to_have_text(HIDDEN_TEXT, timeout=PATIENCE)
+    expect(come_to(redshift, "Inputs missing")).to_have_text(HIDDEN_TEXT, timeout=PATIENCE)
     asked.get_by_role("button", name="Reveal").click()
     expect(grown).to_be_visible(timeout=PATIENCE)
     expect(redshift.get_by_text("You guessed 2.0: ")).to_be_visible()
-    expect(reading(redshift, "Bands missing")).to_contain_text("1 missing")
+    expect(reading(redshift, "Inputs missing")).to_contain_text("1 missing")
 
 
 def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
-    what_if = come_to(redshift, "What if a band")
-    expect(what_if).to_contain_text("the truth is", timeout=PATIENCE)
+    what_if = come_to(redshift, "What if an input")
+    expect(what_if).to_contain_text("The true value, ", timeout=PATIENCE)
     before = what_if.inner_text()
     number = redshift.get_by_label("Row of the test set")
     number.press("ControlOrMeta+a")
@@ -149,7 +149,7 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
     number.press("Enter")
     expect(what_if).not_to_have_text(before, timeout=PATIENCE)
     before = what_if.inner_text()
-    plot = figure(redshift, "What if a band").get_by_role("img").first
+    plot = figure(redshift, "What if an input").get_by_role("img").first
     plot.scroll_into_view_if_needed()
     frame = plot.bounding_box()
     assert frame is not None
@@ -267,7 +267,7 @@ def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str)
     expect(unsure.locator("option:checked")).to_have_text("distance", timeout=PATIENCE)
     expect(page.get_by_label("Use distance as")).to_have_value("z")
     use_and_train(page, "mine.csv: 450 rows, 4 columns")
-    come_to(page, "What if a band")
+    come_to(page, "What if an input")
     expect(page.get_by_role("checkbox", name="green")).to_be_visible(timeout=PATIENCE)
     come_to(page, "Features that matter")
     expect(reading(page, "Features that matter")).to_contain_text(
@@ -318,9 +318,11 @@ def test_an_own_file_of_the_field_is_trained_on_judged_and_its_densities_taken_h
     expect(card).to_contain_text("Take another tool when …", timeout=PATIENCE)
     expect(card).to_contain_text(re.compile(r"\d+ scores on \d+ parts? of the held-out rows"))
     expect(come_to(page, "Models tried")).to_contain_text(
-        re.compile(r"It began with \d+ G"), timeout=PATIENCE
+        re.compile(r"The search began with \d+ G"), timeout=PATIENCE
     )
-    expect(come_to(page, "Bands missing")).to_contain_text("of the best rival", timeout=PATIENCE)
+    expect(come_to(page, "Bands missing")).to_contain_text(
+        "against the best rival", timeout=PATIENCE
+    )
     with page.expect_download(timeout=PATIENCE) as waiting:
         button(page, "Predictions").click()
     waiting.value.save_as(tmp_path / "predictions.zip")

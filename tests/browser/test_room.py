@@ -169,7 +169,7 @@ def test_everyone_trains_and_the_wall_shows_every_run(windows: list[Page], app_u
     phones[0].reload()
     expect(phones[0].locator("#run")).to_contain_text("Fine rows 300: RMSE 0.0")  # the same phone
     button(screen, "The wall: 3 runs").click()
-    button(screen, "Take it down").click()
+    button(screen, "Take the wall down").click()
     expect(wall).to_be_hidden()
     expect(phones[0].get_by_role("heading", level=1)).to_contain_text("No question at the moment.")
     button(screen, "End the room").click()

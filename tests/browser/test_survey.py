@@ -23,11 +23,11 @@ def test_the_file_of_rail_opens_as_it_is_in_three_clicks(page: Page, app_url: st
     drop(page, RAIL.name, RAIL.read_bytes())  # the first click opens the dialog
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(f"{RAIL.name}: 10,225 rows, 14 columns", timeout=PATIENCE)
-    expect(dialog).to_contain_text(f"To learn from, 6 columns: {', '.join(BANDS)}.")
+    expect(dialog).to_contain_text(f"6 columns to learn from: {', '.join(BANDS)}.")
     expect(dialog).to_contain_text("Column 'id': left out, because it appears to be a row number")
     for band, count, limit in (("u", 714, 26.62), ("g", 2, 28.32)):
         expect(dialog.get_by_text(f"Column 'mag_{band}_lsst': 99 in {count} cells")).to_have_text(
-            re.compile(rf"'not detected', and the error there as the limit \({limit}\)")
+            re.compile(rf"'not detected', and its error was read as the limit \({limit}\)")
         )
     for band in "ugrizy":
         error = page.get_by_label(f"Use mag_err_{band}_lsst as")

@@ -35,7 +35,9 @@ def test_a_table_is_dropped_pasted_mended_and_trained(page: Page, app_url: str) 
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     assert page.title() == "Redshift · Scant"
     page.evaluate(PASTE, "https://example.org/table.csv")
-    expect(page.get_by_text("fetches nothing from an address")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("does not download files from web addresses")).to_be_visible(
+        timeout=PATIENCE
+    )
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
     page.evaluate(PASTE, survey(0.1, "\t"))

@@ -63,7 +63,7 @@ def test_the_wizard_asks_for_what_it_cannot_tell_and_says_what_is_learnt_from(
             upload._table._handle_msg({"question": 0, "answer": answer})
             await until(lambda a=answer: upload._table.questions[0]["taken"] == a)
         message = upload._message.object
-        assert "To learn from, 2 columns: time_start [h], time_end [h]." in message
+        assert "2 columns to learn from: time_start [h], time_end [h]." in message
         assert "<b>.csv" not in message
         upload._store()
         store = site.service.store

@@ -71,14 +71,14 @@ def test_phrases_within_sentences_are_translated_and_the_visitors_words_are_not(
         "(Und 1.200 weitere Probleme.)"
     )
     assert translated("step.csv: not used: all, none.") == "step.csv: nicht verwendet: all, none."
-    assert translated("best.csv is separated by semicolons.") == (
-        "best.csv ist getrennt durch Semikolons."
+    assert translated("best.csv: its columns are separated by semicolons.") == (
+        "best.csv: Die Spalten sind getrennt durch Semikolons."
     )
     unknown = "This is no sentence of the engine, and its rows may be kept; the rest is not."
     assert translated(unknown) == unknown
     german = "Es sind 3.000, 4.000 (5.000)"
     assert translated(german) == german
-    long = "a.csv is separated by " + "x" * LONGEST + "."
+    long = "a.csv: its columns are separated by " + "x" * LONGEST + "."
     assert translated(long) == long
 
 

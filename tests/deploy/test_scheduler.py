@@ -97,7 +97,7 @@ def test_a_run_on_an_existing_cluster_is_paused_loses_its_worker_and_is_asked(
         until_step(page, len(store.trace(run).step))
         store.close()
         assert_whole(page.evaluate(DRAWN))
-        expect(come_to(page, "What if a band")).to_contain_text("Most likely", timeout=PATIENCE)
+        expect(come_to(page, "What if an input")).to_contain_text("Most likely", timeout=PATIENCE)
         page.get_by_role("checkbox", name="mag_u").uncheck()
         grown = page.get_by_text(re.compile(r"RMSE grows by a factor of \d"))
         expect(grown).to_be_visible(timeout=PATIENCE)

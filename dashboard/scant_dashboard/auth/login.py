@@ -140,7 +140,7 @@ class LoginPage(_Page):
         if credential is None:
             log.warning("login failed: name=%s address=%s", _log_safe(name), address)
             self.set_status(403)
-            self._ask("This name and password do not belong together.")
+            self._ask("The name or the password is wrong.")
             return
         throttle.succeeded(name, address)
         await self._begin(name, credential)

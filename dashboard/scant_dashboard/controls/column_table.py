@@ -125,7 +125,7 @@ class ColumnTable(JSComponent):
 def _more(n_visible: int, n_columns: int, views: bool) -> str:
     """Describe which columns are shown."""
     shown = tr("{shown:,} of {n:,} columns are shown.", shown=n_visible, n=n_columns)
-    return f"{shown} {tr('Features called view.feature come in views.')}" if views else shown
+    return f"{shown} {tr('A column named view.feature belongs to that view.')}" if views else shown
 
 
 def options(schema: TableSchema) -> list[dict[str, str]]:
@@ -222,11 +222,12 @@ def _head(
 
 def holds(column: ColumnPreview) -> str:
     """Describe the content of a column in a few words."""
-    missing = tr(", {n:,} empty", n=column.missing) if column.missing else ""
     if column.kind == "empty":
         return tr("empty")
-    if column.kind != "number":
-        levels = ntr("{n:,} value", "{n:,} values", column.levels)
-        return f"{tr(KINDS[column.kind])}, {levels}{missing}"
-    low, high = (as_number(f"{end:.4g}") for end in (column.minimum, column.maximum))
-    return tr("{low} to {high}", low=low, high=high) + missing
+    if column.kind == "number":
+        low, high = (as_number(f"{end:.4g}") for end in (column.minimum, column.maximum))
+        content = [tr("{low} to {high}", low=low, high=high)]
+    else:
+        content = [tr(KINDS[column.kind]), ntr("{n:,} value", "{n:,} values", column.levels)]
+    empty = [tr("{n:,} empty", n=column.missing)] if column.missing else []
+    return ", ".join([*content, *empty])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import panel_material_ui as pmui
 from panel.viewable import Viewable
@@ -27,6 +27,8 @@ class DataPanel:
         self._listeners: list[Callable[[], None]] = []
         self._showing = False
         self._own_target = False  # whether the form names a target of an uploaded table
+        self._own_class = False  # whether it names a class of one
+        self._asked: dict[str, Mapping[str, str]] = {}  # settings from the wizard, by data
         self._foreign: dict[str, str] = {}  # uploads of other visitors used by the current run
         self.upload = Upload(page, self._uploaded, self.refresh)
         self.fetch = FetchButton(page)
@@ -101,14 +103,17 @@ class DataPanel:
         """Choose the demonstration's data."""
         self._choice.value = self._page.entry.sources[0].name
 
-    def _uploaded(self, upload: str) -> None:
+    def _uploaded(self, upload: str, settings: Mapping[str, str] = {}) -> None:
+        data = f"upload:{upload}"
+        self._asked[data] = settings
         self.refresh()
-        self._choice.value = f"upload:{upload}"
+        self._choice.value = data
 
     def _chosen(self) -> None:
         value = self._choice.value
         self.upload.show(str(value))
         self._name_target(str(value))
+        self._name_class(str(value))
         source = next((s for s in self._page.entry.sources if s.name == value), None)
         self.fetch.show(source.name if source is not None and source.kind == "fetched" else "")
         about = tr(source.doc) if source is not None else ""
@@ -135,6 +140,19 @@ class DataPanel:
         if columns and not (self._showing and widget.value in columns):
             widget.value = default if default in columns else columns[0]
         self._own_target = widget.value != default
+
+    def _name_class(self, data: str) -> None:
+        """Set the class to tell from the others as the wizard asked, or else the default."""
+        setting = self._page.entry.table.class_setting
+        if not setting:
+            return
+        if self._showing:  # the run's settings already name it
+            self._own_class = data.startswith("upload:")
+            return
+        chosen = self._asked.get(data, {}).get(setting)
+        if chosen is not None or self._own_class:
+            self._page.form.widgets[setting].value = chosen or ""
+        self._own_class = bool(chosen)
 
     def changed(self) -> None:
         """Notify listeners that the choice, or its table, has changed."""

@@ -28,7 +28,7 @@ p { font: 400 .875rem/1.45 var(--sans); color: var(--quiet); margin: 6px 0 0; ma
 
 TEXTS = {
     "paper": later(
-        "Paper to draw a character on. Arrow keys move the pen, space puts it down and lifts it, "
+        "Paper to draw on. Arrow keys move the pen, space puts it down and lifts it, "
         "Delete empties the paper."
     ),
     "help": later(

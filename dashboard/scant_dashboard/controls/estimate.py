@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
 from typing import Any
@@ -26,17 +26,20 @@ from scant_dashboard.translate import ENGLISH, later, spoken, tr
 STEERED = later("The author of this lesson's link may pause and stop the runs that you start here.")
 # Sentences on a fit, and on a fit that general tools are compared with.
 COST = (
-    later("As set here, a fit takes about {time} and {memory} on one core."),
-    later("As set here, a fit and the tools beside it take about {time} and {memory} on one core."),
+    later("With these settings, a fit takes about {time} and {memory} on one core."),
+    later(
+        "With these settings, a fit and the methods compared with it take about {time} and "
+        "{memory} on one core."
+    ),
 )
 LIMITED_COST = (
     later(
-        "As set here, a fit takes about {time} and {memory} on one core; this server allows "
-        "{limit} a run."
+        "With these settings, a fit takes about {time} and {memory} on one core; this server "
+        "allows {limit} per run."
     ),
     later(
-        "As set here, a fit and the tools beside it take about {time} and {memory} on one core; "
-        "this server allows {limit} a run."
+        "With these settings, a fit and the methods compared with it take about {time} and "
+        "{memory} on one core; this server allows {limit} per run."
     ),
 )
 
@@ -99,22 +102,25 @@ class Estimate:
             refused=show,
         )
 
-    def own_check(self) -> Callable[[pd.DataFrame, str], None] | None:
+    def own_check(self, answers: Mapping[str, str]) -> Callable[[pd.DataFrame, str], None] | None:
         """Return the check of a visitor's table by the form's settings; None if they are wrong.
 
         It may be called in another thread.
+
+        Args:
+            answers: Settings in place of the form's.
         """
         try:
-            return partial(self._page.entry.check_table, self._settings_for_own())
+            return partial(self._page.entry.check_table, self._settings_for_own(answers))
         except BadInput:
             return None
 
-    def _settings_for_own(self) -> Any:
+    def _settings_for_own(self, answers: Mapping[str, str] = {}) -> Any:
         """Return the settings from which a fit to a visitor's table starts."""
         page, form = self._page, self._page.form
         start = page.start_of(page.data.value)
         own = form.rebased(start, page.entry.settings.for_predictions)
-        return page.entry.settings.parse({**form.raw_values(), **own})
+        return page.entry.settings.parse({**form.raw_values(), **own, **answers})
 
     def of(self, rows: int, columns: int, counted: Counts) -> str:
         """Return the estimate for a visitor's table of this size; "" if there is none."""

@@ -13,7 +13,7 @@ from scant_dashboard.translate import later, tr
 
 HELP = later(
     "This repeats the run and then fits the model again on all rows, including those held out. "
-    "Predictions come from that fit; its scores are those of the split."
+    "Predictions come from that last fit; the scores are those of the first, on held-out rows."
 )
 
 

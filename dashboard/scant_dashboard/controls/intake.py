@@ -11,8 +11,8 @@ from scant_dashboard.template import assets
 from scant_dashboard.translate import later, tr
 
 ADDRESS = later(
-    "This server fetches nothing from an address. Download the file, then drop it here; or copy "
-    "the table's cells and paste them."
+    "This server does not download files from web addresses. Download the file, then drop it "
+    "here; or copy the table's cells and paste them."
 )
 
 

@@ -63,13 +63,15 @@ class LessonLink:
                                     sizing_mode="stretch_width")  # fmt: skip
         steps = {tr(title): i + 1 for i, (title, _) in enumerate(page.steps)}
         self.step = pmui.Select(
-            label=tr("Begins at"), options={tr(TOP): 0} | steps, value=0, **common
+            label=tr("Starts at"), options={tr(TOP): 0} | steps, value=0, **common
         )
         self.text_input = pmui.TextAreaInput(
             label=tr("Text above the figures (at most {longest} characters)", longest=LONGEST),
             value="", max_length=LONGEST, rows=2, margin=0, sizing_mode="stretch_width",
         )  # fmt: skip
-        self.guess = pmui.Checkbox(label=tr("Guess first: answers are revealed"), **tick)
+        self.guess = pmui.Checkbox(
+            label=tr("Guess first: answers are hidden until revealed"), **tick
+        )
         self.present = pmui.Checkbox(label=tr("Present: large type, no controls"), **tick)
         self.link = pmui.TextInput(label=tr("Link to this lesson"), value="", **common)
         for widget in (self.begin, self.hide, self.step, self.guess, self.present):

@@ -37,8 +37,9 @@ TERMS = later(
     "then for {days:.0f} days at most."
 )
 NONE = later(
-    "No page was found for this table: it needs a column to learn, which varies, and others to "
-    "learn it from. If it has them, open it on the page that you want and choose the columns."
+    "No page suits this table as it is. A table needs a column to predict, whose values vary, and "
+    "other columns to predict it from. If it has them, open it on one of these pages and choose "
+    "the columns:"
 )
 
 

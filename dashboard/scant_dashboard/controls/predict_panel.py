@@ -131,7 +131,7 @@ class PredictPanel:
     def _content(self) -> bytes:
         if self._answer is None:
             raise BadInput(
-                tr("There are no predictions to download any more; choose a file again.")
+                tr("There are no longer any predictions to download; choose a file again.")
             )
         return self._answer.content
 
@@ -152,7 +152,7 @@ def _totals(totals: pd.DataFrame | None) -> str:
     head = "".join(f"<th scope='col'>{name}</th>" for name in heads.values())
     more = ""
     if len(totals) > ROWS:
-        note = tr("The first {shown:,} of {rows:,}.", shown=ROWS, rows=len(totals))
+        note = tr("The first {shown:,} of {rows:,} rows.", shown=ROWS, rows=len(totals))
         more = f"<p class='quiet'>{note}</p>"
     table = f"<div class='scroll' tabindex='0'><table><tr>{head}</tr>{rows}</table></div>"
     return (

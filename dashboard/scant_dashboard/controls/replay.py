@@ -37,7 +37,7 @@ class Replay:
         self._timer: Any = None
         self.playing = False
         self._start = _button(tr("Replay"), self._begin, "text")
-        self._toggle = _button(tr("Hold replay"), self._toggle_play, "outlined")
+        self._toggle = _button(tr("Pause replay"), self._toggle_play, "outlined")
         self._leave = _button(tr("End replay"), self._end, "text")
         self._slider = pmui.IntSlider(
             label=tr("Step of the recording"),
@@ -109,14 +109,14 @@ class Replay:
 
     def _play(self) -> None:
         self._timer = self._doc.add_periodic_callback(self._frame, FRAME)
-        self._toggle.label = tr("Hold replay")
+        self._toggle.label = tr("Pause replay")
 
     def pause(self) -> None:
         """Pause the replay."""
         if self._timer is not None:
             self._doc.remove_periodic_callback(self._timer)
             self._timer = None
-        self._toggle.label = tr("Play on")
+        self._toggle.label = tr("Resume replay")
 
     def _frame(self) -> None:
         stride = (self._slider.end - self._slider.start) * FRAME / 1000 / SECONDS

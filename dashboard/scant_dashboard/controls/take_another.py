@@ -10,7 +10,6 @@ from scant.verdict import OURS, RIVAL, Contest, Part, Verdict, shown
 from scant_dashboard.translate import as_number, later, ntr, tr
 
 HEAD = later("Take another tool when …")
-NOR = later("Nor was this run.")
 
 
 def lines(made: Verdict) -> list[str]:
@@ -68,13 +67,21 @@ def _ahead(rival: str, scores: Sequence[str], winner: str) -> str:
 
 
 def _none_ahead(parts: Sequence[Part]) -> str:
-    sentence = ntr(
-        "No rival was ahead in {scores} scores on {n} part of the held-out rows.",
-        "No rival was ahead in {scores} scores on {n} parts of the held-out rows.",
+    if any(p.winner == OURS for p in parts):
+        return ntr(
+            "No rival was ahead in any of {scores} scores on {n} part of the held-out rows.",
+            "No rival was ahead in any of {scores} scores on {n} parts of the held-out rows.",
+            _n_subsets(parts),
+            scores=len(parts),
+        )
+    return ntr(
+        "Neither this run nor a rival was ahead in any of {scores} scores on {n} part of the "
+        "held-out rows.",
+        "Neither this run nor a rival was ahead in any of {scores} scores on {n} parts of the "
+        "held-out rows.",
         _n_subsets(parts),
         scores=len(parts),
     )
-    return sentence if any(p.winner == OURS for p in parts) else f"{sentence} {tr(NOR)}"
 
 
 def _n_subsets(parts: Sequence[Part]) -> int:
@@ -92,8 +99,8 @@ def _method(parts: Sequence[Part]) -> str:
     )
     if any(p.kind == "missing" for p in parts):
         sentence += " " + tr(
-            "Bands were removed at random from held-out rows; the rivals were trained on rows with "
-            "missing bands, too."
+            "Inputs were removed at random from held-out rows; the rivals were trained on rows "
+            "with missing inputs, too."
         )
     return sentence
 
@@ -101,7 +108,7 @@ def _method(parts: Sequence[Part]) -> str:
 def _where(p: Part, bounds: Sequence[float]) -> str:
     if p.kind == "missing":
         n = int(p.start)
-        return ntr("with {n} band missing", "with {n} bands missing", n)
+        return ntr("with {n} input missing", "with {n} inputs missing", n)
     if p.kind == "truth":
         first, last = p.start == min(bounds), p.stop == max(bounds)
         start, stop = as_number(shown(p.start)), as_number(shown(p.stop))

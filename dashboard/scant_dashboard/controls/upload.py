@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import pandas as pd
@@ -15,6 +15,7 @@ from scant.data_sources.ranking import suits_of
 from scant.errors import NotFound
 from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.studies import Entry
+from scant.studies.query import names_in
 from scant.studies.suits import Suit
 from scant.tables.choices import OUT, choose
 from scant.tables.column_matching import suggest, with_identifiers
@@ -22,6 +23,7 @@ from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.opening import Reading
+from scant.tables.questions import class_question
 from scant.tables.read import inspect_table, read_table
 from scant.tables.schema import Preview, Question, Table
 from scant_dashboard.controls.column_table import AGAIN, AS_IS, VIEW, ColumnTable
@@ -60,15 +62,18 @@ HEAD = """
 QUESTION_ORDER = ("part", "join", "decimal", "closed", "missing_codes")
 RESETTING = ("part", "join", "decimal")
 MIN_BANDS = 3  # with so many band columns, no other study is suggested
-SEVERAL = later(
-    ", or several at once (or in a ZIP): each a task, or values and a map of their places"
-)
-RATES = later(", or the file asfrRRbo.txt of the Human Fertility Database")
-TERMS = later(
+FILES = later(
     "Drop a file here or anywhere on the page, choose one, or paste a table from a spreadsheet. "
-    "A table of at most {megabytes} MB: {formats}. "
-    "It goes to this server's data folder and nowhere else; only you, and whoever has the link of "
-    "a run on it, can reach it. It is deleted after {days:.0f} days, or when you say so. "
+    "A table of at most {megabytes} MB: {formats}."
+)
+SEVERAL = later(
+    "Several tables at once (or in a ZIP) work, too: one for each task, or values and a map of "
+    "their places."
+)
+RATES = later("The file asfrRRbo.txt of the Human Fertility Database works, too.")
+TERMS = later(
+    "Files go to this server's data folder and nowhere else; only you, and whoever has the link "
+    "of a run on them, can reach them. They are deleted after {days:.0f} days, or when you say so. "
     "<a href='{template}' download>A template</a> shows the form."
 )
 
@@ -78,12 +83,16 @@ class Upload:
 
     Args:
         page: The page of the wizard.
-        stored: Called with the upload's id once a table is stored.
+        stored: Called with the upload's id, and the settings that questions were about, once a
+            table is stored.
         deleted: Called when a table was deleted.
     """
 
     def __init__(
-        self, page: ControlsContext, stored: Callable[[str], None], deleted: Callable[[], None]
+        self,
+        page: ControlsContext,
+        stored: Callable[[str, Mapping[str, str]], None],
+        deleted: Callable[[], None],
     ) -> None:
         self._page, self._stored, self._deleted = page, stored, deleted
         self._file: tuple[str, bytes] | None = None
@@ -92,6 +101,7 @@ class Upload:
         self._mapping: dict[str, str] = {}
         self._questions: dict[tuple[str, str], Question] = {}
         self._answers: dict[str, Any] = {}  # to questions on the whole file, by key of `Reading`
+        self._settings: dict[str, str] = {}  # answers that are settings, by name
         self._better: Suit | None = None  # the study that suits the table better, if any
         self._offer = ""
         self._id = ""
@@ -128,17 +138,14 @@ class Upload:
     def _terms_of_use(self) -> str:
         """Describe the files that the study takes, and what becomes of them."""
         table = self._page.entry.table
-        formats = tr(files.READABLE)
-        formats += images(table) if self._takes_images else ""
-        formats += tr(SEVERAL) if table.boxes else ""
-        formats += tr(RATES) if table.rates else ""
-        return tr(
-            TERMS,
-            megabytes=LIMIT_BYTES // 10**6,
-            formats=formats,
-            days=UPLOAD_DAYS,
-            template=f"./templates/{self._page.entry.name}.csv",
-        )
+        sentences = [
+            tr(FILES, megabytes=LIMIT_BYTES // 10**6, formats=tr(files.READABLE)),
+            images(table) if self._takes_images else "",
+            tr(SEVERAL) if table.boxes else "",
+            tr(RATES) if table.rates else "",
+            tr(TERMS, days=UPLOAD_DAYS, template=f"./templates/{self._page.entry.name}.csv"),
+        ]
+        return " ".join(filter(None, sentences))
 
     def open(self) -> None:
         """Open the wizard."""
@@ -191,7 +198,7 @@ class Upload:
     def _reset(self) -> None:
         """Discard the file, since memory is reserved for one only."""
         self._file = self._preview = self._whole = self._better = None
-        self._mapping, self._questions, self._answers = {}, {}, {}
+        self._mapping, self._questions, self._answers, self._settings = {}, {}, {}, {}
         self._page.visit.site.carried.withdraw(self._offer)
 
     def _inspect(self) -> None:
@@ -207,7 +214,7 @@ class Upload:
         else:
             self._read(
                 self._show_inspection, _inspect_file, self._page.entry, content, name=name,
-                check=self._page.estimate.own_check(),
+                check=self._page.estimate.own_check(self._settings),
                 mapping=self._mapping or None, target=self._target(), **self._answers,
             )  # fmt: skip
 
@@ -245,6 +252,9 @@ class Upload:
             self._questions.setdefault((question.about, question.column), question)
             if question.about != "mapping":
                 self._answers.setdefault(question.about, question.guess)
+        if self._ask_class(preview):
+            self._inspect()
+            return
         suggestion = elsewhere(self._better, self._offer) if self._better else ""
         self._head.param.update(
             object=head(preview, self._file[0]) + suggestion,
@@ -281,6 +291,28 @@ class Upload:
         )
         self._use.visible = not preview.problems and preview.n_rows > 0
 
+    def _ask_class(self, preview: Preview) -> bool:
+        """Ask which class to tell from the others; return whether the table was checked without it.
+
+        Classes that the form names stand, if the table has them.
+        """
+        schema = self._page.entry.table
+        setting = schema.class_setting
+        if not setting:
+            return False
+        label = next(c.name for c in schema.columns if c.target and c.kind == "label")
+        rows = preview.counts.get(label, {})
+        question = class_question(setting, rows)
+        self._questions.pop((setting, ""), None)
+        if question is not None:
+            self._questions[setting, ""] = question
+        checked = self._settings.get(setting, str(self._page.form.widgets[setting].value))
+        named = names_in(checked)
+        if not named or not set(named) <= set(rows):
+            named = [str(question.guess)] if question is not None else []
+        self._settings[setting] = ", ".join(named)
+        return named != names_in(checked)
+
     def _suggest(self, suit: Suit | None) -> None:
         """Offer the file to the page of the study that suits it better, if any."""
         carried = self._page.visit.site.carried
@@ -309,7 +341,7 @@ class Upload:
     def _current_answer(self, question: Question) -> Any:
         """Return the current answer to a question."""
         if question.about != "mapping":
-            return self._answers.get(question.about)
+            return {**self._answers, **self._settings}.get(question.about)
         names = tuple(n for n, to in self._mapping.items() if to == question.column)
         return names if len(names) > 1 else next(iter(names), OUT)
 
@@ -318,7 +350,8 @@ class Upload:
         if question.about == "mapping":
             self._map(question.column, [answer] if isinstance(answer, str) else answer)
             return
-        self._answers[question.about] = answer
+        of_settings = question.about in self._settings
+        (self._settings if of_settings else self._answers)[question.about] = answer
         if question.about in RESETTING:
             earlier = QUESTION_ORDER[: QUESTION_ORDER.index(question.about) + 1]
             self._questions = {k: q for k, q in self._questions.items() if k[0] in earlier}
@@ -357,7 +390,7 @@ class Upload:
         page = self._page
 
         whole, mapping, target = self._whole, dict(self._mapping), self._target()
-        answers = self._answers
+        answers, settings = self._answers, dict(self._settings)
         own = next((theirs for theirs, ours in mapping.items() if ours == target), target)
         if target is not None and own is not None and whole is None:
             mapping[own], target = own, own  # keep its name, which the setting then gets
@@ -377,7 +410,7 @@ class Upload:
 
         def finish(upload: str) -> None:
             self.dialog.open = False
-            self._stored(upload)
+            self._stored(upload, settings)
 
         page.background(
             asyncio.to_thread(keep),

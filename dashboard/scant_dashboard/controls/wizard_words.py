@@ -18,13 +18,13 @@ from scant_dashboard.translate import ENGLISH, day, later, ntr, spoken, tr
 
 PROBLEMS = 5  # shown at once
 PHOTOGRAPHS = later(
-    ", or a ZIP of at most {megabytes} MB of photographs (JPEG or PNG), which are cut into "
-    "patches; with labels beside them (Label Studio, COCO, YOLO or CSV), their boxes are the "
-    "patches"
+    "A ZIP of at most {megabytes} MB of photographs (JPEG or PNG) works, too: they are cut into "
+    "patches. If it has labels beside them (Label Studio, COCO, YOLO or CSV), their boxes are the "
+    "patches."
 )
 IMAGES = later(
-    ", or a ZIP of at most {megabytes} MB with images in folders {folders}, brought to the size in "
-    "the settings"
+    "A ZIP of at most {megabytes} MB with images in folders {folders} works, too; the images are "
+    "resized to the size in the settings."
 )
 HEAD = later("Each column's head says what it is used as; change it where the guess is wrong.")
 
@@ -60,8 +60,8 @@ def head(preview: Preview, file: str) -> str:
     if not preview.names:
         return ""
     n_missing = sum(c.missing for c in preview.columns)
-    parts = [tr("{rows:,} rows", rows=preview.n_rows)]
-    parts.append(tr("{columns:,} columns", columns=len(preview.names)))
+    parts = [ntr("{n:,} row", "{n:,} rows", preview.n_rows)]
+    parts.append(ntr("{n:,} column", "{n:,} columns", len(preview.names)))
     if n_missing:
         parts.append(ntr("{n:,} empty cell", "{n:,} empty cells", n_missing))
     return f"<p><strong>{html.escape(file)}</strong>: {', '.join(parts)}. {tr(HEAD)}</p>"
@@ -94,8 +94,8 @@ def feature_list(preview: Preview) -> str:
     own = {ours: theirs for theirs, ours in preview.mapping.items() if ours}
     names = [own.get(name, name) for name in preview.features]
     return ntr(
-        "To learn from, {n:,} column: {names}.",
-        "To learn from, {n:,} columns: {names}.",
+        "{n:,} column to learn from: {names}.",
+        "{n:,} columns to learn from: {names}.",
         len(names),
         names=translated(listed(names)),
     )

@@ -24,7 +24,7 @@ from scant_dashboard.static_page.still import StaticPageMixin
 
 BEAT = 15.0  # seconds without changes after which a stream sends a keep-alive comment
 AGAIN = 2_000  # ms until a browser reconnects a broken stream
-ALONE = "Press a control to open a page of your own, or load this one again."
+ALONE = "Press a control to open a page of your own, or reload this one."
 GONE = "This run cannot be followed any more; it may have been deleted."
 
 

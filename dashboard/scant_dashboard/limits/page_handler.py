@@ -11,11 +11,13 @@ from bokeh.server.session import ServerSession
 from panel.io.server import DocHandler, WSHandler
 from tornado.web import authenticated
 
+from scant_dashboard.engine_text import translated
 from scant_dashboard.limits.client import Busy, Client
 from scant_dashboard.limits.gate import PageGate, Turn, Withdrawn
 from scant_dashboard.limits.message_turns import BoundedSocket, MessageTurns
 from scant_dashboard.limits.sessions import LiveSessions
 from scant_dashboard.template import assets
+from scant_dashboard.translate import COOKIE, chosen, speaking, spoken, tr
 from scant_dashboard.upstream.server_parts import application
 
 
@@ -57,7 +59,9 @@ class BoundedPages:
             self.set_header("Retry-After", str(busy.seconds))
             self.set_header("Cache-Control", "no-store")
             self.set_header("Content-Type", "text/html; charset=utf-8")
-            self.finish(busy_page(busy))
+            query = {name: self.get_query_argument(name) for name in self.request.query_arguments}
+            with speaking(chosen(query, self.get_cookie(COOKIE, "") or "")):
+                self.finish(busy_page(busy))
 
     def on_connection_close(self: Any) -> None:
         """Cancel a build that has not begun when the client disconnects."""
@@ -94,7 +98,7 @@ def bound_pages(server: Server, limits: PageLimits, key: str) -> None:
 
 def busy_page(busy: Busy) -> str:
     """Return a page with the message, which reloads itself after some seconds."""
-    template = (assets() / "html" / "busy.html").read_text(encoding="utf-8")
-    return template.replace("{seconds}", str(busy.seconds)).replace(
-        "{sentence}", html.escape(str(busy))
-    )
+    page = (assets() / "html" / "busy.html").read_text(encoding="utf-8")
+    page = page.replace("{seconds}", str(busy.seconds)).replace("{language}", spoken())
+    page = page.replace("{title}", html.escape(tr("One moment")))
+    return page.replace("{sentence}", html.escape(translated(str(busy))))

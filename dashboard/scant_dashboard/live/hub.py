@@ -1,9 +1,9 @@
 """The hub: one history per run and server, distributed to every browser session that watches it.
 
-A session has only a cursor and a `pending` flag (`Watcher`). Five times a second the hub selects
-the sessions with changes that are not busy with their last update, and schedules a callback on
-their documents. Changes in between are merged into one update, so nothing queues up behind a slow
-browser: it acknowledges the updates that it has drawn, and is sent only a few beyond them.
+A session has only a cursor and a `pending` flag (`Watcher`). Five to ten times a second the hub
+selects the sessions with changes that are not busy with their last update, and schedules a callback
+on their documents. Changes in between are merged into one update, so nothing queues up behind a
+slow browser: it acknowledges the updates that it has drawn, and is sent only a few beyond them.
 Sessions are staggered so that a page request never waits behind all of them.
 With more than `CROWD` watchers, each is updated once a second, and in between all receive the
 newest points of the curve, encoded once for all of them (`scant_dashboard.live.broadcast`).
@@ -34,7 +34,8 @@ from scant_dashboard.live.broadcast import newest
 from scant_dashboard.live.run_state import DONE, RunState, fresh, load
 from scant_dashboard.upstream import direct_message
 
-TICK = 0.2  # seconds between updates of one watcher
+TICK = 0.1  # minimum seconds between updates of one watcher
+UPDATES = 60  # a second of all watchers; each takes the server some ten milliseconds
 CROWD = 12  # watchers; above, only the curve is updated at full rate
 TURN = 1.0  # seconds between updates of one of many watchers
 AHEAD = 3  # maximum number of updates that a browser has not drawn
@@ -42,6 +43,7 @@ ACK_TIMEOUT = 10.0  # seconds to wait for a browser's acknowledgment
 STAGGER = 0.0005  # seconds between two sessions, for other tasks of the loop
 ELSEWHERE = 1.0  # seconds between checks of runs on other servers
 OPENING_SECONDS = 5.0  # for which the beginning of a run is shown, frame by frame
+FRAME = 0.2  # seconds between these frames: a run of two seconds can be followed, too
 FORGET = 60.0  # seconds after which an unwatched run is dropped from memory
 
 log = logging.getLogger(__name__)
@@ -174,8 +176,9 @@ class Watcher:
         """Whether it is time for an update; changes of state are immediate."""
         if self.urgent:
             return True
-        uncrowded = len(self.hub.watchers) <= CROWD
-        return not self.behind and (uncrowded or time.monotonic() - self.last >= TURN)
+        turn = TURN if len(self.hub.watchers) > CROWD else FRAME if self.opening else 0.0
+        rested = time.monotonic() - self.last + TICK / 2  # as ticks are late by some of it
+        return not self.behind and rested >= turn
 
     def schedule_update(self) -> bool:
         """Schedule an update on the document if it is due, with changes and none pending."""
@@ -291,13 +294,18 @@ class Hub:
         self._unwatched.pop(run, None)
         return history
 
+    @property
+    def tick(self) -> float:
+        """Seconds between two rounds: longer with more watchers, up to a crowd."""
+        return max(TICK, min(len(self.watchers), CROWD) / UPDATES)
+
     async def _tick(self) -> None:
         due = time.monotonic()
         while True:
             await self._round()
             self._evict()
             # Scheduled by the clock, because a busy loop is late; delays do not accumulate.
-            due = max(due + TICK, time.monotonic() + 0.01)
+            due = max(due + self.tick, time.monotonic() + 0.01)
             await asyncio.sleep(due - time.monotonic())
 
     async def _poll_store(self) -> None:
@@ -337,7 +345,7 @@ class Hub:
         turns, news = len(self.watchers), {}
         if turns > CROWD:
             news = self._newest_points()
-            turns = ceil(turns * TICK / TURN)  # spread over the ticks
+            turns = ceil(turns * self.tick / TURN)  # spread over the ticks
         # In a separate scope, so that no variable keeps a reference to the last session.
         for watcher in sorted(self.watchers, key=lambda watcher: watcher.last):
             current = watcher.waiting and not watcher.opening

@@ -26,9 +26,11 @@ from scant.events import (
 )
 from scant.runs.naming import run_name
 from scant.store.sealed import Damaged
+from scant.studies import entry
 from scant.training.checkpoint_format import OTHER_VERSION, of_other_version
 
 DONE = USABLE - {State.STOPPED}  # ends that nobody asked for, and that can be shown later
+OWN = "own"  # key of `RunState.metadata`: whether the run learns a visitor's table
 
 
 class TraceBuffer:
@@ -128,7 +130,7 @@ class RunState:
             None.
         device: "cpu", "cuda", or "" before the start.
         total_steps: Maximum number of steps; 0 before the start.
-        metadata: Labels of the arrays (`events.Started.metadata`).
+        metadata: Labels of the arrays (`events.Started.metadata`), and `OWN`.
         trace: The curve.
         snapshot: The latest snapshot, or None.
         results: The report as far as it is known before its end, or None.
@@ -187,7 +189,8 @@ class RunState:
             case Started(device, total, step, metadata):
                 self.results = None
                 self.state, self.reason, self.position = State.RUNNING, "", None
-                self.device, self.total_steps, self.metadata = device, total, metadata
+                self.device, self.total_steps = device, total
+                self.metadata = labeled(self.record, metadata)
                 self.trace.cut(step)
                 self.opening = [shot for shot in self.opening if shot.step < step]
                 if self.snapshot is not None and self.snapshot.step > step:
@@ -242,6 +245,11 @@ class RunState:
         return self.pace * (self.total_steps - self.step)
 
 
+def labeled(record: Any, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata of a run with `OWN`; {} before its start."""
+    return {**metadata, OWN: not entry(record.study).offers(record.data)} if metadata else {}
+
+
 def fresh(store: Any, history: RunState) -> RunState | None:
     """Return the updated state if the store has a newer record than `history`, otherwise None."""
     record = store.run(history.id)
@@ -264,7 +272,7 @@ def load(store: Any, run: str, trace: TraceBuffer | None = None) -> RunState:
     history.name = run_name(record, store)
     history.state, history.reason = record.state, record.reason
     history.device, history.total_steps = record.device, record.total_steps
-    history.metadata = record.metadata
+    history.metadata = labeled(record, record.metadata)
     history.recorded = record.demonstration
     if record.state is State.PAUSED:
         checkpoint = store.checkpoint(run)

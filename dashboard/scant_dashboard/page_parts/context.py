@@ -154,7 +154,7 @@ class RunEstimate(Protocol):
     def of_table(self, frame: pd.DataFrame) -> str:
         """Return the estimate for a table."""
 
-    def own_check(self) -> Callable[[pd.DataFrame, str], None] | None:
+    def own_check(self, answers: Mapping[str, str]) -> Callable[[pd.DataFrame, str], None] | None:
         """Return the check of a visitor's table by the settings; it raises `BadInput`."""
 
 

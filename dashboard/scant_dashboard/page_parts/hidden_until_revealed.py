@@ -127,7 +127,7 @@ def ask_coverage(reveal: GuessFirst, data: Report, metadata: Metadata) -> None:
     )
     reveal.know(
         tr(
-            "{inside:,} of {rows:,} intervals do, {percent:.0f} of a hundred.",
+            "{inside:,} of {rows:,} intervals contain their value, {percent:.0f} of a hundred.",
             inside=inside,
             rows=rows,
             percent=100 * share,

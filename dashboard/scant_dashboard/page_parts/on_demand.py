@@ -18,10 +18,7 @@ from scant_dashboard.plots.base import NOTHING, PlotView
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
-HELP = later(
-    "Move the slider to add the first point of the curve. On the demonstration a point takes "
-    "about {seconds:,} seconds."
-)
+HELP = later("Move the slider to add the first point of the curve.")
 IDLE = later("Move the slider, and guess the next point.")
 
 
@@ -75,7 +72,6 @@ class SliderCurve(OnDemandView):
     With *Guess first*, the user guesses the point, which is hidden until then.
 
     Attributes:
-        wait: Seconds per point with the demonstration, on one core.
         span: Minimum, maximum and step of a guess.
         start: Initial guess.
         unit: Unit of numbers, shown after them.
@@ -90,7 +86,6 @@ class SliderCurve(OnDemandView):
         below: Shown below in place of the plot alone.
     """
 
-    wait = 3
     span: tuple[float, float, float] = (0, 1, 0.01)
     start, unit, digits = 0.5, "", 2
 
@@ -104,7 +99,7 @@ class SliderCurve(OnDemandView):
         below: Any = None,
     ) -> None:
         self._page, self.plot = page, plot
-        self.help = tr(HELP, seconds=self.wait)
+        self.help = tr(HELP)
         self.figures = plot.figures
         self._points: dict[int, Any] = {}  # answers by position of the slider
         self.slider = pmui.DiscreteSlider(

@@ -27,8 +27,8 @@ def _whole_table(study: str, language: str) -> str:
         data = "; ".join(stand_ins)
         source += " " + escape(tr("Not the publication's own data: {data}.", data=data))
     summary = ntr(
-        "{figures:,} figures of {n} method",
-        "{figures:,} figures of {n} methods",
+        "{figures:,} numbers of {n} method",
+        "{figures:,} numbers of {n} methods",
         rows["method"].nunique(),
         figures=len(rows),
     )

@@ -45,7 +45,7 @@ class Plot(View):
         alt: Text alternative: one or two sentences that state what the plot shows now.
         figures: Its Bokeh figures.
         panel: The layout of the figures, created once.
-        target: Name of the learned column in axis labels and color bars; "" if there is none.
+        target: Name of the learned column in axis labels, color bars and legends; "" for none.
     """
 
     target = ""
@@ -81,15 +81,18 @@ class Plot(View):
         if not current or name == current:
             return
         self.target = name
+
+        def renamed(label: str) -> str:
+            return re.sub(rf"(?<!\w){re.escape(current)}(?!\w)", lambda _: name, label)
+
         for f in self.figures:
-            bars = [bar for bar in f.select({"type": models.ColorBar}) if bar.title]
-            for part, attribute in [
-                *((a, "axis_label") for a in f.axis),
-                *((b, "title") for b in bars),
-            ]:
-                label = str(getattr(part, attribute) or "")
-                renamed = re.sub(rf"(?<!\w){re.escape(current)}(?!\w)", lambda _: name, label)
-                setattr(part, attribute, renamed)
+            for axis in f.axis:
+                axis.axis_label = renamed(str(axis.axis_label or ""))
+            for bar in f.select({"type": models.ColorBar}):
+                if bar.title:
+                    bar.title = renamed(bar.title)
+            for item in (item for legend in f.legend for item in legend.items):
+                item.label = {"value": renamed(item.label.value)}
 
     def say(self) -> None:
         """Put the text alternative on the figures; called less often than updates occur."""

@@ -48,17 +48,17 @@ class BinsPlot(Plot):
         )
         if not len(left):
             self.clear()  # keeps the frames, which Bokeh cannot draw without data
-            self.alt = tr("No bin has the twenty test rows that its figures need.")
+            self.alt = tr("No bin has the twenty held-out rows that scores need.")
             return
         worst = int(np.argmax(np.abs(bias)))
         self.describe(
             ntr(
-                "{n} bin, as wide as their lines; the bias is largest between {left:.2f} and "
-                "{right:.2f} ({bias:+.4f}, {rows} rows); σ_MAD from {low:.4f} to {high:.4f}; "
-                "at most {outliers:.1%} outliers in a bin.",
-                "{n} bins, as wide as their lines; the bias is largest between {left:.2f} and "
-                "{right:.2f} ({bias:+.4f}, {rows} rows); σ_MAD from {low:.4f} to {high:.4f}; "
-                "at most {outliers:.1%} outliers in a bin.",
+                "{n} bin, drawn as a line. The bias is largest between {left:.2f} and {right:.2f} "
+                "({bias:+.4f}, {rows} rows); σ_MAD is {low:.4f} to {high:.4f}, and a bin has at "
+                "most {outliers:.1%} outliers.",
+                "{n} bins, each drawn as a line. The bias is largest between {left:.2f} and "
+                "{right:.2f} ({bias:+.4f}, {rows} rows); σ_MAD is {low:.4f} to {high:.4f}, and a "
+                "bin has at most {outliers:.1%} outliers.",
                 len(left),
                 left=left[worst],
                 right=right[worst],

@@ -15,7 +15,7 @@ from scant_dashboard.plots.theme import (
     place_legend_above,
     tick_labels,
 )
-from scant_dashboard.translate import later, tr
+from scant_dashboard.translate import enumerated, later, tr
 
 
 class PitPlot(Plot):
@@ -58,8 +58,8 @@ class PitPlot(Plot):
         )  # fmt: skip
         self.describe(
             tr(
-                "{outside} of {bins} bins are outside the gray 95% range of a calibrated model "
-                "(expected: {expected:.0f}); {middle:.0%} of the true values are in the middle "
+                "Bins outside the gray 95% range of a calibrated model: {outside} of {bins} "
+                "(expected: {expected:.0f}). {middle:.0%} of the true values are in the middle "
                 "half: {verdict}.",
                 outside=outside,
                 bins=self.bins,
@@ -92,7 +92,7 @@ class CoveragePlot(Plot):
         nominal, observed = coverage
         update_source(self.points, nominal=nominal, observed=observed)
         pairs = [
-            tr("{nominal:.0%} interval contains {observed:.1%}", nominal=n, observed=o)
+            tr("{observed:.1%} lie in the {nominal:.0%} interval", nominal=n, observed=o)
             for n, o in zip(nominal, observed)
         ]
-        self.describe(tr("The {pairs} of the true values.", pairs=", ".join(pairs)))
+        self.describe(tr("Of the true values, {pairs}.", pairs=enumerated(pairs)))

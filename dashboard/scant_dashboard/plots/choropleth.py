@@ -166,8 +166,8 @@ class ChoroplethPlot(Plot):
         self.describe(
             tr(
                 "{n:,} polygons. Posterior means are between {low:.3g} and {high:.3g}; 95% "
-                "intervals are {narrow:.3g} wide ({narrow_place}) to {wide:.3g} ({wide_place}); "
-                "{threshold} is over 95% in {above} of them and under 5% in {below}.",
+                "intervals are {narrow:.3g} wide ({narrow_place}) to {wide:.3g} ({wide_place}). "
+                "The {threshold} is over 95% in {above} of them and under 5% in {below}.",
                 n=len(mean),
                 low=mean.min(),
                 high=mean.max(),
@@ -179,7 +179,11 @@ class ChoroplethPlot(Plot):
                 above=n_above,
                 below=n_below,
             )
-            + (" " + tr("{n:,} held-out ones are striped.", n=self._held) if self._held else "")
+            + (
+                " " + tr("Held-out polygons are striped: {n:,}.", n=self._held)
+                if self._held
+                else ""
+            )
         )
 
     def exceed(self, above: Rows) -> None:

@@ -30,7 +30,7 @@ class CohortPlot(Plot):
 
     target = "time"
 
-    def __init__(self, title: str = later("Patients, predicted against observed")) -> None:
+    def __init__(self, title: str = later("Survival times, predicted against observed")) -> None:
         self.target = tr(self.target)
         self.died = columns("time", "mean", "low", "high")
         self.alive = columns("time", "mean", "low", "high")
@@ -40,8 +40,8 @@ class CohortPlot(Plot):
                           x_axis_type="log", y_axis_type="log", x_range=models.Range1d(1, 10),
                           y_range=models.Range1d(1, 10))  # fmt: skip
         plot.line("x", "y", source=self.line, color=GRAY, line_width=1.5)
-        styles = ((self.alive, VERMILION, "triangle_pin", tr("alive when last seen")),
-                 (self.died, BLUE, "circle", tr("died")))  # fmt: skip
+        styles = ((self.alive, VERMILION, "triangle_pin", tr("no event when last seen")),
+                 (self.died, BLUE, "circle", tr("event")))  # fmt: skip
         for source, color, marker, label in styles:
             plot.segment("time", "low", "time", "high", source=source, color=color,
                          line_alpha=0.35, line_width=2)  # fmt: skip
@@ -64,7 +64,7 @@ class CohortPlot(Plot):
             )
         if not len(time):
             update_source(self.line, x=[], y=[])
-            self.describe(tr("No patient was held out."))
+            self.describe(tr("No subject was held out."))
             return
         observed = [float(time.min()), float(time.max())]
         update_source(self.line, x=observed, y=observed)
@@ -82,8 +82,9 @@ class CohortPlot(Plot):
             off = np.median(np.exp(np.abs(np.log(predicted[dead] / time[dead]))))
             reading.append(
                 tr(
-                    "{n} held-out patients died: their times are off by a factor of {off:.2f} "
-                    "(median), and the 95% interval contains {inside:.0%} of them",
+                    "Held-out subjects with the event: {n}. Their predicted times are off by a "
+                    "factor of {off:.2f} (median), and {inside:.0%} of the 95% intervals contain "
+                    "the observed time.",
                     n=dead.sum(),
                     off=off,
                     inside=inside[dead].mean(),
@@ -92,12 +93,13 @@ class CohortPlot(Plot):
         if not dead.all():
             reading.append(
                 tr(
-                    "{n} were last seen alive, consistent with {share:.0%} of the intervals",
+                    "Held-out subjects without the event when last seen: {n}. {share:.0%} of their "
+                    "intervals are consistent with that.",
                     n=(~dead).sum(),
                     share=np.mean(high[~dead] >= time[~dead]),
                 )
             )
-        self.describe(f"{'; '.join(reading)}.")
+        self.describe(" ".join(reading))
 
 
 def _ticks(low: float, high: float) -> list[float]:

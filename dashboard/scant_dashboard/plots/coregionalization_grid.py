@@ -37,7 +37,7 @@ class HintonGrid(Tiled):
     """White squares are positive, black negative, on gray; area is relative magnitude.
 
     The maximum is taken over all matrices, so that they can be compared. Strips at the edges of a
-    matrix show the group (alphabet) of each class.
+    matrix show the group of each class.
 
     Args:
         title: The heading.
@@ -215,8 +215,8 @@ def reading_of(
     diagonal = np.eye(c, dtype=bool)
     k, i, j = np.unravel_index(int(np.argmax(size)), size.shape)
     reading = ntr(
-        "A matrix of {classes} classes; the largest entry is {entry:.3g}, in {head}: {pair}",
-        "{n} matrices of {classes} classes; the largest entry is {entry:.3g}, in {head}: {pair}",
+        "A matrix of {classes} classes; the largest entry is {entry:.3g}, in {head}: {pair}.",
+        "{n} matrices of {classes} classes; the largest entry is {entry:.3g}, in {head}: {pair}.",
         q,
         classes=c,
         entry=matrices[k, i, j],
@@ -227,9 +227,9 @@ def reading_of(
     )
     if (same & ~diagonal).any() and (~same).any():
         within, between = size[:, same & ~diagonal].mean(), size[:, ~same].mean()
-        reading += ". " + tr(
-            "The mean size of entries between alphabets is {share:.0%} of the mean within one "
-            "(0% if they shared no function)",
+        reading += " " + tr(
+            "The mean size of entries between groups is {share:.0%} of the mean within one "
+            "(0% if they shared no function).",
             share=between / max(within, 1e-300),
         )
-    return reading + "."
+    return reading

@@ -13,6 +13,8 @@ from scant_dashboard.translate import later, ntr, tr
 
 NAN = float("nan")  # hides a point
 THIN = later("Thin lines: the components of the mixture.")
+INSIDE = later("The true value, {truth:.{decimals}f}, is inside the interval.")
+OUTSIDE = later("The true value, {truth:.{decimals}f}, is outside the interval.")
 Grid = Float[np.ndarray, "g"]
 
 
@@ -28,7 +30,7 @@ class DensityPlot(Plot):
         self,
         target: str = "z",
         title: str = later("Density of one row"),
-        before: str = later("every band"),
+        before: str = later("every input"),
     ) -> None:
         self.target = target = tr(target)
         self.curve = columns("grid", "density")
@@ -88,10 +90,10 @@ class DensityPlot(Plot):
         width = max(top - low, 1e-9)
         decimals = max(2 - math.floor(math.log10(width)), 0)  # two digits of the width
         reading = ntr(
-            "Most likely {target} {mode:.{decimals}f}, 95% between {low:.{decimals}f} and "
-            "{top:.{decimals}f}, {n} peak",
-            "Most likely {target} {mode:.{decimals}f}, 95% between {low:.{decimals}f} and "
-            "{top:.{decimals}f}, {n} peaks",
+            "Most likely {target}: {mode:.{decimals}f}; 95% interval: {low:.{decimals}f} to "
+            "{top:.{decimals}f}. The density has {n} peak.",
+            "Most likely {target}: {mode:.{decimals}f}; 95% interval: {low:.{decimals}f} to "
+            "{top:.{decimals}f}. The density has {n} peaks.",
             peaks,
             target=self.target,
             mode=grid[np.argmax(density)],
@@ -100,14 +102,9 @@ class DensityPlot(Plot):
             decimals=decimals,
         )
         if truth is None:
-            return reading + "."
-        if low <= truth <= top:
-            known = tr("the truth is {truth:.{decimals}f}, inside.", truth=truth, decimals=decimals)
-        else:
-            known = tr(
-                "the truth is {truth:.{decimals}f}, outside.", truth=truth, decimals=decimals
-            )
-        return f"{reading}; {known}"
+            return reading
+        known = tr(INSIDE if low <= truth <= top else OUTSIDE, truth=truth, decimals=decimals)
+        return f"{reading} {known}"
 
 
 def _largest(components: Float[np.ndarray, "c g"], limit: int = 25) -> np.ndarray:

@@ -32,6 +32,8 @@ MEANING = later(
     "which step is kept."
 )
 UNIT = {"x": [0, 1], "y": [0, 1]}  # the range of an empty plot
+FIRST_START = later("Step {step}: {values}.")
+RESTARTED = later("Restart {n}, step {step}: {values}.")
 RECENT = 200  # number of points from which the scatter of estimates is computed
 
 
@@ -140,27 +142,22 @@ class ElboPlot(Plot):
         self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray
     ) -> None:
         here = restart == restart[-1]
-        reading = tr(
-            "Step {step}: {objective} {value:.3f}",
-            step=step[-1],
-            objective=_bare(self.objective),
-            value=elbo[-1],
-        )
+        values = [f"{_bare(self.objective)} {as_number(f'{elbo[-1]:.3f}')}"]
         finite = score[here][np.isfinite(score[here])]
         if len(finite) and self.score != self.objective:
-            reading += f", {_bare(self.score)} {as_number(f'{score[-1]:.3f}')}"
+            values.append(f"{_bare(self.score)} {as_number(f'{score[-1]:.3f}')}")
         if len(finite):
-            reading += ", " + tr("best {value:.3f}", value=finite.max())
+            values.append(tr("best {value:.3f}", value=finite.max()))
+        progress = RESTARTED if restart[-1] else FIRST_START
+        reading = [tr(progress, n=restart[-1] + 1, step=step[-1], values=", ".join(values))]
         if self.noisy and (scatter := _scatter(elbo[here][-RECENT:])) is not None:
-            reading += "; " + tr(
-                "estimates scatter by ± {scatter:.2g} from batch to batch", scatter=scatter
+            reading.append(
+                tr("Estimates scatter by ± {scatter:.2g} from batch to batch.", scatter=scatter)
             )
-        if restart[-1]:
-            reading += f" ({tr('restart {n}', n=restart[-1] + 1)})"
         bad = np.flatnonzero(~np.isfinite(elbo))
         if len(bad):
-            reading += "; " + tr("not finite at step {step}", step=step[bad[0]])
-        self.describe(reading + ".")
+            reading.append(tr("The objective was not finite at step {step}.", step=step[bad[0]]))
+        self.describe(" ".join(reading))
 
 
 def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple[float, float]:

@@ -64,8 +64,8 @@ class EntropyPlot(Plot):
         whole, part = float(np.mean(entropy)), float(np.mean(information))
         self.describe(
             tr(
-                "The mean entropy is {entropy:.2f} nats, equal to a choice among {choices:.1f} "
-                "equal classes; more data of this kind would remove {share:.0%} of it.",
+                "The mean entropy is {entropy:.2f} nats, as of a choice among {choices:.1f} "
+                "equally probable classes. More data of this kind would remove {share:.0%} of it.",
                 entropy=whole,
                 choices=np.exp(whole),
                 share=part / max(whole, 1e-12),

@@ -27,6 +27,14 @@ DOTS = 2400  # maximum number of dots, which are sent to every viewer five times
 LANE = 46  # pixels of a unit's lane
 GOLDEN = 0.6180339887498949  # multiples modulo 1 are a low-discrepancy sequence
 Rows = Float[np.ndarray, " n"]
+OF_CLASSES = later(
+    "{name} correlates most with the classes ({value:.2f}), and {other} least ({least:.2f})."
+)
+OF_TARGET = later(
+    "{name} correlates most with the target ({value:.2f}), and {other} least ({least:.2f})."
+)
+ONE_OF_CLASSES = later("{name} correlates with the classes ({value:.2f}).")
+ONE_OF_TARGET = later("{name} correlates with the target ({value:.2f}).")
 
 
 class HiddenUnitsPlot(Plot):
@@ -155,24 +163,14 @@ def _reading(
     """Name the units with the largest and smallest absolute correlation with the target."""
     finite = np.isfinite(truth)
     if finite.sum() < 3 or np.ptp(truth[finite]) == 0:
-        return tr(
-            "{neurons} neurons at {rows} rows with equal targets.",
-            neurons=len(names),
-            rows=len(hidden),
-        )
+        return tr("Too few rows have different targets to compute correlations.")
     centered = hidden[finite] - hidden[finite].mean(0)
     deviation = truth[finite] - truth[finite].mean()
     scale = np.sqrt((centered**2).sum(0) * (deviation**2).sum())
     corr = np.abs(centered.T @ deviation) / np.where(scale > 0, scale, np.inf)
     order = np.argsort(-corr, kind="stable")
     best, last = order[0], order[-1]
-    reading = (
-        tr("{name} correlates most with the classes ({value:.2f})", name=names[best],
-           value=corr[best])
-        if classes
-        else tr("{name} correlates most with the target ({value:.2f})", name=names[best],
-                value=corr[best])
-    )  # fmt: skip
-    if len(order) > 1:
-        reading += ", " + tr("{name} least ({value:.2f})", name=names[last], value=corr[last])
-    return reading + "."
+    if len(order) == 1:
+        return tr(ONE_OF_CLASSES if classes else ONE_OF_TARGET, name=names[best], value=corr[best])
+    return tr(OF_CLASSES if classes else OF_TARGET, name=names[best], value=corr[best],
+              other=names[last], least=corr[last])  # fmt: skip

@@ -14,6 +14,8 @@ from scant_dashboard.translate import later, tr
 SIDE = 204  # pixels of the longer side, which fits a phone together with the names
 LETTER = 8  # pixels per letter of a name, spacing included
 FIELD = "#808080"  # gray, equally far from white and black
+DIAGONAL = later("The largest entry is {entry:.3g}, on the diagonal, for {row} {name}.")
+PAIR = later("The largest entry is {entry:.3g}, for {row} {name} and {column} {other}.")
 
 
 class HintonPlot(Plot):
@@ -81,28 +83,18 @@ class HintonPlot(Plot):
             return
         i, j = np.unravel_index(np.argmax(np.abs(finite)), matrix.shape)
         named = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
-        signs = (
-            tr("White is positive, black negative") if finite.min() < 0 else tr("All are positive")
-        )
-        if i == j and self.row == self.column:
-            where = tr("on the diagonal, for {row} {name}", row=tr(self.row), name=named[0])
-        elif self.row == self.column:
-            where = tr("for {row}s {name} and {other}", row=tr(self.row), name=named[0],
-                       other=named[1])  # fmt: skip
-        else:
-            where = tr("for {row} {name} and {column} {other}", row=tr(self.row), name=named[0],
-                       column=tr(self.column), other=named[1])  # fmt: skip
-        reading = tr(
-            "A {rows} by {columns} matrix of {entries}; the larger a square, the larger its "
-            "entry. {signs}; the largest entry is {entry:.3g}, {where}.",
-            rows=rows,
-            columns=cols,
-            entries=tr(self.what),
-            signs=signs,
-            entry=finite[i, j],
-            where=where,
-        )
-        self.describe(reading + self._most_alike(finite))
+        where = DIAGONAL if i == j and self.row == self.column else PAIR
+        reading = [
+            tr("A {rows} by {columns} matrix of {entries}; the larger a square, the larger its "
+               "entry.", rows=rows, columns=cols, entries=tr(self.what)),
+            tr("White is positive, black negative.")
+            if finite.min() < 0
+            else tr("All entries are positive."),
+            tr(where, entry=finite[i, j], name=named[0], other=named[1], row=tr(self.row),
+               column=tr(self.column)),
+            self._most_alike(finite),
+        ]  # fmt: skip
+        self.describe(" ".join(filter(None, reading)))
 
     def _most_alike(self, matrix: Float[np.ndarray, "r c"]) -> str:
         """Name the pair with the largest correlation, if these are covariances or correlations."""
@@ -116,7 +108,7 @@ class HintonPlot(Plot):
         if i == j:  # nothing off the diagonal
             return ""
         names = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
-        return " " + tr(
+        return tr(
             "Most alike are {name} and {other}, with a correlation of {value:.2f} (1: one "
             "function up to its scale; 0: nothing in common).",
             name=names[0],

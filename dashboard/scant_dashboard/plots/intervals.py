@@ -111,8 +111,8 @@ class IntervalPlot(Plot):
         hide_empty_legend_items(self.figures[0])
         widest = int(np.argmax(std_f))
         reading = tr(
-            "Mean between {low:.3g} and {high:.3g}; the widest 95% interval, ± {half:.2g}, is at "
-            "{x:.4g}",
+            "The mean is between {low:.3g} and {high:.3g}; the widest 95% interval, "
+            "± {half:.2g}, is at {x:.4g}.",
             low=mean.min(),
             high=mean.max(),
             half=Z_95 * std_f[widest],
@@ -120,5 +120,5 @@ class IntervalPlot(Plot):
         )
         if np.isfinite(truth).any():
             error = np.sqrt(np.nanmean((mean - truth) ** 2))
-            reading += "; " + tr("RMSE against the truth {error:.3g}", error=error)
-        self.describe(reading + ".")
+            reading += " " + tr("RMSE against the truth: {error:.3g}.", error=error)
+        self.describe(reading)

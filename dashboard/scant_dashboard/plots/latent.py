@@ -14,7 +14,8 @@ from scant_dashboard.plots.theme import BLUE, GRAY, Figure, models, new_figure
 from scant_dashboard.translate import later, tr
 
 NAMED = 40  # maximum number of outputs with names, which would otherwise overlap
-LIFTS = (-6, 20, -20, 34)  # vertical offsets in pixels of names of neighbors in x
+# Edge by which a name is placed, and its distance in pixels from the position, of neighbors in x.
+PLACES = (("bottom", -6), ("top", 6), ("bottom", -20), ("top", 20))
 NONE = later("This model has no latent positions.")
 DIMENSION = later("latent dimension {k}")
 HOLDS = 2 * 5.991**0.5  # diameter in deviations of the 95% ellipse: 2 sqrt(chi2 quantile, 2 d.o.f.)
@@ -39,7 +40,9 @@ class LatentPlot(Plot):
 
     def __init__(self, title: str = later("Where the outputs lie")) -> None:
         self.positions = columns("x", "y", "width", "height")
-        self.labels = models.ColumnDataSource({"x": [], "y": [], "name": [], "lift": []})
+        self.labels = models.ColumnDataSource(
+            {"x": [], "y": [], "name": [], "edge": [], "lift": []}
+        )
         # With matched aspect, ticks depend on the frame's width: a fixed border keeps it constant.
         plot = new_figure("latent", *(tr(DIMENSION, k=k) for k in (1, 2)), height=300,
                           match_aspect=True, min_border_left=76)  # fmt: skip
@@ -47,7 +50,7 @@ class LatentPlot(Plot):
                      fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
         plot.scatter("x", "y", source=self.positions, size=6, color=BLUE)
         plot.text("x", "y", "name", source=self.labels, text_color=GRAY, text_font_size="12px",
-                  text_align="center", y_offset="lift")  # fmt: skip
+                  text_align="center", text_baseline="edge", y_offset="lift")  # fmt: skip
         super().__init__(title, plot)
 
     def show(
@@ -69,11 +72,15 @@ class LatentPlot(Plot):
         update_source(self.positions, x=x, y=y, width=width, height=height)
         named = [str(n) for n in names][: NAMED if len(mean) <= NAMED else 0]
         rank = np.argsort(np.argsort(x, kind="stable"), kind="stable")[: len(named)]
+        edge, lift = (
+            zip(*(PLACES[k % len(PLACES)] for k in rank), strict=True) if named else ((), ())
+        )
         self.labels.data = {
             "x": x[: len(named)],
             "y": y[: len(named)],
             "name": named,
-            "lift": [LIFTS[k % len(LIFTS)] for k in rank],
+            "edge": list(edge),
+            "lift": list(lift),
         }
         plot = self.figures[0]
         for axis, dimension in zip((plot.xaxis[0], plot.yaxis[0]), order):
@@ -212,7 +219,7 @@ def _separation(
         across, up = positions.std(0)
         spread = tr(
             "They spread by {across:.2f} and {up:.2f} standard deviations of the prior across and "
-            "up; along an unused dimension it would be 0.",
+            "up; along an unused dimension the spread would be 0.",
             across=across,
             up=up,
         )

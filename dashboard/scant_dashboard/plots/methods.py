@@ -14,6 +14,13 @@ from scant_dashboard.translate import as_number, later, tr
 ROW = 34  # pixels per method
 LOWER = ("NMSE", "NLPD", "RMSE", "SMSE", "SNLP", "ECE")  # lower is better
 SIGNIFICANCE = 0.05  # level of the paired t-test
+ALL = later("Over {splits} splits, a paired t-test separates {name} from {separated}.")
+SOME = later(
+    "Over {splits} splits, a paired t-test separates {name} from {separated}, but not from {rest}."
+)
+NO_METHOD = later(
+    "Over {splits} splits, a paired t-test separates {name} from none of the other methods."
+)
 
 
 class MethodsPlot(Plot):
@@ -76,9 +83,9 @@ class MethodsPlot(Plot):
         plot.y_range.factors = names[::-1]
         plot.height = 90 + ROW * len(names)
         plot.xaxis.axis_label = (
-            tr("{score} (less is better)", score=score)
+            tr("{score} (lower is better)", score=score)
             if less
-            else tr("{score} (more is better)", score=score)
+            else tr("{score} (higher is better)", score=score)
         )
         order = np.argsort(mean if less else -mean, kind="stable")
         self.describe(
@@ -114,12 +121,6 @@ def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> st
     rest = [n for n, v in zip(names, p) if v >= SIGNIFICANCE]
     if not lines and not rest:
         return ""
-    separated = ", ".join(lines) if lines else tr("none of them")
-    if lines and rest:
-        separated = tr("{separated}, not from {rest}", separated=separated, rest=", ".join(rest))
-    return " " + tr(
-        "Over {splits} splits a paired t-test separates {name} from {separated}.",
-        splits=splits,
-        name=names[0],
-        separated=separated,
-    )
+    sentence = (SOME if rest else ALL) if lines else NO_METHOD
+    return " " + tr(sentence, splits=splits, name=names[0], separated=", ".join(lines),
+                    rest=", ".join(rest))  # fmt: skip

@@ -48,8 +48,8 @@ MEANINGS = {
     ),
     later("CDE loss"): later(
         "conditional density estimation loss, the integral of the squared predictive "
-        "density less twice the mean density at the true value, in the inverse unit of the target; "
-        "lower is better."
+        "density minus twice the mean density at the true value, in the inverse unit of the "
+        "target; lower is better."
     ),
     "PIT-KS": later(
         "the largest distance between the distribution of the probability integral transform "
@@ -62,7 +62,7 @@ MEANINGS = {
     ),
     "restricted NMSE": later(
         "NMSE up to a horizon, beyond which too few times are observed; observed "
-        "times are weighted for those censored before, so that 1 is again what their mean gives."
+        "times are weighted for those censored before, so that predicting their mean again gives 1."
     ),
     "censored NLPD": later(
         "mean negative log density of the true values, and log probability of a longer"
@@ -72,11 +72,11 @@ MEANINGS = {
     "NMSE": NORMALIZED,
     "RMSE": later("root mean squared error, in the unit of the target; 0 is best."),
     "SNLP": later(
-        "mean negative log density of the true values, less that of one Gaussian for all; "
+        "mean negative log density of the true values, minus that of one Gaussian for all; "
         "lower is better, and 0 is no better than that Gaussian."
     ),
     "NLPD": later("mean negative log density of the true values (nats); lower is better."),
-    "F_": later("per cent of rows whose error is below this fraction of 1 + z; higher is better."),
+    "F_": later("percent of rows whose error is below this fraction of 1 + z; higher is better."),
     later("median bias"): later("median error as a fraction of 1 + z; 0 is best."),
     later("bias"): later("mean error as a fraction of 1 + z; 0 is best."),
     "sigma_MAD": later(
@@ -90,10 +90,10 @@ MEANINGS = {
         "sigma is their spread by the quartiles."
     ),
     "coverage of": later(
-        "per cent of true values inside these intervals; it should equal the nominal per cent."
+        "percent of true values inside these intervals; it should equal the nominal percentage."
     ),
     "observed averages inside": later(
-        "per cent of the recorded averages inside their 95% intervals; it should be near 95."
+        "percent of the observed averages inside their 95% intervals; it should be near 95."
     ),
     "concordance": later(
         "share of pairs of patients with correctly predicted order of death; guessing gives 0.5."
@@ -136,7 +136,7 @@ METHODS = (
     later("exact GP on centroids, this task alone"),
     later("area-to-point kriging, this task alone"),
 )
-PERCENT = ("F_", "coverage of", "observed averages inside")  # metrics in per cent
+PERCENT = ("F_", "coverage of", "observed averages inside")  # metrics in percent
 
 
 def group_by_meaning(names: Sequence[str]) -> list[tuple[list[str], str]]:

@@ -15,9 +15,11 @@ from scant_dashboard.plots.theme import (
     place_legend_above,
     tick_labels,
 )
-from scant_dashboard.translate import ntr, tr
+from scant_dashboard.translate import later, ntr, tr
 
 Times = Float[np.ndarray, " t"]
+INSIDE = later("Event at {time:.3g}, within the interval.")
+OUTSIDE = later("Event at {time:.3g}, outside the interval.")
 
 
 class PatientPlot(Plot):
@@ -79,10 +81,8 @@ class PatientPlot(Plot):
         time, low, high = median
         m = len(samples)
         reading = ntr(
-            "{who}: {time:.3g} predicted, between {low:.3g} and {high:.3g} with 95%, from {n} "
-            "sample",
-            "{who}: {time:.3g} predicted, between {low:.3g} and {high:.3g} with 95%, from {n} "
-            "samples",
+            "{who}: {time:.3g} predicted from {n} sample (95% interval {low:.3g} to {high:.3g}).",
+            "{who}: {time:.3g} predicted from {n} samples (95% interval {low:.3g} to {high:.3g}).",
             m,
             who=who,
             time=time,
@@ -91,11 +91,12 @@ class PatientPlot(Plot):
         )
         if m > 1:
             low, high = samples.min(), samples.max()
-            reading += " " + tr("that say {low:.3g} to {high:.3g}", low=low, high=high)
+            reading += " " + tr(
+                "Single samples predict {low:.3g} to {high:.3g}.", low=low, high=high
+            )
         if observed and died:
-            reading += "; " + tr("died at {time:.3g}", time=truth)
             inside = median[1] <= truth <= median[2]
-            reading += ", " + (tr("within the interval") if inside else tr("outside the interval"))
+            reading += " " + tr(INSIDE if inside else OUTSIDE, time=truth)
         elif observed:
-            reading += "; " + tr("alive when last seen, at {time:.3g}", time=truth)
-        self.describe(reading + ".")
+            reading += " " + tr("No event when last seen, at {time:.3g}.", time=truth)
+        self.describe(reading)

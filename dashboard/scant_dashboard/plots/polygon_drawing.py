@@ -84,7 +84,7 @@ class PolygonDrawing(Plot):
         }
         span(self.level, mean)
         self.describe(
-            tr("The posterior means of {n:,} polygons; none is asked about yet.", n=len(names))
+            tr("The posterior means of {n:,} polygons; no polygon is drawn yet.", n=len(names))
         )
 
     def mark(self, outline: Float[np.ndarray, "2 v"]) -> None:

@@ -112,8 +112,8 @@ class PoolPlot(Plot):
         n_uncertain = int(np.sum(np.abs(p - 0.5) < 0.25))
         self.describe(
             tr(
-                "{labeled} of {n:,} patches are labeled; {above:,} of all have p({name}) above one "
-                "half, and {uncertain:,} are between 0.25 and 0.75.",
+                "{labeled} of {n:,} rows are labeled. Of all rows, p({name}) is above one "
+                "half for {above:,} and between 0.25 and 0.75 for {uncertain:,}.",
                 labeled=n_labeled,
                 n=len(p),
                 above=int(np.sum(p > 0.5)),

@@ -26,6 +26,14 @@ MAX_TALL_ROWS = 12
 LINE, MARGINS = 22, 106  # pixels per method in the legend; pixels around the rows
 STYLES = tuple(zip(GROUPS[1:], ("diamond", "triangle", "square", "plus")))
 MODEL, GUESSING = later("this model"), later("guessing")
+ONE = later("Recall of {rows}: {mean:.1%}.")
+TOGETHER = later(
+    "Recall of {rows} together: {mean:.1%}; by output, {low:.1%} ({worst}) to {high:.1%} ({best})."
+)
+MEAN = later(
+    "Recall of {rows}: {mean:.1%} on average over {n} groups, from {low:.1%} ({worst}) to "
+    "{high:.1%} ({best})."
+)
 NONE = [("", np.empty(0))] * len(STYLES)  # placeholders for absent methods
 
 
@@ -136,22 +144,14 @@ def _reading(
         return tr("No row was held out.")
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
     means = {m: _mean(v, rows) for m, v in recalls.items() if np.isfinite(v).any()}
-    reading = tr("Recall of {rows}: {mean:.1%}", rows=tr(of), mean=means[MODEL])
-    if len(names) > 1:
-        reading += " " + (
-            tr("of all together")
-            if rows is not None
-            else tr("on average over {n} outputs", n=len(names))
-        )
-        reading += ", " + tr(
-            "from {low:.1%} ({worst}) to {high:.1%} ({best})",
-            low=own[worst],
-            worst=names[worst],
-            high=own[best],
-            best=names[best],
-        )
+    reading = tr(
+        ONE if len(names) == 1 else MEAN if rows is None else TOGETHER,
+        rows=tr(of), mean=means[MODEL], n=len(names), low=own[worst], worst=names[worst],
+        high=own[best], best=names[best],
+    )  # fmt: skip
     rest = [f"{tr(m)} {as_number(f'{mean:.1%}')}" for m, mean in means.items() if m != MODEL]
-    return f"{reading}; {', '.join(rest)}."
+    others = tr("For comparison: {methods}.", methods=", ".join(rest)) if rest else ""
+    return f"{reading} {others}".rstrip()
 
 
 def _mean(recall: Float[np.ndarray, " d"], rows: Int[np.ndarray, " d"] | None) -> float:

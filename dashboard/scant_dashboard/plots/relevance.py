@@ -45,7 +45,7 @@ class BasisPlot(Plot):
         needed = int(np.searchsorted(np.cumsum(ordered), 0.9 * ordered.sum()) + 1)
         self.describe(
             tr(
-                "{needed} of {n} {items} account for 90% of the {total}.",
+                "90% of the {total} comes from {needed} of {n} {items}.",
                 needed=needed,
                 n=len(share),
                 items=self._what,
@@ -77,11 +77,17 @@ class FeaturePlot(Plot):
         self.figures[0].x_range.end = 1.05 * max(float(share.max()), 0.01)
         self.bars.data = {"name": labels, "share": share.astype(np.float32)}
         first, *others = np.argsort(share)[::-1][:2]
-        reading = tr("Most sensitive to {name} ({share:.0%})", name=labels[first],
+        reading = tr("Most sensitive to {name} ({share:.0%}).", name=labels[first],
                      share=share[first])  # fmt: skip
         for i in others:
-            reading += ", " + tr("then {name} ({share:.0%})", name=labels[i], share=share[i])
-        self.describe(f"{reading}.")
+            reading = tr(
+                "Most sensitive to {name} ({share:.0%}), then to {second} ({second_share:.0%}).",
+                name=labels[first],
+                share=share[first],
+                second=labels[i],
+                second_share=share[i],
+            )
+        self.describe(reading)
 
 
 class DimensionsPlot(Plot):
@@ -119,8 +125,8 @@ class DimensionsPlot(Plot):
         best = names[int(np.argmax(relevance))]
         self.describe(
             tr(
-                "{working} of {n} dimensions have more than a twentieth of the largest relevance, "
-                "that of {best}.",
+                "The relevance is largest for {best}. It is more than a twentieth of that for "
+                "{working} of {n} dimensions.",
                 working=len(working),
                 n=len(names),
                 best=best,

@@ -252,7 +252,7 @@ class ReplicaGrid(Plot):
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
         reading = tr(
             "{cells}: the widest 95% interval, ± {half:.2g}, is that of {row}, {replica} at "
-            "{x:.3g}",
+            "{x:.3g}.",
             cells=self._cell_reading(),
             half=Z_95 * spread[i, j, k],
             row=self.rows[i],
@@ -262,19 +262,19 @@ class ReplicaGrid(Plot):
         x, y, row, replica, held = self._points
         query = np.flatnonzero(held & np.isfinite(y) & (replica >= 0))
         if not len(query):
-            return reading + "."
+            return reading
         results = [
             [np.interp(x[n], grid, a[row[n], replica[n]]) for n in query] for a in (mean, std_y)
         ]
         inside = within_95(y[query], *np.asarray(results))
-        return f"{self._coverage(inside, row[query])}. {reading}."
+        return f"{self._coverage(inside, row[query])} {reading}"
 
     def _coverage(self, inside: Bool[np.ndarray, " n"], row: Indices) -> str:
         """Describe how many held-out points lie in their bands, by row if these share points."""
         if self.rows_are == "outputs":
             return tr(
                 "{inside} of {n} held-out points (green rings) lie within the 95% band of new "
-                "measurements",
+                "measurements.",
                 inside=int(inside.sum()),
                 n=len(inside),
             )
@@ -282,8 +282,8 @@ class ReplicaGrid(Plot):
         covered = np.bincount(row, weights=inside, minlength=len(self.rows))
         message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, covered))
         return tr(
-            "Of {n} held-out points (green rings, the same in each row) lie within the 95% band of "
-            "new measurements: {counts}",
+            "Held-out points (green rings, the same {n} in each row) within the 95% band of new "
+            "measurements: {counts}.",
             n=count.max(),
             counts=message,
         )

@@ -85,18 +85,21 @@ class ScatterPlot(Plot):
         self._draw_lines(true)
         self._ring()
         inside = within_95(true, mean, std) if pit is None else np.abs(pit - 0.5) <= 0.475
-        reading = tr(
-            "{inside:,} of {n:,} {rows} lie within their 95% interval",
-            inside=inside.sum(),
-            n=len(true),
-            rows=tr(self.rows),
-        )
+        reading = [
+            tr(
+                "{inside:,} of {n:,} {rows} lie within their 95% interval.",
+                inside=inside.sum(),
+                n=len(true),
+                rows=tr(self.rows),
+            )
+        ]
         if self.outlier is not None:
             beyond = int(np.sum(np.abs(mean - true) > self.outlier * (1 + true)))
-            reading += ", " + tr("{beyond:,} beyond the dashed lines", beyond=beyond)
+            reading.append(tr("Beyond the dashed lines: {beyond:,}.", beyond=beyond))
         if self.rmse and len(true):
-            reading += f"; RMSE {figure(Metric('', 'RMSE', rmse(true, mean)))}"
-        self.describe(f"{reading}. {tr('Orange: uncertain rows.')}")
+            value = figure(Metric("", "RMSE", rmse(true, mean)))
+            reading.append(tr("RMSE: {value}.", value=value))
+        self.describe(" ".join([*reading, tr("Orange: uncertain rows.")]))
 
     def select(self, row: int | None) -> None:
         """Mark one row, or none."""

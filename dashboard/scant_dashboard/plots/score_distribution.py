@@ -17,13 +17,11 @@ from scant_dashboard.plots.theme import (
     place_legend_above,
     tick_labels,
 )
-from scant_dashboard.translate import as_number, later, tr
+from scant_dashboard.translate import as_number, later, ntr, tr
 
 BINS = 20
 TICKS = 4  # at most, upwards and downwards
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)  # between ticks
-ABOVE = later("{right} of the {rows} rows of {name} are above one half")
-BELOW = later("{right} of the {rows} rows of {name} are below one half")
 
 
 class ScoreDistributionPlot(Plot):
@@ -80,15 +78,24 @@ class ScoreDistributionPlot(Plot):
         ):
             item.update(label={"value": label}, visible=True)
         self.figures[0].xaxis.axis_label = tr("probability of {name}", name=name)
-        messages = [
-            tr(sentence, right=right.sum(), rows=rows.sum(), name=label)
-            for rows, right, label, sentence in (
-                (inside, p[inside] > 0.5, name, ABOVE),
-                (~inside, p[~inside] <= 0.5, other, BELOW),
-            )
-            if rows.any()
-        ]
-        self.describe(f"{', '.join(messages)}." if messages else tr("No row was held out."))
+        messages = []
+        if inside.any():
+            messages.append(
+                ntr(
+                    "{n} of the {rows} rows of {name} is above one half.",
+                    "{n} of the {rows} rows of {name} are above one half.",
+                    int((p[inside] > 0.5).sum()), rows=inside.sum(), name=name,
+                )
+            )  # fmt: skip
+        if not inside.all():
+            messages.append(
+                ntr(
+                    "{n} of the {rows} rows of {name} is below one half.",
+                    "{n} of the {rows} rows of {name} are below one half.",
+                    int((p[~inside] <= 0.5).sum()), rows=(~inside).sum(), name=other,
+                )
+            )  # fmt: skip
+        self.describe(" ".join(messages) or tr("No row was held out."))
 
     def clear(self) -> None:
         for item in self.items:

@@ -139,8 +139,8 @@ class SurfacePlot(Plot):
         if finite.any():
             inside = within_95(truth[finite], mean[finite], std[finite])
             covered = tr(
-                "The truth lies within the 95% interval in {inside:,} of all {n:,} cells, those "
-                "learned from among them.",
+                "The truth lies within the 95% interval in {inside:,} of all {n:,} cells, "
+                "including those learned from.",
                 inside=inside.sum(),
                 n=len(inside),
             )

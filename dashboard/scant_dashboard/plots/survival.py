@@ -18,8 +18,6 @@ from scant_dashboard.plots.theme import (
 from scant_dashboard.translate import as_number, later, tr
 
 Times = Float[np.ndarray, " t"]
-TIMES = later("the predicted times at most {difference:.0%}")
-UNCERTAIN = later("with uncertainty at most {difference:.0%}")
 
 
 class SurvivalPlot(Plot):
@@ -77,22 +75,21 @@ class SurvivalPlot(Plot):
         )
         update_source(self.curves, time=time, observed=share, times=predicted, expected=expected)
         if not len(time):
-            self.describe(tr("No patient was held out."))
+            self.describe(tr("No subject was held out."))
             return
-        messages = [
-            tr(sentence, difference=np.nanmax(np.abs(curve - share)))
-            for sentence, curve in ((TIMES, predicted), (UNCERTAIN, expected))
-        ]
         inside = float(np.mean((expected >= low) & (expected <= high)))
         self.describe(
             tr(
-                "Half live beyond {observed}; predicted: {predicted}, with uncertainty {expected}. "
-                "Largest differences from the observed curve: {differences}; the latter is within "
-                "its bounds {inside:.0%} of the time.",
+                "Median time until the event: {observed} observed, {predicted} predicted, "
+                "{expected} with uncertainty. The curve of the predicted times differs from the "
+                "observed one by at most {difference:.0%}, that with uncertainty by at most "
+                "{uncertain_difference:.0%}. The latter is within the observed bounds "
+                "{inside:.0%} of the time.",
                 observed=_median(time, share),
                 predicted=_median(time, predicted),
                 expected=_median(time, expected),
-                differences=", ".join(messages),
+                difference=np.nanmax(np.abs(predicted - share)),
+                uncertain_difference=np.nanmax(np.abs(expected - share)),
                 inside=inside,
             )
         )

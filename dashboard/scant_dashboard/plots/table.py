@@ -12,6 +12,7 @@ from scant.events import Metric, Report
 from scant.html_table import html_table
 from scant.verdict import best
 from scant_dashboard.engine_text import translated
+from scant_dashboard.live.run_state import OWN
 from scant_dashboard.plots.base import NOTHING, DataView, View
 from scant_dashboard.plots.metric_glossary import PERCENT, group_by_meaning
 from scant_dashboard.template import text
@@ -53,8 +54,8 @@ def figures(*notes: str) -> DataView:
     view = MetricsTable()
 
     def feed(data: Report, metadata: Mapping[str, Any]) -> None:
-        own = any(m.source == "rival" for m in data.metrics)
-        view.show(data.metrics, (*data.limits[:1], *data.notes, *(() if own else notes)))
+        added = () if metadata.get(OWN) else notes
+        view.show(data.metrics, (*data.limits[:1], *data.notes, *added))
 
     return DataView(view, feed)
 

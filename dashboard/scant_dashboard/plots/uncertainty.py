@@ -78,8 +78,8 @@ class VariancePlot(Plot):
             item.visible = bool(shares[item.label.value] > 0)
         reading = split_reading(*shares.values())
         if self.rows:
-            reading = tr("Of {n:,} {rows}: {reading}", n=len(target), rows=tr(self.rows),
-                         reading=reading)  # fmt: skip
+            rows = tr("These are means over {n:,} {rows}.", n=len(target), rows=tr(self.rows))
+            reading = f"{reading} {rows}"
         self.describe(reading)
 
 
@@ -87,14 +87,14 @@ def split_reading(model: float, noise: float, from_inputs: float = 0.0) -> str:
     """Describe the shares of model, noise and missing inputs in the mean variance."""
     total = model + noise + from_inputs
     if total <= 0:
-        return tr("No variance at all.")
+        return tr("All predictions have a variance of zero.")
     reading = tr(
         "More data of this kind would remove {model:.0%} of the variance; {noise:.0%} is noise, "
-        "which only better measurements reduce",
+        "which only better measurements reduce.",
         model=model / total,
         noise=noise / total,
     )
     if from_inputs > 0:
         share = from_inputs / total
-        reading += "; " + tr("{share:.0%} comes from missing or noisy inputs", share=share)
-    return reading + "."
+        reading += " " + tr("{share:.0%} comes from missing or noisy inputs.", share=share)
+    return reading

@@ -55,16 +55,20 @@ class VarianceComponentsPlot(Plot):
         self.describe(
             tr(
                 "On average {shared:.0%} of the variance is shared by an output's replicas, "
-                "{replica:.0%} belongs to each replica and {noise:.0%} is noise; {difference}.",
+                "{replica:.0%} belongs to each replica and {noise:.0%} is noise.",
                 shared=shared,
                 replica=replica,
                 noise=noise,
-                difference=_largest_difference(share, names),
             )
+            + f" {_largest_difference(share, names)}"
         )
 
 
 def _largest_difference(share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> str:
     if np.ptp(share[:, 1]) < 0.005:
-        return tr("the same for every output") if len(share) > 1 else tr("there is one output")
-    return tr("replicas of {name} differ most", name=names[int(np.argmax(share[:, 1]))])
+        return (
+            tr("The shares are the same for every output.")
+            if len(share) > 1
+            else tr("There is only one output.")
+        )
+    return tr("Replicas of {name} differ most.", name=names[int(np.argmax(share[:, 1]))])

@@ -92,21 +92,20 @@ def _reading(result: AblationResult, every: Sequence[str], metric: str) -> str:
     views = _named(result.views, every)
     if np.isfinite(result.averaged):
         return tr(
-            "With {views} {metric} is {value:.3f} against {averaged:.3f} for averaged kernels",
+            "With {views}, {metric} is {value:.3f}, against {averaged:.3f} for averaged kernels.",
             views=views,
             metric=metric,
             value=result.model,
             averaged=result.averaged,
         )
     return tr(
-        "With {views} {metric} is {value:.3f}", views=views, metric=metric, value=result.model
+        "With {views}, {metric} is {value:.3f}.", views=views, metric=metric, value=result.model
     )
 
 
 def _best(results: Sequence[AblationResult]) -> str:
     gains = [t.model - t.averaged for t in results if np.isfinite(t.averaged)]
     if len(gains) < 2:
-        return "."
-    difference = tr("over {n} combinations the two differ by {gain:+.3f} on average", n=len(gains),
-                    gain=np.mean(gains))  # fmt: skip
-    return f"; {difference}."
+        return ""
+    return " " + tr("Over {n} combinations, the two differ by {gain:+.3f} on average.",
+                    n=len(gains), gain=np.mean(gains))  # fmt: skip

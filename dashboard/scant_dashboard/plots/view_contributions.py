@@ -62,7 +62,7 @@ def _reading(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
         return tr("There is only {name}.", name=names[0])
     first, second = order[:2]
     reading = tr(
-        "{name} contributes {share:.0%}, then {second} {second_share:.0%}",
+        "{name} contributes {share:.0%}, {second} {second_share:.0%}.",
         name=names[first],
         share=share[first],
         second=names[second],
@@ -73,5 +73,5 @@ def _reading(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
         listed = ", ".join(negligible[:4])
         if len(negligible) > 4:
             listed = tr("{listed} and {n} more", listed=listed, n=len(negligible) - 4)
-        reading += "; " + tr("almost nothing comes from {listed}", listed=listed)
-    return reading + "."
+        reading += " " + tr("Almost nothing comes from {listed}.", listed=listed)
+    return reading

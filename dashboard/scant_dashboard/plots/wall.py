@@ -172,7 +172,7 @@ class WallPlot(Plot):
     def _summary(self, done: Sequence[WallRun]) -> str:
         runs, metric = self.wall.runs, tr(self.wall.preset.metric)
         failed = sum(run.stage == "failed" for run in runs)
-        count = tr("{n} of {all} runs have ended.", n=len(done), all=len(runs))
+        count = tr("Runs that have ended: {n} of {all}.", n=len(done), all=len(runs))
         if len(done) + failed == len(runs):
             count = ntr("{n} run has ended.", "{n} runs have ended.", len(done))
         parts = [count, tr("{n} failed.", n=failed) if failed else ""]

@@ -12,7 +12,7 @@ from scant_dashboard.auth.same_origin import on_this_machine
 from scant_dashboard.translate import later
 
 NOT_REACHED = later(
-    "This server listens on this machine only, so that phones cannot reach it: start it with "
+    "This server listens on this machine only, so phones cannot reach it. Start it with "
     "--address 0.0.0.0."
 )
 SOMEWHERE = ("192.0.2.1", 9)  # documentation address (RFC 5737); nothing is sent to it

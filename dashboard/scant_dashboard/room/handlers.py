@@ -275,7 +275,9 @@ def _page(language: str) -> str:
             questions=tr("Questions of this lesson"),
             earlier=tr("Earlier"),
             later=tr("Later"),
-            privacy=tr("No name is asked. Guesses and runs are forgotten when the lesson ends."),
+            privacy=tr(
+                "No name is asked for. Guesses and runs are forgotten when the lesson ends."
+            ),
             figures=tr("Open the figures here"),
             script=tr("This page needs JavaScript."),
         )

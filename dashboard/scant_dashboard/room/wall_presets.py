@@ -121,7 +121,7 @@ PRESETS: dict[str, WallPreset] = {
     "genes": WallPreset(
         {"n_inducing_outputs": 6, "n_inducing_inputs": 36, "max_steps": 100},
         later("100 steps instead of 400, and no other models for comparison"),
-        SAME_DATA, later("another 60 % of the measurements"), ("keep", 0.3, 1.0), "NMSE",
+        SAME_DATA, later("another 60% of the measurements"), ("keep", 0.3, 1.0), "NMSE",
         usual=SAMPLE, axes=(later("hours"), later("gene A in embryo 2 (not measured)")),
         posterior=_of_missing_replica, sampled=({"keep": 0.6}, "seed"),
     ),

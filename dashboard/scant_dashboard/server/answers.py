@@ -24,7 +24,7 @@ SENTENCES = {
         "nothing was changed.",
     ),
 }
-REFUSED = ("This was refused", "The request could not be taken; go back and try it again.")
+REFUSED = ("This was refused", "The request was not accepted; go back and try again.")
 FAULT = (
     "The server failed",
     "The error is logged as {id}. Try again, or go back to the gallery.",

@@ -23,6 +23,12 @@ SUN = (
 DESCRIPTION = later("Gaussian processes for scarce data, trained live in the browser")
 BEGIN, END = "<!--still-->", "<!--/still-->"
 TAKEOVER = "<script src='./assets/takeover.js' defer></script>"
+# Loaded before the first paint, as lines break elsewhere in other fonts.
+FONTS = "".join(
+    f"<link rel='preload' href='assets/fonts/{font}-latin.woff2' as='font' type='font/woff2' "
+    "crossorigin>"
+    for font in ("inter", "source-serif")
+)
 LANGUAGE = "<script src='./assets/language.js' defer></script>"
 SHELL = """
 body { margin: 0; --covered: 64px; }
@@ -67,7 +73,7 @@ def static_page(
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<meta name='language' content='{spoken()}'>"
         f"<meta name='description' content='{tr(DESCRIPTION)}'>"
-        f"<link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
+        f"<link rel='icon' href='favicon.ico'>{FONTS}<style>{style('page')}</style></head>"
         f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
         f"<header class='bar'>{top}{SUN.format(tr('Toggle theme'))}</header>"
         f"<main>{body}</main>{END}{figures()}{LANGUAGE}{script}</body></html>"

@@ -165,7 +165,7 @@ class Layout:
         views = page.views
         self._message = text("", visible=False)
         self._warning = text("", visible=False)
-        asking = f"<p class='quiet' role='note'>{tr('Asking the model…')}</p>"
+        asking = f"<p class='quiet asking' role='note'>{tr('Asking the model…')}</p>"
         self._asking = text(asking, visible=False)
         self._notes = text("", visible=False)
         self._later = DeferredRenderer(page.visit.doc)

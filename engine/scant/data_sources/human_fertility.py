@@ -101,7 +101,7 @@ def read_rates(
         if len(values) != len(names):
             raise BadInput(
                 f"{file}, row {row}: {len(values)} words where the header has {len(names)}; "
-                "mend the row or download the file again."
+                "correct the row or download the file again."
             )
     if not numbered:
         raise BadInput(f"{file} has a header but no rows; download it again.")
@@ -123,7 +123,9 @@ def _header(lines: list[str], file: str) -> int:
                 )
             duplicates = [w for w in columns if columns.count(w) > 1]
             if duplicates:
-                raise BadInput(f"{file}, row {at + 1}: column {duplicates[0]!r} is there twice.")
+                raise BadInput(
+                    f"{file}, row {at + 1}: column {duplicates[0]!r} occurs twice; {_ADVICE}."
+                )
             return at
     raise BadInput(f"{file} has no header with Year and Age in its first lines; {_ADVICE}.")
 
@@ -152,8 +154,8 @@ def _cells(
     if wrong.any():
         row = table.index[wrong][0]
         raise BadInput(
-            f"{file}, column 'Age', row {row}: got {age[row]!r}, which is no age; "
-            "download the file again."
+            f"{file}, column 'Age', row {row}: got {age[row]!r}, which is not an age; download the "
+            "file again."
         )
     table = table[~age.str.endswith(("-", "+"))]
     lo, year = _numbers(table, "Age", file), _numbers(table, "Year", file)
@@ -174,7 +176,9 @@ def _cells(
     again = cells.duplicated(["age_lo", "year_lo"]).to_numpy()
     if again.any():
         row = table.index[again][0]
-        raise BadInput(f"{file}, row {row}: its year and age are there twice; keep one of them.")
+        raise BadInput(
+            f"{file}, row {row}: another row has the same year and age; keep one of them."
+        )
     return cells.sort_values(["year_lo", "age_lo"], ignore_index=True)
 
 
@@ -187,7 +191,7 @@ def _numbers(table: pd.DataFrame, column: str, file: str) -> np.ndarray:
     if wrong.any():
         row, word = table.index[wrong][0], cells[wrong].iloc[0]
         raise BadInput(
-            f"{file}, column {column!r}, row {row}: got {word!r}, which is not "
-            "a number from zero up; mend the cell or write '.' for a missing rate."
+            f"{file}, column {column!r}, row {row}: got {word!r}, which is not a number from zero "
+            "up; correct the cell or write '.' for a missing rate."
         )
     return values

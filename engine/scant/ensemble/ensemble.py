@@ -147,4 +147,6 @@ def sentence(weights: Mapping[str, float], by: str = "", of: str = "Predictions"
     if len(used) == 1:
         return f"{of} come from {used[0][1]} alone{f', chosen by {by}' if by else ''}."
     parts = ", ".join(f"{name} {w:.2f}" for w, name in used)
-    return f"{of} are an average ({parts}), its weights by {by}; it is not in the publication."
+    return (
+        f"{of} are an average ({parts}), weighted by {by}; the average is not in the publication."
+    )

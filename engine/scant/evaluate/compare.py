@@ -24,6 +24,7 @@ from scant.verdict import Contest, Verdict
 
 DRAWS = 200  # of the bootstrap; fewer of many rows
 LEAST_ROWS = 5  # held out, of which a score says something
+ON_PUBLISHED = ("The published figures", "Table ")  # beginnings of notes on them
 NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing
 
 
@@ -55,7 +56,7 @@ def compared(
         report = replace(
             report,
             metrics=tuple(m for m in report.metrics if m.source != "published"),
-            notes=tuple(n for n in report.notes if not n.startswith("The published figures")),
+            notes=tuple(n for n in report.notes if not n.startswith(ON_PUBLISHED)),
         )
     found: dict[str, Scored] = {}
     problem = None if comparison is None else comparison.problem
@@ -120,20 +121,20 @@ def nothing_learned(c: Problem, own: Scored) -> str:
         if denser or right > base + NOTHING or ranked > 0.05:
             return ""
         return (
-            f"naming the most frequent class is right for {base:.0%} of the held-out rows, this "
-            f"run for {right:.0%}. Try more labeled rows, other columns, or more steps."
+            f"always predicting the most frequent class is right for {base:.0%} of the held-out "
+            f"rows, this run for {right:.0%}. Try more labeled rows, other columns, or more steps."
         )
     error, base = (float(np.mean((c.y_test - p.value) ** 2)) for p in (own, trivial))
     if denser or error < (1 - NOTHING) * base:
         return ""
     if np.std(own.value) <= 1e-3 * np.std(c.y):
         return (
-            "its predictions are the same for every row, so that the inputs had no effect. Try "
-            "more steps, other starting values (another seed), or other columns."
+            "its predictions are the same for every row, so the inputs had no effect. Try more "
+            "steps, other starting values (another seed), or other columns."
         )
     return (
-        f"the mean of the rows it learned from predicts the held-out rows as well (RMSE "
-        f"{base**0.5:.3g} against {error**0.5:.3g}). Try more rows, other columns, or more steps."
+        f"the mean of the training rows predicts the held-out rows as well (RMSE {base**0.5:.3g} "
+        f"against {error**0.5:.3g}). Try more rows, other columns, or more steps."
     )
 
 
@@ -150,7 +151,7 @@ def _with_rivals(
     times = {r.name: r.seconds for r in results if r.scored is not None}
     notes += [f"{r.name} was not compared: {r.reason}" for r in results if r.reason]
     if len(c.y) > MOST_ROWS:
-        notes.append(f"Rivals learned from {MOST_ROWS:,} of {len(c.y):,} rows.")
+        notes.append(f"Other methods learned from {MOST_ROWS:,} of {len(c.y):,} rows.")
     more = _metrics(c, found, c.table_rows)
     given_way = "baseline" if c.replaces and found else ""
     kept = [m for m in report.metrics if m.source != given_way]

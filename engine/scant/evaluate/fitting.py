@@ -68,7 +68,7 @@ def fit_all(
         halted: Function that returns True if no further learner is to be begun.
     """
     learners, done, names = list(learners), 0, tuple(names)
-    label = f"comparing with {len(learners)} {phase or 'other methods'}"
+    label = f"comparing with {phase or 'other methods'}"
     begun = deadline.units(learners, phase, minimum=minimum, label=label)
     for learner in learners:
         start = time.monotonic()

@@ -57,7 +57,8 @@ class Capabilities:
             "it does not predict values.": not problem.classes and not self.values,
             "it takes no missing values.": gaps,
             "it takes no censored values.": problem.late is not None and not self.censored,
-            "it takes no classes in parts.": problem.part is not None and not self.parts,
+            "it takes no rows that belong to several classes in parts.": problem.part is not None
+            and not self.parts,
             "it is for images only.": self.images and not problem.images,
             "it needs columns in views.": self.views and problem.views is None,
         }

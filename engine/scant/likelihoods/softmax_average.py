@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -155,6 +156,7 @@ def _maximum(m: Float[Tensor, "n c"], s: Float[Tensor, "n c"]) -> Float[Tensor, 
     return torch.cat(parts)
 
 
+@lru_cache(maxsize=8)  # scrambling takes a fifth of a live snapshot; do not modify the result
 def _sobol(dimensions: int, draws: int, seed: int) -> Float[Tensor, "repeats k l"]:
     """Standard normal draws from independently scrambled Sobol sequences."""
     count = max(1, draws // REPEATS)

@@ -55,12 +55,10 @@ def may_steer(record: RunRecord, presenter: str, visitor: str, key: str) -> bool
 def check_may_steer(record: RunRecord, presenter: str, visitor: str, key: str, act: str) -> None:
     """Raise `NotAllowed` if a visitor may not control a run; `act` is the verb for the message."""
     if not may_steer(record, presenter, visitor, key):
-        who = "nobody: it is a demonstration"
+        why = "it is a demonstration"
         if record.owner:
-            who = "only by the visitor who started it, or by the presenter of its lesson"
-        raise NotAllowed(
-            f"You cannot {act} this run; that can be done {who}. Train one of your own instead."
-        )
+            why = "only the visitor who started it or the presenter of its lesson can"
+        raise NotAllowed(f"You cannot {act} this run: {why}. Train one of your own instead.")
 
 
 def _code(kind: str, value: str, key: str) -> str:

@@ -82,9 +82,11 @@ class Backlog:
         lost = []
         if self._steps_dropped:
             between = f"between steps {self._first_dropped} and {self._last_dropped}"
-            lost.append(f"{self._steps_dropped} points of the curve {between}")
+            steps = self._steps_dropped
+            lost.append(f"{steps} point{'s' * (steps != 1)} of the curve {between}")
         if self._snapshots_dropped:
-            lost.append(f"{self._snapshots_dropped} snapshots")
+            shots = self._snapshots_dropped
+            lost.append(f"{shots} snapshot{'s' * (shots != 1)}")
         self._steps_dropped = self._snapshots_dropped = 0
         if not lost:
             return []

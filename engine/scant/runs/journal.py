@@ -57,4 +57,6 @@ class Journal:
     def trouble(self) -> str:
         """Return a sentence on why nothing can be stored at the moment; "" if all is well."""
         reason = self.writer.trouble
-        return f"The server cannot store anything at the moment, for {reason}." if reason else ""
+        return (
+            f"The server cannot store anything at the moment, because {reason}." if reason else ""
+        )

@@ -64,9 +64,12 @@ def _sentence(refused: Sequence[Event]) -> str:
     others = len(refused) - len(steps) - shots
     parts = []
     if steps:
-        parts.append(f"{len(steps)} points of the curve (steps {steps[0]} to {steps[-1]})")
+        parts.append(
+            f"{len(steps)} point{'s' * (len(steps) != 1)} of the curve (steps {steps[0]} to "
+            f"{steps[-1]})"
+        )
     if shots:
-        parts.append(f"{shots} snapshots")
+        parts.append(f"{shots} snapshot{'s' * (shots != 1)}")
     if others:
-        parts.append(f"{others} other messages")
+        parts.append(f"{others} other message{'s' * (others != 1)}")
     return f"The database refused {', '.join(parts)} of this run; they are lost."

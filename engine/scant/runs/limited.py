@@ -72,20 +72,20 @@ class LimitPolicy:
         """Check the numbers of runs in the thread of the store; `address` is a code."""
         if not owner:
             raise NotAllowed(
-                "A run belongs to the visitor who starts it, whom the server knows by a cookie, "
-                "and your browser sent none; allow cookies of this page and load it anew."
+                "A run belongs to the visitor who starts it. The server recognizes visitors by a "
+                "cookie, but your browser sent none; allow cookies for this page and reload it."
             )
         n_own, limit = self._store.live_runs(owner), self.limits.per_owner
         if n_own >= limit:
             raise BadInput(
-                f"You have {n_own} runs queued or running, which is the limit of "
+                f"You have {n_own} run{'s' * (n_own != 1)} queued or running, and the limit is "
                 f"{limit}; wait for one to end, or stop one."
             )
         limit = self.limits.per_address
         if address and (here := self._store.live_runs_from(address)) >= limit:
             raise BadInput(
-                f"From your network address {here} runs are queued or running, which is the limit "
-                f"of {limit} for all visitors there; wait for one to end."
+                f"Visitors from your network address have {here} run{'s' * (here != 1)} queued or "
+                f"running, and the limit is {limit}; wait for one to end."
             )
 
     def admit(self, owner: str, address: str, presenter: str, *about: Any, run_id: str) -> str:
@@ -156,7 +156,7 @@ class LimitPolicy:
 
     async def _end_for_hours(self, live: ActiveRun, limit: float) -> None:
         allowed = f"The run used the {hours_text(limit)} that this server allows"
-        delay = "did not conclude in the time after" if live.heeded else "took too long over a step"
+        delay = "did not end within the extra time" if live.heeded else "one step took too long"
         if live.worker is not None:
             renewing = self._lifecycle.client.renew(live.worker, live.id, live.attempt)
             self._background.spawn(renewing)

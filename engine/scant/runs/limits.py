@@ -163,9 +163,11 @@ def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost 
 def _unscored(study: Entry, settings: Any, size: Size) -> float:
     """Estimate the seconds of a fit that nobody scores, such as a second one on everything."""
     assert study.estimate is not None
-    if "baselines" in settings.names():  # then they, and repeats for them, are most of a report
-        settings = type(settings)(**{**settings.values(), "baselines": False})
-    return float(study.estimate(settings, *size)[0])
+    left = {"baselines"}  # they, and repeats for them, are most of a report
+    if not study.reweighs:
+        left.add("stack")
+    less = dict.fromkeys(left & set(settings.names()), False)
+    return float(study.estimate(type(settings)(**{**settings.values(), **less}), *size)[0])
 
 
 def check_cost(cost: Cost, hours: float, memory: float | None) -> None:

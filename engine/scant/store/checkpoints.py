@@ -74,7 +74,7 @@ class CheckpointRepository:
         steps = " and ".join(f"step {step}" for step in sorted(damaged))
         which = "The checkpoint of" if len(damaged) == 1 else "The checkpoints of"
         consequence = f"the run goes on from the one before, of step {intact.step}" if intact else (
-            "the run begins anew")  # fmt: skip
+            "the run starts again from the beginning")  # fmt: skip
         verb = "is" if len(damaged) == 1 else "are"
         return intact, f"{which} {steps} {verb} damaged in the database; {consequence}."
 

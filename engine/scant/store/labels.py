@@ -58,8 +58,8 @@ class LabelRepository:
             for label in new_labels:
                 if not label.label and not label.unsure and not _has_label(db, subject, label):
                     raise NotAllowed(
-                        f"There is no label of yours on patch {label.item} to take back; "
-                        "a label is taken back by whoever gave it."
+                        f"You have no label on patch {label.item} to take back; only the person "
+                        "who gave a label can take it back."
                     )
             if new_labels:
                 _insert(db, subject, new_labels)

@@ -52,8 +52,8 @@ class Quota:
         if free - size < reserve:
             raise Unavailable(
                 f"The disk of this server is nearly full: {free / GB:.1f} GB are free, and "
-                f"{reserve / GB:.1f} GB stay free. Nothing more is stored until its operator makes "
-                "room; tables that you do not need any more can be deleted."
+                f"{reserve / GB:.1f} GB are reserved. Nothing more is stored until its operator "
+                "makes room; you can delete tables that you no longer need."
             )
 
     def check_uploads(self, owner: str, size: int) -> None:
@@ -74,8 +74,7 @@ class Quota:
         if total + size > TABLE_BYTES:
             raise BadInput(
                 f"Your tables on this server take {total / 1e6:,.0f} MB, and this one has "
-                f"{size / 1e6:,.0f} MB; at most {TABLE_BYTES / 1e6:,.0f} MB may be. Delete one "
-                "first."
+                f"{size / 1e6:,.0f} MB; the limit is {TABLE_BYTES / 1e6:,.0f} MB. Delete one first."
             )
 
     def _folder(self) -> Path:

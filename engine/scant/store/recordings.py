@@ -142,7 +142,7 @@ class RecordingRepository:
                     log.error("the recording of %s cannot be read: %s", study, error)
                     damaged[f"demo-{study}"] = (
                         "The recorded demonstration that came with this installation of Scant is "
-                        "damaged, so there is none to show; train one, or install Scant again."
+                        "damaged and cannot be shown; train a run, or install Scant again."
                     )
         for former in FORMER:  # from version 0.1.0
             self._runs.delete_run(f"demo-{former}")
@@ -185,7 +185,7 @@ def _read(recording: bytes) -> tuple[Mapping[str, Any], Sequence[Event]]:
             model = file.read("model.safetensors")
         return header, _events(header, trace, snapshots, end, model)
     except _UNREADABLE as error:
-        raise BadInput("This file is no recording of a run; record it anew.") from error
+        raise BadInput("This file is not a recording of a run; record it again.") from error
 
 
 def _events(

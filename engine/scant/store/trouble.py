@@ -54,8 +54,7 @@ class StoreTrouble(Unavailable):
 
     def __init__(self, why: str = SILENT) -> None:
         super().__init__(
-            f"The server cannot store anything at the moment, for {why}; "
-            "try again when this has been mended."
+            f"The server cannot store anything at the moment, because {why}; try again later."
         )
         self.why = why
 

@@ -9,14 +9,27 @@ STUDIES = {"events": "multiview"}
 
 # Headings of figures in the links of lessons, as `slug` writes them.
 HEADINGS = {
+    "bands-missing": "inputs-missing",
+    "confused-characters": "confused-classes",
+    "coupling-of-the-alphabets": "coupling-of-the-groups",
+    "draw-a-character": "draw-an-image",
+    "held-out-characters": "held-out-images",
+    "how-long-will-this-patient-live": "how-long-until-the-event",
     "how-much-of-its-doubt-is-its-own": "uncertainty-of-the-classes",
+    "if-all-alphabets-competed": "if-all-groups-competed",
+    "patients-predicted-against-true": "survival-times-predicted-against-true",
+    "recall-of-each-alphabet": "recall-of-each-group",
     "replicas-seen-and-never-taken": "replicas-observed-and-missing",
+    "scores-by-bin-and-by-missing-bands": "scores-by-bin-and-by-missing-inputs",
     "the-pool-and-what-it-was-asked": "the-pool-and-its-queries",
+    "what-are-the-other-alphabets-worth": "what-are-the-other-groups-worth",
+    "what-if-a-band-were-missing": "what-if-an-input-were-missing",
     "what-it-would-ask-next": "next-queries",
     "what-the-averages-give-away": "posterior-mean-and-deviation",
     "where-to-draw-the-line": "decision-threshold",
-    "which-alphabets-go-together": "coupling-of-the-alphabets",
-    "which-characters-are-taken-for-which": "confused-characters",
+    "which-alphabets-go-together": "coupling-of-the-groups",
+    "which-characters-are-taken-for-which": "confused-classes",
+    "which-characters-the-model-finds-alike": "which-classes-the-model-finds-alike",
 }
 
 # By study: the name of 0.1.0 and today's.
@@ -57,7 +70,15 @@ SETTINGS: dict[str, dict[str, str]] = {
 # By study and setting: former values, as words, and today's.
 _YES_OR_NO = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
 VALUES: dict[str, dict[str, dict[str, str]]] = {
-    "redshift": {"log_target": _YES_OR_NO, "robust": _YES_OR_NO},
+    "mitosis": {"prior": {"as rows held out look": "as held-out rows look"}},
+    "multiview": {"inducing_init": {"learnt": "learned"}},
+    "omniglot": {"pixels": {"grey": "gray"}},
+    "redshift": {
+        "features": {"colours": "colors"},
+        "log_target": _YES_OR_NO,
+        "robust": _YES_OR_NO,
+        "weights": {"normalised": "normalized"},
+    },
 }
 
 # Settings of which links and stored runs say nothing that are older: how these were made.

@@ -36,7 +36,9 @@ class Settings(param.Parameterized):
     for_predictions: ClassVar[Mapping[str, Any]] = {}
 
     data_seed = param.Integer(
-        0, bounds=(0, 2**31 - 1), doc="Seed of the demonstration's data; own tables have none."
+        0,
+        bounds=(0, 2**31 - 1),
+        doc="Seed of the demonstration's data; not used for your own tables.",
     )
     seed = param.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of every random choice of this run.")
 
@@ -96,7 +98,9 @@ def _cast(name: str, parameter: param.Parameter, value: Any) -> Any:
     """A word as the parameter's own type; a finite number, and no more than a page, of anything."""
     if isinstance(value, str) and (len(value) > LONGEST or "\x00" in value):
         what = "a NUL character" if "\x00" in value else f"{len(value):,} characters"
-        raise BadInput(f"Setting {name!r} has {what}; write at most {LONGEST:,} ordinary ones.")
+        raise BadInput(
+            f"Setting {name!r} has {what}; write at most {LONGEST:,} ordinary characters."
+        )
     wanted = isinstance(parameter, param.Number)  # whole numbers among them
     if not isinstance(value, str):
         yes_or_no = isinstance(value, bool | np.bool_)
@@ -240,6 +244,8 @@ class Entry:
             (settings, rows, what `tables.counts` says), before a fit; None: rows are not divided.
         check: Function that refuses a table that no fit with these settings can take, as
             "package.module:function" of (settings, table, its name for messages); without torch.
+        reweighs: Whether a second fit, to all rows, weighs its average anew (the setting `stack`),
+            and does not take the weights of the first.
         capacity: Values for settings that are `auto`, of (settings, rows, columns, what
             `tables.counts` says); None: the study has no such settings, or chooses them itself.
     """
@@ -262,6 +268,7 @@ class Entry:
     estimate: Callable[[Any, int, int, Counts], tuple[float, float]] | None = None
     parts: Callable[[Any, int, Counts], Any] | None = None
     check: str = ""
+    reweighs: bool = True
     capacity: Callable[[Any, int, int, Counts], Choices] | None = None
 
     def check_table(self, settings: Any, table: pd.DataFrame, name: str = "the table") -> None:

@@ -61,7 +61,7 @@ def of_values(unit: str, own: str, new: str = "a new observation") -> tuple[Arra
     ends = [
         ArraySpec(
             f"{end}{level}", "n", unit,
-            f"{which} end of the interval that holds {new} with a probability of {level} %",
+            f"{which} end of the interval that holds {new} with a probability of {level}%",
         )
         for level in INTERVALS
         for end, which in (("lo", "lower"), ("hi", "upper"))

@@ -196,6 +196,6 @@ def images(
     if image != train:
         raise BadInput(
             f"The table's images have {shape[1]} x {shape[0]} pixels, and the model was trained on "
-            f"{train[1]} x {train[0]}; bring them to that size."
+            f"{train[1]} x {train[0]}; resize them to that size."
         )
     return rows

@@ -66,19 +66,20 @@ class SplitSettings(Settings):
         60.0,
         bounds=(1.0, 1e6),
         label="Time budget (s)",
-        doc="Seconds that a fit may take, its report, the rivals and a fit on everything included; "
-        "at most twice as many on a slow or busy machine. Settings on auto are chosen for it. With "
-        "a number in max_steps, a fit may take longer.",
+        doc="Seconds that a fit may take, including its report, the comparison with other methods "
+        "and a fit on everything; at most twice as many on a slow or busy machine. Settings on "
+        "auto are chosen to fit into this time. With a number in max_steps, a fit may take longer.",
     )
     split_by = param.String(
         "",
-        doc="Columns, separated by commas, whose rows are held out together: a group, a time, "
-        "coordinates (numbers are cut into blocks). Empty: the column group, if there is one.",
+        doc="Columns, separated by commas. Rows that agree in these are held out together: a "
+        "group, a time, coordinates (numbers are cut into blocks). Empty: the column 'group', if "
+        "there is one.",
     )
     refit = param.Selector(
         objects=["no", EVERYTHING],
         label="Fit on everything",
-        doc="everything: after the report, fit again on all rows, the held-out ones among them; "
+        doc="everything: after the report, fit again on all rows, including the held-out ones; "
         "predictions come from this fit, scores from the split. `scant fit --predict` does so.",
     )
 
@@ -160,8 +161,8 @@ def groups(frame: pd.DataFrame, by: str) -> Int[np.ndarray, " n"] | None:
     for name, column in zip(names, own):
         if column not in frame:
             raise BadInput(
-                f"Setting 'split_by' names {name!r}, and the table has no such column; it has "
-                f"{listed([str(c) for c in frame])}."
+                f"Setting 'split_by' names {name!r}, but the table has no such column; choose "
+                f"among {listed([str(c) for c in frame])}."
             )
     if not own:
         return None

@@ -48,9 +48,9 @@ def finite(
         invalid &= cells.notna().to_numpy() | np.isinf(x)
     if invalid.any():
         row, column = np.argwhere(invalid)[0]
-        problem, advice = "there is no finite number", "give one or drop the row."
+        problem, advice = "the cell has no finite number", "give one or drop the row."
         if gaps:
-            problem = f"got {str(cells.iat[row, column])[:40]!r}, which is no finite number"
+            problem = f"got {str(cells.iat[row, column])[:40]!r}, which is not a finite number"
             advice = "give one, or leave the cell empty."
         raise BadInput(f"{name}, column {columns[column]!r}, row {at[row]}: {problem}; {advice}")
     return x

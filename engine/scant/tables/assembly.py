@@ -50,7 +50,7 @@ def assemble(
         missing_codes = dict.fromkeys(cells, missing_codes)
     if not predict and (unknown := [name for name in missing_codes if name not in cells]):
         findings.problems.append(
-            f"{findings.file} has no column {unknown[0]!r}, of which a code for missing values is "
+            f"{findings.file} has no column {unknown[0]!r}, for which a code for missing values is "
             f"given; it has {column_matching.listed(list(cells))}."
         )
     cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
@@ -130,7 +130,7 @@ def _by_tasks(
         findings.files = np.tile(findings.files, len(rows) // len(findings.rows))
     findings.rows = rows
     findings.notes.append(
-        f"{findings.file}: {len(values)} columns became tasks, one value a row: "
+        f"{findings.file}: {len(values)} columns became tasks, one value per row: "
         f"{column_matching.listed(values)}."
     )
     if mapping is None and suggestion is not None:
@@ -158,7 +158,7 @@ def _levels(
             continue
         if target := next((g.name for g in targets if same(cells, g)), ""):
             target = findings.headers.get(target, target)
-            findings.note(name, f"it says the same as {target!r}, which is learned")
+            findings.note(name, f"it has the same values as the target {target!r} and was left out")
             continue
         result[name] = levels
         count = len(names(name, levels))
@@ -180,7 +180,7 @@ def _polygon_columns(
     if attributes and not predict:
         names = [findings.headers.get(c.name, c.name) for c in attributes]
         findings.notes.append(
-            f"{findings.file}: not used, for beside polygons only times are further inputs: "
+            f"{findings.file}: columns not used, because only times can be inputs beside polygons: "
             f"{column_matching.listed(names)}."
         )
     return used, attributes
@@ -241,15 +241,15 @@ def _finish(
         if dropped := int((~keep).sum()):
             findings.notes.append(
                 f"{findings.file}: {dropped:,} row{'s' * (dropped > 1)} without a value in "
-                f"{' or '.join(map(repr, gaps))} {'were' if dropped > 1 else 'was'} left out, "
-                f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
+                f"{' or '.join(map(repr, gaps))} {'were' if dropped > 1 else 'was'} left out, the "
+                f"first in row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
         if dropped:
             frame, ignored = (f[keep].reset_index(drop=True) for f in (frame, ignored))
             rows = rows[keep]
         if len(frame) < schema.minimum_rows:
             findings.problems.append(
-                f"{findings.file} has {len(frame):,} usable rows and at least "
+                f"{findings.file} has too few usable rows: {len(frame):,}, and at least "
                 f"{schema.minimum_rows:,} are needed; add rows."
             )
         checks.duplicates(frame, rows, findings)
@@ -280,7 +280,7 @@ def _as_trained(
         return {}, []
     if absent:
         names = column_matching.listed(list(dict.fromkeys(map(origin, absent))))
-        findings.notes.append(f"{findings.file} lacks {names}; every cell is taken as missing.")
+        findings.notes.append(f"{findings.file} lacks {names}; all its cells are taken as missing.")
     nan = np.full(n, np.nan)
     selected = {
         f: columns.get(f, Cells(f, nan, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)))

@@ -96,7 +96,7 @@ def codes(cells: Cells, findings: Diagnostics) -> None:
         findings.note(
             cells.name,
             f"{code:g} stands in {count:,} cell{'s' * (count > 1)}, first in row "
-            f"{findings.rows[first]} ({share:.2g} % of the column); if it means 'not measured', "
+            f"{findings.rows[first]} ({share:.2g}% of the column); if it means 'not measured', "
             f"empty {'those cells' if count > 1 else 'that cell'} or give it as a code for missing "
             "values",
         )
@@ -115,7 +115,8 @@ def named(
                 made[column.name] = np.full(len(findings.rows), column.default, dtype=object)
                 if not predict:
                     findings.notes.append(
-                        f"{findings.file} has no column {column.name!r}: all rows are of one."
+                        f"{findings.file} has no column {column.name!r}: all rows belong to one "
+                        f"{column.name}."
                     )
             elif column.required and not lenient:
                 findings.absent.append(column.name)
@@ -156,7 +157,7 @@ def _absence(findings: Diagnostics, columns: Mapping[str, Cells], schema: TableS
     if schema.target_setting and set(findings.absent) & set(schema.targets):
         setting = f", or name another column in the setting {schema.target_setting!r}"
     available = listed([findings.headers.get(n, n) for n in columns])
-    advice = "those that they are" if len(names) > 1 else "the one that it is"
+    advice = "the right ones" if len(names) > 1 else "the right one"
     candidates = [
         f"{findings.proposals[n]!r} may be {n!r}"
         for n in findings.absent
@@ -195,7 +196,7 @@ def _named_number(column: Column, cells: Cells, findings: Diagnostics) -> None:
     codes(cells, findings)
     wrong = cells.values <= 0
     if column.positive and wrong.any():
-        got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but it is above zero by nature"
+        got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but values must be above zero"
         findings.cell(column.name, wrong, got, "correct it or leave the cell empty")
     observed = cells.values[~np.isnan(cells.values)]
     if column.target and len(observed) > 1 and (observed == observed[0]).all():
@@ -216,7 +217,10 @@ def _labels(
     if not column.missing and not column.target and cells.empty.any():
         findings.cell(column.name, cells.empty, "the cell is empty", "name it or drop the row")
     if void := cells.void():
-        findings.note(column.name, f"{void!r} was read as an empty cell; write a class otherwise")
+        findings.note(
+            column.name,
+            f"{void!r} was read as an empty cell; if it is a class, give it another name",
+        )
     levels = {w for w in labels if w is not None}
     if column.levels:
         other = np.array([w is not None and w not in column.levels for w in labels], dtype=bool)
@@ -244,7 +248,7 @@ def boxes(columns: Mapping[str, Cells], findings: Diagnostics) -> None:
             findings.column(name, f"there is no column {missing!r}", "give both ends of the box")
         elif end == "lo":
             if base in columns:
-                findings.column(base, f"{name!r} stands beside it", "give a point or a box")
+                findings.column(base, f"there is also a column {name!r}", "give a point or a box")
             wrong = other.values < cells.values
             if wrong.any():
                 i = int(np.flatnonzero(wrong)[0])
@@ -284,7 +288,7 @@ def features(
         codes(cells, findings)
         if is_error and (cells.values <= 0).any():
             wrong = cells.values <= 0
-            got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but an error is above zero"
+            got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but errors must be above zero"
             findings.cell(name, wrong, got, "correct it or leave the cell empty")
         made[name] = cells.values
     orphans = [
@@ -293,7 +297,7 @@ def features(
         if schema.errors and (n.endswith("_err") or beside(n, columns)) and not beside(n, made)
     ]
     for name in orphans:
-        findings.note(name, f"there is no feature {name[:-4]!r} beside it; it was left out")
+        findings.note(name, f"there is no feature {name[:-4]!r} for it; it was left out")
         left_out.append(name)
         del made[name]
     return made, left_out
@@ -327,6 +331,7 @@ def duplicates(frame: pd.DataFrame, rows: Int[np.ndarray, " n"], findings: Diagn
     if again.any():
         first = rows[int(np.flatnonzero(again)[0])]
         findings.notes.append(
-            f"{findings.file}: {int(again.sum()):,} rows repeat an earlier one, first row {first}; "
-            "they were kept, but may stand in training and test at once."
+            f"{findings.file}: rows that repeat an earlier one: {int(again.sum()):,}, the first in "
+            f"row {first}. They were kept, but copies of one row may be both in the training and "
+            "in the test set."
         )

@@ -71,9 +71,9 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
         delimiter, aligned = "\t" if aligned_body else ",", bool(aligned_body)
         if aligned_body:
             body = aligned_body
-            notes.append(f"{name} is lined up by spaces.")
+            notes.append(f"{name}: its columns are aligned by spaces.")
     elif delimiter != ",":
-        notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
+        notes.append(f"{name}: its columns are separated by {DELIMITERS[delimiter]}.")
     if above:
         body = "".join(islice(_lines(body), above, None))
         notes.append(f"{name}: the text above row {blank + above + 1} was read as a title.")
@@ -100,7 +100,7 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
         more = f" (and {uneven.ragged - 1:,} more rows)" if uneven.ragged > 1 else ""
         raise BadInput(
             f"{name}, row {row + blank}: {got} cells where the header has {expected}{more}; "
-            "mend the row, and put quotes around text that holds a delimiter."
+            "correct the row, and put quotes around text that holds a delimiter."
         )
     n = cells.num_rows
     # Drop rows without any filled cell (blank lines, padding of spreadsheets).
@@ -125,11 +125,11 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
     if ends and (count := margins.footnotes(columns)):
         what = columns[0][len(rows) - count].as_py()[:40]
         notes.append(
-            f"{name}: row {rows[-count]} ({what!r}) is no row of the table and was left out."
+            f"{name}: row {rows[-count]} ({what!r}) is not part of the table and was left out."
         )
         columns, rows = [c[:-count] for c in columns], rows[:-count]
     if (units := margins.units(columns)) is not None:
-        notes.append(f"{name}, row {rows[0]}: it was taken for the units of the columns.")
+        notes.append(f"{name}, row {rows[0]}: it was read as the units of the columns.")
         names = [f"{n} [{unit}]" if n and unit else n for n, unit in zip(names, units)]
         columns, rows = [c[1:] for c in columns], rows[1:]
     names, columns = _named(names, columns, name, notes)
@@ -276,8 +276,8 @@ def _named(
     for position, name in enumerate(names, start=1):
         if name and name in positions:
             raise BadInput(
-                f"{file}, row 1: the column name {name!r} stands in columns {positions[name]} and "
-                f"{position}; rename one of them."
+                f"{file}, row 1: the column name {name!r} is used for columns {positions[name]} "
+                f"and {position}; rename one of them."
             )
         positions[name] = position
     if not named:

@@ -67,7 +67,7 @@ def regular(path: Path, name: str = "") -> int:
             f"The file {_short(name)} cannot be reached: {error.strerror}; check the path."
         ) from None
     except ValueError:  # a character that no path has
-        raise BadInput(f"{_short(name)!r} is no path of a file; check it.") from None
+        raise BadInput(f"{_short(name)!r} is not a path of a file; check it.") from None
     if stat.S_ISDIR(result.st_mode):
         raise BadInput(f"{name} is a folder; name a file in it.")
     if not stat.S_ISREG(result.st_mode):
@@ -98,8 +98,8 @@ def decode(data: bytes, name: str) -> tuple[str, list[str]]:
                 return data.decode(encoding), []
             except UnicodeDecodeError as error:
                 raise BadInput(
-                    f"{name} says it is {encoding[:6].upper()} text but byte {error.start + 1} is "
-                    "not; save it as UTF-8 and try again."
+                    f"{name} is marked as {encoding[:6].upper()} text, but byte {error.start + 1} "
+                    "is not; save it as UTF-8 and try again."
                 ) from None
     if b"\x00" in data[:4096]:
         return _without_mark(data, name)
@@ -120,7 +120,7 @@ def _refuse_other_kinds(data: bytes, name: str) -> None:
         raise BadInput(f"{name} is a web page or XML, not a table; {_ADVICE}.")
     if re.match(rb'[\[{]\s*["\[{]', start):
         raise BadInput(
-            f"{name} is JSON, but not an object a line; write it as JSON lines or as CSV."
+            f"{name} is JSON, but not one object per line; write it as JSON lines or as CSV."
         )
 
 

@@ -224,13 +224,15 @@ def uses(mapping: Mapping[str, str], schema: TableSchema) -> dict[str, dict[str,
     out = [n for n, to in mapping.items() if schema.errors and not to]
     return {
         "read as errors": used,
-        "left out, as errors of what is learned": of_target,
+        "left out, because these are errors of the target": of_target,
         "left out, because this study does not use errors of inputs": (
             {} if schema.errors else of_inputs
         ),
-        "left out, because another column has errors of the same": again if schema.errors else {},
-        "left out, because variances are no errors (take the square root, of an inverse variance "
-        "that of 1 over it, and call the column u_err)": {
+        "left out, because another column has errors of the same feature": again
+        if schema.errors
+        else {},
+        "left out, because variances are not errors (take the square root, for an inverse variance "
+        "the square root of 1 over it, and call the column u_err)": {
             n: b for n in out if (b := variance_base(n, by_key)) is not None
         },
     }

@@ -162,8 +162,8 @@ def checked(cells: Cells, findings: Diagnostics) -> np.ndarray:
             x, y = shapely.get_coordinates(geometries)[0]
             findings.column(
                 name,
-                f"coordinates such as ({x:g}, {y:g}) are no degrees, and the file does not say "
-                "what they are",
+                f"coordinates such as ({x:g}, {y:g}) are not degrees, and the file does not name "
+                "their coordinate system",
                 "write SRID=<EPSG code>; in front of each cell, or give a file that names its "
                 "coordinate system, such as a GeoPackage or a shapefile with its .prj",
             )
@@ -222,10 +222,10 @@ def _readable(shapely: Any, cells: Cells, made: np.ndarray, findings: Diagnostic
     """Return True if every cell is a polygon or point; otherwise add a problem."""
     empty = cells.empty | shapely.is_empty(made)
     if empty.any():
-        findings.cell(cells.name, empty, "the geometry is empty", "draw it or drop the row")
+        findings.cell(cells.name, empty, "the geometry is empty", "give one or drop the row")
         return False
     if (bad := shapely.is_missing(made)).any():
-        got = f"got {cells.shown(int(np.flatnonzero(bad)[0]))!r}, which is no geometry"
+        got = f"got {cells.shown(int(np.flatnonzero(bad)[0]))!r}, which is not a geometry"
         findings.cell(cells.name, bad, got, "write well-known text, such as POLYGON ((0 0, …))")
         return False
     kinds = shapely.get_type_id(made)

@@ -227,7 +227,7 @@ def _columns(
         text += f"; {cells.shown(i)} was taken as {lo[i]:g} up to {hi[i]:g}"
     findings.note(cells.name, text)
     if read.bad.any():
-        got = f"got {cells.shown(int(np.flatnonzero(read.bad)[0]))!r}, which is no interval"
+        got = f"got {cells.shown(int(np.flatnonzero(read.bad)[0]))!r}, which is not an interval"
         do = "write both bounds, such as 15-19, or drop the row"
         findings.cell(cells.name, read.bad, got, do)
     never_bad = np.zeros(len(lo), dtype=bool)

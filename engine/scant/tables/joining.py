@@ -236,8 +236,8 @@ def _united(
             )
     if several:
         findings.notes.append(
-            f"{findings.file}: {len(several):,} places of the map's column {column!r} have several "
-            "polygons, which were united."
+            f"{findings.file}: places of the map's column {column!r} with several polygons, which "
+            f"were united: {len(several):,}."
         )
     text = pa.array(["" if w is None else w for w in labels[requested]], pa.string())
     return from_text(geometry.COLUMN, text)

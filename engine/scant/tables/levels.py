@@ -39,15 +39,15 @@ def levels_of(cells: Cells, gaps: bool) -> tuple[tuple[str, ...], str]:
         return (), "it holds dates and was left out of the features"
     if cells.levels > MAX_LEVELS:
         excess = f"{cells.levels:,} different values, and at most {MAX_LEVELS} can be inputs"
-        return (), f"{TEXT}, for it has {excess}"
+        return (), f"{TEXT}, because it has {excess}"
     count = pd.Series(cells.labels()).value_counts()
     if len(count) < 2:
         return (), TEXT
     if count.iloc[-1] < MIN_ROWS:
         reason = f"{str(count.index[-1])[:40]!r} is in fewer than {MIN_ROWS} rows"
-        return (), f"{TEXT}, for {reason}"
+        return (), f"{TEXT}, because {reason}"
     if cells.empty.any() and not gaps:
-        return (), f"{TEXT}, for it has empty cells; fill them to learn from it"
+        return (), f"{TEXT}, because it has empty cells; fill them to learn from it"
     return tuple(sorted(map(str, count.index))), ""
 
 
@@ -102,7 +102,7 @@ def encoded(
             unseen |= other
             notes[name] = (
                 f"{cells.shown(int(np.flatnonzero(other)[0]))!r} {NOT_LEARNED} (only "
-                f"{', '.join(known_levels)}); it counts as none of them, and its rows are flagged "
+                f"{', '.join(known_levels)}); it counts as none of these, and its rows are flagged "
                 "'outside'"
             )
         new = names(name, known_levels)

@@ -107,11 +107,13 @@ def with_limits(columns: Mapping[str, Cells]) -> tuple[dict[str, Cells], dict[st
         limit = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
         count = int(hit.sum())
         source = (
-            "the error there as the limit" if limit_column is None else "the limit stands beside it"
+            "its error was read as the limit"
+            if limit_column is None
+            else "the limit was read from the column beside it"
         )
         notes[name] = (
             f"{NOT_DETECTED:g} in {count:,} cell{'s' * (count > 1)} was read as 'not detected', "
-            f"and {source} ({limit}): fainter than it"
+            f"and {source} ({limit}): the magnitude is fainter"
         )
     return made, notes
 

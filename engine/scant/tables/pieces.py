@@ -188,7 +188,7 @@ def _blocks(path: Path, part: str) -> Iterator[tuple[str, float, tuple[str, ...]
                     notes = ()
         except UnicodeError:
             raise BadInput(
-                f"{path.name} begins as {encoding[:6].upper()} text and is none further down; save "
+                f"{path.name} begins as {encoding[:6].upper()} text but is not further down; save "
                 "it as UTF-8."
             ) from None
 
@@ -198,7 +198,8 @@ def _line(lines: io.TextIOWrapper, name: str) -> str:
     line = lines.readline(_CHARACTERS)
     if len(line) >= _CHARACTERS:
         raise BadInput(
-            f"{name} has a line of over {_CHARACTERS:,} characters; give each row a line."
+            f"{name} has a line of over {_CHARACTERS:,} characters; put each row on a line of its "
+            "own."
         )
     return line
 

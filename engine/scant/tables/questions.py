@@ -17,14 +17,14 @@ from scant.tables.several import ALL
 def part_question(content: Content) -> Question:
     """Ask for the sheet, file or group to read."""
     options = tuple((part, part) for part in content.parts)
-    return Question("part", "Which of its tables is it?", options, content.part)
+    return Question("part", "Which of its tables is to be read?", options, content.part)
 
 
 def tables_question(names: Sequence[str], guess: str) -> Question:
     """Ask whether to read all tables of an archive together, or one of them."""
     every = f"all {len(names)} together: each a task, or values joined with a map"
     options = ((ALL, every), *((name, name) for name in names))
-    return Question("part", "Which of its tables is it?", options, guess)
+    return Question("part", "Which of its tables is to be read?", options, guess)
 
 
 def decimal_question(column: str, cell: str, guess: str) -> Question:
@@ -32,8 +32,25 @@ def decimal_question(column: str, cell: str, guess: str) -> Question:
     mark = "," if "," in cell else "."
     whole, point = cell.replace(mark, ""), cell.replace(",", ".")
     meanings = {mark: f"decimals: {point}", "," if mark == "." else ".": f"thousands: {whole}"}
-    text = f"In the column “{column}” there is {cell}. What does the mark separate?"
+    text = f"In the column “{column}” there is {cell}. What does its point or comma separate?"
     return Question("decimal", text, tuple(meanings.items()), guess)
+
+
+def class_question(setting: str, rows: Mapping[str, int]) -> Question | None:
+    """Ask which of three or more classes to tell from the others; None if two can be learned.
+
+    Args:
+        setting: Setting that names it (`TableSchema.class_setting`).
+        rows: Number of rows by class; those with commas cannot be named in a setting.
+    """
+    if len(rows) < 3:
+        return None
+    named = {name: n for name, n in rows.items() if "," not in name}
+    if not named:
+        return None
+    options = tuple((name, f"{name} ({n:,} rows)") for name, n in named.items())
+    rarest = min(named, key=lambda name: named[name])
+    return Question(setting, "Which class is to be told from the others?", options, rarest)
 
 
 def missing_question(cells: Mapping[str, Cells], mapping: Mapping[str, str]) -> list[Question]:
@@ -51,7 +68,7 @@ def missing_question(cells: Mapping[str, Cells], mapping: Mapping[str, str]) -> 
         return []
     codes = listed([f"{code:g}" for code in sorted({c for s in suspects.values() for c in s})])
     where = listed([f"“{name}”" for name in suspects], 4)
-    text = f"{codes} stands far from the other numbers of {where}. Does it mean “not measured”?"
+    text = f"{codes} is far from the other numbers of {where}. Does it mean “not measured”?"
     options: tuple[tuple[Any, str], ...] = (
         (suspects, "Yes, those cells are empty"),
         ({}, "No, it is a number"),

@@ -76,12 +76,12 @@ def read_tables(
     """
     if not schema.boxes:
         raise BadInput(
-            f"This study takes one table, and got {len(sources)} files; put their rows into one."
+            f"This study takes one table, but got {len(sources)} files; put their rows into one."
         )
     named = [(path.name, path) for path in sources]
     if duplicates := [n for n, _ in named if [m for m, _ in named].count(n) > 1]:
         raise BadInput(
-            f"{duplicates[0]} is there twice; a file's name is its task's name: rename one."
+            f"{duplicates[0]} occurs twice, and a file's name is the name of its task; rename one."
         )
     opened = opened_together(named, schema, limit_bytes, reading)
     return _assembled(opened, schema, reading, of_file=True)

@@ -69,7 +69,7 @@ def renamed(
         if rival is not None:
             findings.notes.append(
                 f"{findings.file} has both {rival[0]!r}, which looks like a magnitude, and "
-                f"{rival[1]!r}, which is taken for the target; map the columns where it is not."
+                f"{rival[1]!r}, which was taken for the target; map the columns if that is wrong."
             )
         _note_mapping(mapping, schema, findings)
     if purpose == "fit":
@@ -111,8 +111,8 @@ def _note_mapping(mapping: Mapping[str, str], schema: TableSchema, findings: Dia
     if len(left_out) > 2:
         summarized |= {*left_out}
         findings.notes.append(
-            f"{findings.file}: {len(left_out)} columns were left out, as no inputs: "
-            f"{column_matching.listed(left_out, _LISTED)}."
+            f"{findings.file}: {len(left_out)} columns were left out, because they appear not to "
+            f"be inputs: {column_matching.listed(left_out, _LISTED)}."
         )
     for name, to in mapping.items():
         if to and to != name and name not in dotted and name not in summarized:

@@ -92,6 +92,7 @@ class TableSchema:
         minimum_rows: Minimum number of rows for a fit.
         target_setting: Setting with the name of the target column, if the user may choose it; the
             target is then the first of `columns`.
+        class_setting: Setting with the classes to tell from the others, if two are learned.
         images: True to take a ZIP of images instead of a table; features are then pixels, and
             constant ones are kept.
         turned: True to invert images with a light background, so that 1 is dark.
@@ -113,6 +114,7 @@ class TableSchema:
     one_target: bool = False
     minimum_rows: int = 20
     target_setting: str = ""
+    class_setting: str = ""
     images: bool = False
     turned: bool = True
     cut: bool = False
@@ -197,7 +199,8 @@ class Question:
 
     Attributes:
         about: Keyword of `Reading` for the answer: "part", "decimal", "missing_codes" and others.
-            For "mapping" the answer is the header or headers to map to `column`, "" for none.
+            For "mapping" the answer is the header or headers to map to `column`, "" for none;
+            for a setting (`TableSchema.class_setting`) its value.
         text: Question.
         options: Pairs of an answer and its description.
         guess: Answer used for the preview.

@@ -241,11 +241,11 @@ def _check_dimensions(members: Sequence[Member], own: set[str]) -> None:
             if lost := sorted(needed - present):
                 raise BadInput(
                     f"{file} has no dimension {lost[0]!r}, which {other} has; add a column for it, "
-                    "name the two alike, or bring each file alone."
+                    "name the two alike, or upload each file alone."
                 )
         if with_map and file not in with_map:
             raise BadInput(
-                f"{file} has no polygons, and {next(iter(with_map))} has; give all files polygons, "
+                f"{file} has no polygons, but {next(iter(with_map))} has; give all files polygons, "
                 "points or names of polygons."
             )
 

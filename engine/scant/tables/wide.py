@@ -192,7 +192,7 @@ def _stacked(
         "x": Cells("x", x, np.isnan(x), none_bad),
         "y": _joined("y", values),
     }
-    return columns, rows, f"it has {note}; it was turned long, one value a row"
+    return columns, rows, f"it has {note}; it was reshaped to one value per row"
 
 
 def _joined(name: str, columns: Sequence[Cells]) -> Cells:

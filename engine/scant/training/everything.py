@@ -74,7 +74,10 @@ def refitted(
                 yield event
             case Finished():
                 usable = None if event.state is State.DIVERGED else model
-                text = f"Predictions come from the split. On everything: {event.reason}"
+                text = (
+                    "Predictions come from the fit on the training rows. The fit on everything "
+                    f"gave no model: {event.reason}"
+                )
                 if usable is not None:
                     text = (
                         f"Predictions come from a fit on everything ({rows:,} training rows); the "

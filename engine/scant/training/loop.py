@@ -43,8 +43,10 @@ from scant.training.everything import REFIT_SHARE, REFIT_TRAINING_SHARE, refitte
 from scant.training.folds import Folds, pooled
 from scant.training.search import Search
 
-SNAPSHOT_SECONDS = 0.2  # between snapshots, with which a posterior moves
-SNAPSHOT_REST = 4.0  # times as long as a snapshot takes until the next: a fifth of the time at most
+SNAPSHOT_SECONDS = 0.15  # between snapshots, with which a posterior moves
+SNAPSHOT_REST = (
+    3.0  # times as long as a snapshot takes until the next: a quarter of the time at most
+)
 OPENING_SECONDS = 1.0  # that the snapshots of `OPENING` may take
 FOLD_SHARE = 0.5  # of the fit's time: expected of a fold, whose report has no other methods
 SLOWED = (
@@ -265,7 +267,7 @@ class _Loop:
                 report = replace(report, notes=(*report.notes, SLOWED))
             if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
                 yield self.search.checkpoint()
-                reason = "Paused while general tools were fitted; resume makes the result."
+                reason = "Paused while general tools were fitted; resume completes the report."
                 yield Finished(State.PAUSED, reason)
                 return
         if self.control.wish == "stop" and state not in (State.STOPPED, State.DIVERGED):

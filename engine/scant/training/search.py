@@ -21,7 +21,8 @@ CHECKPOINT_SECONDS = 5.0  # a killed worker loses at most these
 MAX_CHECKPOINT_BYTES = 64 << 20
 NOT_BITWISE = (
     "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes "
-    "on from the same parameters, but not bit for bit as without the interruption."
+    "on from the same parameters, but its results may differ slightly from those without the "
+    "interruption."
 )
 
 

@@ -32,7 +32,7 @@ from scant_dashboard.template import PageContent
 from tests.dashboard.auth.login_server import Server, Visitor, serving, write_users
 
 ADA, BOB = "lovelace 1815", "ross 1942 x"
-WRONG = "do not belong together"
+WRONG = "The name or the password is wrong."
 visits: list[SessionContext] = []
 
 

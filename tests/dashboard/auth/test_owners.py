@@ -102,7 +102,7 @@ def test_who_made_the_lessons_link_may_stop_what_is_started_from_it(site: Site) 
         assert f"presenter={code}" in maker.link.value
         pupil = opened(site, "pupil", presenter=code)
         assert STEERED in pupil.estimate.panel.object
-        assert "this server allows 2 h a run" in pupil.estimate.panel.object
+        assert "this server allows 2 h per run" in pupil.estimate.panel.object
         pupil.bar.buttons["Train"].clicks += 1
         await settled(pupil)
         assert pupil.run is not None

@@ -60,7 +60,7 @@ def test_markup_in_a_setting_is_shown_as_text(form: SettingsForm) -> None:
 
 
 def test_settings_that_exclude_each_other_are_refused(form: SettingsForm) -> None:
-    form.fill({"log_target": "yes", "weights": "normalised"})
+    form.fill({"log_target": "yes", "weights": "normalized"})
     with pytest.raises(BadInput, match="exclude"):
         form.read()
 

@@ -72,8 +72,8 @@ def test_it_follows_the_settings_and_the_data(site: Site) -> None:
 
     def act(page: Any) -> None:
         usual = megabytes(page)
-        assert "As set here, a fit takes about" in page.estimate.panel.object
-        assert "a fit and the tools beside it take about" in page.estimate.of(200, 5, {})
+        assert "With these settings, a fit takes about" in page.estimate.panel.object
+        assert "a fit and the methods compared with it take about" in page.estimate.of(200, 5, {})
         page.form.widgets["n_basis"].value = "400"
         many = megabytes(page)
         assert many > usual

@@ -57,7 +57,7 @@ def test_a_zip_is_shown_and_kept_like_a_csv(site: Site) -> None:
         await until(lambda: upload._use.visible)
         message = upload._message.object
         assert "4 images of 2 classes in 1 folder" in message
-        assert "dark was taken as ink" in message
+        assert "dark pixels were read as ink" in message
         assert message.count("src='data:image/png;base64,") == 2
         assert "&lt;b&gt; of Greek" in message
         assert "<b>" not in message
@@ -74,7 +74,7 @@ def test_a_zip_is_shown_and_kept_like_a_csv(site: Site) -> None:
 
 def test_a_csv_is_still_taken_and_a_broken_zip_is_one_sentence(site: Site) -> None:
     async def act(upload: Any) -> None:
-        assert "or a ZIP of at most 200 MB" in upload._terms.object
+        assert "A ZIP of at most 200 MB" in upload._terms.object
         upload._drop.value = {"mine.zip": archive(255, 0)}
         await until(lambda: upload._use.visible)
         upload._drop.value = {"mine.zip": b"not an archive"}

@@ -29,7 +29,7 @@ def test_a_rival_that_is_ahead_is_named_with_place_rows_and_numbers() -> None:
         "Take another tool when …",
         "with z<b from 0.1 to 0.3 (120 rows): CatBoost is ahead in RMSE (0.0487 against 0.0512, by "
         "0.0025 ± 0.0007).",
-        "with 2 bands missing (500 rows): this run is ahead of random forest in mean "
+        "with 2 inputs missing (500 rows): this run is ahead of random forest in mean "
         "log-likelihood (1.6 against 1.2, by 0.4 ± 0.05).",
     ]
     html = take_another(made)
@@ -42,9 +42,11 @@ def test_a_rival_that_is_ahead_is_named_with_place_rows_and_numbers() -> None:
 
 def test_where_no_rival_is_ahead_it_says_so() -> None:
     made = Verdict(parts=(EVEN, WON))
-    assert lines(made)[1] == ("No rival was ahead in 2 scores on 2 parts of the held-out rows.")
+    assert lines(made)[1] == (
+        "No rival was ahead in any of 2 scores on 2 parts of the held-out rows."
+    )
     assert "message info" in take_another(made)
-    assert lines(Verdict(parts=(EVEN,)))[1].endswith("Nor was this run.")
+    assert lines(Verdict(parts=(EVEN,)))[1].startswith("Neither this run nor a rival was ahead")
 
 
 def test_the_first_and_the_last_bin_are_open() -> None:

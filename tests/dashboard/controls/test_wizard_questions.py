@@ -159,6 +159,43 @@ CELLS = "area,perimeter,kind\n" + "".join(
 )
 
 
+def test_of_three_classes_one_is_asked_for_and_set(tmp_path: Path) -> None:
+    rows = [f"{k % 5},{k % 7},{('red', 'blue', 'green', 'blue')[k % 4]}\n" for k in range(80)]
+    two = [row.replace("green", "blue") for row in rows[:60]]
+
+    async def act(page: Any) -> None:
+        upload, widget = page.data.upload, page.form.widgets["positive_class"]
+        upload._drop.value = {"three.csv": f"a.x,b.x,label\n{''.join(rows)}".encode()}
+        await until(lambda: upload._use.visible)
+        options, taken = asked(upload)["positive_class"]
+        assert options == ["blue (40 rows)", "red (20 rows)", "green (20 rows)"]
+        assert taken == 1  # the rarest
+        assert "separates two" not in upload._message.object
+        await answer(upload, [*asked(upload)].index("positive_class"), 2)
+        assert asked(upload)["positive_class"][1] == 2
+        assert widget.value == ""
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        assert widget.value == "green"
+        three = page.data.value
+        page.data.try_demonstration()
+        assert widget.value == ""
+        page.data.show(three)  # of a run, whose settings name its class
+        assert widget.value == ""
+        page.data.try_demonstration()
+        page.data._choice.value = three
+        assert widget.value == "green"
+        upload._drop.value = {"two.csv": f"a.x,b.x,label\n{''.join(two)}".encode()}
+        await until(lambda: upload._use.visible)
+        assert "positive_class" not in asked(upload)
+        assert not upload._preview.refusal  # although the form names another table's class
+        upload._store()
+        await until(lambda: page.data.value not in (three, "demo"))
+        assert widget.value == ""
+
+    on_the_page(tmp_path, "multiview", act)
+
+
 def test_a_table_goes_to_the_page_that_it_suits_without_being_sent_again(tmp_path: Path) -> None:
     async def act(page: Any) -> None:
         upload, site = page.data.upload, page.visit.site

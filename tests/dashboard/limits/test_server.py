@@ -111,6 +111,7 @@ def test_while_pages_wait_others_are_answered_and_too_many_are_refused(served: S
         assert headers["Content-Type"].startswith("text/html")
         assert "You are opening many pages at once" in body
         assert re.search(r'<meta http-equiv="refresh" content="\d+">', body)
+        assert "Sie öffnen viele Seiten auf einmal" in get(f"{served.url}/?lang=de", cookie)[2]
         gone = socket.create_connection(("127.0.0.1", served.server.port))
         gone.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         served.waiting(PER_VISITOR + 1)

@@ -18,7 +18,7 @@ from scant.store import Store
 from scant_dashboard.live import hub as live
 from scant_dashboard.live.broadcast import NEWEST, newest
 from scant_dashboard.live.hub import Hub, Update
-from scant_dashboard.live.run_state import RunState, TraceBuffer, load
+from scant_dashboard.live.run_state import OWN, RunState, TraceBuffer, load
 from tests.dashboard.fakes import FakeService, point, report, snapshot
 
 
@@ -103,6 +103,9 @@ def test_who_began_a_run_is_shown_its_beginning_although_training_is_ahead(
     for step in OPENING:
         assert watcher.schedule_update()
         doc.take()
+        if step != OPENING[-1]:
+            assert not watcher.schedule_update()  # each stays in sight for a moment
+        now[0] += live.FRAME
         watcher.acknowledge(observed[-1].number)
         assert observed[-1].run.trace.step.tolist() == list(range(1, step + 1))
     assert shown() == (OPENING[-1], OPENING[-1], State.RUNNING, False)
@@ -191,6 +194,17 @@ def test_a_browser_that_has_not_drawn_the_last_updates_is_told_no_more(
     assert not watcher.schedule_update()
     now[0] += live.ACK_TIMEOUT  # an answer was lost, or its browser is new
     assert watcher.schedule_update()
+
+
+def test_few_watchers_are_updated_more_often_than_many(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    rounds = []
+    for _ in range(live.CROWD + 1):
+        watched(hub, run)
+        rounds.append(len(hub.watchers) / hub.tick)
+    assert hub.tick > live.TICK
+    assert rounds[:2] == pytest.approx([1 / live.TICK, 2 / live.TICK])
+    assert max(rounds[: live.CROWD]) == pytest.approx(live.UPDATES)
 
 
 def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_state(
@@ -415,7 +429,8 @@ def test_a_long_curve_grows_without_loss() -> None:
 
 def test_pace_and_time_left(service: FakeService, run: str) -> None:
     history = RunState(run, service.store.run(run))
-    history.apply([Started("cpu", 100), *(point(s) for s in range(1, 11))])
+    history.apply([Started("cpu", 100, 0, {"rows": 5}), *(point(s) for s in range(1, 11))])
+    assert history.metadata == {"rows": 5, OWN: False}
     assert history.pace == pytest.approx(0.1)
     assert history.remaining == pytest.approx(9.0)
     assert load(service.store, run).state is State.QUEUED

@@ -273,7 +273,7 @@ def test_coverage_is_kept_back_wherever_it_would_be_said(first: bool) -> None:
         assert plot.alt == "cleared"
         assert not plot.panel.visible
         reveal.revealed = True
-        assert reveal.answer == "186 of 200 intervals do, 93 of a hundred."
+        assert reveal.answer == "186 of 200 intervals contain their value, 93 of a hundred."
         assert reveal.truth == pytest.approx(93)
     assert heard[-1] == report
     assert covered.alt == plot.alt == "report of 2 figures"
@@ -295,7 +295,7 @@ def test_a_missing_band_is_shown_nowhere_before_it_is_revealed(site: Site) -> No
     page = opened(site, redshift.views, guess="1")
     query: list[tuple[str, dict[str, Any]]] = []
     page.ask = lambda question, then, **more: query.append((question, more))  # type: ignore[method-assign]
-    view = next(v for v in page.views.explore if v.title.startswith("What if a band")).view()
+    view = next(v for v in page.views.explore if v.title.startswith("What if an input")).view()
     before = view.alt
     worse = dict(page.run.report.arrays) | {  # type: ignore[union-attr]
         "metrics": np.array([0.14, 1.0, 90.0, 60.0])

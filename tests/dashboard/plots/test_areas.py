@@ -64,10 +64,10 @@ def test_the_band_reads_where_least_is_known() -> None:
     std[7] = 2
     plot.show(x, np.sin(x), std, std + 1, np.sin(x) + 0.5)
     assert "the widest 95% interval, ± 3.9, is at 7" in plot.alt
-    assert "RMSE against the truth 0.5" in plot.alt
+    assert "RMSE against the truth: 0.5" in plot.alt
 
 
-@pytest.mark.parametrize(("alone", "said"), [(0.5, "up to 50"), (0.01, "nowhere")])
+@pytest.mark.parametrize(("alone", "said"), [(0.5, "up to 50"), (0.01, "do not help")])
 def test_the_curve_says_how_long_other_tasks_help(alone: float, said: str) -> None:
     plot = ScarcityPlot("worth")
     n = np.array([5.0, 50.0])

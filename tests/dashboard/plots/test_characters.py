@@ -32,7 +32,7 @@ def test_one_scale_over_all_matrices() -> None:
     assert (side / side.max()) ** 2 == pytest.approx(np.abs(value) / 4)
     assert "the largest entry is 4, in B1: Anu/b with itself" in plot.alt
     # within Anu |-0.5| and its quarter, between 0.25 and 0 and theirs
-    assert "The mean size of entries between alphabets is 25% of the mean within one" in plot.alt
+    assert "The mean size of entries between groups is 25% of the mean within one" in plot.alt
 
 
 def test_classes_are_colored_by_group_whatever_their_order() -> None:
@@ -134,7 +134,7 @@ def test_recall_stands_beside_others_and_guessing() -> None:
     assert named == {MODEL, GUESSING, "nearest neighbour"}
     assert plot.figures[0].y_range.factors == ["c", "b", "a"]
     assert plot.figures[0].height == MARGINS + 3 * LINE + 3 * ROW  # a legend takes none of the rows
-    assert "Recall of the held-out rows: 62.5% on average over 3 outputs, from 50.0%" in plot.alt
+    assert "Recall of the held-out rows: 62.5% on average over 3 groups, from 50.0%" in plot.alt
     assert "nearest neighbour 37.5%" in plot.alt
     plot.show(np.array([np.nan]), ["a"], [3])
     assert plot.alt == "No row was held out."
@@ -158,7 +158,7 @@ def test_doubt_is_split_by_output() -> None:
     plot.show(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 0.5]), np.array([0, 0, 1]), ["a", "b"])
     assert plot.bars.data["all"] == pytest.approx([1.5, 3.0])
     assert plot.bars.data["model"] == pytest.approx([0.5, 0.5])
-    assert "2.00 nats, equal to a choice among 7.4 equal classes" in plot.alt
+    assert "2.00 nats, as of a choice among 7.4 equally probable classes" in plot.alt
     assert "would remove 25% of it" in plot.alt
 
 

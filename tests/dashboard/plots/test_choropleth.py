@@ -41,7 +41,7 @@ def test_data_and_mean_share_one_scale_and_holes_and_islands_stay() -> None:
     assert plot.alt.startswith("3 polygons. Posterior means are between 1.5 and 5; 95% intervals")
     assert "0.2 wide (islands) to 1 (ring)" in plot.alt
     assert "more than 2 is over 95% in 1 of them and under 5% in 1" in plot.alt
-    assert "1 held-out ones are striped" in plot.alt
+    assert "Held-out polygons are striped: 1." in plot.alt
     sources = {r.data_source.id for f in plot.figures for r in f.renderers if r.glyph}
     assert plot.shapes.id in sources
     plot.clear()

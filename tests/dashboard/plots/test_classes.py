@@ -108,8 +108,8 @@ def test_relevance_tells_shared_from_private() -> None:
     assert plot.bars[0].data["dimension"].tolist() == [1, 2]
     assert plot.bars[1].data["relevance"].tolist() == [4]
     assert plot.figures[0].xaxis[0].major_label_overrides == {1: "s1", 2: "s2", 3: "p1"}
-    assert plot.alt.startswith("2 of 3 dimensions")
-    assert "that of private 1" in plot.alt
+    assert plot.alt.endswith("for 2 of 3 dimensions.")
+    assert "largest for private 1." in plot.alt
 
 
 def test_thresholds_are_marked_on_every_curve() -> None:
@@ -126,9 +126,9 @@ def test_thresholds_are_marked_on_every_curve() -> None:
 def test_the_curve_of_imbalance_grows_and_names_who_is_better() -> None:
     plot = ImbalancePlot("imbalance")
     plot.show({10: np.array([0.8, 0.7])}, ["SCLVM", "SVM"], "F1")
-    assert "1:10 0.80." in plot.alt
+    assert "0.80 at 1:10." in plot.alt
     plot.show({10: np.array([0.8, 0.7]), 100: np.array([0.2, 0.6])}, ["SCLVM", "SVM"], "F1")
-    assert "1:100 0.20 (best of them: SVM, 0.60)" in plot.alt
+    assert "0.20 at 1:100 (best: SVM, 0.60)" in plot.alt
     assert [list(s.data["x"]) for s in plot.sources[:2]] == [[10, 100]] * 2
     scores = [s.data["score"].tolist() for s in plot.sources[:2]]
     assert np.ravel(scores) == pytest.approx([0.8, 0.2, 0.7, 0.6])

@@ -66,7 +66,7 @@ def test_a_restart_breaks_the_line_whole_or_streamed() -> None:
     streamed.update(run, 2)
     for shown in (whole, streamed):
         assert np.isnan(shown.curve.data["elbo"]).tolist() == [False, False, True, False, False]
-    assert "(restart 2)" in whole.alt
+    assert whole.alt.startswith("Restart 2, step 4: ")
 
 
 def test_what_is_not_finite_is_marked_at_its_step() -> None:
@@ -136,7 +136,7 @@ def test_estimates_from_batches_are_points_around_the_line_of_the_whole() -> Non
     assert kinds == {("Scatter", "elbo"), ("Line", "score")}
     drawn = np.random.default_rng(0).normal(0, 0.1, 300)
     shown.update(trace(list(drawn)), 0)
-    assert re.search(r"estimates scatter by ± 0\.(09|1|11)\d* from batch to batch", shown.alt)
+    assert re.search(r"Estimates scatter by ± 0\.(09|1|11)\d* from batch to batch", shown.alt)
     shown.update(trace([1.0, 2.0]), 0)
     assert "scatter" not in shown.alt
 

@@ -14,7 +14,7 @@ def test_area_is_magnitude_over_the_greatest_wherever_it_is() -> None:
     side = plot.squares.data["side"]
     assert side**2 / side.max() ** 2 == pytest.approx([0.25, 1.0, 0.0, 0.5])
     assert list(plot.squares.data["color"])[:2] == ["#ffffff", "#000000"]
-    assert "largest entry is -4, for outputs 1 and 2" in plot.alt
+    assert "largest entry is -4, for output 1 and output 2" in plot.alt
 
 
 def test_rows_run_downwards_and_the_field_covers_them() -> None:

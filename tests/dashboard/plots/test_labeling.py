@@ -20,8 +20,8 @@ def test_the_pool_marks_what_was_labeled_and_what_comes_next() -> None:
     xy = np.arange(8.0).reshape(4, 2)
     p = np.array([0.1, 0.5, 0.9, 0.3])
     plot.show(xy, p, np.array([10, 11, 12, 13]), [[10], [12]], [11, 99], CLASSES, "clamp")
-    assert "2 of 4 patches are labeled" in plot.alt
-    assert "have p(clamp) above one half, and 2 are between" in plot.alt
+    assert "2 of 4 rows are labeled" in plot.alt
+    assert "p(clamp) is above one half for 1 and between 0.25 and 0.75 for 2" in plot.alt
     assert plot.given[1].data["x"].tolist() == [4.0]
     assert plot.next.data["y"].tolist() == [3.0]  # 99 is not in the pool
     assert plot.items[1].label.value == "labeled clamp"
@@ -49,8 +49,8 @@ def test_scores_by_labels_are_compared_and_unknown_ones_left_out() -> None:
     scores = np.array([[0.5, 0.7, 0.9], [0.4, 0.5, 0.6], [np.nan] * 3])
     spread = np.array([[0.0] * 3, [0.1] * 3, [np.nan] * 3])
     plot.show(labels, scores, ["active", "random", "none"], "F1", spread)
-    assert "F1 by labels: active 0.90 with 30, random 0.60 with 30" in plot.alt
-    assert "; averaged over the labels, active is 0.20 above random." in plot.alt
+    assert "F1: active 0.90 with 30 labels, random 0.60 with 30 labels." in plot.alt
+    assert " On average over the numbers of labels, active is 0.20 above random." in plot.alt
     assert plot.sources[1].data["low"].tolist() == np.float32([0.3, 0.4, 0.5]).tolist()
     assert len(plot.sources[2].data["x"]) == 0
     assert plot.legend.names[:3] == ["active", "random", ""]

@@ -20,7 +20,10 @@ def test_every_draw_is_a_mark_and_lines_go_through_their_means() -> None:
     assert figure.x_range.end > 8
     assert figure.y_range.end > 0.7
     assert figure.xaxis[0].axis_label == "groups trained on"
-    assert plot.alt == "F1 of DFGP, kernels by groups trained on: 2 0.20, 0.10; 8 0.60, –."
+    assert plot.alt == (
+        "F1 of held-out rows: DFGP 0.20, kernels 0.10 when trained on 2 groups; DFGP 0.60, "
+        "kernels – when trained on 8 groups."
+    )
     plot.clear()
     assert plot.alt == NOTHING
     assert not any(len(s.data["score"]) for s in plot.marks)

@@ -101,43 +101,48 @@ def test_each_states_its_reading_forgets_it_and_shows_again(make: object) -> Non
 
 def test_survival_tells_medians_and_how_far_apart_the_curves_are() -> None:
     plot = survival()
-    assert "Half live beyond 10; predicted: 20, with uncertainty 20." in plot.alt
-    assert "the predicted times at most 15%, with uncertainty at most 5%" in plot.alt
+    assert (
+        "Median time until the event: 10 observed, 20 predicted, 20 with uncertainty." in plot.alt
+    )
+    assert "by at most 15%, that with uncertainty by at most 5%." in plot.alt
     # at the first time there is no bound but the estimate itself, which the curve meets
-    assert "within its bounds 100% of the time" in plot.alt
+    assert "within the observed bounds 100% of the time" in plot.alt
     assert plot.band.data["low"][0] == 1
     # the band is a staircase: as high as at the time before, until the next
     assert plot.band.data["time"].tolist() == [0, 5, 5, 10, 10, 20, 20, 30, 30]
     assert plot.band.data["low"].tolist() == pytest.approx([1, 1, 0.7, 0.7, 0.4, 0.4, 0.2, 0.2, 0])
     none = SurvivalPlot()
     none.show(np.empty(0), np.empty((3, 0)), np.empty(0), np.empty(0))
-    assert none.alt == "No patient was held out."
+    assert none.alt == "No subject was held out."
 
 
 def test_survival_of_more_than_half_has_no_median_but_a_last_time() -> None:
     plot = SurvivalPlot()
     share = np.array([1.0, 0.9])
     plot.show(np.array([0.0, 12.0]), np.stack([share] * 3), share, share)
-    assert "Half live beyond more than 12" in plot.alt
+    assert "Median time until the event: more than 12 observed" in plot.alt
 
 
 def test_a_cohort_is_judged_by_those_who_died_and_by_what_the_others_allow() -> None:
     plot = cohort()
     # factors 2, 2 and 1.025; the intervals reach half as far again
-    assert "3 held-out patients died: their times are off by a factor of 2.00" in plot.alt
-    assert "interval contains 33% of them" in plot.alt
-    assert "1 were last seen alive, consistent with 0% of the intervals" in plot.alt
+    assert (
+        "Held-out subjects with the event: 3. Their predicted times are off by a factor of 2.00"
+        in plot.alt
+    )
+    assert "33% of the 95% intervals contain the observed time." in plot.alt
+    assert "when last seen: 1. 0% of their intervals are consistent" in plot.alt
     assert plot.figures[0].xaxis[0].ticker.ticks == [10, 20]
     assert plot.figures[0].yaxis[0].ticker.ticks == [5, 10, 20, 50]
     none = np.empty(0)
     plot.show(none, none, none, none, none)
-    assert plot.alt == "No patient was held out."
+    assert plot.alt == "No subject was held out."
 
 
 def test_influence_names_what_leads_and_what_adds_nothing() -> None:
     plot = influence()
-    assert plot.alt.startswith("texture contributes 65%, then intensity 30%; ")
-    assert "almost nothing comes from noise" in plot.alt
+    assert plot.alt.startswith("texture contributes 65%, intensity 30%. ")
+    assert "Almost nothing comes from noise" in plot.alt
     assert plot.even.location == pytest.approx(1 / 3)
     plot.show(np.array([1.0]), ["all"])
     assert plot.alt == "There is only all."
@@ -197,32 +202,32 @@ def test_methods_are_ranked_by_what_is_better_and_tested_against_the_run() -> No
     plot = methods()
     assert plot.dots.data["method"] == ["DFGP", "Student-t", "SGP"]
     assert "best first: Student-t 0.400 ± 0.028, DFGP 0.500 ± 0.028, SGP 0.600." in plot.alt
-    assert "separates DFGP from Student-t (p 0.01), not from SGP" in plot.alt
+    assert "separates DFGP from Student-t (p 0.01), but not from SGP" in plot.alt
     assert len(plot.splits.data["value"]) == 5
     plot.show(np.array([[0.8]]), np.array([np.nan]), ["DFGP"], "F1")
     assert plot.alt == "No other method was fitted to the same rows."
-    assert "more is better" in plot.figures[0].xaxis.axis_label
+    assert "higher is better" in plot.figures[0].xaxis.axis_label
 
 
 def test_combinations_of_views_are_named_by_what_is_shorter() -> None:
     plot = views_on()
     assert plot.dots.data["label"] == ["1. all views", "2. texture"]
-    assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 for averaged kernels")
-    assert "over 2 combinations the two differ by +0.075 on average" in plot.alt
+    assert plot.alt.startswith("With texture, F1 is 0.700, against 0.650 for averaged kernels.")
+    assert "Over 2 combinations, the two differ by +0.075 on average" in plot.alt
     plot.show([AblationResult(("intensity", "texture"), 0.8, float("nan"))], VIEWS, "F1")
     assert plot.dots.data["label"] == ["1. all but noise"]
-    assert plot.alt == "With all but noise F1 is 0.800."
+    assert plot.alt == "With all but noise, F1 is 0.800."
 
 
 def test_a_patient_is_read_with_its_interval_and_what_happened() -> None:
     plot = patient()
-    assert "P 7: 25 predicted, between 15 and 40 with 95%, from 2 samples that say 20 to 30" in (
-        plot.alt
+    assert plot.alt == (
+        "P 7: 25 predicted from 2 samples (95% interval 15 to 40). Single samples predict 20 to "
+        "30. Event at 38, within the interval."
     )
-    assert "died at 38, within the interval" in plot.alt
     one = np.array([20.0])
     plot.show("P 8", (20.0, 10.0, 40.0), one, CURVE, 60.0, False)
-    assert "from 1 sample; alive when last seen, at 60" in plot.alt
+    assert plot.alt.endswith("40). No event when last seen, at 60.")
     plot.show("P 9", (20.0, 10.0, 40.0), one, CURVE, float("nan"), False)
-    assert plot.alt.endswith("from 1 sample.")
+    assert plot.alt == "P 9: 20 predicted from 1 sample (95% interval 10 to 40)."
     assert len(plot.truth.data["x"]) == 0

@@ -19,7 +19,8 @@ from tests.dashboard.fakes import snapshot
 
 def words(plot: Plot) -> str:
     bars = [bar.title for f in plot.figures for bar in f.select({"type": models.ColorBar})]
-    return " | ".join([*(str(a.axis_label) for f in plot.figures for a in f.axis), *bars])
+    legends = [i.label.value for f in plot.figures for legend in f.legend for i in legend.items]
+    return " | ".join([*(str(a.axis_label) for f in plot.figures for a in f.axis), *bars, *legends])
 
 
 @pytest.mark.parametrize(
@@ -29,11 +30,11 @@ def words(plot: Plot) -> str:
         (lambda: ScatterPlot("redshift z"), "true redshift z"),
         (lambda: VariancePlot("z"), "variance of z"),
         (lambda: BinsPlot("z"), "true z"),
-        (lambda: DensityPlot("z"), "p(z)"),
+        (lambda: DensityPlot("z"), "| p(z) | truth"),
         (CohortPlot, "observed time"),
     ],
 )
-def test_axes_and_color_bars_have_the_name_of_the_table(make: Any, usual: str) -> None:
+def test_axes_color_bars_and_legends_have_the_name_of_the_table(make: Any, usual: str) -> None:
     plot = make()
     before, known = words(plot), plot.target
     assert usual in before

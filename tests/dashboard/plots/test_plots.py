@@ -105,8 +105,8 @@ def test_rivals_of_rows_with_gaps_are_drawn_where_they_are_installed() -> None:
     ]
     second = plot.sources[len(plot.sources) // 2 :]
     np.testing.assert_allclose(second[2].data["score"], [0.4, 0.9], rtol=1e-6)
-    assert "0 missing: 0.05000 against 0.04000 (gradient boosting); 1 missing: 0.0700" in plot.alt
-    assert "1 missing: 0.7000 against 0.9000 (gradient boosting)" in plot.alt
+    assert "0.05000 against 0.04000 (gradient boosting) with 0 missing; 0.0700" in plot.alt
+    assert "0.7000 against 0.9000 (gradient boosting) with 1 missing." in plot.alt
 
 
 def test_a_report_of_before_shows_its_forest_and_no_likelihood() -> None:
@@ -115,7 +115,7 @@ def test_a_report_of_before_shows_its_forest_and_no_likelihood() -> None:
     assert [f.visible for f in plot.figures] == [True, False]
     assert plot.legend is not None
     assert [n for n in plot.legend.names if n] == ["this model", "random forest, mean filled in"]
-    assert "1 missing: 0.06000 against 0.1000" in plot.alt
+    assert "0.06000 against 0.1000 (random forest, mean filled in) with 1 missing" in plot.alt
     assert "likelihood" not in plot.alt
     plot.show(np.stack([[0, 1.0], *np.ones((12, 2))]))
     assert [f.visible for f in plot.figures] == [True, True]
@@ -141,7 +141,7 @@ def test_a_model_of_fixed_size_is_told_as_such() -> None:
     assert "The settings fixed the model: 25 VC, from 2 starts" in plot.alt
     assert "1.400, 1.500" in plot.alt
     plot.show(np.empty((0, 5)))
-    assert "before runs kept what they tried" in plot.alt
+    assert "An earlier version made this run" in plot.alt
     assert len(plot.stages.data["m"]) == 0
 
 
@@ -176,29 +176,28 @@ def test_a_density_explains_the_lines_it_has() -> None:
 def test_readings_hold_the_right_numbers() -> None:
     scatter, variance, basis, features, *_ = shown()
     error = math.sqrt(np.mean((MEAN - TRUE) ** 2))
-    assert f"RMSE {error:.5f}" in scatter.alt
-    assert (
-        "50 of 50 held-out rows lie within their 95% interval, 0 beyond the dashed lines"
-        in scatter.alt
+    assert f"RMSE: {error:.5f}." in scatter.alt
+    assert scatter.alt.startswith(
+        "50 of 50 held-out rows lie within their 95% interval. Beyond the dashed lines: 0. RMSE"
     )
     assert "17% of the variance; 67% is noise" in variance.alt
     assert "17% comes" in variance.alt
-    assert basis.alt.startswith("2 of 3 ")
-    assert features.alt == "Most sensitive to g (80%), then u (20%)."
+    assert " comes from 2 of 3 " in basis.alt
+    assert features.alt == "Most sensitive to g (80%), then to u (20%)."
 
 
 def test_split_without_missing_inputs_speaks_of_none() -> None:
     assert split_reading(1.0, 3.0).endswith("reduce.")
-    assert split_reading(0.0, 0.0) == "No variance at all."
+    assert split_reading(0.0, 0.0) == "All predictions have a variance of zero."
 
 
 def test_density_counts_peaks_and_says_where_the_truth_lies() -> None:
     plot = DensityPlot()
     plot.show(GRID, bump(0.3) + bump(0.7), None, 0.31)
     assert "2 peaks" in plot.alt
-    assert "the truth is 0.310, inside" in plot.alt
+    assert "The true value, 0.310, is inside the interval." in plot.alt
     plot.show(GRID, bump(0.3), None, 0.9)
-    assert "1 peak;" in plot.alt
+    assert "1 peak." in plot.alt
     assert "outside" in plot.alt
     assert plot.truth.data["truth"].tolist() == pytest.approx([0.9, 0.9])
 
@@ -235,7 +234,7 @@ def test_bins_that_are_all_too_small_leave_a_frame_and_a_sentence() -> None:
     plot.show(np.empty((6, 0)))
     assert len(plot.rows.data["left"]) == 0
     assert len(plot.corners.data["x"]) == 2  # Bokeh cannot frame a figure without data
-    assert "twenty test rows" in plot.alt
+    assert "twenty held-out rows" in plot.alt
 
 
 def test_pit_tells_over_from_under_confidence() -> None:
@@ -272,7 +271,7 @@ def test_fed_passes_on_what_the_page_chose() -> None:
     plot = BasisPlot()
     view = DataView(plot, lambda told, metadata: plot.show(told.arrays[metadata["which"]]))
     view.update(SimpleNamespace(arrays={"a": np.array([1.0])}), {"which": "a"})
-    assert view.alt == "1 of 1 basis functions account for 90% of the signal."
+    assert view.alt == "90% of the signal comes from 1 of 1 basis functions."
 
 
 @pytest.mark.parametrize("color", [*theme.GROUPS, theme.GRAY, *theme.DEVIATION])

@@ -120,7 +120,9 @@ def test_points_that_every_row_shows_are_counted_once() -> None:
              np.array([0.0, 1.0] * 2), two, np.zeros(4, int), np.ones(4, bool))  # fmt: skip
     mean = np.stack([np.linspace(-0.1, 1.1, 11), np.zeros(11)])[:, None]
     plot.show(GRID, mean, np.full_like(mean, np.nan), np.full_like(mean, 0.1))
-    assert plot.alt.startswith("Of 2 held-out points (green rings, the same in each row) lie")
+    assert plot.alt.startswith(
+        "Held-out points (green rings, the same 2 in each row) within the 95% band"
+    )
     assert "band of new measurements: this run 2, pooled 1. 2 models, one replica" in plot.alt
 
 
@@ -196,13 +198,13 @@ def test_levels_are_stacked_and_said() -> None:
     np.testing.assert_allclose(plot.bars.data["replica"], [0.9, 0.9])
     np.testing.assert_allclose(plot.bars.data["noise"], [1, 1])
     assert "40% of the variance is shared by an output's replicas, 50% belongs to each" in plot.alt
-    assert "replicas of b differ most" in plot.alt
+    assert "Replicas of b differ most." in plot.alt
 
 
 def test_levels_that_are_the_same_are_not_told_apart() -> None:
     plot = VarianceComponentsPlot()
     plot.show(np.tile([0.7, 0.2, 0.1], (3, 1)), ["a", "b", "c"])
-    assert plot.alt.endswith("10% is noise; the same for every output.")
+    assert plot.alt.endswith("10% is noise. The shares are the same for every output.")
 
 
 def test_neighbors_names_are_set_apart() -> None:

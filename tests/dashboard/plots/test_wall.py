@@ -44,7 +44,7 @@ def test_all_runs_are_drawn_and_a_click_makes_one_bold() -> None:
     assert list(plot.dots.data["title"]) == [f"sample {k}" for k in range(1, 5)]
     assert len(plot.means.data["ys"]) == 4
     assert plot.alt == (
-        "4 of 5 runs have ended. RMSE from 0.04 to 0.08. Half of them lie between 0.0475 and "
+        "Runs that have ended: 4 of 5. RMSE from 0.04 to 0.08. Half of them lie between 0.0475 and "
         "0.065. Bold: run 1, sample 1, the presenter's: RMSE 0.06. Dashed: the true values."
     )
     plot.dots.selected.indices = [2]
@@ -82,7 +82,9 @@ def test_a_wall_that_begins_has_ranges_and_says_where_it_is() -> None:
     wall = Wall(Variation("clamp"))
     wall.join("")
     plot = WallPlot(wall, lambda: None)
-    assert plot.alt == "0 of 1 runs have ended. Bold: run 1, seed 0, the presenter's: waiting."
+    assert (
+        plot.alt == "Runs that have ended: 0 of 1. Bold: run 1, seed 0, the presenter's: waiting."
+    )
     assert [len(corners.data["x"]) for corners in plot.unfilled] == [2]
     assert len(plot.figures) == 2  # a study without a posterior mean
     assert len(PRESETS["genes"].axes) == 2

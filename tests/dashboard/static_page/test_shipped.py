@@ -77,3 +77,45 @@ def test_a_picture_is_lighter_and_says_the_same() -> None:
     assert "url(#w0-0)" in made
     assert 'fill="var(--quiet)"' in made
     assert made.endswith("<rect class='frame' x='1' y='2' width='3' height='4' fill='none'/></svg>")
+
+
+def test_numbers_of_a_picture_are_rounded_by_what_they_mean() -> None:
+    pytest.importorskip("playwright")
+    from scripts.figure_pictures import svg
+
+    circle = "M 4.4499 2.6 A 1.7499 1.7499 0 0 1 0.9501 2.6 A 1.7499 1.7499 0 0 1 4.4499 2.6"
+    matrix = "matrix(0.70710678, 0, 0, 1.23456789, 10.5, -0.5)"
+    text = (
+        f'<svg version="1.1"><path d="{circle}" fill-opacity="0.0400000012"/>'
+        '<path d="M 0.123 4.56e-17" stroke-opacity="0.1411764" stroke-width="0.75"/>'
+        f'<text x="1.26" y="-0.26" font-size="12.32px" transform="{matrix}">x="1.26"</text></svg>'
+    )
+    made = svg("wide", {"svg": text, "size": (9, 8), "frame": (1, 2, 3, 4)}, "w0")
+    assert 'fill-opacity="0.04"' in made
+    assert 'd="M 0.1 0" stroke-opacity="0.1412" stroke-width="0.75"' in made
+    assert (
+        'x="1.3" y="-0.3" font-size="12.32px" transform="matrix(0.7071, 0, 0, 1.2346, 10.5, -0.5)"'
+    ) in made
+    assert '>x="1.26"</text>' in made
+    (start, _), radii, (end, _) = (
+        [float(number) for number in found.split()[:2]]
+        for found in re.split(" A |M | 0 0 1 ", made[made.index("M ") :])[1:4]
+    )
+    assert max(radii) <= (start - end) / 2  # else the arcs of a circle bend less than half of it
+
+
+def test_black_of_data_stays_black_in_a_dark_theme() -> None:
+    pytest.importorskip("playwright")
+    from scripts.figure_pictures import svg
+
+    text = (
+        '<svg version="1.1"><path stroke="rgb(0,0,0)" d="M 1 2" stroke-opacity="0.1"/>'
+        '<path stroke="rgb(0,0,0)" d="M 1 2" stroke-opacity="1"/>'
+        '<path fill="rgb(0,0,0)" d="M 1 2" fill-opacity="0.55"/></svg>'
+    )
+    made = svg("wide", {"svg": text, "size": (9, 8), "frame": (1, 2, 3, 4)}, "w0")
+    assert re.findall('(?:stroke|fill)="([^"]*)"', made) == [
+        "currentColor",
+        "rgb(0,0,0)",
+        "rgb(0,0,0)",
+    ]

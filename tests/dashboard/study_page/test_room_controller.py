@@ -332,7 +332,7 @@ def test_a_point_of_a_curve_is_held_back_until_it_is_guessed() -> None:
     assert view.container.objects == []
     assert "50" not in view.alt
     view.reveal.revealed = True
-    assert view.reveal.answer == "It recognizes 60% on average over the outputs."
+    assert view.reveal.answer == "It recognizes 60% on average over the groups."
     assert view.reveal.band == pytest.approx([50, 70])
     assert view.container.objects
     assert "60.0%" in view.alt

@@ -139,7 +139,7 @@ def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
 def test_what_predicts_is_named_with_its_weight() -> None:
     ensemble = Ensemble({"model": 0.25, "rough": 0.0, "no input": 0.75}, Shape())
     assert describe(ensemble, "GP") == (
-        "Predictions are an average (no input 0.75, GP 0.25), its weights by training rows that "
-        "were left out; it is not in the publication."
+        "Predictions are an average (no input 0.75, GP 0.25), weighted by training rows that "
+        "were left out; the average is not in the publication."
     )
     assert describe(None, "GP", "Probabilities") == "Predictions come from GP alone."

@@ -76,7 +76,7 @@ def test_a_run_whose_step_does_not_end_is_replaced_with_its_worker(
     driver.until_step(run, 2)
     monkeypatch.setattr(driver.service.policy, "limits", Limits(hours=0.1 / 3600))
     assert driver.end(run) is State.FAILED
-    assert "took too long over a step" in driver.store.run(run).reason
+    assert "one step took too long" in driver.store.run(run).reason
     monkeypatch.undo()
     assert driver.end(driver.submit(max_steps=2)) is State.HIT_LIMIT
 

@@ -197,7 +197,7 @@ def test_owners_take_turns_and_a_queued_run_knows_its_place(driver: Driver) -> N
     driver.until(lambda: [driver.service.place(r) for r in waiting] == [1, 2, 3, 4], "the order")
     places = [e for e in driver.said[bob] if isinstance(e, Queued)]
     assert places[-1].place == 2
-    with pytest.raises(BadInput, match="4 runs queued or running, which is the limit"):
+    with pytest.raises(BadInput, match="4 runs queued or running, and the limit"):
         driver.submit("ada")
     driver.stop(ada[2])
     assert driver.end(ada[2]) is State.STOPPED

@@ -251,7 +251,7 @@ async def test_what_the_database_refuses_takes_nothing_with_it_and_is_a_note(url
     server, client, run = await running(url)
     client.say(step(2), step(2**70), step(3))
     await until(lambda: steps_of(server, run) == [1, 2, 3])
-    await until(lambda: any("refused 1 points" in note for note in server.store.notes(run)))
+    await until(lambda: any("refused 1 point " in note for note in server.store.notes(run)))
     client.say(step(4), Finished(State.CONVERGED, "It converged.", Report()))
     await until(lambda: server.store.run(run).state is State.CONVERGED)
     assert steps_of(server, run) == [1, 2, 3, 4]
@@ -330,7 +330,9 @@ async def test_a_damaged_checkpoint_costs_its_steps_and_not_the_run(url: str) ->
     client.inbox.put_nowait(Ended(run, 2, "KilledWorker"))
     await until(lambda: len(client.begun) == 3)
     assert client.checkpoints[2] is None
-    assert any("the run begins anew" in note for note in server.store.notes(run))
+    assert any(
+        "the run starts again from the beginning" in note for note in server.store.notes(run)
+    )
     await server.close(0.1)
 
 

@@ -112,7 +112,7 @@ def test_a_damaged_recording_keeps_no_other_from_being_shown(
                     whole[:middle] + bytes(b ^ 255 for b in whole[middle:middle + 99])
                     + whole[middle + 99:])  # fmt: skip
     monkeypatch.setattr(recordings, "package_file", lambda _, name: tmp_path / name)
-    with pytest.raises(BadInput, match="no recording"):
+    with pytest.raises(BadInput, match="not a recording"):
         store.import_recording(bad.read_bytes())
     assert store.import_shipped() == ["demo-genes"]
     with pytest.raises(NotFound, match="demonstration that came with this installation"):

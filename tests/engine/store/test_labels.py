@@ -74,7 +74,7 @@ def test_taking_back_leaves_what_others_gave() -> None:
 def test_only_ones_own_label_can_be_taken_back(store: Store) -> None:
     store.add_label("run", 4, "clamp", "Ada", "one")
     for visitor, name in (("two", "Ada"), ("", "Ada"), ("one", "Bo")):
-        with pytest.raises(NotAllowed, match="by whoever gave it"):
+        with pytest.raises(NotAllowed, match="only the person who gave a label"):
             store.add_label("run", 4, "", name, visitor)
     (label,) = store.labels("run")
     assert (label.labeler, label.visitor) == ("Ada", "one")

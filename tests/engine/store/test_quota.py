@@ -41,7 +41,7 @@ def test_a_nearly_full_disk_takes_no_upload_and_no_run(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = free(monkeypatch, 0.9e9)
-    sentence = "nearly full: 0.9 GB are free, and 1.0 GB stay free"
+    sentence = "nearly full: 0.9 GB are free, and 1.0 GB are reserved"
     with pytest.raises(Unavailable, match=sentence):
         add(store)
     with pytest.raises(Unavailable, match=sentence):

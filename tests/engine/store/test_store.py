@@ -311,7 +311,7 @@ def test_a_newer_recording_takes_the_place_of_the_older_one(store: Store) -> Non
 
 @pytest.mark.parametrize("junk", [b"", b"not a zip", b"PK\x05\x06" + b"\0" * 18])
 def test_what_is_no_recording_is_refused(store: Store, junk: bytes) -> None:
-    with pytest.raises(BadInput, match="no recording"):
+    with pytest.raises(BadInput, match="not a recording"):
         store.import_recording(junk)
     assert store.runs() == []
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from scant.store import Store
 from scant.studies import STUDIES, entry
-from scant.studies.aliases import ADDED, SETTINGS, current_run, current_settings
+from scant.studies.aliases import ADDED, SETTINGS, VALUES, current_run, current_settings
 from scant_dashboard.controls.settings_form import SettingsForm
 
 # As 0.1.0 stored them and wrote them into links: the first setting of each study that was renamed.
@@ -30,6 +30,15 @@ def test_every_former_name_leads_to_a_setting(study: str) -> None:
     assert set(SETTINGS[study].values()) <= set(names)
     assert not set(SETTINGS[study]) & set(names)
     assert entry(study).settings.study == study
+
+
+@pytest.mark.parametrize("study", VALUES)
+def test_every_former_value_leads_to_a_value(study: str) -> None:
+    settings = entry(study).settings
+    for name, values in VALUES[study].items():
+        for former, value in values.items():
+            assert former not in settings.param[name].objects
+            assert settings.parse({name: former}).values()[name] == value
 
 
 @pytest.mark.parametrize("former", BEFORE)

@@ -187,7 +187,7 @@ def _messy() -> Iterator[Case]:
     headless = _csv(iris, header=False)
     yield Case("no header", headless, "mitosis", "column 5", of="iris")
     fixed = diabetes.to_string(index=False).encode()
-    yield Case("lined up by spaces", fixed, "redshift", "progression", of="diabetes")
+    yield Case("aligned by spaces", fixed, "redshift", "progression", of="diabetes")
     log = prices.assign(log_price=np.log(prices["price"]))
     yield Case(
         "target and its logarithm",

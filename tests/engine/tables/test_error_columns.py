@@ -81,7 +81,7 @@ def test_errors_of_the_target_are_no_inputs() -> None:
     preview = inspect_table(csv(frame), REDSHIFT, name="wine.csv")
     assert (preview.mapping["quality"], preview.mapping["quality_sd"]) == ("z", "")
     assert (
-        "wine.csv: left out, as errors of what is learned: quality_sd of quality."
+        "wine.csv: left out, because these are errors of the target: quality_sd of quality."
         in preview.warnings
     )
     areas = pd.DataFrame(
@@ -115,7 +115,9 @@ def test_of_asymmetric_errors_the_upper_ones_are_taken() -> None:
 def test_variances_are_no_errors() -> None:
     preview = inspect_table(csv(table("ivar_{}")), REDSHIFT, name="flux.csv")
     assert preview.features == QUANTITIES
-    assert any("flux.csv: left out, because variances are no errors" in w for w in preview.warnings)
+    assert any(
+        "flux.csv: left out, because variances are not errors" in w for w in preview.warnings
+    )
 
 
 def schema_with(*, errors: bool) -> TableSchema:

@@ -146,20 +146,20 @@ GOOD = fits_of(astropy_fits.BinTableHDU(catalogue()))
 BAD = {
     "rows cut off": (GOOD[:-2880], "is cut off: its header promises 30 rows"),
     "header cut off": (GOOD[:4000], "without a table"),
-    "the beginning of one": (GOOD[:100], "damaged FITS file"),
+    "the beginning of one": (GOOD[:100], "damaged or not a FITS file"),
     "an image": (fits_of(astropy_fits.ImageHDU(np.zeros((9, 9)))), "without a table"),
     "rows by the billion": (changed(GOOD, "NAXIS2", 10**9), "promises 1,000,000,000 rows"),
     "more rows than a file can have": (changed(GOOD, "NAXIS2", 10**18), "FITS"),
     "fewer than no rows": (changed(GOOD, "NAXIS2", -5), "FITS"),
     "rows that are too short": (changed(GOOD, "NAXIS1", 10), "of rows that have 10"),
-    "rows of words": (changed(GOOD, "NAXIS1", "'abc'"), "damaged FITS file"),
+    "rows of words": (changed(GOOD, "NAXIS1", "'abc'"), "damaged or not a FITS file"),
     "columns by the billion": (changed(GOOD, "TFIELDS", 10**9), "without a table"),
-    "columns that are not there": (changed(GOOD, "TFIELDS", 900), "damaged FITS file"),
+    "columns that are not there": (changed(GOOD, "TFIELDS", 900), "damaged or not a FITS file"),
     "cells by the million": (changed(GOOD, "TFORM2", "'9999999E'"), "columns take"),
-    "a type that is none": (changed(GOOD, "TFORM2", "'Z'"), "damaged FITS file"),
+    "a type that is none": (changed(GOOD, "TFORM2", "'Z'"), "damaged or not a FITS file"),
     "a name twice": (changed(GOOD, "TTYPE2", "'id'"), "FITS|twice"),
     "too many parts": (fits_of() + fits_of(astropy_fits.ImageHDU())[2880:] * 1100, "parts"),
-    "noise": (b"SIMPLE  = " + np.random.default_rng(0).bytes(9999), "damaged FITS file"),
+    "noise": (b"SIMPLE  = " + np.random.default_rng(0).bytes(9999), "damaged or not a FITS file"),
 }  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def test_codes_for_missing_values_empty_cells(codes: Any, tmp_path: Path) -> Non
         read = open_table(ENTRY, data, ENTRY.settings(), missing_codes=codes)
         pd.testing.assert_frame_equal(read, rows)
         assert not any("-99" in note for note in read.attrs["notes"])
-    with pytest.raises(BadInput, match=r"coded\.csv has no column 'y', of which a code"):
+    with pytest.raises(BadInput, match=r"coded\.csv has no column 'y', for which a code"):
         open_table(ENTRY, tmp_path / "coded.csv", ENTRY.settings(), missing_codes={"y": [-99]})
     coded["u"] = [f"1,{i:03d}" for i in range(80)]
     coded.to_csv(tmp_path / "coded.csv", index=False)

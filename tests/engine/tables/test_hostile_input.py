@@ -105,9 +105,9 @@ def test_a_number_that_stands_for_nothing_is_named(code: str, count: int) -> Non
     data = galaxies(mag_u=[code] * count)
     (question,) = inspect_table(data, SCHEMA, name="mine.csv").questions
     assert question.about == "missing_codes"
-    assert f"{float(code):g} stands far" in question.text
+    assert f"{float(code):g} is far" in question.text
     (note,) = [n for n in read_table(data, SCHEMA, name="mine.csv").notes if "not measured" in n]
-    share = f"{100 * count / 80:.2g} %"
+    share = f"{100 * count / 80:.2g}%"
     for part in ("column 'mag_u'", f"{float(code):g} stands in {count} cells", "row 2", share):
         assert part in note
 
@@ -140,7 +140,7 @@ def test_what_the_reader_noted_is_said_by_the_fit(tmp_path: Path) -> None:
 
     notes = said(file)
     assert any("'same': every value is 1; it was left out" in n for n in notes)
-    assert any("'mag_u': -9999 stands in 20 cells, first in row 2 (25 %" in n for n in notes)
+    assert any("'mag_u': -9999 stands in 20 cells, first in row 2 (25%" in n for n in notes)
     # A frame that was read from a file says the same, and does not say it twice.
     read = read_table(file, SCHEMA).frame
     assert said(read) == notes
@@ -149,7 +149,7 @@ def test_what_the_reader_noted_is_said_by_the_fit(tmp_path: Path) -> None:
     assert said(pd.read_parquet(stored)) == notes
     # A frame made by hand is read for the first time.
     by_hand = pd.read_csv(file)
-    assert any("row 0 (25 %" in n for n in said(by_hand))
+    assert any("row 0 (25%" in n for n in said(by_hand))
     # So are rows to predict.
     table = entry("redshift")
     query = open_to_predict(table, file, table.settings())
@@ -174,7 +174,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         ("absent.csv", "no file absent"),
         ("absent.parquet", "no file absent"),
         ("file/x.csv", "no file x"),
-        ("a\0b.csv", "is no path of a file"),
+        ("a\0b.csv", "is not a path of a file"),
         ("n" * 300 + ".csv", "cannot be reached"),
     ):
         path = Path(f"{tmp_path}/{name}")

@@ -92,7 +92,7 @@ def test_what_nothing_tells_is_asked_and_can_be_answered() -> None:
 def test_a_cell_that_is_no_interval_is_named() -> None:
     ages = [f"{a}-{a + 4}" for a in range(0, 75, 5)]
     with pytest.raises(
-        BadInput, match=r"column 'age', row 17: got 'elsewhere', which is no interval"
+        BadInput, match=r"column 'age', row 17: got 'elsewhere', which is not an interval"
     ):
         read_table(csv(age=[*ages, "elsewhere"]), TABLE)
 

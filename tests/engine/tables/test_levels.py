@@ -75,7 +75,10 @@ def test_text_that_repeats_the_class_is_no_input(houses: pd.DataFrame) -> None:
     table = houses.assign(label=houses["garden"].map({"yes": 1, "no": 0})).drop(columns="y")
     read = read_table(csv(table), entry("mitosis").table, name="a.csv")
     assert read.features == ("state = CA", "state = ID", "state = St. Louis", "area")
-    assert "a.csv, column 'garden': it says the same as 'label', which is learned." in read.notes
+    assert (
+        "a.csv, column 'garden': it has the same values as the target 'label' and was left out."
+        in read.notes
+    )
 
 
 def test_the_wizard_says_how_many_inputs_and_takes_a_column_out(houses: pd.DataFrame) -> None:

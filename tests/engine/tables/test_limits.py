@@ -56,8 +56,8 @@ def test_the_limit_stands_apart_and_a_sentence_says_so() -> None:
         assert "g_lim" not in table.frame
         assert table.features == ("u", "g")
         assert said(table) == [
-            "own.csv, column 'u': 99 in 2 cells was read as 'not detected', and the error there "
-            f"as the limit ({name}): fainter than it."
+            "own.csv, column 'u': 99 in 2 cells was read as 'not detected', and its error was "
+            f"read as the limit ({name}): the magnitude is fainter."
         ]
 
 
@@ -94,7 +94,10 @@ def test_99_beside_a_column_of_limits() -> None:
     assert table.frame["u_lim"].dropna().to_dict() == {3: 25.5, 5: 25.5}
     assert np.flatnonzero(table.frame["u_err"].isna()).tolist() == [3, 5]
     (note,) = said(table)
-    assert "99 in 2 cells was read as 'not detected', and the limit stands beside it (25.5)" in note
+    assert (
+        "99 in 2 cells was read as 'not detected', and the limit was read from the column beside "
+        "it (25.5)" in note
+    )
 
 
 def test_limits_of_what_has_no_errors_or_does_not_exist_are_columns_like_others() -> None:

@@ -208,7 +208,7 @@ def test_a_cell_without_a_system_beside_degrees_is_taken_for_degrees() -> None:
 
 def test_no_exposure_and_a_table_beyond_the_limit_are_named(tmp_path: Path) -> None:
     shown = geojson(squares(), y=[1, 0, 2, 5, 3], exposure=[10.0, 12, 0, 9, 8])
-    sentence = r"a\.geojson, column 'exposure', row 4: got 0, but it is above zero by nature"
+    sentence = r"a\.geojson, column 'exposure', row 4: got 0, but values must be above zero"
     with pytest.raises(BadInput, match=sentence):
         read_table(shown, TABLE, name="a.geojson")
     large = tmp_path / "large.gpkg"
@@ -310,19 +310,22 @@ def bad(name: str, tmp_path: Path) -> bytes:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("missing.geojson", "column 'geometry', row 4: the geometry is empty; draw it or drop"),
-        ("empty.geojson", "column 'geometry', row 4: the geometry is empty; draw it or drop"),
+        ("missing.geojson", "column 'geometry', row 4: the geometry is empty; give one or drop"),
+        ("empty.geojson", "column 'geometry', row 4: the geometry is empty; give one or drop"),
         ("line.geojson", "row 4: got a line, which has no area; give polygons, multipolygons or"),
         ("flat.csv", "column 'wkt', row 4: the polygon has no area; correct it or drop the row"),
         (
             "text.csv",
-            "column 'wkt', row 4: got 'somewhere', which is no geometry; write well-known",
+            "column 'wkt', row 4: got 'somewhere', which is not a geometry; write well-known",
         ),
         ("mixed.csv", "different coordinate systems (SRID 4326 and SRID 4327); use one for all"),
-        ("metres.csv", "are no degrees, and the file does not say what they are; write SRID="),
+        (
+            "metres.csv",
+            "are not degrees, and the file does not name their coordinate system; write SRID=",
+        ),
         ("unknown.csv", "its coordinate system 'EPSG:999999' is unknown; save it in longitude"),
         ("metres.geojson", "row 2: its coordinates lie beyond the degrees of the Earth"),
-        ("noprj.zip", "are no degrees, and the file does not say what they are"),
+        ("noprj.zip", "are not degrees, and the file does not name their coordinate system"),
         ("nodbf.zip", "towns.shp lacks its .dbf; pack the .shp, .shx, .dbf and .prj together"),
         ("cut.zip", "is a damaged ZIP archive; pack it again"),
         ("towns.shp", "is one part of a shapefile; pack the .shp, .shx, .dbf and .prj into a ZIP"),
@@ -330,7 +333,7 @@ def bad(name: str, tmp_path: Path) -> bytes:
         ("cut.geojson", "cannot be read as GeoJSON"),
         ("none.geojson", "has no features; give a map with polygons"),
         ("odd.geojson", "is JSON without a list of features"),
-        ("shape.geojson", "feature 1: its geometry is no GeoJSON; correct it"),
+        ("shape.geojson", "feature 1: its geometry is not GeoJSON; correct it"),
         ("crs.geojson", "its coordinate system 'urn:nowhere' is unknown"),
         ("arrow.parquet", "column 'shape_': its geometries are encoded as ABC; save them as WKB"),
     ],

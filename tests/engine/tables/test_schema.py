@@ -134,7 +134,9 @@ def test_boxes() -> None:
         read_table(frame(**good, x_lo=[0, 1, 2, 3]), AGGREGATION)
     with pytest.raises(BadInput, match="a point or a box"):
         read_table(frame(**good, **box, x=[0, 1, 2, 4]), AGGREGATION)
-    with pytest.raises(BadInput, match="3 usable rows and at least 4 are needed"):  # one has a gap
+    with pytest.raises(
+        BadInput, match="too few usable rows: 3, and at least 4 are needed"
+    ):  # one has a gap
         read_table(frame(**(good | {"t": [0.1, None, 0.3, 0.4]}), **box), AGGREGATION)
 
 

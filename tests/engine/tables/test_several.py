@@ -68,9 +68,9 @@ def test_files_on_disk_are_tasks_too(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     table = read_tables([tmp_path / "hours.csv", tmp_path / "days.csv"], TABLE)
     assert set(table.frame["task"]) == {"hours", "days"}
-    with pytest.raises(BadInput, match="takes one table, and got 2 files"):
+    with pytest.raises(BadInput, match="takes one table, but got 2 files"):
         read_tables([tmp_path / "hours.csv", tmp_path / "days.csv"], entry("redshift").table)
-    with pytest.raises(BadInput, match=r"hours\.csv is there twice"):
+    with pytest.raises(BadInput, match=r"hours\.csv occurs twice"):
         read_tables([tmp_path / "hours.csv"] * 2, TABLE)
 
 

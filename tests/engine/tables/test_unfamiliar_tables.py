@@ -85,7 +85,7 @@ def test_all_columns_that_are_not_there_are_one_sentence_without_an_empty_settin
     with pytest.raises(BadInput) as caught:
         read_table(csv(columns("a", "b")), entry("genes").table, name="mine.csv")
     assert str(caught.value).startswith(
-        "mine.csv has no columns 'replica', 'x' and 'y'; it has a, b: rename those that they are "
+        "mine.csv has no columns 'replica', 'x' and 'y'; it has a, b: rename the right ones "
         "('a' may be 'x'; 'b' may be 'y')."
     )
     with pytest.raises(BadInput, match=r"in the setting 'target' \('b' may be 'z'\)"):

@@ -39,7 +39,7 @@ def test_units_with_one_and_str_are_no_row(first: dict[str, str], names: str) ->
     preview = inspect_table(file(first), SCHEMA, name="own.csv")
     assert (preview.n_rows, preview.problems) == (30, ())
     assert [n.replace(" ", "_") for n in preview.names[:-1]] == names.split()
-    assert "own.csv, row 2: it was taken for the units of the columns." in preview.warnings
+    assert "own.csv, row 2: it was read as the units of the columns." in preview.warnings
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class BoxQuery(QuestionView):
         self._suspended = False
         self._warning = ""
         self.field = Field(tr("Draw a box"), select=True)
-        self.density = DensityPlot(tr("the average"), title=tr("Its average"), before="")
+        self.density = DensityPlot(tr("average"), title=tr("Its average"), before="")
         super().__init__(self.field, self.density)
         self.task = pmui.Select(label=tr("Task"), options=[], disabled=True, width=240, margin=0)
         self.bounds = [

@@ -27,12 +27,12 @@ ASIDE = later(
 
 
 HELPED = later(
-    "With {first:.0f} fine observations SMSE is {together:.3f} with all tasks and {alone:.3f} with "
-    "this one alone; the other tasks help up to {last:.0f} fine observations."
+    "With {first:.0f} fine observations, SMSE is {together:.3f} with all tasks and {alone:.3f} "
+    "with this one alone. The other tasks help up to {last:.0f} fine observations."
 )
 NOT_HELPED = later(
-    "With {first:.0f} fine observations SMSE is {together:.3f} with all tasks and {alone:.3f} with "
-    "this one alone; the other tasks help nowhere."
+    "With {first:.0f} fine observations, SMSE is {together:.3f} with all tasks and {alone:.3f} "
+    "with this one alone. The other tasks do not help with more of them either."
 )
 
 
@@ -70,7 +70,6 @@ class Scarcity(SliderCurve):
     """SMSE and SNLP against the number of fine observations, with and without the other tasks."""
 
     title = later("How many fine values are the coarse ones worth?")
-    wait = 2
     span = (0, 1.5, 0.05)
 
     def __init__(self, page: PageContext) -> None:

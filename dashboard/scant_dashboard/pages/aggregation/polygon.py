@@ -55,7 +55,7 @@ class PolygonQuery(QuestionView):
         self._shape: dict[str, Any] = {}
         self._suspended = False
         self.map = PolygonDrawing(tr("Draw a polygon"), self._drawn)
-        self.density = DensityPlot(tr("the average"), title=tr("Its average"), before="")
+        self.density = DensityPlot(tr("average"), title=tr("Its average"), before="")
         super().__init__(self.map, self.density)
         self.layer = pmui.Select(label=tr("Task"), options={}, disabled=True, width=260, margin=0)
         self.threshold = pmui.FloatInput(

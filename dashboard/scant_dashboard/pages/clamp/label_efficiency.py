@@ -11,15 +11,16 @@ from scant_dashboard.plots.base import NOTHING
 from scant_dashboard.plots.score_curve import Line, ScoreCurve
 from scant_dashboard.translate import later, tr
 
-PLAIN = later("{score} by labels: {values}.")
+PLAIN = later("{score}: {values}.")
 ABOVE = later(
-    "{score} by labels: {values}; averaged over the labels, {one} is {difference:.2f} above "
+    "{score}: {values}. On average over the numbers of labels, {one} is {difference:.2f} above "
     "{other}."
 )
 BELOW = later(
-    "{score} by labels: {values}; averaged over the labels, {one} is {difference:.2f} below "
+    "{score}: {values}. On average over the numbers of labels, {one} is {difference:.2f} below "
     "{other}."
 )
+REACHED = later("{method} {score:.2f} with {n:.0f} labels")
 
 
 class LabelEfficiencyPlot(ScoreCurve):
@@ -50,7 +51,7 @@ class LabelEfficiencyPlot(ScoreCurve):
             methods: Names of the methods.
             score: Name of the score.
             deviation: Standard deviation over sessions.
-            of: Description of the sessions, appended to the score's name.
+            of: Name of the score with that of its patches or sessions, a field `score` in it.
         """
         spread = np.zeros_like(scores) if deviation is None else np.nan_to_num(deviation)
         lines: list[Line] = []
@@ -61,7 +62,7 @@ class LabelEfficiencyPlot(ScoreCurve):
         self.figures[0].yaxis[0].axis_label = score
         methods = [tr(name) for name in methods]
         messages = [
-            tr("{method} {score:.2f} with {n:.0f}", method=name, score=line[1][-1], n=line[0][-1])
+            tr(REACHED, method=name, score=line[1][-1], n=line[0][-1])
             for name, line in zip(methods, lines)
             if len(line[0])
         ]
@@ -70,7 +71,8 @@ class LabelEfficiencyPlot(ScoreCurve):
         if difference is not None:
             reading = ABOVE if difference >= 0 else BELOW
             compared = {"one": methods[0], "other": methods[1], "difference": abs(difference)}
-        text = tr(reading, score=f"{score} {of}".rstrip(), values=", ".join(messages), **compared)
+        named = tr(of, score=score) if of else score
+        text = tr(reading, score=named, values=", ".join(messages), **compared)
         self.draw(text if messages else NOTHING, lines, methods)
 
 

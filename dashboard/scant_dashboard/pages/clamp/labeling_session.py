@@ -27,7 +27,7 @@ from scant_dashboard.translate import later, tr
 
 AHEAD = 8  # number of patches that the browser prefetches
 POLL_MS = 3000  # milliseconds between checks for labels of other windows
-WAIT = later("The model chooses the next patch…")
+WAIT = later("The model chooses the next row…")
 
 
 class LabelingSession:
@@ -140,7 +140,7 @@ class LabelingSession:
             self._acts.append(("skip", int(row)))
             self.widget.undoable = True
             self.widget.answer(
-                turn, said=tr("Skipped patch {row}.", row=row), gone=int(row), next=True
+                turn, said=tr("Skipped row {row}.", row=row), gone=int(row), next=True
             )
             self._refit()
         elif act in ("again", "decide"):
@@ -151,7 +151,7 @@ class LabelingSession:
         """Store the pressed class, or that the person is unsure."""
         value, unsure = int(message.get("value", 0)), message["act"] == "unsure"
         if not unsure and not 0 <= value < len(self.classes):
-            error = tr("There is no class {n}; load the page anew.", n=value + 1)
+            error = tr("There is no class {n}; reload the page.", n=value + 1)
             self.widget.answer(turn, error=error)
             return
         role = ADJUDICATOR if message.get("deciding") and row in self.labels.disputes else ""
@@ -168,13 +168,13 @@ class LabelingSession:
         n_pool = len(self.answer.get("p", ()))
         # Here, because `write` runs in a thread without a language.
         no_visitor = tr("a label belongs to a visitor, so allow this page's cookie.")
-        no_patch = tr("There is no patch {row} in this pool; load the page anew.", row=row)
+        no_row = tr("There is no row {row} in this pool; reload the page.", row=row)
 
         def write() -> list[Label]:
             if not visitor:
                 raise NotAllowed(no_visitor)
             if not 0 <= row < n_pool:
-                raise BadInput(no_patch)
+                raise BadInput(no_row)
             store.add_label(run.id, row, label, who, visitor, role=role, unsure=unsure)
             labels: list[Label] = store.labels(run.id)
             return labels
@@ -205,7 +205,7 @@ class LabelingSession:
         act, row = self._acts.pop() if self._acts else ("label", next(reversed(own), -1))
         if act == "skip":
             self._skips = [r for r in self._skips if r != row]
-            self._back(turn, row, tr("Patch {row} is asked again.", row=row))
+            self._back(turn, row, tr("Row {row} is asked again.", row=row))
             self._show()
         elif act == ADJUDICATOR or row in own:
             self._store_label(turn, row, "", ADJUDICATOR if act == ADJUDICATOR else "")

@@ -25,16 +25,16 @@ from scant_dashboard.translate import later, tr
 
 INVITE = later(
     "A simulated expert answers in this run. Take its place to start your own session on the "
-    "same patches; it opens in a few seconds."
+    "same rows; it opens in a few seconds."
 )
-PREPARING = later("The patches are being prepared; labeling starts in a few seconds.")
+PREPARING = later("The rows are being prepared; labeling starts in a few seconds.")
 HELP = later(
     "Keys: <kbd>1</kbd> to <kbd>9</kbd> label with the class of that number, "
     "<kbd>u</kbd> says that you are unsure, <kbd>s</kbd> skips, <kbd>z</kbd> undoes your last act. "
-    "The model does not learn from unsure patches; they are listed, to be looked at again. Each "
-    "label is stored before the next patch appears. Everyone with this page's link can label, on "
-    "any machine; skipped patches return when the page is reloaded. Where two people disagree, "
-    "click the patch in the list: the class that you press then stands over both."
+    "The model does not learn from unsure rows; they are listed, to be looked at again. Each "
+    "label is stored before the next row appears. Everyone with this page's link can label, on "
+    "any machine; skipped rows return when the page is reloaded. Where two people disagree, "
+    "click the row in the list: the class that you then press overrides both."
 )
 
 
@@ -58,7 +58,7 @@ class LabelingView(View):
         self.changed: Callable[[], None] = lambda: None
         self.session = LabelingSession(page, on_answer, self._changed)
         self._run: RunState | None = None
-        self.invite = pmui.Button(label=tr("Label these patches yourself"), margin=0, visible=False)
+        self.invite = pmui.Button(label=tr("Label these rows yourself"), margin=0, visible=False)
         self.invite.on_click(lambda _: self._begin())
         self.prompt = text("")
         self.of = pmui.Select(label=tr("Ask me about"), options={tr(kind): kind for kind in KINDS},
@@ -90,7 +90,7 @@ class LabelingView(View):
         )
         n_pool = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
         counted = "; ".join(filter(None, [each, *rest]))
-        message = tr("{n} of {total:,} patches labeled: {counts}.", n=len(labels.sure),
+        message = tr("{n} of {total:,} rows labeled: {counts}.", n=len(labels.sure),
                      total=n_pool, counts=counted)  # fmt: skip
         return message + hint
 

@@ -20,7 +20,7 @@ from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
 TERMS = later(
-    "A file of labels for these patches: {formats}. They are matched by the picture's name and the "
+    "A file of labels for these rows: {formats}. They are matched by the picture's name and the "
     "box, and become pre-labels of the labeler whom the file names: the model learns from them "
     "until somebody corrects them. Choose “pre-labels to check” above to go through them."
 )

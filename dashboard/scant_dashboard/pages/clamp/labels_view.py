@@ -28,7 +28,7 @@ from scant_dashboard.plots.base import View
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
-CLOSED = later("There is no labeling session on show; open a run first.")
+CLOSED = later("No labeling session is open; open a run first.")
 
 
 class Labels(View):

@@ -71,7 +71,7 @@ def views(page: PageContext) -> PageViews:
         full_width=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
         steps=(
             (Efficiency.title, later("How many labels does each need for the same F1?")),
-            (PoolView.title, later("Which patches are queried?")),
+            (PoolView.title, later("Which rows are queried?")),
             (queue.title, later("Would you have selected these?")),
             (picture.title, later("Where in this picture is what you look for?")),
             (LabelingView.title, later("Take the expert's place.")),
@@ -139,8 +139,8 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     if used["diverse"] != "none":
         others.append(
             Variant(
-                tr("Train again with batches of the most uncertain patches"),
-                tr("as published: are the patches of a batch redundant?"),
+                tr("Train again with batches of the most uncertain rows"),
+                tr("as published: are the rows of a batch redundant?"),
                 {"diverse": "none"},
             )
         )
@@ -179,7 +179,7 @@ ASKS = {
         "the same ranking as least confident for two classes, with different batches."
     ),
     "BALD": later(
-        "the largest expected information about the latent function, not only about the patch."
+        "the largest expected information about the latent function, not only about the row."
     ),
     "random": later("the baseline of active sampling."),
 }

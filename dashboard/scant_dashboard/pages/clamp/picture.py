@@ -22,7 +22,7 @@ from scant_dashboard.translate import later, tr
 CHOOSE = later("Choose a picture.")
 QUESTION = later("Where in this picture is the model most certain of {name}? Touch the place.")
 CLICK = later("Click a patch to label it.")
-NO_PICTURES = later("The patches of this pool have no pictures.")
+NO_PICTURES = later("The rows of this pool have no pictures.")
 
 
 class Picture(PlotView):
@@ -123,12 +123,20 @@ class Picture(PlotView):
         p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
         verdict = float(np.ravel(answer["verdict"])[0])
         sought = positive_class(self._metadata)
-        message = tr("This picture shows {name} with p = {p:.2f}; {n} of its {patches} patches "
-                     "have p above one half.", name=sought, p=verdict, n=int((p > 0.5).sum()),
-                     patches=len(p))  # fmt: skip
+        if len(p) == 1:  # perhaps the whole picture
+            message = tr("This picture shows {name} with p = {p:.2f}.", name=sought, p=verdict)
+        else:
+            message = tr("This picture shows {name} with p = {p:.2f}; p is above one half in {n} "
+                         "of its {patches} patches.", name=sought, p=verdict,
+                         n=int((p > 0.5).sum()), patches=len(p))  # fmt: skip
         if (truth >= 0).any():
             own = truth == int(self._metadata.get("positive", 1))
-            message += " " + tr("In the table, {n} of them show it.", n=int(own.sum()))
+            if len(p) > 1:
+                shown = tr("Patches that show it by their labels in the table: {n}.",
+                           n=int(own.sum()))  # fmt: skip
+            else:
+                shown = tr("In the table it does.") if own[0] else tr("In the table it does not.")
+            message += f" {shown}"
         rows = np.asarray(answer["rows"], int)
         if self.by_keys.visible:
             message += f" {tr(CLICK)}"

@@ -13,7 +13,6 @@ from scant.store.records import Label
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
-from scant_dashboard.pages.clamp.progress import FOLDS
 from scant_dashboard.pages.clamp.session_labels import classes_of, positive_class
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.pool import PoolPlot
@@ -21,8 +20,9 @@ from scant_dashboard.translate import later, tr
 
 SCORES = {"F1": "f1", later("precision"): "precision", later("recall"): "recall"}
 YOURS = later("your labels")
-ONE = later("of this one session (random: the mean of several)")
-HELD_OUT = later("of held-out patches")
+ONE = later("{score} of this one session (random: the mean of several)")
+HELD_OUT = later("{score} of held-out rows")
+VALIDATED = later("{score} by cross-validation on the labels that the model learns from")
 
 
 class PoolView(PlotView):
@@ -60,7 +60,7 @@ class PoolView(PlotView):
 
 
 class Efficiency(PlotView):
-    """F1, precision or recall of held-out patches against the number of labels."""
+    """F1, precision or recall of held-out rows against the number of labels."""
 
     title = later("What a label is worth")
 
@@ -89,7 +89,7 @@ class Efficiency(PlotView):
         """Add the scores reached with these labels."""
         scores = [float(np.ravel(answer[name])[0]) for name in SCORES.values()]
         held_out = float(np.ravel(answer.get("held_out", 0.0))[0]) == 1
-        self._of = tr(HELD_OUT if held_out else FOLDS)
+        self._of = HELD_OUT if held_out else VALIDATED
         # Removing labels removes their points.
         self._own = {n: s for n, s in self._own.items() if n < len(labels)}
         self._own[len(labels)] = scores
@@ -109,4 +109,4 @@ class Efficiency(PlotView):
             if name == "F1" and len(scores) > 1:
                 band[1] = np.nan_to_num(np.asarray(arrays["f1_random_sd"], float))
             labels = np.asarray(arrays["labels"], float)
-            self.plot.show(labels, scores, methods, tr(name), band, tr(ONE))
+            self.plot.show(labels, scores, methods, tr(name), band, ONE)

@@ -38,15 +38,17 @@ class Prelabels:
     def sentence(self, file: str) -> str:
         """Describe which labels were loaded and which were not."""
         rows, n_unsure = {v.item for v in self.labels}, sum(v.unsure for v in self.labels)
-        message = ntr("{file}: {n:,} label of {rows:,} patches loaded",
-                      "{file}: {n:,} labels of {rows:,} patches loaded", len(self.labels),
+        message = ntr("{file}: {n:,} label of {rows:,} rows loaded",
+                      "{file}: {n:,} labels of {rows:,} rows loaded", len(self.labels),
                       file=file, rows=len(rows))  # fmt: skip
         if n_unsure:
             message = tr("{message}, {n:,} of them unsure", message=message, n=n_unsure)
         others, names = sum(self.others.values()), listed(list(self.others))
         left = [
-            tr("here already: {n:,}", n=self.duplicates) if self.duplicates else "",
-            tr("of no patch of this pool: {n:,}", n=self.unmatched) if self.unmatched else "",
+            tr("already here: {n:,}", n=self.duplicates) if self.duplicates else "",
+            tr("not matched with a row of this pool: {n:,}", n=self.unmatched)
+            if self.unmatched
+            else "",
             tr("boxes without a label: {n:,}", n=self.unlabeled) if self.unlabeled else "",
             tr("of classes that this session does not have ({names}): {n:,}", names=names, n=others)
             if others

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from scant_dashboard.translate import later, ntr, tr
+from scant_dashboard.translate import ntr, tr
 
 Answer = dict[str, np.ndarray]  # the model's answer to a query
-FOLDS = later("by cross-validation on the labels that it learns from")
 
 
 def progress_of(
@@ -29,16 +28,19 @@ def progress_of(
         `given`, `budget`, and `lines`, a list of sentences.
     """
     given = len(labeled)
-    lines = [tr("{n:,} of {budget:,} labels of the budget.", n=given, budget=budget)]
+    lines = [tr("Labels given: {n:,} of a budget of {budget:,}.", n=given, budget=budget)]
     if given >= budget:
-        message = tr("{n:,} labels: the budget of {budget:,} is used. You may go on.", n=given,
-                     budget=budget)  # fmt: skip
-        lines = [message]
+        lines = [
+            tr("Labels given: {n:,}. The budget of {budget:,} is used up; you may go on.",
+               n=given, budget=budget)
+        ]  # fmt: skip
     needed = _number(answer, "remaining")
     if isfinite(needed) and given:
-        message = tr("No more are expected to be needed.")
+        message = tr("No further labels are expected to be needed.")
         if needed >= 1:
-            message = tr("About {n:,} more are expected to be needed.", n=round(needed))
+            message = ntr("About {n:,} further label is expected to be needed.",
+                          "About {n:,} further labels are expected to be needed.",
+                          round(needed))  # fmt: skip
         lines.append(message)
     lines += [score] if (score := score_of(answer, labeled, tested)) else []
     return {"given": given, "budget": budget, "lines": lines}
@@ -56,19 +58,20 @@ def score_of(answer: Answer, labeled: Collection[int], tested: int = 0) -> str:
         score = tr("F1 {value:.2f} ({low:.2f} to {high:.2f})", value=f1, low=interval[0],
                    high=interval[1])  # fmt: skip
     if _number(answer, "held_out") != 1:
-        return tr("{score} {rows}: these were chosen, so that of other patches may differ.",
-                  score=score, rows=tr(FOLDS))  # fmt: skip
+        return tr("{score} by cross-validation on the labels that the model learns from. These "
+                  "rows were not drawn at random, so F1 on others may differ.",
+                  score=score)  # fmt: skip
     n_drawn = len({int(r) for r in np.ravel(answer.get("held_out_rows", ()))} & set(labeled))
     if n_drawn and not tested:
         return ntr(
-            "{score} on {n:,} patch drawn at random, whose label is not learned from.",
-            "{score} on {n:,} patches drawn at random, whose labels are not learned from.",
+            "{score} on {n:,} row drawn at random, whose label is not learned from.",
+            "{score} on {n:,} rows drawn at random, whose labels are not learned from.",
             n_drawn, score=score,
         )  # fmt: skip
     if n_drawn:
-        return tr("{score} on patches that are held out, {n} of them drawn at random.",
+        return tr("{score} on rows that are held out, {n} of them drawn at random.",
                   score=score, n=n_drawn)  # fmt: skip
-    return tr("{score} on patches that are held out, whose labels are not learned from.",
+    return tr("{score} on rows that are held out, whose labels are not learned from.",
               score=score)  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The clamp page's queue: the patches that the model selects next."""
+"""The clamp page's queue: the rows that the model selects next."""
 
 from __future__ import annotations
 
@@ -16,19 +16,15 @@ from scant_dashboard.translate import later, tr
 N_PATCHES = 8
 CANDIDATE = 0  # a role
 NO_IMAGES = later("The rows of this pool are numbers, not images.")
-QUESTION = later("Which of these patches does the model select next?")
+QUESTION = later("Which of these does the model select next?")
 LETTERS = ("A", "B", "C", "D")
 SPREAD = later(
     "The first has the highest score; the others follow with some distance between them, so that a"
     " batch is not redundant."
 )
-GUESSED = later(
-    "{n} patches of the pool, p from {low:.2f} to {high:.2f}; the bars are probabilities."
-)
-SELECTED = later(
-    "The next {n} patches, p from {low:.2f} to {high:.2f}; the bars are probabilities."
-)
-EMPTY = later("All patches are labeled or skipped.")
+GUESSED = later("{n} rows of the pool, p from {low:.2f} to {high:.2f}; the bars are probabilities.")
+SELECTED = later("The next {n} rows, p from {low:.2f} to {high:.2f}; the bars are probabilities.")
+EMPTY = later("All rows are labeled or skipped.")
 
 
 class Queue(PlotView):
@@ -123,7 +119,7 @@ class Queue(PlotView):
         shrunk = np.stack([self._held[r][::2, ::2] for r in rows])
         if self.reveal.hidden:
             captions = [[letter] for letter in LETTERS]
-            message = tr("{n} patches of the pool, {first} to {last}.", n=len(rows),
+            message = tr("{n} rows of the pool, {first} to {last}.", n=len(rows),
                          first=LETTERS[0], last=LETTERS[len(rows) - 1])  # fmt: skip
             self.plot.show(shrunk, captions, message)
         else:
@@ -143,8 +139,8 @@ class Queue(PlotView):
         free = np.asarray(arrays["role"]) == CANDIDATE
         free[np.asarray(arrays["asked"], int)] = False
         near = int((np.abs(np.asarray(arrays["pool_p"])[free] - 0.5) <= delta).sum())
-        return " " + tr("Of {left:,} patches left, {near:,} have p within {delta:g} of one half.",
-                        left=free.sum(), near=near, delta=delta)  # fmt: skip
+        return " " + tr("For {near:,} of the {left:,} rows left, p is within {delta:g} of one "
+                        "half.", left=free.sum(), near=near, delta=delta)  # fmt: skip
 
     def _order(self) -> str:
         """Explain why some of the probabilities are far from one half."""

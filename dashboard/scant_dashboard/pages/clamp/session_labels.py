@@ -19,10 +19,10 @@ from scant.store.records import ADJUDICATOR, IMPORTED, Label
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.translate import later, tr
 
-LABELED = later("Patch {row}: {label}.")
-DECIDED = later("Decided on patch {row}: {label}.")
-LABEL_REMOVED = later("Took back the label of patch {row}.")
-DECISION_REMOVED = later("Took back the decision on patch {row}.")
+LABELED = later("Row {row}: {label}.")
+DECIDED = later("Decided on row {row}: {label}.")
+LABEL_REMOVED = later("Took back the label of row {row}.")
+DECISION_REMOVED = later("Took back the decision on row {row}.")
 
 
 class SessionLabels:

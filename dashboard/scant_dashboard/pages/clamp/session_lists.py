@@ -47,16 +47,16 @@ def agreement(labels: SessionLabels) -> str:
     pairs = [(kappa(people[a], people[b]), a, b) for a, b in combinations(people, 2)]
     (both, agreed, kappa_value), a, b = max(pairs, key=lambda pair: pair[0][0])
     if not both:
-        return tr("{a} and {b} have not labeled the same patches yet.", a=a, b=b)
+        return tr("{a} and {b} have not labeled the same rows yet.", a=a, b=b)
     values = {"a": a, "b": b, "share": agreed}
     if not isfinite(kappa_value):
-        return ntr("{a} and {b} both labeled {n} patch and agree on {share:.0%}.",
-                   "{a} and {b} both labeled {n} patches and agree on {share:.0%}.", both,
+        return ntr("{a} and {b} both labeled {n} row and agree on {share:.0%}.",
+                   "{a} and {b} both labeled {n} rows and agree on {share:.0%}.", both,
                    **values)  # fmt: skip
     return ntr(
-        "{a} and {b} both labeled {n} patch and agree on {share:.0%}; beyond chance, Cohen's kappa "
+        "{a} and {b} both labeled {n} row and agree on {share:.0%}; beyond chance, Cohen's kappa "
         "is {kappa:.2f}.",
-        "{a} and {b} both labeled {n} patches and agree on {share:.0%}; beyond chance, Cohen's "
+        "{a} and {b} both labeled {n} rows and agree on {share:.0%}; beyond chance, Cohen's "
         "kappa is {kappa:.2f}.",
         both, kappa=kappa_value, **values,
     )  # fmt: skip

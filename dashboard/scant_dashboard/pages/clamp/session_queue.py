@@ -12,12 +12,12 @@ from scant_dashboard.translate import later, tr
 
 MAX_QUEUE = 100  # patches per answer of the model
 MODEL, OTHERS = later("what the model needs"), later("what others labeled")
-PRELABELS, UNSURE = later("pre-labels to check"), later("unsure patches")
+PRELABELS, UNSURE = later("pre-labels to check"), later("unsure rows")
 KINDS = (MODEL, OTHERS, PRELABELS, UNSURE)
-DONE = later("All patches are labeled or skipped.")
-NONE_OF_OTHERS = later("No other visitor has labeled a patch that you have not.")
+DONE = later("All rows are labeled or skipped.")
+NONE_OF_OTHERS = later("No other visitor has labeled a row that you have not.")
 NO_PRELABELS = later("There is no pre-label left to check; load a file of labels below.")
-NONE_UNSURE = later("Nobody is unsure of a patch.")
+NONE_UNSURE = later("Nobody is unsure of a row.")
 
 
 def next_patches(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from panel.custom import JSComponent
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
-from scant_dashboard.pages.genes.grid import FIELDS, draw, lay_out, replicas_of
+from scant_dashboard.pages.genes.grid import FIELDS, draw, lay_out, name_input, replicas_of
 from scant_dashboard.plots.replicas import ReplicaGrid
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, ntr, tr
@@ -68,12 +69,14 @@ class Slot:
         self,
         batch: int,
         outputs: list[str],
-        replicas: list[list[str]],
+        metadata: Mapping[str, Any],
         answer: dict[str, np.ndarray],
     ) -> None:
         """Draw the model's answer for a batch, at its position."""
         self.batch = batch
+        name_input(self.plot, metadata)
         observed = {name: answer[f"seen_{name}"] for name in FIELDS}
+        replicas = replicas_of(metadata, outputs)
         lay_out(self.plot, outputs, replicas, observed, answer["grid"])
         draw(self.plot, answer)
         self.plot.title = ", ".join(outputs)
@@ -221,4 +224,4 @@ class Browse:
             self.slots.append(slot)
             self.window.append(slot.panel)
         outputs = self.batches[batch]
-        slot.show(batch, outputs, replicas_of(self._run.metadata, outputs), self._answers[batch])
+        slot.show(batch, outputs, self._run.metadata, self._answers[batch])

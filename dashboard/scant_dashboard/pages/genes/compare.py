@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scant.events import Report
-from scant_dashboard.pages.genes.grid import replicas_of
+from scant_dashboard.pages.genes.grid import name_input, replicas_of
 from scant_dashboard.plots.base import PlotView
 from scant_dashboard.plots.replicas import ReplicaGrid
 from scant_dashboard.translate import later, tr
@@ -34,6 +34,7 @@ class Compare(PlotView):
         observed = {name: np.asarray(values) for name, values in metadata["observed"].items()}
         rows = np.flatnonzero(observed["output"] == 0)
         k, n = len(mean), len(rows)
+        name_input(self.plot, metadata)
         self.plot.lay_out(
             [tr(name) for name in models[:k]],
             [names] * k,

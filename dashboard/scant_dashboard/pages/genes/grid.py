@@ -47,13 +47,18 @@ class Grid(PlotView):
         if self._current is not metadata:
             self._current = metadata
             outputs, observed = metadata["shown"], metadata["observed"]
-            self.plot.figures[0].xaxis[0].axis_label = header(metadata, "x") or "x"
+            name_input(self.plot, metadata)
             lay_out(self.plot, outputs, replicas_of(metadata, outputs), observed, arrays["grid"])
         draw(self.plot, arrays)
 
     def _picked(self, row: int, replica: int) -> None:
         assert self._pick is not None
         self._pick(self.plot.rows[row], self.plot.replicas[row][replica])
+
+
+def name_input(plot: ReplicaGrid, metadata: Mapping[str, Any]) -> None:
+    """Label the axis of the input by its name in the user's table."""
+    plot.figures[0].xaxis[0].axis_label = header(metadata, "x") or "x"
 
 
 def replicas_of(metadata: Mapping[str, Any], outputs: list[str]) -> list[list[str]]:

@@ -13,7 +13,7 @@ from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.question_view import QuestionView
 from scant_dashboard.page_parts.widgets import controls_row, stacked
-from scant_dashboard.pages.genes.grid import Grid, replicas_of
+from scant_dashboard.pages.genes.grid import Grid, name_input, replicas_of
 from scant_dashboard.pages.genes.typical import typical_replica
 from scant_dashboard.plots.replicas import ReplicaGrid
 from scant_dashboard.template import text
@@ -21,9 +21,9 @@ from scant_dashboard.translate import later, tr
 
 HELP = later(
     "Click a replica, or choose an output and one of its replicas. A second model trains briefly "
-    "without this replica, and its prediction appears beside the measurements. Chosen first: the "
-    "replica whose points vary as much as the median one's, because the NMSE is relative to that "
-    "variation; of a flat replica it may be far above 1."
+    "without this replica, and its prediction appears beside the measurements. The first choice "
+    "is a replica of median variation, because the NMSE is relative to the variation of the "
+    "points; for a flat replica it may be far above 1."
 )
 NEW = later("a new replica")
 HIDE = later("Hide it")
@@ -65,6 +65,7 @@ class HeldOutReplica(QuestionView):
         assert run.report is not None
         self._metadata = dict(run.metadata)
         self.grid.show(run.report.arrays, self._metadata)
+        name_input(self.pair, self._metadata)
         self._suspended = True
         for control in (self.output, self.replica, self.button):
             control.disabled = False

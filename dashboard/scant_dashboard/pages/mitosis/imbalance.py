@@ -48,7 +48,7 @@ class ImbalancePlot(ScoreCurve):
             (tr("score"), "@score{0.00}"),
         )  # fmt: skip
         super().__init__(title, {"imbalance": ""},
-                         tr("rows of the others for each of the rare class"), tips=tips, size=10,
+                         tr("other rows for each rare row"), tips=tips, size=10,
                          height=420, x_axis_type="log", **frame)  # fmt: skip
         self.figures[0].xaxis[0].ticker = models.FixedTicker(ticks=TICKS)
         self.figures[0].xaxis[0].major_label_overrides = {r: f"1:{r}" for r in TICKS}
@@ -61,9 +61,9 @@ class ImbalancePlot(ScoreCurve):
         for ratio in ratios:
             scores = result[ratio]
             best = int(np.nanargmax(scores)) if np.isfinite(scores).any() else 0
-            message = tr("1:{ratio} {score:.2f}", ratio=ratio, score=scores[0])
+            message = tr("{score:.2f} at 1:{ratio}", ratio=ratio, score=scores[0])
             if best:
-                message = tr("{message} (best of them: {method}, {score:.2f})", message=message,
+                message = tr("{message} (best: {method}, {score:.2f})", message=message,
                              method=methods[best], score=scores[best])  # fmt: skip
             messages.append(message)
         self.figures[0].yaxis[0].axis_label = tr("{score} of the rare class", score=score)
@@ -79,7 +79,6 @@ class Imbalance(SliderCurve):
     """Scores of all methods against imbalance, computed one position at a time."""
 
     title = later("How rare may it be?")
-    wait = 15
 
     def __init__(self, page: PageContext) -> None:
         self._methods: list[str] = []
@@ -91,7 +90,7 @@ class Imbalance(SliderCurve):
         plot = ImbalancePlot(self.title)
         layout = pn.Column(plot.panel, self.table, stylesheets=[SIDE_BY_SIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
-        label, aside = tr("Others for each rare one"), f"<p class='quiet'>{tr(ASIDE)}</p>"
+        label, aside = tr("Other rows for each rare row"), f"<p class='quiet'>{tr(ASIDE)}</p>"
         super().__init__(page, plot, label, aside, (self.score,), layout)
 
     def open(self, run: RunState) -> None:

@@ -56,7 +56,7 @@ class LatentPlacement:
         self.row = pmui.Select(label=tr("Row"), options={tr(NONE): -1}, value=-1, disabled=True,
                                size="small", sizing_mode="stretch_width", max_width=300,
                                margin=0)  # fmt: skip
-        self.file = pmui.FileInput(label=tr("Bring an image"), accept=".png,.jpg,.jpeg",
+        self.file = pmui.FileInput(label=tr("Upload an image"), accept=".png,.jpg,.jpeg",
                                    disabled=True, size="small", variant="outlined",
                                    width=200, margin=0)  # fmt: skip
         self.row.param.watch(lambda _: self._chosen(), "value")
@@ -120,7 +120,7 @@ class LatentPlacement:
         run, (h, w) = self._run, self._metadata["size"]
 
         too_large = tr(  # here, because `read` runs in a thread without a language
-            "{name} has {size:,.0f} MB and the limit is {limit:,.0f} MB; bring a smaller image.",
+            "{name} has {size:,.0f} MB and the limit is {limit:,.0f} MB; choose a smaller image.",
             name=name, size=len(content) / 1e6, limit=LIMIT / 1e6,
         )  # fmt: skip
 
@@ -157,7 +157,7 @@ class LatentPlacement:
                          row=row, name=classes[best], p=p[best], second=classes[order[1]],
                          q=p[order[1]])  # fmt: skip
         if label >= 0:
-            message += " " + tr("It is {name}.", name=classes[label])
+            message += " " + tr("Its true class is {name}.", name=classes[label])
         if self._metadata.get("size"):
             self._draw(answer, classes, p, order, message)
         else:

@@ -193,12 +193,12 @@ class LatentTraversal:
         gray, std = (np.asarray(answer[name], float) for name in ("image", "std"))
         spread = float(np.sqrt(np.mean(std**2)))
         where = ", ".join(
-            tr("{name} at {value:.2f}", name=_label_of(axis), value=slider.value)
+            tr("{name} = {value:.2f}", name=_label_of(axis), value=slider.value)
             for axis, slider in ((self.across, self.across_value), (self.up, self.up_value))
         )
         name = str(self.of.value)
         if not self._metadata.get("size"):
-            message = tr("Expected of {name} with {positions}.", name=name, positions=where)
+            message = tr("Expected row of {name} at {positions}.", name=name, positions=where)
             self._list(gray.ravel(), std.ravel(), message)
             return
         worst = float(std.max()) or 1.0
@@ -206,10 +206,10 @@ class LatentTraversal:
             np.stack([np.clip(ink(gray), 0, 1), std / worst]),
             [[tr("mean"), name],
              [tr("standard deviation"), tr("{value:.2f} on average", value=spread)]],
-            tr("Expected image of {name} with {positions}: gray from {low:.2f} to {high:.2f}, "
-               "standard deviation {spread:.2f} on average (the second image, dark where it "
-               "reaches {worst:.2f}).", name=name, positions=where, low=gray.min(),
-               high=gray.max(), spread=spread, worst=worst),
+            tr("Expected image of {name} at {positions}: gray levels from {low:.2f} to "
+               "{high:.2f}. Their standard deviation, {spread:.2f} on average, is the second "
+               "image, dark where it reaches {worst:.2f}.", name=name, positions=where,
+               low=gray.min(), high=gray.max(), spread=spread, worst=worst),
         )  # fmt: skip
 
     def _list(self, mean: np.ndarray, std: np.ndarray, reading: str) -> None:
@@ -228,7 +228,7 @@ class LatentTraversal:
         }
         parts = [dict(list(rows.items())[:LISTED]), dict(list(rows.items())[LISTED:])]
         first, rest = (comparison(part, [tr("expected"), tr("since the start")]) for part in parts)
-        message = tr("Walk to see which change.")
+        message = tr("Move in the plane to see which features change.")
         if np.any(gone):
             message = tr("The features that changed most come first.")
         summary = tr("{n} more", n=len(parts[1]))

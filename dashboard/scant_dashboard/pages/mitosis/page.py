@@ -144,7 +144,7 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
             )
         )
     if run.metadata.get("size") and used.get("features", PIXELS) != PIXELS:
-        text = tr("without the network that has seen photographs: what does it add?")
+        text = tr("without the network pretrained on photographs: what does it add?")
         others.append(Variant(tr("Train again with pixels alone"), text, {"features": PIXELS}))
     classifier = used.get("classifier", LATENT)
     if classifier in (GP, BOTH):
@@ -158,9 +158,9 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
 
 TRAINED = {
     LATENT: later("This run trained {model} on {rows:,} rows."),
-    GP: later("This run trained {model} on {rows:,} rows; a GP classifier told the classes."),
+    GP: later("This run trained {model} on {rows:,} rows; a GP classifier predicted the classes."),
     BOTH: later(
-        "This run trained {model} on {rows:,} rows; this model and a GP classifier told the "
+        "This run trained {model} on {rows:,} rows; this model and a GP classifier predicted the "
         "classes."
     ),
 }

@@ -105,7 +105,9 @@ class Private(Space):
 
     title = later("The space that a class has to itself")
     name, kind = "private", PRIVATE
-    aside = later("Positions of two classes here do not compare, so one class is drawn at a time.")
+    aside = later(
+        "Positions of different classes are not comparable here, so one class is drawn at a time."
+    )
 
     def __init__(self) -> None:
         self.of = pmui.Select(label=tr("Class"), options=[], sizing_mode="stretch_width",

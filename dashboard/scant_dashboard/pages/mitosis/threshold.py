@@ -90,7 +90,7 @@ class Threshold(PlotView):
             marked,
             self._methods,
             tr("At the threshold {threshold:.3g}, {method} detects {found} of {rows} rows of "
-               "{name}, with {alarms} false positives: precision {precision}, recall {recall}.",
+               "{name}. False positives: {alarms}; precision {precision}, recall {recall}.",
                threshold=query[0], method=self._methods[0], found=result, rows=result + missed,
                name=self._rare, alarms=alarms, precision=_percent(marked[0, 1]),
                recall=_percent(marked[0, 2])),

@@ -42,7 +42,7 @@ from scant_dashboard.translate import later, tr
 
 PROBABILITIES = later("Probabilities by class")
 TRUTH = later("Predicted against true")
-PATIENTS = later("Patients, predicted against true")
+PATIENTS = later("Survival times, predicted against true")
 CURVES = later("Survival, observed and predicted")
 NEURONS = later("What the hidden neurons see")
 SHARES = later("What each neuron contributes")
@@ -84,7 +84,7 @@ def views(page: PageContext) -> PageViews:
         steps=(
             (PROBABILITIES, later("Held-out rows: how certain is the model, and is it right?")),
             (TRUTH, later("Every dot is a held-out row.")),
-            (CURVES, later("Did these patients survive as long as predicted?")),
+            (CURVES, later("Did they survive as long as predicted?")),
             (NEURONS, later("One number per view: which one correlates with the target?")),
             (SHARES, later("How relevant is each view?")),
             (on.title, later("Guess first: which view is redundant?")),

@@ -11,18 +11,18 @@ import panel_material_ui as pmui
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.widgets import stacked
-from scant_dashboard.plots.base import PlotView
+from scant_dashboard.plots.base import PlotView, header
 from scant_dashboard.plots.patient import PatientPlot
 from scant_dashboard.translate import later, tr
 
-HELP = later("Choose a held-out patient.")
-NOBODY = later("There are no held-out patients; choose a smaller training share.")
+HELP = later("Choose a held-out subject.")
+NOBODY = later("There are no held-out subjects; choose a smaller training share.")
 
 
 class Patient(PlotView):
     """A held-out patient: survival function, prediction from each sample, and outcome."""
 
-    title = later("How long will this patient live?")
+    title = later("How long until the event?")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -34,7 +34,7 @@ class Patient(PlotView):
         )
         self._prompt = HELP
         self.who = pmui.Select(
-            label=tr("Patient"), options=[], disabled=True, size="small", margin=0,
+            label=tr("Subject"), options=[], disabled=True, size="small", margin=0,
             sizing_mode="stretch_width", max_width=280,
         )  # fmt: skip
         self.who.param.watch(lambda _: self._ask(), "value")
@@ -47,6 +47,7 @@ class Patient(PlotView):
     def open(self, run: RunState) -> None:
         """Offer the held-out patients; only the run's owner sees one immediately."""
         names = [str(name) for name in run.metadata["patients"]]
+        self.who.label = header(run.metadata, "patient") or tr("Subject")
         self._prompt = HELP if names else NOBODY
         # Only the owner queries at once: all viewers of a live run would do so at the same time.
         at_once = bool(names) and (run.recorded or self._page.owns_run)

@@ -111,7 +111,11 @@ class RowExplanation(PlotView):
             message = tr("{name} with a probability of {p:.0%}", name=classes[1], p=p)
             true = classes[int(truth)] if has_truth else ""
         else:
-            message = tr("{value:.3g} predicted, between {low:.3g} and {high:.3g} with 95%",
+            message = tr("{value:.3g} predicted (95% interval {low:.3g} to {high:.3g})",
                          value=p, low=low, high=high)  # fmt: skip
             true = tr("{value:.3g}", value=truth)
-        return tr("{message}; it is {truth}", message=message, truth=true) if has_truth else message
+        return (
+            tr("{message}; the truth is {truth}", message=message, truth=true)
+            if has_truth
+            else message
+        )

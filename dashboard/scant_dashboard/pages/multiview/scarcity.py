@@ -17,18 +17,27 @@ from scant_dashboard.translate import later, ntr, tr
 
 DRAWS = 3  # random draws per slider position; one if all rows are used
 ASIDE = later(
-    "At each slider position the model trains on this number of the run's "
-    "training groups, patients or rows, on three random draws, beside averaged kernels and the "
-    "simplest other method. All predict the run's held-out rows. Each position adds a point to the"
-    " curve."
+    "At each slider position, the model trains on this number of the run's training groups, "
+    "subjects or rows, drawn at random three times. For comparison, averaged kernels and the "
+    "simplest other method train on the same draws. All predict the run's held-out rows. Each "
+    "position adds a point to the curve."
 )
 
 
 TRAINED_ON = {
-    "patients": later("patients trained on"),
+    "patients": later("subjects trained on"),
     "groups": later("groups trained on"),
     "rows": later("rows trained on"),
 }
+
+
+def named(n: int, counted: str) -> str:
+    """Return a number of training units in words."""
+    if counted == "patients":
+        return ntr("{n} subject", "{n} subjects", n)
+    if counted == "groups":
+        return ntr("{n} group", "{n} groups", n)
+    return ntr("{n} row", "{n} rows", n)
 
 
 class LearningCurvePlot(ScoreCurve):
@@ -66,14 +75,16 @@ class LearningCurvePlot(ScoreCurve):
         trained_on, names = tr(TRAINED_ON[counted]), [tr(name) for name in methods]
         plot.xaxis[0].axis_label = trained_on
         plot.yaxis[0].axis_label = tr("{score} of held-out rows", score=tr(score))
-        messages = [
-            f"{n} "
-            + ", ".join(tr("{value:.2f}", value=v) if np.isfinite(v) else "–" for v in column)
-            for n, column in zip(counts, means.T)
-        ]
+        messages = []
+        for n, column in zip(counts, means.T):
+            scores = [
+                f"{name} {tr('{value:.2f}', value=v) if np.isfinite(v) else '–'}"
+                for name, v in zip(names, column)
+            ]
+            messages.append(tr("{scores} when trained on {units}", scores=", ".join(scores),
+                               units=named(n, counted)))  # fmt: skip
         self.draw(
-            tr("{score} of {methods} by {units}: {values}.", score=tr(score),
-               methods=", ".join(names), units=trained_on, values=abridged(messages)),
+            tr("{score} of held-out rows: {values}.", score=tr(score), values=abridged(messages)),
             [(counts, line) for line in means],
             names,
             [(x, marks) for marks in draws],
@@ -84,7 +95,6 @@ class Scarcity(SliderCurve):
     """The main score against the number of training groups, patients or rows."""
 
     title = later("How few labels will do?")
-    wait = 10
 
     def __init__(self, page: PageContext) -> None:
         super().__init__(page, LearningCurvePlot(self.title), tr("Learn from"),
@@ -100,23 +110,16 @@ class Scarcity(SliderCurve):
             return
         self._methods, self._score = list(metadata["scarce"]), str(metadata["score"])
         self._counted = str(metadata["counted"])
-        self._offer({self._named(n): n for n in counts}, counts[0])
+        self._offer({named(n, self._counted): n for n in counts}, counts[0])
 
     def _ask(self, stop: int) -> None:
         """Train on `stop` units, up to `DRAWS` times."""
         draw = len(self._points.get(stop, ()))
         draws = 1 if stop == max(self.slider.values) else DRAWS
         if draw < draws:
-            doing = tr("training on {units}, draw {draw} of {draws}", units=self._named(stop),
-                       draw=draw + 1, draws=draws)  # fmt: skip
+            doing = tr("training on {units}, draw {draw} of {draws}",
+                       units=named(stop, self._counted), draw=draw + 1, draws=draws)  # fmt: skip
             self._work(doing, "scarcity", partial(self._trained, stop), n=stop, draw=draw)
-
-    def _named(self, n: int) -> str:
-        if self._counted == "patients":
-            return ntr("{n} patient", "{n} patients", n)
-        if self._counted == "groups":
-            return ntr("{n} group", "{n} groups", n)
-        return ntr("{n} row", "{n} rows", n)
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
         self._points.setdefault(n, []).append(np.asarray(answer["scores"], float))
@@ -125,8 +128,8 @@ class Scarcity(SliderCurve):
             self._on_stop()
 
     def _question(self, n: int) -> str:
-        return tr("Trained on {units}: what will its {score} of held-out rows be?",
-                  units=self._named(n), score=tr(self._score))  # fmt: skip
+        return tr("Trained on {units}: what will its {score} on held-out rows be?",
+                  units=named(n, self._counted), score=tr(self._score))  # fmt: skip
 
     def _answer(
         self, draws: Sequence[Float[np.ndarray, " m"]]

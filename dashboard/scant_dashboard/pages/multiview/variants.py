@@ -20,7 +20,7 @@ BOUNDS = {
 }
 
 
-PARTS = ((2, later("a half of the training rows.")), (5, later("a fifth of the training rows.")))
+PARTS = ((2, later("half of the training rows.")), (5, later("a fifth of the training rows.")))
 
 
 def alternatives(run: RunState) -> tuple[str, list[Variant]]:

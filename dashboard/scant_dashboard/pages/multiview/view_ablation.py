@@ -17,14 +17,11 @@ from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
 ASIDE = later(
-    "The model is retrained on the selected views, beside a support vector "
-    "machine (kernel regression for values) with the average of their kernels on the same rows, "
-    "600 at most. Each combination adds a row."
+    "The model is retrained on the selected views. For comparison, a support vector machine "
+    "(kernel regression for values) takes the average of their kernels on the same rows, 600 at "
+    "most. Each combination adds a row."
 )
-HELP = later(
-    "Clear a view or two, then press the button; on the demonstration's rows it takes about 3 "
-    "seconds."
-)
+HELP = later("Clear a view or two, then press the button.")
 
 
 class ViewAblation(OnDemandView):
@@ -42,7 +39,7 @@ class ViewAblation(OnDemandView):
         self.container = pn.Column(
             self.plot.panel, visible=False, sizing_mode="stretch_width", margin=0
         )
-        self.views = pmui.CheckBoxGroup(label=tr("Views that are on"), inline=True,
+        self.views = pmui.CheckBoxGroup(label=tr("Views in use"), inline=True,
                                         disabled=True, margin=0)  # fmt: skip
         self.button = pmui.Button(label=tr("Train with these"), variant="outlined",
                                   disabled=True, margin=0)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Query of the omniglot page: classify a drawn character in each alphabet."""
+"""Query of the omniglot page: classify a drawn image in each group."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from scant_dashboard.translate import later, tr
 
 EMPTY = later("nothing: empty paper")
 MAX_OUTPUTS = 6  # outputs shown by default
-HELP = later("Draw a character, or start from a held-out one.")
+HELP = later("Draw an image, or start from a held-out one.")
 NO_IMAGES = later("This run trains on columns of numbers, not on images.")
 
 
 class Draw:
-    """Draw a character to see class probabilities in each alphabet and patch contributions."""
+    """Draw an image to see class probabilities in each group and patch contributions."""
 
-    title = later("Draw a character")
+    title = later("Draw an image")
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
@@ -42,7 +42,7 @@ class Draw:
         self._suspended = False
         self.pad = DrawingCanvas()
         self.likely = GalleryPlot(
-            tr("Likely characters"), min_side=76, max_side=96, pick=self._clicked
+            tr("Likely classes"), min_side=76, max_side=96, pick=self._clicked
         )
         self.response = ResponsePlot(tr("Contributions of the patches"))
         self.response.figures[0].visible = False
@@ -74,7 +74,7 @@ class Draw:
             sizing_mode="stretch_width", max_width=420,
         )  # fmt: skip
         self.outputs = pmui.MultiChoice(
-            label=tr("Alphabets"), options=[], visible=False, sizing_mode="stretch_width", margin=0
+            label=tr("Groups"), options=[], visible=False, sizing_mode="stretch_width", margin=0
         )
         self.pad.param.watch(lambda _: self._ask(), "ink")
         self.begin.param.watch(lambda _: self._begin(), "value")
@@ -92,7 +92,7 @@ class Draw:
         self.response.say()
 
     def open(self, run: RunState) -> None:
-        """Offer the run's classes, starting with a held-out character."""
+        """Offer the run's classes, starting with a held-out image."""
         assert run.report is not None
         self._metadata, arrays = dict(run.metadata), run.report.arrays
         size = tuple(self._metadata.get("size", ()))
@@ -178,7 +178,7 @@ class Draw:
             answer["image"],
             answer["map"],
             tr("Contribution of each patch of the drawing to the function of {name}, which has "
-               "probability {share:.0%} within its alphabet.", name=message, share=share)
+               "probability {share:.0%} within its group.", name=message, share=share)
             if answer["map"].size
             else tr("This model compares whole images and has no patches."),
         )  # fmt: skip
@@ -190,7 +190,7 @@ class Draw:
         self._suspended = False
 
     def _show(self) -> None:
-        """Show the most probable characters of the chosen outputs, with their probabilities."""
+        """Show the most probable classes of the chosen outputs, with their probabilities."""
         if not self._answer:
             return
         names, p = list(self._metadata["outputs"]), self._answer["p"]
@@ -212,11 +212,11 @@ class Draw:
         self.likely.show(
             images,
             captions,
-            tr("Most probable in each alphabet: {names}.", names="; ".join(best)),
+            tr("Most probable in each group: {names}.", names="; ".join(best)),
             [GREEN if top else GRAY for top in first],
             p[self._cells],
         )
-        message = tr("Most probable: {names}. Click a character to see the contributions of the "
+        message = tr("Most probable: {names}. Click an image to see the contributions of the "
                      "patches.", names=escape("; ".join(best)))  # fmt: skip
         self.reading.object = f"<p role='note'>{message}</p>"
         self._page.read(at_once=True)

@@ -1,4 +1,4 @@
-"""Galleries of the omniglot page: inducing patches, and held-out characters."""
+"""Galleries of the omniglot page: inducing patches, and held-out images."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Patches(PlotView):
             patches,
             [[tr("influence {share:.0%} of the largest", share=v / top)] for v in weight],
             tr("The {n} inducing patches of {width} x {height} pixels with the largest influence, "
-               "which the bars show; {half} of them account for half of it. Dark is ink.", n=k,
+               "which the bars show. Half of it comes from {half} of them. Dark is ink.", n=k,
                width=w, height=h, half=n_half),
             bars=weight / top,
             span=(low, high),
@@ -52,7 +52,7 @@ class Patches(PlotView):
 class Examples(PlotView):
     """Held-out images with predicted class and probability."""
 
-    title = later("Held-out characters")
+    title = later("Held-out images")
 
     def __init__(self) -> None:
         self.plot = GalleryPlot(self.title, "examples", min_side=84, max_side=104)
@@ -74,8 +74,8 @@ class Examples(PlotView):
         self.plot.show(
             np.asarray(a["examples"], float),
             messages,
-            tr("{right} of these {n} are classified correctly (green, ✓); bars show the "
-               "probability of the predicted class, {share:.0%} on average.",
+            tr("Classified correctly (green, ✓): {right} of {n}. Bars show the probability of the "
+               "predicted class, {share:.0%} on average.",
                right=int(right.sum()), n=len(right), share=p.mean()),
             [GREEN if ok else VERMILION for ok in right],
             p,

@@ -1,4 +1,4 @@
-"""Matrices of the omniglot page: similarity of characters and alphabets."""
+"""Matrices of the omniglot page: similarity of classes and groups."""
 
 from __future__ import annotations
 
@@ -20,11 +20,18 @@ WHOLE = 300  # maximum pixels of a single matrix: it is whole on the first scree
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
     """Return the display names of all classes, across all outputs."""
+    several = len(metadata["outputs"]) > 1
     return [
-        name_of(output, label)
+        name_of(output, label) if several else label
         for output, labels in zip(metadata["outputs"], metadata["classes"])
         for label in labels
     ]
+
+
+def shown_names(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the display names of the selected classes."""
+    several = len(metadata["outputs"]) > 1
+    return [name_of(output, label) if several else label for output, label in metadata["shown"]]
 
 
 def name_of(output: str, label: str) -> str:
@@ -87,14 +94,14 @@ class Matrices(PlotView):
         self.plot.show(
             matrices[None] if self._single else matrices,
             heads,
-            [name_of(output, label) for output, label in metadata["shown"]],
+            shown_names(metadata),
             [output for output, _ in metadata["shown"]],
             np.asarray(arrays["order"], int) if self.sorted.value else None,
         )
 
 
-WITHIN = later("within an alphabet: {one} and {other} ({value:.2f})")
-BETWEEN = later("between alphabets: {one} and {other} ({value:.2f})")
+WITHIN = later("within a group: {one} and {other} ({value:.2f})")
+BETWEEN = later("between groups: {one} and {other} ({value:.2f})")
 
 
 def _most_similar(
@@ -111,26 +118,26 @@ def _most_similar(
             i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
             messages.append(tr(where, one=names[int(i)], other=names[int(j)], value=matrix[i, j]))
     if not messages:
-        return tr("One class.")
-    return tr("White: two characters use the same functions. Most alike {pairs}.",
+        return tr("There is only one class.")
+    return tr("White: two classes use the same functions. Most alike: {pairs}.",
               pairs="; ".join(messages))  # fmt: skip
 
 
 def coupling(matrix: np.ndarray) -> str:
-    """Compare entries between alphabets with those within one; "" for a single alphabet."""
+    """Compare entries between groups with those within one; "" for a single group."""
     apart = ~np.eye(len(matrix), dtype=bool)
     if not apart.any() or not np.diag(matrix).mean():
         return ""
     share = matrix[apart].mean() / np.diag(matrix).mean()
-    return " " + tr("Entries between alphabets are on average {share:.0%} of those within one (0% "
-                    "if they shared no function). They do not tell which alphabets are related.",
+    return " " + tr("Entries between groups are on average {share:.0%} of those within one (0% "
+                    "if they shared no function). They do not tell which groups are related.",
                     share=share)  # fmt: skip
 
 
 class Confused(PlotView):
     """Confusion matrix of held-out rows over the selected classes."""
 
-    title = later("Confused characters")
+    title = later("Confused classes")
 
     def __init__(self) -> None:
         self.plot = HintonGrid(self.title, tr("true"), 240, WHOLE, say=_confused)
@@ -138,7 +145,7 @@ class Confused(PlotView):
 
     def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
         """Show a report's confusion within outputs, as none occurs between them."""
-        names = [name_of(output, label) for output, label in metadata["shown"]]
+        names = shown_names(metadata)
         groups = [output for output, _ in metadata["shown"]]
         self.plot.show(np.asarray(data.arrays["confusion"], float)[None], [""], names, groups)
 
@@ -156,7 +163,7 @@ def _confused(
     values = {"n": int(tested.sum()), "share": right[tested].mean()}
     if wrong[i, j] <= 0:
         return tr("Held-out rows, true class down and predicted class across. The mean recall of "
-                  "{n} characters is {share:.0%}.", **values)  # fmt: skip
+                  "{n} classes is {share:.0%}.", **values)  # fmt: skip
     return tr("Held-out rows, true class down and predicted class across. The mean recall of {n} "
-              "characters is {share:.0%}; {wrong:.0%} of {name} are classified as {other}.",
+              "classes is {share:.0%}; {wrong:.0%} of {name} are classified as {other}.",
               wrong=wrong[i, j], name=names[int(i)], other=names[int(j)], **values)  # fmt: skip

@@ -11,15 +11,15 @@ from scant.events import Report
 from scant.studies import auto
 from scant.studies.demo_draws import sentence
 from scant.studies.omniglot.settings import COVARIANCES, MODELS, PIXELS
-from scant_dashboard.live.run_state import RunState
+from scant_dashboard.live.run_state import OWN, RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.lazy_view import LazyView
 from scant_dashboard.page_parts.prose import read_prose
 from scant_dashboard.page_parts.variants import Alternatives, Variant
 from scant_dashboard.page_parts.views import PageViews
-from scant_dashboard.pages.omniglot.alphabets import Alphabets
 from scant_dashboard.pages.omniglot.draw import Draw
 from scant_dashboard.pages.omniglot.gallery import Examples, Patches
+from scant_dashboard.pages.omniglot.groups import Groups
 from scant_dashboard.pages.omniglot.matrices import Confused, Matrices, coupling
 from scant_dashboard.pages.omniglot.rows import MAX_SNAPSHOT_ROWS, held_out
 from scant_dashboard.pages.omniglot.shots import Shots
@@ -33,16 +33,16 @@ from scant_dashboard.plots.reliability import ReliabilityPlot
 from scant_dashboard.plots.table import MetricsTable
 from scant_dashboard.translate import later, ntr, tr
 
-RECALL = later("Recall of each alphabet")
-SIMILARITY = later("Which characters the model finds alike")
-GLOBAL = later("Coupling of the alphabets")
+RECALL = later("Recall of each group")
+SIMILARITY = later("Which classes the model finds alike")
+GLOBAL = later("Coupling of the groups")
 DIAGRAMS = later("What each latent function ties together")
 BESIDE = later("Beside other classifiers")
 TRUST = later("Can its probabilities be trusted?")
-ACROSS = later("If all alphabets competed")
+ACROSS = later("If all groups competed")
 REDUCIBLE = later("What more data would remove")
 ELSE = later("What if it were trained otherwise?")
-SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets with long names
+SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # groups with long names
 
 
 def views(page: PageContext) -> PageViews:
@@ -52,7 +52,7 @@ def views(page: PageContext) -> PageViews:
     draw = LazyView(Draw.title, lambda: Draw(page), height=760)
     shots = LazyView(Shots.title, lambda: Shots(page), height=480)
     zoom = LazyView(Submatrix.title, lambda: Submatrix(page), height=760)
-    fewer, others = Alphabets(page), Alternatives(page, ELSE, alternatives)
+    fewer, others = Groups(page), Alternatives(page, ELSE, alternatives)
     explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
     return PageViews(
         story=story,
@@ -66,20 +66,31 @@ def views(page: PageContext) -> PageViews:
             {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
         ),
         steps=(
-            (RECALL, later("How many held-out characters are classified correctly?")),
-            (SIMILARITY, later("White: examples of one character help with the other.")),
-            (DIAGRAMS, later("Few functions, with different weights for each character.")),
+            (RECALL, later("How many held-out rows are classified correctly?")),
+            (SIMILARITY, later("White: examples of one class help with the other.")),
+            (DIAGRAMS, later("Few functions, with different weights for each class.")),
             (Patches.title, later("The patches that it compares images by.")),
             (Examples.title, later("Right or wrong, and how certain?")),
-            (draw.title, later("Which character is this?")),
+            (draw.title, later("Which class is this?")),
             (shots.title, later("How few examples does it take?")),
         ),
+        hides=hidden,
     )
+
+
+def hidden(run: RunState) -> set[str]:
+    """Return the titles of the views that do not apply to this run."""
+    metadata, result = run.metadata, set()
+    if metadata and not metadata.get("size"):
+        result |= {Draw.title, Examples.title, Patches.title}
+    if metadata and len(metadata["outputs"]) == 1:
+        result |= {GLOBAL, ACROSS, Groups.title}
+    return result
 
 
 def _live(recall: LazyView) -> tuple[Any, ...]:
     def together() -> DataView:
-        plot = _hinton(GLOBAL, tr("alphabet"), tr("alphabet"), tr("mean absolute covariances"))
+        plot = _hinton(GLOBAL, tr("group"), tr("group"), tr("mean absolute covariances"))
 
         def feed(data: Any, metadata: Mapping[str, Any]) -> None:
             plot.show(data.arrays["global"], metadata["outputs"])
@@ -125,21 +136,18 @@ def _result(recall: LazyView) -> tuple[Any, ...]:
     table = MetricsTable()
 
     def figures(data: Report, metadata: Mapping[str, Any]) -> None:
-        of = [tr("The figures of all methods are on {rows} together.", rows=held_out(metadata))]
-        own = any(m.source == "rival" for m in data.metrics)
+        of = [tr("The scores of all methods are on {rows} together.", rows=held_out(metadata))]
         notes = (*data.limits[:1], *(of if metadata["rows"]["test"] else []), *data.notes)
-        table.show(data.metrics, notes if own else (*notes, sentence("omniglot")))
+        table.show(data.metrics, notes if metadata.get(OWN) else (*notes, sentence("omniglot")))
         recall.update(data, metadata)  # replace the values during training by the final ones
 
     def across() -> DataView:
-        plot = _hinton(
-            ACROSS, tr("true"), tr("predicted"), tr("shares of an alphabet's held-out rows")
-        )
+        plot = _hinton(ACROSS, tr("true"), tr("predicted"), tr("shares of a group's held-out rows"))
 
         def feed(data: Report, metadata: Mapping[str, Any]) -> None:
             plot.show(np.nan_to_num(data.arrays["confusion_across"]), metadata["outputs"])
             plot.describe(
-                plot.alt + " " + tr("Training does not separate alphabets; this figure lets all "
+                plot.alt + " " + tr("Training does not separate groups; this figure lets all "
                                     "classes compete in one softmax.")
             )  # fmt: skip
 
@@ -165,14 +173,12 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     others = []
     if used["n_outputs"]:
         others.append(
-            Variant(
-                tr("Train again with all alphabets"), tr("more to borrow from."), {"n_outputs": 0}
-            )
+            Variant(tr("Train again with all groups"), tr("more to borrow from."), {"n_outputs": 0})
         )
     others += [
         Variant(ntr("Train again with {n} example of each class",
                     "Train again with {n} examples of each class", k),
-                tr("from scratch, kernel and patches included."), {"shots": k})
+                tr("from scratch, kernel and inducing points included."), {"shots": k})
         for k in (1, 5) if k != used["shots"] and k < int(run.metadata["shots_most"])
     ]  # fmt: skip
     others += [
@@ -210,14 +216,14 @@ def alternatives(run: RunState) -> tuple[str, list[Variant]]:
     if len(names) == 1:
         message = tr("This run trained {model} on {name} alone.", model=model, name=names[0])
     else:
-        message = tr("This run trained {model} on {n} alphabets together.", model=model,
+        message = tr("This run trained {model} on {n} groups together.", model=model,
                      n=len(names))  # fmt: skip
     return message, others
 
 
 KNOWS = {
-    "mogp-ar": later("alphabets share latent functions, and a step uses a few classes."),
+    "mogp-ar": later("groups share latent functions, and a step uses a few classes."),
     "mg-m": later("the full softmax in each step: how much does augment-and-reduce lose?"),
-    "g-m": later("each alphabet alone, with the full softmax."),
-    "g-a": later("each alphabet alone, with augment-and-reduce."),
+    "g-m": later("each group alone, with the full softmax."),
+    "g-a": later("each group alone, with augment-and-reduce."),
 }

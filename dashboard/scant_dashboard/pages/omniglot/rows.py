@@ -16,4 +16,4 @@ def held_out(metadata: Mapping[str, Any], limit: int | None = None) -> str:
     n = int(metadata["rows"]["test"])
     if limit is None or n <= limit:
         return ntr("the {n:,} held-out row", "the {n:,} held-out rows", n)
-    return tr("some {limit} of the {n:,} held-out rows", limit=limit, n=n)
+    return tr("{limit:,} of the {n:,} held-out rows", limit=limit, n=n)

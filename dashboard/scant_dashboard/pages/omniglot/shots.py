@@ -18,8 +18,8 @@ from scant_dashboard.translate import later, ntr, tr
 
 ASIDE = later(
     "At each slider position the model is retrained on this number of examples of"
-    " each class, with the run's kernel and patches. Each position adds a point to the curve. "
-    "Bands show the minimum and the maximum over the alphabets."
+    " each class, with the run's kernel and inducing points. Each position adds a point to the "
+    "curve. Bands show the minimum and the maximum over the groups."
 )
 
 
@@ -27,7 +27,7 @@ class ShotsPlot(ScoreCurve):
     """Mean recall over the outputs, with a band from minimum to maximum."""
 
     def __init__(self, title: str) -> None:
-        tips = (("", "@score{0.0%}"), (tr("outputs"), "@low{0%} – @high{0%}"))
+        tips = (("", "@score{0.0%}"), (tr("groups"), "@low{0%} – @high{0%}"))
         super().__init__(title, {"shots": tr("recall of held-out rows")},
                          tr("examples of each class"),
                          (tr("this model"), tr("nearest neighbor")), tips=tips, band=True,
@@ -46,14 +46,14 @@ class ShotsPlot(ScoreCurve):
         each = np.stack([result[k] for k in shots])  # shots, who, outputs
         mean, low, high = (f(each, axis=2).T for f in (np.nanmean, np.nanmin, np.nanmax))
         messages = [
-            ntr("with {n} example: {recall:.1%} against {other:.1%}",
-                "with {n} examples: {recall:.1%} against {other:.1%}", k, recall=a, other=b)
+            ntr("{recall:.1%} against {other:.1%} with {n} example",
+                "{recall:.1%} against {other:.1%} with {n} examples", k, recall=a, other=b)
             for k, a, b in zip(shots, *mean)
         ]  # fmt: skip
         abridged = [*messages[:3], *(["…", messages[-1]] if len(messages) > 3 else [])]
         self.draw(
-            tr("Recall of {rows}, on average over the outputs, {values} of the nearest neighbor.",
-               rows=of, values="; ".join(abridged)),
+            tr("Recall of {rows} on average over the groups, against that of the nearest "
+               "neighbor: {values}.", rows=of, values="; ".join(abridged)),
             [(shots, *line) for line in zip(mean, low, high)],
         )  # fmt: skip
 
@@ -78,8 +78,8 @@ class Shots(SliderCurve):
 
     def _ask(self, stop: int) -> None:
         if stop not in self._points:
-            doing = ntr("learning anew from one example of each class",
-                        "learning anew from {n} examples of each class", stop)  # fmt: skip
+            doing = ntr("training again on one example of each class",
+                        "training again on {n} examples of each class", stop)  # fmt: skip
             self._work(doing, "shots", partial(self._trained, stop), k=stop)
 
     def _trained(self, k: int, answer: dict[str, np.ndarray]) -> None:
@@ -96,7 +96,7 @@ class Shots(SliderCurve):
     def _answer(self, recalls: Float[np.ndarray, "2 d"]) -> tuple[str, float, Sequence[float]]:
         own = 100 * recalls[0]
         share = float(np.nanmean(own))
-        answer = tr("It recognizes {percent:.0f}% on average over the outputs.", percent=share)
+        answer = tr("It recognizes {percent:.0f}% on average over the groups.", percent=share)
         return answer, share, (np.nanmin(own), np.nanmax(own))
 
     def _draw(self, points: Mapping[int, Float[np.ndarray, "2 d"]]) -> None:

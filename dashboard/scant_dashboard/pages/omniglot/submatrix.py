@@ -18,13 +18,13 @@ from scant_dashboard.translate import later, tr
 
 ASIDE = later(
     "Up to {n} classes are shown one by one; beyond them a square stands for "
-    "two alphabets, and is the mean of the absolute values between their classes."
+    "two groups, and is the mean of the absolute values between their classes."
 )
 MAX_SIDE = 560  # maximum pixels of the matrix
 
 
 class Submatrix(PlotView):
-    """The block of B_q for a chosen latent function and chosen alphabets."""
+    """The block of B_q for a chosen latent function and chosen groups."""
 
     title = later("Look closer at a matrix")
 
@@ -37,7 +37,7 @@ class Submatrix(PlotView):
         self.latent = pmui.Select(label=tr("Matrix"), options={}, disabled=True, width=160,
                                   margin=0, size="small")  # fmt: skip
         self.outputs = pmui.MultiChoice(
-            label=tr("Alphabets (none: all)"), options=[], disabled=True, margin=0,
+            label=tr("Groups (none: all)"), options=[], disabled=True, margin=0,
             sizing_mode="stretch_width",
         )  # fmt: skip
         for control in (self.latent, self.outputs):

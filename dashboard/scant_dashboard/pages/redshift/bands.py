@@ -24,7 +24,7 @@ from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
-IDLE = later("Clear a band, and guess the loss of accuracy.")
+IDLE = later("Clear an input, and guess the loss of accuracy.")
 METRICS = ("RMSE", later("mean log-likelihood"), "F_0.15 (%)", "F_0.05 (%)")
 GROWTH = later("RMSE grows by a factor of {factor:.1f}.")
 
@@ -37,7 +37,7 @@ class BandAblation(QuestionView):
         reveal: The question for the loss of accuracy.
     """
 
-    title = later("What if a band were missing?")
+    title = later("What if an input were missing?")
     prompt = later("Click a dot for its predictive density.")
 
     def __init__(self, page: PageContext, reveal: GuessFirst) -> None:
@@ -102,7 +102,7 @@ class BandAblation(QuestionView):
 
     def _build_controls(self) -> None:
         self.bands = pmui.CheckBoxGroup(
-            label=tr("Bands measured"), inline=True, disabled=True, margin=0
+            label=tr("Inputs measured"), inline=True, disabled=True, margin=0
         )
         self.row = pmui.IntInput(
             label=tr("Row of the test set"),
@@ -126,7 +126,7 @@ class BandAblation(QuestionView):
             return
         off = self._removed
         if len(off) == len(self.bands.options):
-            self._page.say(tr("Select at least one band."))
+            self._page.say(tr("Select at least one input."))
             self._warned = True
             return
         if self._warned:  # do not remove messages of other controls
@@ -222,7 +222,7 @@ class BandAblation(QuestionView):
 
     def _table(self) -> str:
         assert self._held is not None
-        rows = [(tr("every band measured"), self._whole)]
+        rows = [(tr("every input measured"), self._whole)]
         if self._removed:
             without = tr("without {bands}", bands=", ".join(self._removed))
             rows.append((without, self._held["metrics"]))

@@ -17,7 +17,7 @@ METHODS = (
 )  # fmt: skip
 BEFORE = (METHODS[0], later("random forest, mean filled in"))  # in old reports, without rivals
 SCORES = ("RMSE", later("mean log-likelihood"))
-TITLE = later("Bands missing")
+TITLE = later("Inputs missing")
 
 
 class MissingPlot(ScoreCurve):
@@ -27,7 +27,7 @@ class MissingPlot(ScoreCurve):
         labels = (tr("RMSE of {target}", target=target), tr("mean log-likelihood (nats)"))
         tips = (("", "@method"), (tr("score"), "@score{0.0000}"))
         super().__init__(TITLE, dict(zip(("missing", "missing-density"), labels)),
-                         tr("bands missing"), tips=tips, size=8)  # fmt: skip
+                         tr("inputs missing"), tips=tips, size=8)  # fmt: skip
         self.target = target
         self.figures[0].y_range.start = 0
 
@@ -65,8 +65,10 @@ def n_rows(report: Report) -> int:
 def split_of(rows: int) -> str:
     """Return a sentence that names the rows."""
     if rows:
-        return tr("On the same {rows:,} held-out rows, which lack no band.", rows=rows)
-    return tr("On a part of the held-out rows, which lack no band.")
+        return tr(
+            "All scores are on the same {rows:,} held-out rows, which had all inputs.", rows=rows
+        )
+    return tr("All scores are on the held-out rows that had all inputs.")
 
 
 def reading(
@@ -81,12 +83,13 @@ def reading(
         finite = np.where(np.isfinite(rivals), rivals, -np.inf if larger else np.inf)
         best = finite.argmax(0) if larger else finite.argmin(0)
         pairs = "; ".join(
-            tr("{n} missing: {score} against {other} ({method})", n=int(c), score=_score(name, own),
-               other=_score(name, finite[b, k]), method=tr(methods[b + 1]))
+            tr("{score} against {other} ({method}) with {n} missing", n=int(c),
+               score=_score(name, own), other=_score(name, finite[b, k]),
+               method=tr(methods[b + 1]))
             for k, (c, own, b) in enumerate(zip(count, values[0], best))
         )  # fmt: skip
         score = tr(name)
-        parts.append(tr("{score} of this model and of the best rival, {pairs}.",
+        parts.append(tr("{score} of this model against the best rival: {pairs}.",
                         score=score[0].upper() + score[1:], pairs=pairs))  # fmt: skip
     return " ".join(parts)
 

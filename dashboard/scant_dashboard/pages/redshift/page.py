@@ -42,7 +42,7 @@ from scant_dashboard.plots.table import figures
 from scant_dashboard.plots.uncertainty import VariancePlot
 from scant_dashboard.translate import later, tr
 
-DRAWN = later("held-out rows drawn in training")  # fewer than the results are of
+DRAWN = later("held-out rows shown during training")  # fewer than the results are of
 
 
 def views(page: PageContext) -> PageViews:
@@ -84,8 +84,8 @@ def views(page: PageContext) -> PageViews:
             (SCATTER, later("Every dot is a held-out row.")),
             (UNCERTAINTY, later("Which part would more rows reduce?")),
             (PIT, later("Is the predicted uncertainty correct?")),
-            (bands.title, later("Guess first: how much larger is the error without a band?")),
-            (MISSING, later("Each missing band costs accuracy. Who loses least?")),
+            (bands.title, later("Guess first: how much larger is the error without an input?")),
+            (MISSING, later("Each missing input costs accuracy. Who loses least?")),
             (rejection.title, later("How accurate are the most certain predictions?")),
         ),
         hides=hides,
@@ -184,7 +184,7 @@ COST = later("What if errors cost differently?")
 SPLIT = later("What more data would remove")
 EFFECT = {
     "normal": later("every row counts the same"),
-    "normalised": later("errors count relative to 1 + {target}, so small values gain"),
+    "normalized": later("errors count relative to 1 + {target}, so small values gain"),
     "balanced": later(
         "rare values of {target} count as much as common ones, so the bias at rare values shrinks"
     ),
@@ -204,7 +204,7 @@ def other_costs(run: RunState) -> tuple[str, list[Variant]]:
             {"weights": other},
         )
         for other, effect in effects.items()
-        if other != used and (redshift or other != "normalised")
+        if other != used and (redshift or other != "normalized")
     ]
     message = tr("This run used {weights} weights: {effect}.", weights=used, effect=effects[used])
     return message, others

@@ -1,6 +1,6 @@
 """Tables of all scores of point predictions and densities, by bin and by missing bands.
 
-`Bin by bin` and `Bands missing` plot some of them.
+`Bin by bin` and `Inputs missing` plot some of them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from scant_dashboard.plots.table import figure, meanings, symbol
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, ntr, tr
 
-TITLE = later("Scores by bin and by missing bands")
+TITLE = later("Scores by bin and by missing inputs")
 DENSITIES = (later("mean log-likelihood"), "CRPS", later("CDE loss"), "PIT-KS")
 OF_BINS = (later("bias"), "sigma_MAD", later("outlier rate"), *DENSITIES)
 OF_MISSING = ("RMSE", "sigma_MAD", later("outliers beyond 0.15"), *DENSITIES)
 READ = ("RMSE", "sigma_MAD", "CRPS", "PIT-KS")  # also in the text alternative
 SHARES = ("outlier rate", "outliers beyond 0.15")  # in percent
-UNKNOWN_MISSING = later("This run was made before runs kept the other scores with bands missing.")
-UNKNOWN_BINS = later("This run was made before runs kept the other scores by bin.")
+UNKNOWN_MISSING = later(
+    "An earlier version made this run; it has no other scores by missing inputs."
+)
+UNKNOWN_BINS = later("An earlier version made this run; it has no other scores by bin.")
 BINS = later("Bins of equal width; those with fewer than twenty held-out rows are left out.")
-PART = later("The bands were removed at random, with their errors.")
+PART = later("The inputs were removed at random, with their errors.")
 
 Table = Float[np.ndarray, "_ q"]
 
@@ -72,7 +74,7 @@ class ScoreTables(View):
         left = [_bands(int(c)) for c in count]
         first, of_bins = _applicable(OF_BINS, of_bins, redshift)
         second, of_missing = _applicable(OF_MISSING, of_missing, redshift)
-        lacking = _table(tr("bands missing"), second, left, of_missing) + _note(
+        lacking = _table(tr("inputs missing"), second, left, of_missing) + _note(
             f"{split_of(n_missing)} {tr(PART)}"
         )
         if missing_scores is None:
@@ -84,7 +86,7 @@ class ScoreTables(View):
             binned += _note(tr(UNKNOWN_BINS))
         metrics = [Metric("this run", name, 0.0) for name in dict.fromkeys((*second, *first))]
         self.panel.object = (
-            f"<details open><summary>{tr('By the number of missing bands')}</summary>{lacking}"
+            f"<details open><summary>{tr('By the number of missing inputs')}</summary>{lacking}"
             f"</details><details><summary>{escape(tr('By the true {target}', target=target))}"
             f"</summary>{binned}</details>"
             f"{meanings(metrics)}"
@@ -133,7 +135,7 @@ def _table(
 def _by_missing(names: Sequence[str], scores: Table, left: Sequence[str]) -> str:
     """Describe some scores with no and with the most bands missing."""
     if len(left) < 2:
-        return tr("No band can be missing.")
+        return tr("No input can be missing.")
     parts = [_reading(name, v[0], v[-1]) for name, v in zip(names, scores) if name in READ]
     return tr("From {first} to {last} missing: {scores}.", first=left[0], last=left[-1],
               scores=", ".join(parts))  # fmt: skip
@@ -142,7 +144,7 @@ def _by_missing(names: Sequence[str], scores: Table, left: Sequence[str]) -> str
 def _by_bin(names: Sequence[str], scores: Table, target: str) -> str:
     """Describe the minimum and maximum of some scores over the bins."""
     if not scores.shape[1]:
-        return tr("No bin has the twenty test rows that its figures need.")
+        return tr("No bin has the twenty held-out rows that scores need.")
     parts = [_reading(name, v.min(), v.max()) for name, v in zip(names, scores) if name in READ]
     return ntr("In {n} bin of the true {target}: {scores}.",
                "In {n} bins of the true {target}: {scores}.", scores.shape[1], target=target,
@@ -155,7 +157,7 @@ def _reading(name: str, one: float, other: float) -> str:
 
 
 def _bands(count: int) -> str:
-    return ntr("{n} band", "{n} bands", count) if count else tr("none")
+    return ntr("{n} input", "{n} inputs", count) if count else tr("none")
 
 
 def _headed(name: str) -> str:

@@ -13,7 +13,7 @@ from scant_dashboard.translate import later, ntr, tr
 
 TITLE = later("Models tried")
 SCORE = later("validation score (nats a row)")  # longer labels are cut off in present mode
-UNKNOWN = later("This run was made before runs kept what they tried.")
+UNKNOWN = later("An earlier version made this run; it does not list the models tried.")
 KINDS = {
     "G": later("one shape for all"),
     "V": later("a shape each"),
@@ -34,7 +34,7 @@ class SearchHistoryPlot(Plot):
     """
 
     def __init__(self) -> None:
-        seconds, score = tr("seconds of training until then, reckoned"), tr(SCORE)
+        seconds, score = tr("estimated seconds of training until then"), tr(SCORE)
         time = new_figure("tried-time", seconds, score, height=340)
         size = new_figure("tried-size", tr("basis functions"), score, height=340)
         numbers, names = ("seconds", "m", "score", "stage"), ("shape", "free", "color", "marker")
@@ -109,29 +109,31 @@ def _fixed(tried: Float[np.ndarray, "t 5"]) -> str:
 
 def _reading(tried: Float[np.ndarray, "t 5"], selected: list[int]) -> str:
     count = len(tried)
-    text = [ntr("One stage in {seconds:.1f} s of training, as reckoned.",
-                "{n} stages in {seconds:.1f} s of training, as reckoned.", count,
+    text = [ntr("One stage in an estimated {seconds:.1f} s of training.",
+                "{n} stages in an estimated {seconds:.1f} s of training.", count,
                 seconds=tried[-1, 4])]  # fmt: skip
     begun, began_at = _model(tried[0]), tried[0, 3]
     if not selected:
-        return f"{text[0]} {tr('It began with {model}; no stage has a score.', model=begun)}"
+        return (
+            f"{text[0]} {tr('The search began with {model}; no stage has a score.', model=begun)}"
+        )
     (best,) = selected
     after = count - 1 - best
     if best == 0 and count == 1:
-        text.append(tr("It began with {model} (score {score:.3f}), which was kept; no other was "
-                       "tried.", model=begun, score=began_at))  # fmt: skip
+        text.append(tr("The search began with {model} (score {score:.3f}), which was kept; no "
+                       "other was tried.", model=begun, score=began_at))  # fmt: skip
     elif best == 0:
-        text.append(tr("It began with {model} (score {score:.3f}), which was kept.", model=begun,
-                       score=began_at))  # fmt: skip
+        text.append(tr("The search began with {model} (score {score:.3f}), which was kept.",
+                       model=begun, score=began_at))  # fmt: skip
     else:
         if np.isfinite(began_at):
             begun = tr("{model} (score {score:.3f})", model=begun, score=began_at)
-        text.append(tr("It began with {model}; {best} in stage {stage} was kept (score "
+        text.append(tr("The search began with {model}; {best} in stage {stage} was kept (score "
                        "{score:.3f}).", model=begun, best=_model(tried[best]), stage=best + 1,
                        score=tried[best, 3]))  # fmt: skip
     if after:
         text.append(ntr("{n} later stage gained nothing.", "{n} later stages gained nothing.",
                         after))  # fmt: skip
     shapes = "; ".join(_named(SHAPES[k]) for k in sorted({int(k) for k in tried[:, 1]}))
-    text.append(tr("A gain counts less half of its standard error. {shapes}.", shapes=shapes))
+    text.append(tr("Each gain is reduced by half of its standard error. {shapes}.", shapes=shapes))
     return " ".join(text)

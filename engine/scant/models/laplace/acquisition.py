@@ -254,12 +254,12 @@ def reasons(
         elif abs(probability - 0.5) > DOUBT:
             reasons.append("hardly in doubt: what is left says little more")
         elif correlation < FAR:
-            reasons.append("far from every labelled patch")
+            reasons.append("far from every labeled row")
         elif correlation > NEAR:
-            reasons.append("much like a labelled patch, and still undecided")
+            reasons.append("much like a labeled row, and still undecided")
         elif variance_share > 0.5:
             reasons.append("labels near it say little yet")
         else:
-            reasons.append("between labelled patches of both kinds")
+            reasons.append("between labeled rows of both kinds")
         texts.append(", ".join(reasons))
     return texts

@@ -168,17 +168,17 @@ def advise(
     if not too_few and not none and not stop:
         still_needed = remaining(changes, labels, batch, window)
     if sum(count > 0 for count in counts) < 2:
-        text = "Go on: only one class has been seen, and nothing is told apart yet."
+        text = "Go on: all labels are of one class, so the classes cannot be told apart yet."
         return Advice(False, flipped, expected, mean, math.nan, text)
     parts = []
     if too_few:
         rare = min(counts)
         parts.append(
-            f"of the rarest class {rare} label{'s are' if rare != 1 else ' is'} there, and "
-            f"{ENOUGH} are needed to tell"
+            f"the rarest class has {rare} label{'s' if rare != 1 else ''}, and {ENOUGH} are needed "
+            "to decide"
         )
     elif none:
-        parts.append(f"no patch without a label is taken for {sought} yet")
+        parts.append(f"no unlabeled row is predicted to be {sought} yet")
     elif not math.isnan(mean):
         parts.append(f"a batch changed F1 by about {mean:.3f} in the last {window:,}")
     if not math.isnan(flipped):
@@ -188,6 +188,6 @@ def advise(
     elif not math.isnan(expected):
         parts.append(f"the next is expected to change none of {rows:,}")
     if still_needed > 0:
-        parts.append(f"some {still_needed:,.0f} more labels may be needed")
+        parts.append(f"about {still_needed:,.0f} more labels may be needed")
     text = f"{'You may stop' if stop else 'Go on'}: {', '.join(parts)}."
     return Advice(stop, flipped, expected, mean, still_needed, text)

@@ -110,7 +110,9 @@ class Lifecycle:
     async def interrupt(self, live: ActiveRun) -> None:
         """Queue a run for the next start, since the server shuts down."""
         step = await self._checkpointed(live)
-        note = Note(f"The server was shut down; the run goes on from step {step} with the next.")
+        note = Note(
+            f"The server was shut down; the run goes on from step {step} when it starts again."
+        )
         await self.journal.say(live.id, [note, Changed(State.QUEUED)])
         self.let_go(live)  # last, since a closing server waits for assigned runs
 

@@ -16,8 +16,8 @@ from scant.store import StoreTrouble, TakenOver
 
 ACT_SECONDS = ANSWER_SECONDS + 2.0  # longer than the query with which an action begins
 LATER = (
-    "The server is waiting for its database; what you asked for is done as soon as that answers, "
-    "and this page then shows it."
+    "The server is waiting for its database; your request is carried out as soon as the database "
+    "answers, and this page then shows it."
 )
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,9 @@ class Turns:
         try:
             task.result()
         except TakenOver:
-            raise Unavailable("Another server runs it now; try again in a second.") from None
+            raise Unavailable(
+                "Another server is handling this run now; try again in a second."
+            ) from None
 
 
 def _log_failure(run: str, task: asyncio.Task[None]) -> None:

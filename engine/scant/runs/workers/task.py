@@ -24,7 +24,7 @@ from scant.training.control import Control
 
 TOPIC = "scant"  # one topic for all runs, since Dask keeps the latest messages of every topic
 FAULT = (
-    "The run failed through a fault of the program, which the worker's log describes; train again "
+    "The run failed because of an error in the program, recorded in the worker's log; train again "
     "with other settings or another table."
 )
 

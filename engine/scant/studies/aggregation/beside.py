@@ -63,8 +63,8 @@ def covariates(settings: AggregationSettings, table: pd.DataFrame) -> list[str]:
             )
         if column in (c.name for c in TABLE.columns):
             raise BadInput(
-                f"Column {name!r} cannot be a covariate, for it is {column!r} to this study; name "
-                "another in the setting 'covariates'."
+                f"Column {name!r} cannot be a covariate, because this study uses it as {column!r}; "
+                "name another in the setting 'covariates'."
             )
         chosen.append(column)
     return list(dict.fromkeys(chosen)) or [c for c in columns if c.startswith(COVARIATE)]
@@ -90,12 +90,12 @@ def parted(
     if not theirs.any() or theirs.all():
         names = listed(sorted(table["task"].astype(str).unique()))
         raise BadInput(
-            f"Setting 'population_task' is {task!r}, and the tasks are {names}; name the one with "
-            "the population, beside which there are others."
+            f"Setting 'population_task' is {task!r}, but the tasks are {names}; name the one with "
+            "the population, in a table that has other tasks as well."
         )
     if COLUMN not in table:
         raise BadInput(
-            "Setting 'population_task' weighs the points inside polygons, and the table has no "
+            "Setting 'population_task' weights the points inside polygons, but the table has no "
             f"column {COLUMN!r}; leave the setting empty."
         )
     own = table[theirs]

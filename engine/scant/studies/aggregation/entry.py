@@ -167,20 +167,20 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "The model learns the noise: one variance per task, or a function if heteroscedastic, "
-        "beside y_err where that is given (the demonstrations ignore it). An average over a large "
-        "box counts as one observation.",
-        "Counts over boxes and polygons are integrals of a rate, whose logarithm is taken for "
-        "Gaussian; the variational objective is then close to a bound, from below, but not proven "
-        "to be one, and of few large groups its intervals are too narrow; Laplace's approximation, "
-        "which auto takes for up to some hundreds of polygons, has neither. "
-        "The demonstrations have the exponential of an average, as published.",
-        "Whether counts vary more than Poisson's is not tested: of a mean of 100 at most auto "
-        "takes Poisson; choose negative_binomial where intervals turn out too narrow.",
-        "A polygon is 9 to 36 points in proportion to its area, or to the population that a task "
-        "tells of. Columns of a map other than times and covariates are not used.",
-        "The mean of each task is constant but for covariates; predictions return to it far from "
-        "the data. Cells of the picture have covariates at their means.",
+        "The model learns the noise: one variance per task, or a function of the inputs if "
+        "heteroscedastic, in addition to y_err where that is given (the demonstrations ignore it). "
+        "An average over a large box counts as one observation.",
+        "The expected count of a box or polygon is the integral of a rate, whose logarithm is "
+        "modeled as Gaussian. The variational objective is then close to a lower bound but not "
+        "proven to be one, and its intervals are too narrow for few large groups. Laplace's "
+        "approximation, which auto chooses for up to some hundreds of polygons, has neither "
+        "problem. The demonstrations use the exponential of an average, as published.",
+        "auto does not test whether counts vary more than Poisson counts: it chooses Poisson if "
+        "their mean is at most 100. Choose negative_binomial if intervals turn out too narrow.",
+        "A polygon is represented by 9 to 36 points, weighted by area, or by population if a task "
+        "gives it. Columns of a map other than times and covariates are not used.",
+        "The mean of each task is constant except for covariates; predictions return to it far "
+        "from the data. The figure's grid is predicted with covariates at their means.",
     ),
     objective="ELBO (nats a row)",
     score="ELBO of all rows (nats a row)",

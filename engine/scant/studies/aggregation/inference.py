@@ -67,7 +67,7 @@ def exact(
     if settings.inference == "exact" and met:
         raise BadInput(
             "Setting 'inference' is exact, which takes Gaussian likelihoods, kernel eq (or "
-            f"points alone) and all rows at once; here it meets {met[0]}. Choose auto or "
+            f"points alone) and all rows at once, but this run has {met[0]}. Choose auto or "
             "variational."
         )
     quick = rows <= (MOST_KNOWN if settings.kernel == AUTO else MOST_EXACT) and not met
@@ -98,7 +98,7 @@ def by_laplace(
     if settings.inference == "laplace" and met:
         raise BadInput(
             "Setting 'inference' is laplace, which takes counts on a map, sums of rates, and all "
-            f"rows at once; here it meets {met[0]}. Choose auto or variational."
+            f"rows at once, but this run has {met[0]}. Choose auto or variational."
         )
     quick = not met and fits(rows, latents)
     return settings.inference == "laplace" or (settings.inference == "auto" and quick)

@@ -52,9 +52,9 @@ def likelihoods(settings: AggregationSettings, observed: Supports) -> list[str]:
     per = settings.rate_per
     if per and not (observed.exposure != 1).any():
         raise BadInput(
-            f"Setting 'rate_per' is {per:g}, so that y are rates, but the table has no "
-            "column 'exposure' of what they are rates of; name the column with the population, or "
-            "set rate_per to 0."
+            f"Setting 'rate_per' is {per:g}, so y holds rates, but the table has no column "
+            "'exposure' with their denominators; name the column with the population, or set "
+            "rate_per to 0."
         )
     chosen = named(settings.likelihoods, observed)
     for t, task in enumerate(observed.tasks):
@@ -122,7 +122,7 @@ def check_values(
         if len(bad):
             more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
             raise BadInput(
-                f"the table, column 'y', row {at[bad[0]]}: got {y[bad[0]]:g}{more} where the "
+                f"the table, column 'y', row {at[bad[0]]}: got {y[bad[0]]:g}{more}, but the "
                 f"{likelihood} likelihood of task {task!r} needs {wanted}; correct it or choose "
                 f"{other} likelihood."
             )

@@ -25,7 +25,7 @@ ARRAYS = ("map_mean", "map_std")
 PLACE = "area_name"  # the column with the names of the polygons
 EXCEEDANCE = ArraySpec(
     "exceedance", "n", "probability", "probability that the average over the row's polygon (of "
-    "counts, the rate per unit of exposure) is above the overall one of its task",
+    "counts, the rate per unit of exposure) is above the overall average of its task",
 )  # fmt: skip
 MOST_LIVE = 6000  # points inside of all polygons that a snapshot averages over
 GRID = 200

@@ -151,7 +151,7 @@ class Average:
             f"The average predicts {scarce} over supports of the size of its training rows; other "
             f"sizes and other tasks are predicted by {own} alone."
         )
-        corrected = "Rows that were left out correct the width of the average's intervals."
+        corrected = "The width of the average's intervals is corrected by left-out rows."
         shape = self.ensemble.shape
         return [sizes, *([corrected] if isinstance(shape, Widened) and shape.changes else [])]
 

@@ -123,7 +123,7 @@ def told(system: str) -> str:
     if "lat_0" in words:
         center += f", latitude {float(words['lat_0']):g}°"
     return (
-        f"Longitudes and latitudes are projected to metres in an equal-area system ({kind}, "
+        f"Longitudes and latitudes are projected to meters in an equal-area system ({kind}, "
         f"centered on {center}): dimensions {DIMS[0]} and {DIMS[1]}."
     )
 

@@ -47,7 +47,7 @@ class FittedAggregation:
             limits += average.limits(self.posterior.scarce, OWN)
         if isinstance(model, NodesGP | AreaNodes):
             return (*limits, model.sentence())
-        return (*limits, "Intervals do not count that hyperparameters are uncertain.")
+        return (*limits, "Intervals do not include the uncertainty of the hyperparameters.")
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the columns of the catalog added.

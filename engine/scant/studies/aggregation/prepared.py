@@ -110,8 +110,8 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
     rows = space.training_rows(settings, observed, scarce)
     if rows.sum() < MIN_TRAINING_ROWS:
         raise BadInput(
-            f"Only {int(rows.sum())} rows are left to learn from; at least {MIN_TRAINING_ROWS} are "
-            "needed. Bring more rows, raise fine_rows, or leave fewer tasks out."
+            f"Too few rows are left to learn from: {int(rows.sum())}, and at least "
+            f"{MIN_TRAINING_ROWS} are needed. Add rows, raise fine_rows, or leave fewer tasks out."
         )
     held = whole.test & np.isfinite(whole.y)
     role = roles(n_rows, test=places[held], train=places[used[rows]])
@@ -149,7 +149,7 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
     kernels, settings = _kernels(settings, metadata, method == EXACT_GP and points, summed)
     stages, settings = _stages(settings, metadata, method, len(data.y))
 
-    notes = [f"The model is not trained on {', '.join(untrained)}."] if untrained else []
+    notes = [f"The model has no training rows of {', '.join(untrained)}."] if untrained else []
     of_tasks = (f"{task} {kind}" for task, kind in zip(tasks, kinds))
     notes.append(f"Likelihoods: {', '.join(of_tasks)}.")
     if on_map is not None and len(on_map) < len(used):
@@ -198,7 +198,7 @@ def _kernels(
     elif exact_points:
         return TRIED, settings
     else:
-        kernel, why = TRIED[0], "exact averages over boxes, and short of points"
+        kernel, why = TRIED[0], "its averages over boxes are exact, and not all rows are points"
     return (kernel,), choose(settings, metadata, "kernel", kernel, why)
 
 
@@ -230,8 +230,8 @@ def _notes_on_columns(
     notes = []
     if data.known is not None and set(kinds) & {*EXACT, "heteroscedastic"}:
         notes.append(
-            "y_err is known noise of Gaussian tasks, beside the noise that they learn; rows "
-            "without it have the median of their task."
+            "y_err is taken as known noise of Gaussian tasks, in addition to the noise that they "
+            "learn; rows without it have the median of their task."
         )
     if observed.named:
         names = ", ".join(own.column.removeprefix(COVARIATE) for own in observed.named)
@@ -243,12 +243,12 @@ def _notes_on_columns(
         )
         if empty:
             notes.append(
-                f"{empty:,} polygon{'s' * (empty > 1)} in which nobody lives by these places: "
-                "the points inside are weighted by area instead."
+                f"{empty:,} polygon{'s' * (empty > 1)} without people at these places: the points "
+                "inside are weighted by area instead."
             )
     if s.rate_per and any(kind in COUNTED for kind in kinds):
         notes.append(
-            f"Rates per {s.rate_per:,g} are taken for counts: y times exposure over "
+            f"Rates per {s.rate_per:,g} are converted to counts: y times exposure over "
             f"{s.rate_per:,g}, rounded. Predictions are rates again."
         )
     return notes

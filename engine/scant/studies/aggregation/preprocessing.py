@@ -86,7 +86,10 @@ def left_out(settings: AggregationSettings, observed: Supports, scarce: str) -> 
                 f"the tasks are {listed(observed.tasks)}."
             )
     if scarce in named:
-        raise BadInput(f"Task {scarce!r} is asked about and cannot be left out; name another.")
+        raise BadInput(
+            f"Task {scarce!r} is the scarce task and cannot be left out; name another in the "
+            "setting 'leave_out'."
+        )
     return named
 
 

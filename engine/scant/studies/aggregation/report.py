@@ -79,12 +79,12 @@ def nothing_held_out(task: str, rows: int) -> str:
     """Why there are no scores of a task that has so many rows, and what to do."""
     if rows < LEAST_SCORED:
         return (
-            f"Task {task!r} has {rows} {'row' if rows == 1 else 'rows'}, all of which are learned "
-            f"from, so there is nothing to score; from {LEAST_SCORED} rows on, some are held out."
+            f"Task {task!r} has {rows} {'row' if rows == 1 else 'rows'}, all used for training, "
+            f"so there is nothing to score; with {LEAST_SCORED} rows or more, some are held out."
         )
     return (
         "No row is held out, so there is nothing to score; mark some rows 'test' in a column "
-        "'split', and they are kept out of training."
+        "'split' to keep them out of training."
     )
 
 
@@ -108,8 +108,8 @@ def overdispersed(fitted: FittedMTGPA, data: Data) -> list[str]:
         if ratio > 1 + 3 * deviation:
             notes.append(
                 f"Counts of {fitted.tasks[t]} vary {ratio:.1f} times as much about the fitted "
-                "rates as Poisson's would; choose likelihood negative_binomial, whose intervals "
-                "are wider."
+                "rates as Poisson counts would; choose likelihood negative_binomial, whose "
+                "intervals are wider."
             )
     return notes
 
@@ -154,7 +154,7 @@ def baselines(
     own = fitted.data_of(train.observed, held_out(train, number))
     d, split = len(fitted.dims), fitted.model.prior.split
     data, own = (part._replace(supports=split(part.supports)[0]) for part in (train.data, own))
-    label = f"comparing with {len(names)} baselines"
+    label = "comparing with baselines"
     for name in deadline.units(names, "baselines", label=label):
         if name in ("kriging", "single"):
             given, task = alone(data, number), 0

@@ -73,8 +73,8 @@ class AggregationSettings(SplitSettings):
         bounds=(0, 100),
         label="Groups of counties",
         doc="Scarcity of the demonstration of counties: number of contiguous groups of counties "
-        "whose counts of the later period are known; all single counties are predicted. 0: half "
-        "of the counties are known one by one, the others are withheld. Own tables have none.",
+        "whose counts of the later period are known; all single counties are predicted. 0: half of "
+        "the counties are known one by one, the others are withheld. Not used for your own tables.",
     )
     leave_out = param.String(
         "",
@@ -82,13 +82,12 @@ class AggregationSettings(SplitSettings):
     )
     likelihood = param.Selector(
         objects=[AUTO, *LIKELIHOODS],
-        doc="Distribution of the observations. auto: Poisson for counts of mean 100 at most, "
-        "Bernoulli for 0 and 1, else Gaussian; beside exposures that differ, negative binomial for "
-        "larger counts (Poisson if inference is laplace's), and gaussian_rate for values that are "
-        "no counts. gaussian_rate: part of "
-        "the noise variance is divided by the exposure. negative_binomial: counts that vary more "
-        "than Poisson's, by a dispersion that is learned. heteroscedastic: a second function "
-        "models the noise over the inputs.",
+        doc="Distribution of the observations. auto: Poisson for counts with a mean of at most "
+        "100, Bernoulli for 0 and 1, else Gaussian. If exposures differ: negative binomial for "
+        "larger counts (Poisson if inference is laplace), and gaussian_rate for values that are "
+        "not counts. gaussian_rate: part of the noise variance is divided by the exposure. "
+        "negative_binomial: counts that vary more than Poisson's, by a dispersion that is learned. "
+        "heteroscedastic: a second function models the noise over the inputs.",
     )
     likelihoods = param.String(
         "",
@@ -104,9 +103,9 @@ class AggregationSettings(SplitSettings):
     rate_per = param.Number(
         0.0,
         bounds=(0.0, None),
-        doc="Above 0: y is a rate, the count per so many units of the exposure (1,000 births: "
-        "1000). Counts are y times exposure over this number, rounded; predictions are rates. 0: "
-        "y is what was observed.",
+        doc="Above 0: y is a rate, the count per this number of units of the exposure (1,000 "
+        "births: 1000). Counts are y times exposure over this number, rounded; predictions are "
+        "rates. 0: y is what was observed.",
     )
     known_noise = param.Boolean(
         True,
@@ -168,24 +167,25 @@ class AggregationSettings(SplitSettings):
     )
     population_task = param.String(
         "",
-        doc="Task of a map that is no task: its y is the number of people who live at its points "
-        "or in its small polygons, and they weigh the points inside all other polygons. Empty: "
-        "weights are areas.",
+        doc="Task of a map that gives the population and is not modeled: its y is the number of "
+        "people at its points or in its small polygons. They weight the points inside all other "
+        "polygons. Empty: points are weighted by area.",
     )
     inference = param.Selector(
         objects=[AUTO, "variational", "exact", "laplace"],
         doc="variational: inducing points, for any likelihood and number of rows. exact: Gaussian "
         "likelihoods and kernel eq only; the cost grows as the cube of the rows. laplace: sums of "
-        "rates on a map only; the cost grows as the square of the points inside of all polygons "
-        "times the rows. auto: exact where it can be, up to 1,500 rows and without a batch size; "
-        "with kernel auto up to 4,000 rows, hyperparameters being learned from 1,000 of them; "
-        "laplace where it can be and is quick (100 polygons of 10 points each, twice).",
+        "rates on a map only; the cost grows as the square of the points inside all polygons times "
+        "the rows. auto: exact where possible, up to 1,500 rows and without a batch size, or up to "
+        "4,000 rows if kernel is auto, with hyperparameters learned from 1,000 of them; laplace "
+        "where possible and quick (100 polygons of 10 points each, twice).",
     )
     hyperparameters = param.Selector(
         objects=[AUTO, "point", "nodes"],
         doc="nodes: predictions are averaged over some 20 values of the hyperparameters, weighted "
-        "by their posterior probability, so that intervals of few rows hold; of exact inference "
-        "and Laplace's only. point: at the optimum, as published. auto: nodes up to 800 rows.",
+        "by their posterior probability, so that intervals are reliable with few rows; only with "
+        "exact or laplace inference. point: at the optimum, as published. auto: nodes up to 800 "
+        "rows.",
     )
     n_inducing = AutoInteger(
         AUTO,
@@ -197,12 +197,14 @@ class AggregationSettings(SplitSettings):
     )
     stack = param.Boolean(
         True,
-        doc="Calibrate the predictions of the scarce task on its rows, each left out: shrink them "
-        "towards its mean as far as a gain over it may be chance, and fit the width of intervals "
-        "by level and place; where inference is exact and its boxes are of one size. Not in the "
-        "publication.",
+        doc="Calibrate the predictions of the scarce task on its rows, each left out in turn: "
+        "shrink them towards the task's mean as far as their gain over it may be chance, and fit "
+        "the widths of intervals by level and place. Only with exact inference and boxes of one "
+        "size. Not in the publication.",
     )
-    learn_inducing = param.Boolean(False, doc="Optimize the positions of the inducing points.")
+    learn_inducing = param.Boolean(
+        False, label="Learn inducing points", doc="Optimize the positions of the inducing points."
+    )
     optimizer = param.Selector(
         objects=["natural", "adam", "em"],
         doc="Natural gradients for q(u) and Adam for the rest, Adam for all, or variational EM as "
@@ -216,6 +218,7 @@ class AggregationSettings(SplitSettings):
     halving = param.Integer(
         150,
         bounds=(0, 1_000_000),
+        label="Steps to half the rate",
         doc="Number of steps that halve the learning rate, so that the bound settles; 0: constant "
         "rate.",
     )

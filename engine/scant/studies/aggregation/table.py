@@ -34,7 +34,7 @@ TABLE = TableSchema(
             "label",
             required=False,
             default="all",
-            doc="which quantity or instrument the row is of",
+            doc="which quantity or instrument the row belongs to",
             aliases=("output", "series", "sensor", "instrument", "station", "site"),
         ),
         Column(
@@ -49,8 +49,8 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             positive=True,
-            doc="standard deviation of the noise of y that is known, such as a standard error; "
-            "Gaussian tasks learn what noise there is beside it",
+            doc="known standard deviation of the noise of y, such as a standard error; Gaussian "
+            "tasks learn further noise in addition",
             aliases=(
                 *("y_error", "y_std", "y_sd", "std", "sd", "sigma", "error", "uncertainty"),
                 *("standard_error", "se", "stderr"),
@@ -70,7 +70,7 @@ TABLE = TableSchema(
             "geometry",
             required=False,
             doc="the row's polygon, multipolygon or point, in place of bounds: well-known text in "
-            "longitude and latitude, or in front of it SRID=<EPSG code>;",
+            "longitude and latitude, or in another system with SRID=<EPSG code>; in front of it",
             aliases=geometry.ALIASES,
             guessed=False,
         ),
@@ -89,7 +89,7 @@ TABLE = TableSchema(
             "truth",
             required=False,
             missing=True,
-            doc="the noise-free y where a generator knows it; shown, never learned",
+            doc="the noise-free y, where a simulation knows it; shown, never learned",
         ),
     ),
     features=True,
@@ -141,8 +141,8 @@ def of(
     if (task < 0).any():
         first = int(np.argmax(task < 0))
         raise BadInput(
-            f"{name}, column 'task', row {at[first]}: {names[first]!r} was not trained on; "
-            f"the tasks are {listed(known)}."
+            f"{name}, column 'task', row {at[first]}: the model was not trained on "
+            f"{names[first]!r}; its tasks are {listed(known)}."
         )
     drawn = None
     if geometry.COLUMN in frame and (dims is None or system):
@@ -231,8 +231,8 @@ def _exposure(
     if len(bad):
         more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
         raise BadInput(
-            f"{name}, column 'exposure', row {rows[bad[0]]}: got {exposure[bad[0]]:g}{more}, where "
-            "nobody is counted nothing can be learned; leave the row out or give a number above 0."
+            f"{name}, column 'exposure', row {rows[bad[0]]}: got {exposure[bad[0]]:g}{more}, but a "
+            "row without exposure tells nothing; leave the row out or give a number above 0."
         )
     return exposure
 
@@ -243,7 +243,7 @@ def _covariates(
     for column in columns:
         if column not in frame:
             raise BadInput(
-                f"{name} lacks the covariate {column!r}, which the model needs of every row; add "
+                f"{name} lacks the covariate {column!r}, which the model needs for every row; add "
                 "this column, or choose other covariates."
             )
     return finite(frame, columns, name, rows)

@@ -194,7 +194,7 @@ class ActiveLearner:
     def reasons(self, rows: list[int]) -> list[str]:
         """Why each of some rows is asked about."""
         if self.model is None or len(set(self.labels)) < 2:
-            return ["drawn at random, until both classes have been seen"] * len(rows)
+            return ["drawn at random, until both classes have labels"] * len(rows)
         at = torch.tensor(rows, dtype=torch.long, device=self.x.device)
         near = acquisition.nearness(self.model, self.x[at], self.model.x)
         last = parts_of(self.model)[-1]

@@ -153,8 +153,9 @@ ENTRY = Entry(
     ),
     limits=(
         "The photographs of the publication are confidential and those of the demonstration are "
-        "simulated. Its Table 4.1 beside our results is therefore on other data.",
-        "Skipped patches return until they are labeled.",
+        "simulated. The publication's Table 4.1, shown beside our results, is therefore for other "
+        "data.",
+        "Skipped rows return until they are labeled.",
         "The advice to stop is calibrated on simulated sessions; with few labels of the rare class "
         "it is not given.",
         "Patches overlap, so whole pictures are held out: the scores are on other pictures than "

@@ -37,9 +37,9 @@ def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
     queue, reasons = queued(fitted, k)
     (f1, precision, recall), interval, held_out = measured(fitted)
     advice = advised(session, changes_of_f1(fitted), data.settings)
-    text = advice.text if queue else "Every patch of the pool is labeled."
+    text = advice.text if queue else "Every row of the pool is labeled."
     if not queue and session.method == acquisition.STRICT and len(session.free()):
-        text = f"No patch is left with p within {data.settings.delta:g} of 0.5."
+        text = f"No row is left with p within {data.settings.delta:g} of 0.5."
     numbers = {
         "evidence": session.evidence * len(session.rows) if session.rows else math.nan,
         "f1": f1,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def figures(made: Elements) -> dict[str, Any]:
     """F1 by labels given, of this session and of the methods compared, and the pool."""
     a, metadata = made.arrays, made.metadata
-    labels = ("labels", "F1 on held-out patches")
+    labels = ("labels", "F1 on held-out rows")
     drawn = {
         "Label efficiency": made.lines(a["labels"], a["f1"], metadata["methods"], labels),
         "The pool": made.groups(

@@ -126,7 +126,7 @@ def prepare(settings: ClampSettings, table: pd.DataFrame, device: torch.device) 
         metadata[CHOSEN] = {name: list(choice) for name, choice in chosen.items()}
     notes = rows_of.notes(settings, rows, len(table))
     if settings.expert == "you":
-        notes.append("Waiting for your labels: the first patches are drawn at random.")
+        notes.append("Waiting for your labels: the first rows are drawn at random.")
     of_roles = {role: rows.row[rows.role == i] for i, role in enumerate(ROLES)}
     role = roles(len(table), **of_roles)
     return Prepared(settings, metadata, rows, device, notes=notes, roles=role)

@@ -89,7 +89,11 @@ def write_report(
         "test_label": label,
     }
     if rows.pool.classes[-1] != NON_CLAMP:
-        more = [*more, f"Table 4.1 is of non-clamps, and this run's F1 of {rows.pool.classes[-1]}."]
+        more = [
+            *more,
+            "Table 4.1 gives the F1 of non-clamps; this run's F1 is that of "
+            f"{rows.pool.classes[-1]}.",
+        ]
     return Report((*scores, *compared, *published()), arrays, (*messages, *more))
 
 

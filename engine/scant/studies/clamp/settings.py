@@ -68,12 +68,12 @@ class ClampSettings(Settings):
     positive_class = param.String(
         "",
         doc='The class of interest. Empty: "clamp" or "1", else the rarer class. It '
-        "names what you look for where no patch is labeled yet.",
+        "names what you look for where no row is labeled yet.",
     )
     class_names = param.String(
         "",
-        doc='Names of the classes, with commas, the class of interest first, such as "screw, no '
-        'screw", where the table has no labels. Empty: the names in the table.',
+        doc="Names of the classes, separated by commas, the class of interest first, such as "
+        '"screw, no screw", where the table has no labels. Empty: the names in the table.',
     )
     acquisition = param.Selector(
         default=AUTO,
@@ -88,7 +88,8 @@ class ClampSettings(Settings):
     batch_size = param.Integer(10, bounds=(1, 1000), doc="Number of labels between two fits.")
     diverse = param.Selector(
         objects=DIVERSITY,
-        doc="Diversity of a batch: patches far from one another, the largest determinant of their "
+        label="Diversity",
+        doc="Diversity of a batch: rows far from one another, the largest determinant of their "
         "posterior covariance, or no diversity.",
     )
     start = param.Integer(
@@ -102,7 +103,7 @@ class ClampSettings(Settings):
     imbalance = param.Number(
         0.0,
         bounds=(0.0, 1000.0),
-        doc="Scarcity: number of other patches for each patch of the class of interest. The "
+        doc="Scarcity: number of other rows for each row of the class of interest. The "
         "surplus is dropped at random; 0: as in the table.",
     )
     imbalance_by = param.Selector(
@@ -115,7 +116,7 @@ class ClampSettings(Settings):
         0.0,
         bounds=(0.0, 0.5),
         doc="Share of the budget whose labels are not learned from, but give a validation F1; with "
-        "'count_validation' off, share of the pictures beside the budget.",
+        "'count_validation' off, share of the pictures, in addition to the budget.",
     )
     count_validation = param.Boolean(
         True, doc="Count the labels of the validation set in the budget."
@@ -127,16 +128,16 @@ class ClampSettings(Settings):
     )
     feature_extractor = param.Selector(
         objects=FEATURES,
-        doc="Inputs of the classifier. auto: the table's numeric columns if there are any, else "
-        "of the images EfficientNet-Lite0 with color, HOG and LBP, or without the extra 'vision' "
-        "color, HOG and LBP alone.",
+        doc="Inputs of the classifier. auto: the table's numeric columns if there are any; else "
+        "features of the images, by EfficientNet-Lite0 with color, HOG and LBP, or without the "
+        "extra 'vision' by color, HOG and LBP alone.",
     )
     n_components = AutoInteger(
         AUTO,
         bounds=(1, 500),
         label="Principal components",
-        doc="Principal components of the features, fitted to the whole pool; auto: all of few "
-        "columns, 20 of many or of images, 50 of a network's features.",
+        doc="Principal components of the features, fitted to the whole pool; auto: all for few "
+        "columns, 20 for many columns or for images, 50 for a network's features.",
     )
     fixed_split = param.Boolean(
         True,
@@ -162,7 +163,7 @@ class ClampSettings(Settings):
         doc="Link from the latent function to p.",
     )
     ard = param.Boolean(
-        False, doc="Learn one lengthscale for each component instead of one for all."
+        False, label="ARD", doc="Learn one lengthscale for each component instead of one for all."
     )
     patience = param.Integer(
         8,
@@ -183,7 +184,7 @@ class ClampSettings(Settings):
         False,
         label="Convolutional network",
         doc="Train a small convolutional network on the same number of random labels, as a further "
-        "baseline; of images only.",
+        "baseline; for images only.",
     )
     picture_width = param.Integer(
         560,

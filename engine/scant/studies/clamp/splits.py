@@ -102,8 +102,8 @@ def _check_answers(rows: Mapping[str, int], name: str) -> None:
     if len(labeled) < 2:
         has = f"only labels {labeled[0]!r}" if labeled else "no labels"
         raise BadInput(
-            f"{name} has {has}, from which a simulated expert cannot answer; give labels of "
-            "both classes, or set 'expert' to you."
+            f"{name} has {has}, but a simulated expert needs labels of two classes to answer; give "
+            "labels of both classes, or set 'expert' to you."
         )
 
 
@@ -134,8 +134,8 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
     lost = np.flatnonzero((known == 0) & (counts > 0))
     if simulated and len(lost):
         raise BadInput(
-            f"Of what is not held out, no row is {own.classes[int(lost[0])]!r}; hold out "
-            "less, or set a smaller 'imbalance'."
+            f"No row of class {own.classes[int(lost[0])]!r} is left to learn from beside those "
+            "held out; hold out less, or set a smaller 'imbalance'."
         )
     return rows
 
@@ -250,30 +250,29 @@ def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
     pool, messages = rows.pool, []
     known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
     if len(rows.row) < table_rows:
-        each = [f"{n:,} are {name}" for n, name in zip(known, pool.classes)]
+        each = ", ".join(f"{name} {n:,}" for n, name in zip(known, pool.classes))
         messages.append(
-            f"{table_rows - len(rows.row):,} patches were left out, so that "
-            f"{', '.join(each[:-1])} and {each[-1]}."
+            f"Rows left out: {table_rows - len(rows.row):,}; used of each class: {each}."
         )
     if len(pool.classes) > 2:
         messages.append(
-            f"There are {len(pool.classes)} classes; {pool.classes[-1]} is the class of interest, "
-            "which 'positive_class' changes."
+            f"There are {len(pool.classes)} classes; {pool.classes[-1]} is the class of interest; "
+            "the setting 'positive_class' can change it."
         )
     unknown = int((pool.label == UNKNOWN).sum())
     if settings.expert == "simulated" and unknown:
         messages.append(
-            f"{unknown:,} patches have no label in the table; they are predicted, and the "
+            f"Rows without a label in the table: {unknown:,}. They are predicted, and the "
             "simulated expert is not asked about them."
         )
-    if not pool.pictures and len(rows.scored):
+    if pool.images and not pool.pictures and len(rows.scored):
         messages.append(
-            "The table names no pictures, so patches are held out one by one; patches of one "
+            "The table names no pictures, so rows are held out one by one; patches of one "
             "picture can be training and test rows, which makes the scores too good."
         )
     if not len(rows.scored):
         messages.append(
-            "No labeled patch is held out, so the scores are those of the training labels."
+            "No labeled row is held out, so the scores are those of the training labels."
         )
     kept = rows.scaling.share[: rows.x.shape[1]].sum()
     messages.append(

@@ -104,7 +104,7 @@ class Study:
         if self.settings.expert == "you":
             return "The pool is prepared; it waits for your labels."
         if self.exhausted:
-            return f"No patch is left with p within {self.settings.delta:g} of 0.5."
+            return f"No row is left with p within {self.settings.delta:g} of 0.5."
         result = self.advice()
         return result.text if result.stop else ""
 
@@ -247,7 +247,10 @@ class Study:
 
     def limits(self) -> tuple[str, ...]:
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
-        several = "Each class has its own classifier against the rest; their p are normalized."
+        several = (
+            "Each class has its own classifier against the rest; their probabilities are "
+            "normalized."
+        )
         more = [several] if len(self.metadata["classes"]) > 2 else []
         return (sentence({"the GP classifier": 1.0}), *more)
 

@@ -46,9 +46,9 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             target=True,
-            doc="one of two classes or more, or empty where nobody has labeled the patch yet",
+            doc="one of two classes or more, or empty where nobody has labeled the row yet",
             aliases=("class", "category", "y"),
-            without="nobody has labeled a patch yet; with 'you' as the expert, label some here",
+            without="nobody has labeled a row yet; with 'you' as the expert, label some here",
         ),
         Column(
             "picture",
@@ -203,7 +203,8 @@ def _classes(
     if len(counts) > MOST_CLASSES:
         raise BadInput(
             f"{name}, column 'label': there are {len(counts)} classes, {listed(list(counts))}, and "
-            f"an expert is asked between {MOST_CLASSES} at most; merge some, or empty their cells."
+            f"an expert can choose between {MOST_CLASSES} at most; merge some, or empty their "
+            "cells."
         )
     strange = [word for word in counts if word not in named]
     if named and strange:

@@ -45,7 +45,7 @@ def capacity(settings: GenesSettings, rows: int, columns: int, counts: Counts) -
     limit = MOST_STACKED * min(1.0, seconds / 42) ** (1 / 3)
     steps = int(seconds / 2 / sparse_step(n, points * inputs))
     share = f"one for each, of {outputs}" if points == outputs else f"of {outputs}, for the time"
-    model = Choice("stack", "no model is the best of all tables")
+    model = Choice("stack", "no single model is best for all tables")
     if n > limit:
         model = Choice("hmogp-lv", f"{n:,} rows are too many for exact models")
     noise = Choice("each output", f"{each} rows of each")

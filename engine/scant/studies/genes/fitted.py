@@ -55,7 +55,7 @@ class FittedReplicas:
         """
         if name not in self.observed.outputs:
             raise BadInput(
-                f"There is no output {name!r}; there is {listed(self.observed.outputs)}."
+                f"There is no output {name!r}; the outputs are {listed(self.observed.outputs)}."
             )
         return self.observed.outputs.index(name)
 

@@ -139,7 +139,7 @@ def check(s: GenesSettings, data: Data) -> list[str]:
         )
     notes = []
     if plain and s.optimizer == "natural":
-        notes.append(f"{s.model} has no q(U) for natural gradients, so that Adam trains it.")
+        notes.append(f"{s.model} has no q(U) for natural gradients, so Adam trains it.")
     if s.model in EXACT and size(s.model, data) > MOST_ROWS:
         notes.append(f"{s.model} is exact, and slow with {len(data.y):,} rows; hmogp-lv is faster.")
     return notes

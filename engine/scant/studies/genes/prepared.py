@@ -99,7 +99,7 @@ def prepare(settings: GenesSettings, table: pd.DataFrame, device: torch.device) 
     notes += models.check(settings, prepared.data)
     if untrained:
         notes.append(
-            f"{listed(untrained)} has no training rows: its predictions come from the other "
-            "outputs or from the prior."
+            f"Outputs without training rows: {listed(untrained)}. Their predictions come from the "
+            "other outputs or from the prior."
         )
     return prepared

@@ -47,8 +47,8 @@ def split(
         train = kept_share(observed, train, s.keep, s.seed)
     if train.sum() < 4:
         raise BadInput(
-            f"Only {int(train.sum())} rows are left to learn from; at least 4 are needed. Bring "
-            "more rows, hide fewer replicas, or keep a larger share."
+            f"Too few rows are left to learn from: {int(train.sum())}, and at least 4 are needed. "
+            "Add rows, hide fewer replicas, or keep a larger share."
         )
     return train, test & known
 

@@ -57,7 +57,7 @@ def write_report(
     curves = []
     others = [item for item in MODELS.items() if item[0] != fitted.settings.model]
     others = others if fitted.settings.baselines else []
-    phase = f"comparing with {len(others)} other models"
+    phase = "comparing with other models"
     for name, label in deadline.units(others, "other models", label=phase):
         if name in known:
             model, bound = known[name]
@@ -103,8 +103,8 @@ def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
     if not few or not test.any():
         return []
     return [
-        f"{listed(few)} {'is' if len(few) == 1 else 'are'} not scored: of {FEW} rows or fewer none "
-        "is held out."
+        f"{listed(few)} {'is' if len(few) == 1 else 'are'} not scored: outputs with {FEW} rows or "
+        "fewer have no held-out rows."
     ]
 
 

@@ -48,12 +48,11 @@ class GenesSettings(SplitSettings):
 
     model = param.Selector(
         objects=[AUTO, *MODELS, *OTHERS],
-        doc="HMOGP-LV, or a model to compare it with: lvmogp ignores replicas; dhgp and hgp "
-        "are exact, hgp-ind is sparse; lmc mixes functions linearly; independent and pooled are "
-        "plain GPs, one per output or one for everything; hlmc is lmc with replicas; level is one "
-        "value for each output. stack: "
-        "several, weighted by how well they predict rows held out from them; auto: that, or "
-        "hmogp-lv alone of many rows.",
+        doc="HMOGP-LV, or a model to compare it with: lvmogp ignores replicas; dhgp and hgp are "
+        "exact, hgp-ind is sparse; lmc mixes functions linearly; independent and pooled are plain "
+        "GPs, one per output or one for everything; hlmc is lmc with replicas; level is one value "
+        "for each output. stack: several of these, weighted by how well they predict rows held out "
+        "from them; auto: stack, or hmogp-lv alone for many rows.",
     )
     hidden = param.String(
         "",
@@ -77,7 +76,7 @@ class GenesSettings(SplitSettings):
     test_share = param.Number(
         0.2,
         bounds=(0.0, 0.8),
-        doc="Share of held-out rows, where neither marks nor replicas say which; 0: none.",
+        doc="Share of held-out rows, where neither marks nor replicas decide which; 0: none.",
     )
     n_latent_dims = AutoInteger(
         AUTO,
@@ -89,8 +88,8 @@ class GenesSettings(SplitSettings):
         AUTO,
         bounds=(1, 200),
         label="Inducing points among outputs",
-        doc="Number M_H of inducing points in the latent space of the outputs; with fewer than "
-        "kinds of outputs, bands are too narrow.",
+        doc="Number M_H of inducing points in the latent space of the outputs; if there are fewer "
+        "points than kinds of outputs, bands are too narrow.",
     )
     n_inducing_inputs = AutoInteger(
         AUTO,

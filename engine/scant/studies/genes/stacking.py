@@ -127,7 +127,7 @@ def limits(model: models.Model, members: list[GenesSettings]) -> tuple[str, ...]
         return (sentence({names[0]: 1.0}),)
     weights = dict(zip(names, model.weights.tolist()))
     few = len(weights) > 1 and len(set(weights.values())) == 1
-    by = f"equal shares, as fewer than {LEAST_ROWS} rows can be left out" if few else LEFT_OUT
+    by = f"equal shares, because fewer than {LEAST_ROWS} rows can be left out" if few else LEFT_OUT
     positions = (
         f"Latent positions are of {MODELS['hmogp-lv']}; correlations of outputs and shares of the "
         "levels are averages with the same weights."

@@ -43,8 +43,8 @@ TABLE = TableSchema(
             "replica",
             "label",
             minimum_levels=2,
-            doc="which repetition the row is of; the same name in two outputs says that both were "
-            "measured on the same sample",
+            doc="which repetition the row belongs to; the same name in two outputs says that both "
+            "were measured on the same sample",
             aliases=("replicate", "repetition", "repeat", "trial", "embryo", "subject", "sample"),
         ),
         Column(
@@ -142,7 +142,10 @@ def of(
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
     for column in ("output", "replica", "x"):
         if column not in frame:
-            raise BadInput(f"{name} has no column {column!r}; a row is an output, a replica, x, y.")
+            raise BadInput(
+                f"{name} has no column {column!r}; the table needs the columns output, replica, x "
+                "and y."
+            )
     names = [str(w) for w in frame["output"]]
     repeats = [str(w) for w in frame["replica"]]
     known = list(dict.fromkeys(names if outputs is None else outputs))
@@ -150,8 +153,8 @@ def of(
     lost = np.flatnonzero(output < 0)
     if len(lost):
         raise BadInput(
-            f"{name}, column 'output', row {at[lost[0]]}: {names[lost[0]]!r} was not trained on; "
-            f"the outputs are {listed(known)}."
+            f"{name}, column 'output', row {at[lost[0]]}: the model was not trained on "
+            f"{names[lost[0]]!r}; its outputs are {listed(known)}."
         )
     # In one order for all outputs, so that a grid of them has the same sample in the same column.
     observed = list(
@@ -217,10 +220,13 @@ def hidden_rows(data: Replicas, hidden: str, seed: int = 0) -> Rows:
     for entry in names_in(hidden):
         wanted, slash, replica = (part.strip() for part in entry.rpartition("/"))
         if not slash or not wanted or not replica:
-            raise BadInput(f"hidden: got {entry!r}; write output/replica, with commas between.")
+            raise BadInput(
+                f"Setting 'hidden': got {entry!r}; write output/replica, separated by commas."
+            )
         if wanted != "*" and wanted not in data.outputs:
             raise BadInput(
-                f"hidden: there is no output {wanted!r}; there is {listed(data.outputs)}."
+                f"Setting 'hidden': there is no output {wanted!r}; the outputs are "
+                f"{listed(data.outputs)}."
             )
         chosen = range(len(data.outputs)) if wanted == "*" else [data.outputs.index(wanted)]
         result = False
@@ -230,7 +236,9 @@ def hidden_rows(data: Replicas, hidden: str, seed: int = 0) -> Rows:
                 out |= (data.output == d) & (data.replica == r)
         if not result:
             names = data.samples if wanted == "*" else data.replicas[chosen[0]]
-            raise BadInput(f"hidden: {wanted} has no replica {replica!r}; it has {listed(names)}.")
+            raise BadInput(
+                f"Setting 'hidden': {wanted} has no replica {replica!r}; it has {listed(names)}."
+            )
     _spare_one(data, out)
     return out
 
@@ -267,8 +275,8 @@ def _spare_one(data: Replicas, out: Rows) -> None:
     for d, name in enumerate(data.outputs):
         if out[data.output == d].all():
             raise BadInput(
-                f"hidden: nothing of output {name!r} would be left to learn from; leave it one of "
-                f"its replicas {listed(data.replicas[d])}."
+                f"Setting 'hidden': output {name!r} would have no rows left to learn from; leave "
+                f"it one of its replicas {listed(data.replicas[d])}."
             )
 
 

@@ -77,15 +77,15 @@ ENTRY = Entry(
         ),
         Source(
             "cells_hard",
-            "Invented cells that deceive",
-            "the same numbers; more of the others resemble dividing cells, and slides differ more",
+            "Simulated lookalikes",
+            "as many cells; more of the others resemble dividing cells, and slides differ more",
             generator="scant.studies.mitosis.simulate:hard",
             size=(1320, 902),
             counts=_slides(24, 5, 50),
         ),
         Source(
             "cells",
-            "Many invented cells",
+            "Many simulated cells",
             "550 dividing cells and 6,500 others on 50 slides, about as many as published; set "
             "'imbalance' to 0",
             generator="scant.studies.mitosis.simulate:large",
@@ -214,14 +214,16 @@ ENTRY = Entry(
         "The publication's patches (AMIDA 2013) are not available. Real patches of the same kind "
         "are in the public repository DeepMicroscopy/AMi-Br (atypical and normal mitoses, labeled "
         "by pathologists); its folders can be uploaded here as a ZIP. It states no license, so "
-        "Scant neither ships nor downloads it. Cells that do not divide, which we cut from the "
-        "same pictures for our tables, are presumed: no pathologist labeled them.",
-        "A generative model of every column is no good classifier of ordinary tables. The setting "
-        "'classifier' is therefore auto for these: a mixture of Gaussian process classifiers, with "
-        "SCLVM where that helps on the rows spared; as published it is latent variables.",
-        "Given early layers of a network (extra 'vision'), the classifier of own images told "
-        "mitoses of AMi-Br on other slides better than any method of the full table, from ten "
-        "labeled mitoses as from 440; it knew how often mitoses look to be there, and no label.",
+        "Scant neither ships nor downloads it. The cells in our tables that do not divide were cut "
+        "from the same pictures and only presumed not to divide: no pathologist labeled them.",
+        "A generative model of all columns classifies ordinary tables poorly. The default of the "
+        "setting 'classifier' is therefore auto: a mixture of Gaussian process classifiers, with "
+        "SCLVM where that helps on rows held back from training. As published, it is 'latent "
+        "variables'.",
+        "With early layers of a network as inputs (extra 'vision'), the default classifier "
+        "recognized mitoses of AMi-Br on other slides better than any method of the full table, "
+        "with ten labeled mitoses as well as with 440. It used an estimate of the share of mitoses "
+        "on those slides, but none of their labels.",
         "With ten rows of the rare class or fewer, its private dimensions are poorly determined: "
         "the best method then varies between draws of the rows, and it is often the SVM.",
         "The bound measures how well the images are explained, not how well the classes are told "
@@ -229,7 +231,7 @@ ENTRY = Entry(
         "The publication matches the color histograms of all slides before cutting patches (Snell "
         "2013). Here patches are gray and used as they are; match the histograms of whole slides "
         "before you cut them.",
-        f"DGPLVM learns from {DGPLVM_MAX_ROWS:,} rows at most, for its cost is cubic in them.",
+        f"DGPLVM learns from {DGPLVM_MAX_ROWS:,} rows at most, because its cost is cubic in them.",
     ),
     objective="bound on the log density (nats a row)",
     score="bound on the log density (nats a row)",

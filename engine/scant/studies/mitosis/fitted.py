@@ -54,7 +54,7 @@ class FittedMitosis:
             BadInput: The study is not fitted yet.
         """
         if self.reader is None or self.chances is None:
-            raise BadInput("This run has not ended yet, so that nothing can be asked of it.")
+            raise BadInput("This run has not ended yet, so it cannot answer queries.")
         result = self.reader.place(z, restarts)
         return result, self.chances.of(seen, result.evidence)
 
@@ -138,7 +138,7 @@ def classifier(
     share_of = np.bincount(data.label[known], minlength=c) / len(known)
     ratio = data.prior(data.split.learnt) / share_of
     held = weighted(gp.held, ratio)
-    share, why = 0.5 * (setting == BOTH), "no row is spared to compare with"
+    share, why = 0.5 * (setting == BOTH), "no row is held back to compare them on"
     both, at, of = np.intersect1d(known[gp.rows], data.split.validation, return_indices=True)
     doubt = 1 / (len(both) + 1)
     if len(evidence) and len(both):
@@ -148,7 +148,7 @@ def classifier(
         each = ", ".join(
             f"{name} {np.log(p).mean():.3g}" for name, p in zip(("GP", "latent variables"), right)
         )
-        why = f"log probability of rows spared: {each} nats"
+        why = f"log probability of held-back rows: {each} nats"
         if share:
             held = (1 - share) * parts[0] + share * parts[1]
     threshold = best_expected_threshold(held[:, 0]) if data.settings.tempered else float("nan")

@@ -73,9 +73,10 @@ def write_report(
         share = data.prior(data.split.learnt)
         now = share * chances.shift / (share @ chances.shift)
         notes.append(
-            f"Of the rows held out, {now[0]:.1%} look to be of class {data.metadata['rare']!r}, of "
-            f"those learned from {share[0]:.1%} are; this run's probabilities are for the former "
-            "('prior'). No label of a row held out was used for it."
+            f"An estimated {now[0]:.1%} of the held-out rows are of class "
+            f"{data.metadata['rare']!r}, and {share[0]:.1%} of the training rows. This run's "
+            "probabilities assume the share of the held-out rows (setting 'prior'); the estimate "
+            "uses none of their labels."
         )
     return Report(tuple(rows), arrays, tuple(notes))
 

@@ -11,7 +11,7 @@ from scant.studies.auto import AUTO, AutoInteger, set_or
 from scant.studies.split import SplitSettings
 
 MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
-PRIORS = ["as in training", "as in the table", "even", "as rows held out look"]
+PRIORS = ["as in training", "as in the table", "even", "as held-out rows look"]
 OURS = "this run"  # of methods, where a GP classifier tells the classes too
 LATENT, GP, BOTH = "latent variables", "GP", "both"
 PIXELS, NETWORK = "pixels", "EfficientNet-Lite0"
@@ -47,17 +47,18 @@ class MitosisSettings(SplitSettings):
     classifier = param.Selector(
         default=AUTO,
         objects=[AUTO, LATENT, GP, BOTH],
-        doc="What tells the class of a row. latent variables: the model, as published. GP: a "
-        "mixture of Gaussian process classifiers of the columns, by cross-validation. both: the "
-        "mean of their probabilities. auto: the mixture of both that suits rows spared best.",
+        doc="How the class of a row is predicted. latent variables: by the model, as published. "
+        "GP: by a mixture of Gaussian process classifiers on the columns, weighted by "
+        "cross-validation. both: by the mean of the two probabilities. auto: by the mixture of the "
+        "two that predicts held-back rows best.",
     )
     features = param.Selector(
         default=AUTO,
         objects=[AUTO, PIXELS, NETWORK, EARLY],
-        doc="What models and classifiers are given of images: pixels alone, or besides them "
-        "features of a pretrained network, of its last layer or of early ones, which tell textures "
-        "and are averaged over the image turned and mirrored. auto: early layers where the extra "
-        "'vision' is installed.",
+        doc="Inputs of models and classifiers for images: pixels alone, or pixels with features of "
+        "a pretrained network, from its last layer or from early ones. Early layers respond to "
+        "textures and are averaged over turned and mirrored copies of the image. auto: early "
+        "layers where the extra 'vision' is installed.",
     )
     imbalance = param.Number(
         0.0,
@@ -88,11 +89,13 @@ class MitosisSettings(SplitSettings):
     n_inducing = AutoInteger(
         AUTO,
         bounds=(2, 500),
+        label="Inducing points",
         doc="Number of inducing points of each class (bgplvm: twice this number in all).",
     )
     n_components = AutoInteger(
         AUTO,
         bounds=(0, 2000),
+        label="Principal components",
         doc="Number of principal components of the columns, which separate a rare class better "
         "than all pixels do; 0: the columns themselves, as published.",
     )
@@ -100,8 +103,8 @@ class MitosisSettings(SplitSettings):
         default=PRIORS[3],
         objects=PRIORS,
         doc="Class prior in Bayes' rule: shares in the training rows, shares in the whole table, "
-        "equal shares, or the shares under which the rows held out are likeliest, whose labels are "
-        "not used: a rare class is often collected at another rate than it is met at.",
+        "equal shares, or the shares under which the held-out rows are likeliest, without their "
+        "labels. A rare class is often collected at another rate than it occurs at.",
     )
     tempered = param.Boolean(
         True,
@@ -160,8 +163,8 @@ class MitosisSettings(SplitSettings):
             )
         if shared and components and components < shared:
             raise BadInput(
-                f"Setting 'n_shared_dims' asks for {shared} latent dimensions of {components} "
-                "principal components; raise 'n_components', or set fewer dimensions."
+                f"Setting 'n_shared_dims' asks for {shared} latent dimensions, but there are only "
+                f"{components} principal components; raise 'n_components', or set fewer dimensions."
             )
         if self.model in (AUTO, "sclvm") and private == 0:
             raise BadInput(

@@ -82,6 +82,6 @@ def wanted(s: MitosisSettings, image: tuple[int, int] | None) -> tuple[bool, lis
         return False, []
     whose = "the early layers of EfficientNet-Lite0" if s.features == EARLY else s.features
     return True, [
-        f"Classifiers are given pixels and {COMPONENTS} components of the features of {whose}; "
-        f"the latent variable model, the first {MODELED} of them."
+        f"Classifiers are given pixels and {COMPONENTS} components of the features of {whose}; the "
+        f"latent variable model is given the first {MODELED} of them."
     ]

@@ -54,14 +54,14 @@ def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Row
     known = [i for i in range(len(count)) if count[i]]
     if len(known) < 2:
         raise BadInput(
-            f"The table has only one class ({listed([cells.classes[i] for i in known])}), and one "
-            "class is no choice; add rows of another."
+            f"The table has only one class ({listed([cells.classes[i] for i in known])}), but two "
+            "are needed; add rows of another class."
         )
     rare = min(known, key=lambda i: (count[i], i))
     if s.positive_class:
         if s.positive_class not in cells.classes:
             raise BadInput(
-                f"Setting 'positive_class' is {s.positive_class!r}, and the table's classes are "
+                f"Setting 'positive_class' is {s.positive_class!r}, but the table's classes are "
                 f"{listed(cells.classes)}; name one of them, or none."
             )
         rare = cells.classes.index(s.positive_class)
@@ -133,13 +133,14 @@ def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple
         whole = whole and whole_too
     elif s.tempered and not len(spared):
         notes.append(
-            f"The rare class has fewer than {LEAST_RARE} rows beside those held out, so that none "
-            "are spared: probabilities are not tempered, and a row has its most probable class."
+            f"The rare class has fewer than {LEAST_RARE} rows besides those held out, so none are "
+            "held back: probabilities are not corrected by a temperature, and a row gets its most "
+            "probable class."
         )
     if cells.groups and not whole:
         notes.append(
-            "Groups could not be held out whole, for a class would be left with too few rows: rows "
-            "of one group are both training rows and held out."
+            "Whole groups could not be held out, because a class would have had too few rows left: "
+            "some groups have both training and held-out rows."
         )
     spared = some(rng, cells, spared, MOST_VALIDATION)
     pool = np.setdiff1d(every if s.refit == EVERYTHING else rest, spared)
@@ -172,7 +173,7 @@ def thinned(s: MitosisSettings, cells: LabeledImages, pool: Rows, ratio: float) 
     for c, rows in enumerate(kept):
         if len(rows) < FEW:
             raise BadInput(
-                f"Class {cells.classes[c]!r} is left with {len(rows)} rows to learn from, and "
+                f"Class {cells.classes[c]!r} has too few rows left to learn from: {len(rows)}, and "
                 f"{FEW} are needed; add rows of it, or hold out fewer ('test_share')."
             )
     return np.sort(np.concatenate(kept))
@@ -222,15 +223,15 @@ def notes(
     messages = []
     if drawn is not None and image is not None and drawn != image:
         messages.append(
-            f"Images of {drawn[1]} x {drawn[0]} pixels were brought to {image[1]} x {image[0]} by "
+            f"Images of {drawn[1]} x {drawn[0]} pixels were resized to {image[1]} x {image[0]} by "
             "averages over area."
         )
     if drawn is not None and np.nanmax(cells.x, initial=0.0) > 2:
-        messages.append(f"Pixels were taken as whole parts of {SHADES}.")
+        messages.append(f"Pixels were read as integers from 0 to {SHADES}.")
     missing = int(np.isnan(cells.x).sum())
     if missing:
         how = "filled in by principal components" if len(columns.axes) else "left to the model"
-        messages.append(f"{missing:,} cells are missing; they are {how}.")
+        messages.append(f"Missing cells: {missing:,}; they are {how}.")
     if not len(split.test):
         messages.append(
             "No row is held out, so there is nothing to score; set 'test_share' above 0."

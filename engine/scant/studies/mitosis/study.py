@@ -102,9 +102,9 @@ class Study(TrainedStudy):
         by = LEFT_OUT if searched else "the setting 'classifier'"
         return (
             sentence({"the GP classifier": 1 - chances.share, own: chances.share}, by),
-            f"Latent positions and generated rows are of {own} alone.",
-            "The posterior of the GP classifier is taken at its mode, and its functions are those "
-            "of 300 rows.",
+            f"Latent positions and generated rows come from {own} alone.",
+            "The posterior of the GP classifier is approximated at its mode, and its functions are "
+            "spanned by 300 rows.",
         )
 
     @by_levels

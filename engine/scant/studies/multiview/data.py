@@ -68,8 +68,8 @@ class MultiviewData:
         """
         lost = [name for name in names if name not in self.names]
         if lost or not names:
-            what = f"no view {lost[0]!r}" if lost else "nothing to look through"
-            raise BadInput(f"views: there is {what}; name some of {listed(self.names)}.")
+            what = f"no view {lost[0]!r}" if lost else "no view named"
+            raise BadInput(f"Setting 'views': there is {what}; choose among {listed(self.names)}.")
         views = [name for name in self.names if name in set(names)]
         own = np.isin(self.view, [self.names.index(name) for name in views])
         return replace(

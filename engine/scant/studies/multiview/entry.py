@@ -183,8 +183,8 @@ ENTRY = Entry(
     limits=(
         "The model separates two classes: those named in 'positive_class' and the rest.",
         "Only the stochastic bound of DFGP and DFGP-WP learns from censored times. Other models "
-        "use them only in the Kaplan-Meier curve of the truth and in the concordance, so with many"
-        " censored times their predictions are too short.",
+        "use them only in the observed Kaplan-Meier curve and in the concordance, so with many "
+        "censored times their predictions are too short.",
         "Errors per patient cover those who died, because the other times are unknown. Censored "
         "patients count in the concordance, the curves and the training.",
         "The rows of a patient have fully correlated errors: their average is as uncertain as one "
@@ -194,11 +194,11 @@ ENTRY = Entry(
         "The published bound omits the entropy of the inducing outputs, so it has no maximum: "
         "under L-BFGS the noise diverges and F1 falls. Here a decaying step size ends the run; the"
         " publication stops after a hundred steps at one rate.",
-        "A neuron goes flat if its view adds nothing to the others. In the demonstration most of "
-        "them do: a support vector machine on the texture alone, or on most views of the previous "
-        "frame, also finds hardly any event.",
+        "A neuron goes flat if its view adds nothing to the others. In the demonstration most "
+        "neurons go flat: a support vector machine on the texture alone, or on most views of the "
+        "previous frame, also finds hardly any event.",
         "On the demonstration's data DFGP is no better than a support vector machine with averaged "
-        "kernels; on the publication's it was.",
+        "kernels; on the publication's data it was better.",
         "Histograms of oriented gradients replace the publication's SIFT features.",
     ),
     objective="bound (nats a row)",
@@ -207,4 +207,5 @@ ENTRY = Entry(
     estimate=estimate,
     parts=parts,
     capacity=capacity,
+    reweighs=False,
 )  # fmt: skip

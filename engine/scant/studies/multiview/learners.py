@@ -78,8 +78,8 @@ def notes(data: Prepared) -> tuple[str, ...]:
         made.append(f"{others} learn from the {known:,} of {n:,} rows whose time is not censored.")
     if known > views.MAX_ROWS:
         made.append(
-            f"{others} learn from {views.MAX_ROWS:,} of {known:,} rows, drawn at random: a kernel "
-            "of all pairs of more takes too long."
+            f"{others} learn from {views.MAX_ROWS:,} of {known:,} rows, drawn at random: with "
+            "more, a kernel of all pairs takes too long."
         )
     process = MODELS["student-t"]
     if (

@@ -104,8 +104,9 @@ def notes(s: MultiviewSettings, observed: MultiviewData, train: np.ndarray) -> l
         lost = len(np.unique(observed.patient[censored]))
         if censored.any() and not learns_censored(s, observed.task):
             messages.append(
-                f"{lost:,} patients are censored: their rows are not trained on, but enter the "
-                "survival curves; the stochastic bound of DFGP trains on them as well."
+                f"Of the patients, {lost:,} are censored: the model does not learn from their "
+                "rows, but they count in the survival curves. The stochastic bound of DFGP learns "
+                "from them as well."
             )
     flat = [
         name
@@ -113,7 +114,7 @@ def notes(s: MultiviewSettings, observed: MultiviewData, train: np.ndarray) -> l
         if not np.ptp(observed.x[np.ix_(train, np.flatnonzero(observed.view == i))], axis=0).any()
     ]
     if flat:
-        messages.append(f"Nothing varies in {listed(flat)} among the training rows.")
+        messages.append(f"Nothing varies among the training rows in {listed(flat)}.")
     if len(np.unique(observed.group)) == 1 and len(observed.groups) == 1:
-        messages.append("There is one group only, so that rows are held out one by one.")
+        messages.append("There is only one group, so rows are held out one by one.")
     return messages

@@ -70,7 +70,7 @@ class Learner:
                 neurons=s.neurons,
                 bound=s.bound,
                 ard=s.ard,
-                move=s.inducing_init == "learnt",
+                move=s.inducing_init == "learned",
                 width=s.start_width,
                 censored=late,
             )

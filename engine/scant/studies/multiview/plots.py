@@ -26,12 +26,14 @@ def figures(made: Elements) -> dict[str, Any]:
     elif made.has("test_truth") and metadata["task"] == "regression":
         drawn["Predicted against true"] = made.against("test_truth", "test_predicted", "test_std")
     elif made.has("patient_time"):
-        drawn["Patients, predicted against true"] = made.against("patient_time", "patient_pred")
+        drawn["Survival times, predicted against true"] = made.against(
+            "patient_time", "patient_pred"
+        )
         drawn["Survival, observed and predicted"] = made.lines(
             a["km_time"],
             np.stack([a["km_true"][0], a["km_predicted"][0], a["km_expected"]]),
             ("Kaplan-Meier", "predicted times", "mean survival function"),
-            ("time", "share alive"),
+            ("time", "share surviving"),
         )
     drawn["Scores of the methods"] = made.bars(
         metadata["methods"], np.nanmean(a["scores"], axis=1), str(metadata["score"])

@@ -22,11 +22,11 @@ SCORES = {
 
 RESTRICTED = ("restricted NMSE (log time)", "censored NLPD (log time)", "concordance")
 NO_COX = (
-    "Censored times count: the censored NLPD takes the probability of a longer time; the restricted"
-    " NMSE is of log times up to a horizon, weighted inversely to the probability of not being "
-    "censored before. General tools learn from all patients, censored log times replaced by their "
-    "expectation under one normal distribution; no method of censored times, such as Cox regression"
-    " (lifelines, scikit-survival), is among them."
+    "Censored times count in two scores: the censored NLPD takes the probability of a longer time; "
+    "the restricted NMSE is of log times up to a horizon, weighted inversely to the probability of "
+    "not being censored before. General tools learn from all patients, with censored log times "
+    "replaced by their expectation under one normal distribution. They include no method for "
+    "censored times, such as Cox regression (lifelines, scikit-survival)."
 )
 
 

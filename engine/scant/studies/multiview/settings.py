@@ -56,9 +56,8 @@ class MultiviewSettings(SplitSettings):
     neurons = AutoInteger(
         AUTO,
         bounds=(0, 50),
-        doc="Number of hidden neurons, which take the views in turn; 0 and auto: one per view, "
-        "or 3 for a single view. 3 or more are the degrees of freedom of the Student-t "
-        "process.",
+        doc="Number of hidden neurons, which take the views in turn; 0 and auto: one per view, or "
+        "3 for a single view. For the Student-t process: its degrees of freedom, 3 or more.",
     )
     n_inducing = AutoInteger(
         AUTO,
@@ -68,9 +67,10 @@ class MultiviewSettings(SplitSettings):
         "auto: by the training rows and the time budget.",
     )
     inducing_init = param.Selector(
-        objects=["auto", "learnt", "fixed"],
+        objects=["auto", "learned", "fixed"],
+        label="Inducing inputs",
         doc="Inducing inputs of hidden neurons. fixed: a random subset of the rows, as published. "
-        "learnt: optimized, which separates classes better and overfits values. auto: learnt for "
+        "learned: optimized, which separates classes better and overfits values. auto: learned for "
         "classes.",
     )
     n_components = AutoInteger(
@@ -83,11 +83,14 @@ class MultiviewSettings(SplitSettings):
     start_width = param.Number(
         0.0,
         bounds=(0.0, 100.0),
+        label="Initial lengthscale",
         doc="Initial lengthscales of hidden neurons, in units of the typical distance between rows"
         " of a view. Large values leave less uncertainty in a neuron, which is noise to the "
         "output; 0: 4 for classes, else 1.",
     )
-    ard = param.Boolean(True, doc="Learn one lengthscale per feature instead of one per view.")
+    ard = param.Boolean(
+        True, label="ARD", doc="Learn one lengthscale per feature instead of one per view."
+    )
     log_target = param.Selector(
         objects=["auto", "yes", "no"],
         doc="Model the logarithm of 1 + y, for skewed values that are never negative; auto: "
@@ -109,6 +112,7 @@ class MultiviewSettings(SplitSettings):
     learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
     rate_falls = param.Boolean(
         True,
+        label="Decaying step size",
         doc="Cosine decay of Adam's step size to a hundredth at the last step, where the run "
         "converges; otherwise a constant rate, as published. Unused where L-BFGS takes over.",
     )
@@ -131,8 +135,8 @@ class MultiviewSettings(SplitSettings):
     stack = param.Boolean(
         True,
         doc="Average the predictions with those of an exact GP and of a linear model, weighted by "
-        "training rows that are left out in turn; where that gains nothing, predict without inputs."
-        " The rare class is named from the probability on that is best for F1. Not in the "
+        "training rows that are left out in turn; where that gains nothing, predict without "
+        "inputs. The rare class is predicted from the probability that is best for F1. Not in the "
         "publication.",
     )
     baselines = param.Boolean(
@@ -158,19 +162,21 @@ class MultiviewSettings(SplitSettings):
             )
         if self.bound in BOUNDS[2:] and self.model not in LAYERED:
             raise BadInput(
-                f"Setting 'bound' is about networks of two layers, and {self.model} has one; "
+                f"Setting 'bound' is for networks of two layers, but {self.model} has one layer; "
                 "choose the bound auto, or the model dfgp or dfgp-wp."
             )
         if self.log_target == "yes" and self.task == "classification":
-            raise BadInput("Setting 'log_target' is about values, and classes have no logarithm.")
+            raise BadInput(
+                "Setting 'log_target' is yes, but classes have no logarithm; set it to no or auto."
+            )
         if self.n_inducing == 1:
             raise BadInput(
-                "Setting 'n_inducing' is 1, and one point makes no function; set it to 2 or "
-                "more, or to 0 for what the task asks for."
+                "Setting 'n_inducing' is 1, but a function needs two inducing points; set it to 2 "
+                "or more, or to 0 for the default of the task."
             )
         if self.positive_class and self.task in ("regression", "survival"):
             raise BadInput(
-                f"Setting 'positive_class' names a class, and the task is {self.task}; leave it "
+                f"Setting 'positive_class' names a class, but the task is {self.task}; leave it "
                 "empty, or choose the task classification."
             )
 

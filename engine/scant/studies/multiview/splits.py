@@ -38,8 +38,8 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
     classes = observed.task == "classification"
     if s.model == "student-t" and classes:
         raise BadInput(
-            "Setting 'model' is student-t, which learns values, and this table has classes; "
-            "choose dfgp, dfgp-wp or sgp."
+            "Setting 'model' is student-t, which learns values, but this table has classes; choose "
+            "dfgp, dfgp-wp or sgp."
         )
     values = s.values() | {"task": observed.task}
     for name in ("neurons", "n_inducing", "n_components"):  # of a model made without its table
@@ -52,7 +52,7 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
     if not s.start_width:
         values["start_width"] = WIDTHS[observed.task]
     if s.inducing_init == "auto":
-        values["inducing_init"] = "learnt" if classes else "fixed"
+        values["inducing_init"] = "learned" if classes else "fixed"
     if s.log_target == "auto":
         values["log_target"] = (
             "yes" if observed.task == "regression" and _skewed(observed.target) else "no"
@@ -63,8 +63,8 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
         and np.nanmin(observed.target) < 0
     ):
         raise BadInput(
-            f"Setting 'log_target' is yes, and a y is {np.nanmin(observed.target):g}: its "
-            "logarithm needs values of at least zero; set it to no."
+            f"Setting 'log_target' is yes, but y has the value {np.nanmin(observed.target):g}, and "
+            "the logarithm of 1 + y is for values of at least zero; set it to no."
         )
     return type(s)(**values)
 
@@ -87,7 +87,8 @@ def known(observed: MultiviewData) -> Int[np.ndarray, " m"]:
     rows = np.flatnonzero(np.isfinite(observed.target))
     if len(rows) < 2 * LEAST:
         raise BadInput(
-            f"Only {len(rows)} rows have a target, and at least {2 * LEAST} are needed; add rows."
+            f"Too few rows have a target: {len(rows)}, and at least {2 * LEAST} are needed; add "
+            "rows."
         )
     return rows
 
@@ -129,12 +130,12 @@ def split(
             break
     else:
         raise BadInput(
-            "No split of the groups has both classes to learn from and to be asked; change "
-            "'train_share' or 'train_rows', or leave the column 'group' out."
+            "No split of the groups has both classes among the training rows and among the "
+            "held-out rows; change 'train_share' or 'train_rows', or leave the column 'group' out."
         )
     if len(train) < LEAST:
         raise BadInput(
-            f"Only {len(train)} rows are left to learn from, and at least {LEAST} are needed; "
+            f"Too few rows are left to learn from: {len(train)}, and at least {LEAST} are needed; "
             "raise 'train_share' or 'train_rows'."
         )
     return train, test

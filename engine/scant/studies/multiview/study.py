@@ -157,7 +157,10 @@ class Study(TrainedStudy):
     def limits(self) -> tuple[str, ...]:
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
         own = MODELS[self.settings.model]
-        parts = f"Hidden neurons, their influence and scores with views removed are of {own} alone."
+        parts = (
+            f"Hidden neurons, their influence and scores with views removed are those of {own} "
+            "alone."
+        )
         if self.average is None:
             return (describe(None, own),)
         return describe(self.average.ensemble, own), parts

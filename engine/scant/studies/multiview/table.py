@@ -100,6 +100,7 @@ TABLE = TableSchema(
     features=True,
     one_target=True,
     views=True,
+    class_setting="positive_class",
     minimum_rows=12,
 )
 
@@ -167,8 +168,8 @@ def _task(frame: pd.DataFrame, task: str, name: str) -> str:
             return results[0]
         if not results:
             raise BadInput(
-                f"{name} has none of the columns label, y and time with values; add the "
-                "target, or rename a column to it."
+                f"{name} has no values in any of the columns label, y and time; add the target, or "
+                "rename its column to one of these."
             )
         raise BadInput(
             f"{name} has {' and '.join(TARGETS[t] for t in results)}; set 'task' to the kind of "
@@ -176,8 +177,8 @@ def _task(frame: pd.DataFrame, task: str, name: str) -> str:
         )
     if task not in results:
         raise BadInput(
-            f"Setting 'task' is {task}, which learns a column {TARGETS[task]!r}, and {name} has "
-            "none with values (one of zeros and ones is read as 'label' unless it is named as "
+            f"Setting 'task' is {task}, which needs a column {TARGETS[task]!r}, but {name} has "
+            "none with values (a column of zeros and ones is read as 'label' unless it is called "
             "'y'); add it or choose another task."
         )
     return task
@@ -211,7 +212,10 @@ def _target(
     if task != "classification":
         values = frame[TARGETS[task]].to_numpy(dtype=np.float64, na_value=np.nan)
         if task == "survival" and (values <= 0).any():
-            raise BadInput(f"{name}, column 'time': got {np.nanmin(values):g}; it is above zero.")
+            raise BadInput(
+                f"{name}, column 'time': got {np.nanmin(values):g}, but times must be above zero; "
+                "correct it or drop the row."
+            )
         return values, []
     labels = [None if pd.isna(w) else str(w) for w in frame["label"]]
     count = Counter(w for w in labels if w is not None)
@@ -224,8 +228,8 @@ def _target(
     unknown = [w for w in named if w not in count]
     if unknown:
         raise BadInput(
-            f"Setting 'positive_class' names {unknown[0]!r}, and the classes are "
-            f"{listed(list(count))}."
+            f"Setting 'positive_class' names {unknown[0]!r}, but the classes are "
+            f"{listed(list(count))}; name some of these."
         )
     if not named and len(count) > 2:
         raise BadInput(
@@ -267,5 +271,5 @@ def _agree(observed: MultiviewData, name: str, at: np.ndarray) -> None:
         i, j = first[wrong[0]], wrong[0]
         raise BadInput(
             f"{name}, row {at[j]}: patient {observed.patients[observed.patient[i]]!r} has another "
-            f"time or event here than in row {at[i]}; a patient has one."
+            f"time or event here than in row {at[i]}; give each patient one time and one event."
         )

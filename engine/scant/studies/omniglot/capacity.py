@@ -86,7 +86,7 @@ def _step(s: Any, n: int, outputs: int, columns: int, counts: Counts) -> tuple[f
     batch = min(n, outputs * s.batch_size)
     if s.kernel == "patch" or (s.kernel == "auto" and _images(columns, counts)):
         # A sum over 512 patches of ink and paper, or over all that the image has.
-        listed = 512 if s.pixels != "grey" and s.patch == 3 else 18 * pixels
+        listed = 512 if s.pixels != "gray" and s.patch == 3 else 18 * pixels
         work = 1e-9 * batch * listed * (m + 20)
     else:
         listed, work = columns, 1.5e-9 * batch * columns * m
@@ -114,7 +114,7 @@ def capacity(
     elif automatic() == HANDMADE:
         found["features"] = Choice(HOG, GAIN)
     else:
-        found["features"] = Choice(NETWORK, "weighed by training rows left out")
+        found["features"] = Choice(NETWORK, "weighted by training rows left out")
     given = {name: c.value for name, c in found.items() if getattr(s, name) == AUTO}
     for m in INDUCING if s.n_inducing == AUTO else (s.n_inducing,):
         made = type(s)(**s.values() | given | {"n_inducing": m})

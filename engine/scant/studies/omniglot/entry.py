@@ -160,18 +160,19 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "With the setting 'stack', the average that own tables of up to 4,000 training rows have "
-        "by default, recall on Ojibwe and Blackfoot is far above the table's; nearly all of that "
-        "comes from classifiers of strokes, and a GP of a network's early layers weighs most.",
+        "The setting 'stack' averages the model with other classifiers; it is on by default for "
+        "your own tables of up to 4,000 training rows. With it, recall on Ojibwe and Blackfoot is "
+        "far above the published table's. Nearly all of the gain comes from classifiers of "
+        "strokes, and a GP on a network's early layers has the largest weight.",
         "Each row belongs to a known output and competes among its classes: the model does not "
-        "predict the alphabet of a character.",
+        "predict the output of a row, such as the alphabet of a character.",
         "The bound on the log likelihood is loose for many uncertain classes; the predicted "
         "probabilities use the softmax itself.",
         "Images have at most 105 pixels a side and are black and white by default; the publication"
         " subsamples pixels where Scant averages over area.",
         "Predictions have one column per class up to 500 classes.",
-        "The matrix of alphabets does not tell which alphabets are related: the demonstration's "
-        "two have its largest entry no more often than by chance.",
+        "The matrix of groups does not show which groups are related: its largest entry is "
+        "that of the demonstration's two related groups no more often than by chance.",
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",

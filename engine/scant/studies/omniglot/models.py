@@ -275,6 +275,6 @@ def _afresh(
         rate=rate,
         horizon=steps,
     )
-    for _ in deadline.units(range(steps), "steps of the model that tells the temperature"):
+    for _ in deadline.units(range(steps), "steps of the model for the temperature"):
         trainer.step()
     return fresh

@@ -100,7 +100,7 @@ def settled(s: OmniglotSettings, observed: Characters) -> tuple[OmniglotSettings
     ink = observed.x[observed.x > FAINT] if observed.pixels else np.empty(0)
     between = ((ink > INK) & (ink < 1 - INK)).mean() if len(ink) else 0.0
     grey, why = between > MOST_GREY, f"{between:.0%} of the inked pixels are gray"
-    found = {"pixels": Choice("grey" if grey else "black and white", why)}
+    found = {"pixels": Choice("gray" if grey else "black and white", why)}
     if grey and s.kernel == AUTO:
         found["kernel"] = Choice("rbf-ard", why)
     return type(s)(**s.values() | {name: c.value for name, c in found.items()}), found
@@ -275,17 +275,18 @@ def notes(
     messages = []
     if drawn is not None and image is not None and drawn != image:
         messages.append(
-            f"Images of {drawn[1]} x {drawn[0]} pixels were brought to {image[1]} x {image[0]} by "
+            f"Images of {drawn[1]} x {drawn[0]} pixels were resized to {image[1]} x {image[0]} by "
             "averages over area."
         )
     if image is not None and observed.x.mean() > 0.5:
         messages.append(
-            "Most pixels are nearer 1 than 0, and 1 is ink here: were light and dark exchanged?"
+            "Most pixels are closer to 1 than to 0, and 1 means ink: check that light and dark are "
+            "not swapped."
         )
     few = np.bincount(observed.number)
     if (few == 1).any():
         messages.append(
-            f"{int((few == 1).sum()):,} classes have a single row, a training row: nothing "
+            f"Classes with a single row: {int((few == 1).sum()):,}. These are learned, but no row "
             "of them is held out."
         )
     if not test.any():

@@ -32,6 +32,6 @@ def too_many(data: Prepared) -> str:
     if rows * classes <= MOST_CHANCES:
         return ""
     return (
-        f"No rivals were compared: {rows:,} held-out rows of {classes:,} classes are too many for "
-        "their probabilities."
+        f"No other methods were compared: {rows:,} held-out rows of {classes:,} classes are too "
+        "many for their probabilities."
     )

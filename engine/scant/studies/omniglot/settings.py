@@ -35,8 +35,8 @@ class OmniglotSettings(SplitSettings):
     )
     kernel = param.Selector(
         objects=["auto", "patch", "rbf-ard"],
-        doc="auto: patches if the columns are pixels, unless pixels are auto and gray; else an RBF "
-        "kernel with a lengthscale for each feature.",
+        doc="auto: patches if the columns are pixels, unless the setting 'pixels' is auto and the "
+        "images are gray; else an RBF kernel with a lengthscale for each feature.",
     )
     shots = param.Integer(
         0,
@@ -47,13 +47,14 @@ class OmniglotSettings(SplitSettings):
     n_outputs = param.Integer(
         0,
         bounds=(0, 100_000),
-        label="Alphabets",
-        doc="Scarcity: number of outputs (alphabets) to train together, from the first; 0: all.",
+        label="Groups",
+        doc="Scarcity: number of groups, such as alphabets, to train together, from the first; 0: "
+        "all.",
     )
     n_classes = param.Integer(
         0,
         bounds=(0, 100_000),
-        label="Classes of each",
+        label="Classes of each output",
         doc="Number of classes of each output, from the first; 0: all.",
     )
     test_share = param.Number(
@@ -71,9 +72,9 @@ class OmniglotSettings(SplitSettings):
         doc="Side in pixels; larger images are reduced to it by area averages.",
     )
     pixels = param.Selector(
-        objects=["auto", "black and white", "grey"],
-        doc="Black and white pixels make equal patches recur, and the patch kernel ten times "
-        "faster; auto: gray levels where a quarter of the inked pixels has them.",
+        objects=["auto", "black and white", "gray"],
+        doc="With black and white pixels, equal patches recur, which makes the patch kernel ten "
+        "times faster. auto: gray levels if more than a quarter of the inked pixels are gray.",
     )
     patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch in pixels.")
     n_latent = AutoInteger(
@@ -135,10 +136,11 @@ class OmniglotSettings(SplitSettings):
     features = param.Selector(
         default=AUTO,
         objects=[AUTO, PIXELS, HOG, NETWORK],
-        doc="What members of that average are given of images: pixels alone; besides them HOG of "
-        "the images and of copies that are turned, sheared, scaled and shifted a little, and "
-        "distances of images that may bend; besides both the early layers of a pretrained network. "
-        "auto: with the network where the extra 'vision' is installed. Not in the publication.",
+        doc="Inputs of the members of that average, for images: pixels alone; pixels with HOG "
+        "features of the images and of slightly turned, sheared, scaled and shifted copies, and "
+        "with distances between images that may bend; or all of these with the early layers of a "
+        "pretrained network. auto: with the network where the extra 'vision' is installed. Not in "
+        "the publication.",
     )
     baselines = param.Boolean(
         True, doc="Fit other classifiers to the same rows after the run, for comparison."
@@ -152,7 +154,7 @@ class OmniglotSettings(SplitSettings):
     def check(self) -> None:
         if self.kernel != "rbf-ard" and self.patch > self.size:
             raise BadInput(
-                f"Setting 'patch' is {self.patch}, but images are brought to {self.size} x "
+                f"Setting 'patch' is {self.patch}, but images are resized to {self.size} x "
                 f"{self.size} pixels by 'size'; choose a smaller patch or a larger size."
             )
         if self.n_classes == 1:
@@ -162,8 +164,8 @@ class OmniglotSettings(SplitSettings):
             )
         if self.model == "mg-m" and self.covariance != COVARIANCES[0]:
             raise BadInput(
-                "Setting 'covariance' is about the bound of augment-and-reduce, and mg-m uses "
-                "another bound; choose the covariance kept, or the model mogp-ar."
+                "Setting 'covariance' applies only to the bound of augment-and-reduce, but mg-m "
+                "uses another bound; choose the covariance kept, or the model mogp-ar."
             )
 
 

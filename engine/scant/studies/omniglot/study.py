@@ -183,8 +183,8 @@ class Study(TrainedStudy):
         limits = [describe(ensemble, own, "Probabilities")]
         if self.average:
             limits.append(
-                "The similarity of classes, patches, maps and recall with fewer examples are of "
-                f"{own} alone."
+                "The similarity of classes, patches, maps and recall with fewer examples are those "
+                f"of {own} alone."
             )
         if self.temperature != 1:
             limits.append(

@@ -33,7 +33,7 @@ TABLE = TableSchema(
             "label",
             required=False,
             default="all",
-            doc="what has classes of its own: an alphabet, a building",
+            doc="the set that the class belongs to: an alphabet, a building",
             aliases=("alphabet", "building", "script", "task"),
         ),
         Column(
@@ -130,15 +130,18 @@ def of(
     """
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
     if "output" not in frame:
-        raise BadInput(f"{name} has no column 'output'; a row is an output, a label, features.")
+        raise BadInput(
+            f"{name} has no column 'output'; the table needs the columns output and label, and "
+            "features."
+        )
     names = [str(w) for w in frame["output"]]
     known = list(dict.fromkeys(names if outputs is None else outputs))
     place = {word: d for d, word in enumerate(known)}
     lost = next((i for i, word in enumerate(names) if word not in place), None)
     if lost is not None:
         raise BadInput(
-            f"{name}, column 'output', row {at[lost]}: {names[lost]!r} was not trained on; the "
-            f"outputs are {listed(known)}."
+            f"{name}, column 'output', row {at[lost]}: the model was not trained on "
+            f"{names[lost]!r}; its outputs are {listed(known)}."
         )
     output = np.array([place[word] for word in names], dtype=np.int64)
     own, label = _labels(frame, output, len(known), classes)
@@ -166,7 +169,7 @@ def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
     numbers = [c for c in others if pd.api.types.is_numeric_dtype(frame[c])]
     if not 1 <= len(numbers) <= MOST_FEATURES:
         raise BadInput(
-            f"{name} has {len(numbers):,} columns of numbers, and 1 to {MOST_FEATURES:,} can be "
+            f"{name} has {len(numbers):,} columns of numbers, but needs 1 to {MOST_FEATURES:,} as "
             "features; only pixels (p0, p1, …) may be more."
         )
     return numbers
@@ -187,7 +190,7 @@ def side(count: int, width: int = 0, height: int = 0) -> tuple[int, int]:
         root = round(count**0.5)
         if root * root != count:
             raise BadInput(
-                f"{count:,} pixels are no square image; set 'width' and 'height' to what they are."
+                f"{count:,} pixels do not form a square image; set 'width' and 'height'."
             )
         return root, root
     wide, high = width or count // height, height or count // width

@@ -96,7 +96,7 @@ def find(
         value,
         (
             f"Functions are divided by a temperature of {value:.2f} before the softmax, chosen on "
-            f"{len(left):,} training rows that another model was not trained on."
+            f"{len(left):,} training rows that were held out from a second model."
         ),
         average,
     )

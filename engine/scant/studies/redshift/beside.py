@@ -26,8 +26,8 @@ MISSING_ROWS = 2000  # test rows from which bands are removed: all of the demons
 LEAST_ROWS = 10  # of these, to tell anything
 ALSO = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")  # of this model alone
 LEARNED = (
-    "Scores with bands missing are of models of the bands that are left, each learned as when a "
-    "table to predict lacks these bands."
+    "Scores with bands missing come from models of the remaining bands, trained as for a table to "
+    "predict that lacks these bands."
 )
 PAIRS = 20_000  # of basis functions, in all models: a pattern of missing bands takes so long
 PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only

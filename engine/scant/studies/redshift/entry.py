@@ -146,12 +146,12 @@ ENTRY = Entry(
     },
     citations=(_CITATION,),
     limits=(
-        "A band without a detection is integrated over beyond its limit, under the density of the "
-        "inputs; that density is learned from detected magnitudes, and of what is fainter it knows "
-        "only what they suggest.",
-        "Where training rows with missing bands are used, their expectation under one Gaussian "
-        "fills these in (5.82); this is optimistic if a band is missing because the galaxy is "
-        "faint.",
+        "If a band has no detection, predictions average over magnitudes beyond the limit, under "
+        "the density of the inputs. That density is learned from detected magnitudes and "
+        "extrapolated to fainter ones.",
+        "If training rows with missing bands are used, the missing values are replaced by their "
+        "expectation under one Gaussian (5.82). This is optimistic if a band is missing because "
+        "the galaxy is faint.",
         "p(z) is a mixture of Gaussians: it cannot represent sharp edges or exclude redshifts "
         "below zero.",
         "Colors, limited outliers, staged starts and averaged restarts depart from the "

@@ -24,9 +24,9 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
     off, bands = list(query.get("off", ())), fitted.features.optional
     unknown = [band for band in off if band not in bands]
     if unknown:
-        raise BadInput(f"There is no band {unknown[0]!r}; the bands are {', '.join(bands)}.")
+        raise BadInput(f"There is no input {unknown[0]!r}; the inputs are {', '.join(bands)}.")
     if off and len(off) == len(bands):
-        raise BadInput("At least one band must stay on; switch one back on.")
+        raise BadInput("At least one input must stay on; switch one back on.")
     fitted.meet(fitted.complete, off)  # one model, in a few seconds
     if question == "without":
         return without(fitted, off)

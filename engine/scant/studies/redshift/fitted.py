@@ -206,7 +206,9 @@ class FittedGPz:
     def limits(self) -> tuple[str, ...]:
         """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
         average = self.ensemble.average
-        parts = ["Basis functions and relevance of features are of GPz alone."] if average else []
+        parts = (
+            ["Basis functions and relevance of features are those of GPz alone."] if average else []
+        )
         return (describe(average, GPZ), *parts, *self.gaps.limits(self.settings, self.learned))
 
     def to_tensors(self, metadata: dict[str, Any]) -> tuple[Tensors, dict[str, Any]]:

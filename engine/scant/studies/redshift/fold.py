@@ -24,7 +24,7 @@ from scant.studies.redshift.target import Target
 
 WEIGHTS = {
     "normal": normal_weights,
-    "normalised": normalized_weights,
+    "normalized": normalized_weights,
     "balanced": balanced_weights,
 }
 

@@ -130,16 +130,16 @@ class MissingPatternModels:
             every = ["without " + ", ".join(self._lacking(measured)) for measured in self.models]
             more = f" and {len(every) - LISTED} more" if len(every) > LISTED else ""
             made.append(
-                f"Rows {'; '.join(every[:LISTED])}{more} are predicted by models of the columns "
-                "that are left."
+                f"Rows {'; '.join(every[:LISTED])}{more} are predicted by models of the remaining "
+                "columns."
             )
             others = "other "
         most = gaps_when_asked(settings, len(learned.table))[0] if learned else 0
         if most > len(self.models):
             made.append(
-                f"When a table to predict has {others}columns missing, models of what is left are "
-                "learned when it comes, of the most frequent ones first, as many as fit into a "
-                "time budget."
+                f"If a table to predict lacks {others}columns, models of the remaining columns are "
+                "trained when the table is given: for the most frequent gaps first, as many as "
+                "fit into the time budget."
             )
             others = "other "
         density = DENSITIES.get(settings.missing, DENSITIES["integrate"])

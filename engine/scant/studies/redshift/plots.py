@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def figures(made: Elements) -> dict[str, Any]:
-    """Predictions with their bands, and what missing bands cost."""
+    """Predictions with their bands, and what missing inputs cost."""
     count, *scores = made.arrays["missing"]
     errors = scores[:4]  # two in reports of before; a rival that is not installed has NaN
     names = ("this run", *NAMES)[: len(errors)]
@@ -23,5 +23,5 @@ def figures(made: Elements) -> dict[str, Any]:
         "Prediction against truth": made.against(
             "z_true", "z_mean", "std_model", "std_noise", "std_input"
         ),
-        "Bands missing": made.lines(count, np.stack(errors), names, ("bands missing", "RMSE")),
+        "Inputs missing": made.lines(count, np.stack(errors), names, ("inputs missing", "RMSE")),
     }

@@ -98,8 +98,9 @@ class Prepared:
             wide = s.incomplete == AUTO and len(self.bands) > components.MIN_COLUMNS
             if wide and 2 * complete.sum() < len(table):  # of many columns most rows lack one
                 self.notes.append(
-                    f"{int((~complete).sum()):,} of the {len(table):,} rows lack a value of one of "
-                    f"the {len(self.bands)} columns; they are learned from by what they have."
+                    f"{int((~complete).sum()):,} of the {len(table):,} rows lack a value in one of "
+                    f"the {len(self.bands)} columns; the model learns from the values that they "
+                    "have."
                 )
                 complete[:] = True
         marked, group = np.where(known, marks(table), UNUSED), groups(table, s.split_by)
@@ -116,17 +117,17 @@ class Prepared:
         dropped = int((known & ~complete).sum() - (~complete[rows.test]).sum())
         if dropped:
             self.notes.append(
-                f"{dropped} rows with a missing value were left out of training; "
-                "predictions use such rows all the same."
+                f"Rows left out of training because of missing values: {dropped:,}. Such rows are "
+                "still predicted."
             )
         train, size = rows.train, 0 if s.refit == EVERYTHING else s.training_size
         if size:
             train = train[: learned(s, len(train) + len(rows.validation))[0]]
         if len(train) + len(rows.validation) < MIN_LEARNED:
             raise BadInput(
-                f"Only {len(train) + len(rows.validation)} rows are left to learn from; at least "
-                f"{MIN_LEARNED} are needed. Bring more rows, or set incomplete=use to learn from "
-                "rows with missing values."
+                f"Too few rows are left to learn from: {len(train) + len(rows.validation)}, "
+                f"and at least {MIN_LEARNED} are needed. Add rows, or set incomplete=use to learn "
+                "from rows with missing values."
             )
         if len(train) < size:
             self.notes.append(
@@ -135,8 +136,8 @@ class Prepared:
             )
         if len(rows.test) < 2:
             raise BadInput(
-                f"{len(rows.test)} rows are held out, and at least 2 are needed for the scores; "
-                "raise 'test_share', or mark more rows 'test' in the column 'split'."
+                f"Too few rows are held out: {len(rows.test)}, and at least 2 are needed for the "
+                "scores; raise 'test_share', or mark more rows 'test' in the column 'split'."
             )
         self.n_validation = len(rows.validation)
         self.arranged = group is not None or VALIDATION in marked
@@ -158,7 +159,7 @@ class Prepared:
         if count and rows is self.given:
             self.notes.append(
                 f"{count:,} of the {len(rows):,} rows learned from have a band without a "
-                "detection; its magnitudes beyond the limit are integrated over."
+                "detection; predictions average over its magnitudes beyond the limit."
             )
         return drawn
 
@@ -172,7 +173,7 @@ class Prepared:
         chosen = {"features": features.chosen, "log_target": Choice("no", "as the weights need it")}
         if s.log_target != AUTO:
             chosen["log_target"] = Choice(s.log_target, "")
-        elif s.weights != "normalised":
+        elif s.weights != "normalized":
             chosen["log_target"] = scale_of(features.inputs(self.learn).numpy(), z)
         log_target = chosen["log_target"].value == "yes"
         if s.robust == AUTO:

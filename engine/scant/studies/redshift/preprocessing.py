@@ -79,7 +79,7 @@ class Features:
         use = settings.errors
         errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
         group = one_quantity(table, bands)
-        colors = settings.features == "colours" and len(group) > 1
+        colors = settings.features == "colors" and len(group) > 1
         if settings.features == AUTO:
             colors = alike(table[group])
         combine = np.eye(len(bands))
@@ -119,7 +119,7 @@ class Features:
             return Choice("as given", f"{count} principal components of the {d} columns")
         if np.array_equal(self.combine, np.eye(len(self.bands))):
             return Choice("as given", "columns of different kinds")
-        return Choice("colours", "columns that rise and fall together")
+        return Choice("colors", "columns that rise and fall together")
 
     @property
     def reduced(self) -> bool:

@@ -143,9 +143,9 @@ def notes_of(
         notes.append(f"The baselines were fitted to the first {RIVAL_ROWS:,} rows only.")
     if len(predictive) > MISSING_ROWS:
         notes.append(
-            f"The curves of missing bands are of at most {MISSING_ROWS:,} of the "
-            f"{len(predictive):,} test rows, which lack none; forest and boosting have learned "
-            "from copies of rows with bands removed."
+            f"The curves of missing bands use at most {MISSING_ROWS:,} of the {len(predictive):,} "
+            "test rows, which have all bands; forest and boosting have learned from copies of "
+            "rows with bands removed."
         )
     if photometry:
         notes.append(

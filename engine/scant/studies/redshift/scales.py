@@ -44,7 +44,7 @@ def taming_of(
 ) -> Choice:
     """Whether wild values of the inputs are better limited: unless a line or a GP says no."""
     if np.allclose(tamed, x, equal_nan=True):
-        return Choice("yes", "no value is wild")
+        return Choice("yes", "there are no outliers")
     what, ((limited, _), (plain, _)) = _better(
         *([rule(inputs, y, log) for inputs in (tamed, x)] for rule in (straight, curved))
     )

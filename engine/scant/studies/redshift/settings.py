@@ -19,7 +19,7 @@ FIXED: dict[str, Any] = {
     "covariance": "VC",
     "log_target": "no",
     "robust": "yes",
-    "features": "colours",
+    "features": "colors",
     "restarts": 3,
     "max_steps": 240,
     "stack": False,
@@ -64,24 +64,24 @@ class RedshiftSettings(SplitSettings):
     test_size = AutoInteger(
         AUTO,
         bounds=(0, 1_000_000),
-        doc="Rows of the test set; 0: its share of all rows; auto: its share of 5,000 rows, or "
-        "of a tenth of all if these are more, at most, so that the others are learned from.",
+        doc="Rows of the test set; 0: its share of all rows; auto: its share of at most 5,000 "
+        "rows, or of a tenth of all rows if these are more; the others are used for training.",
     )
     n_basis = AutoInteger(
         AUTO,
         bounds=(1, 1000),
         label="Basis functions",
-        doc="Number m of basis functions: more of them follow finer detail and take longer (n m²)."
-        " auto: it is found, from few to many, while rows held out for validation are predicted "
-        "better and the time budget lasts; the figure 'Models tried' shows how.",
+        doc="Number m of basis functions: more of them follow finer detail and take longer (n m²). "
+        "auto: the number is increased while rows held out for validation are predicted better and "
+        "the time budget lasts; the figure 'Models tried' shows how.",
     )
     covariance = param.Selector(
         default=AUTO,
         objects=[AUTO, *SHAPES],
-        doc="Shape of the basis functions. First letter: G, all share one shape, or V, each has its"
-        " own. Second letter: L, one lengthscale; D, one per feature; C, a full covariance, which "
-        "also tilts. auto: it is found, from coarse to fine, while rows held out for validation "
-        "are predicted better.",
+        doc="Shape of the basis functions. First letter: G, all share one shape, or V, each has "
+        "its own. Second letter: L, one lengthscale; D, one per feature; C, a full covariance, "
+        "which also tilts. auto: the shape is refined while rows held out for validation are "
+        "predicted better.",
     )
     heteroscedastic = param.Boolean(True, doc="Let the noise depend on the input (eq. 3.3).")
     joint_mean = param.Boolean(True, doc="Learn a linear mean jointly with the basis (3.27).")
@@ -93,9 +93,9 @@ class RedshiftSettings(SplitSettings):
     )
     features = param.Selector(
         default=AUTO,
-        objects=[AUTO, "colours", "as given"],
-        doc="colours: differences of neighboring features (colors, for magnitudes) and one "
-        "reference feature; as given: the features themselves; auto: colours of three or more "
+        objects=[AUTO, "colors", "as given"],
+        doc="colors: differences of neighboring features, such as magnitudes, and one "
+        "reference feature; as given: the features themselves; auto: colors of three or more "
         "columns that rise and fall together, as magnitudes do; of more than 30 columns 8, 16 or "
         "32 principal components, where these predict left-out rows better.",
     )
@@ -111,14 +111,14 @@ class RedshiftSettings(SplitSettings):
         "line or a GP, whichever is better, predicts better without.",
     )
     weights = param.Selector(
-        objects=["normal", "normalised", "balanced"],
+        objects=["normal", "normalized", "balanced"],
         doc="Weight of an error: equal, (1+z)^-2, or balanced over the target's range (6.3).",
     )
     restarts = AutoInteger(
         AUTO,
         bounds=(1, 20),
-        doc="Number of fits from different starts; `combine` selects or averages them. auto: the "
-        "more the fewer rows there are.",
+        doc="Number of fits from different starts; `combine` selects or averages them. auto: more "
+        "for fewer rows.",
     )
     combine = param.Selector(
         default="average",
@@ -129,8 +129,8 @@ class RedshiftSettings(SplitSettings):
     stack = param.Boolean(
         True,
         doc="Average the predictions with those of plain GPs, a straight line and the mean, "
-        "weighted by training rows that are left out in turn; not with errors as noise nor with "
-        "weights of rows. Not in the publication.",
+        "weighted by training rows that are left out in turn. Not available with errors as noise "
+        "or with weights other than normal. Not in the publication.",
     )
     start = param.Selector(
         objects=["coarse to fine", "direct"],
@@ -147,11 +147,11 @@ class RedshiftSettings(SplitSettings):
     missing = param.Selector(
         default=AUTO,
         objects=[AUTO, "integrate", "basis functions", "one Gaussian"],
-        doc="How rows with missing values are predicted. integrate: all values that the missing "
-        "ones may have are averaged over, each as likely as a mixture of Gaussians, fitted to the "
-        "inputs, says; basis functions: the same with the publication's density (5.22); one "
-        "Gaussian: the same with a single Gaussian. auto: frequent gaps get models of their own, "
-        "trained on the remaining columns; other gaps are integrated.",
+        doc="How rows with missing values are predicted. integrate: predictions are averaged over "
+        "the values that the missing ones may have, under a mixture of Gaussians fitted to the "
+        "inputs; basis functions: the same with the publication's density (5.22); one Gaussian: "
+        "the same with a single Gaussian. auto: frequent gaps get models of their own, trained on "
+        "the remaining columns; other gaps are integrated.",
     )
     gap_seconds = param.Number(
         180.0,
@@ -159,8 +159,8 @@ class RedshiftSettings(SplitSettings):
         label="Time for gaps (s)",
         doc="Seconds of the time budget, at most, for models of rows with missing values; used "
         "where 'missing' is auto. The gaps that the table has get a model each, the most frequent "
-        "ones first. Gaps of a table to predict that have no model yet are learned when it comes. "
-        "0: no such models.",
+        "ones first. If a table to predict has gaps without a model, these models are trained when "
+        "the table is given. 0: no such models.",
     )
     max_steps = AutoInteger(
         AUTO,
@@ -187,9 +187,9 @@ class RedshiftSettings(SplitSettings):
                 "Settings 'test_share' and 'validation_share' leave too few rows to learn from; "
                 "lower one of them."
             )
-        if self.log_target == "yes" and self.weights == "normalised":
+        if self.log_target == "yes" and self.weights == "normalized":
             raise BadInput(
-                "Settings 'log_target' and 'weights=normalised' exclude each other: "
+                "Settings 'log_target' and 'weights=normalized' exclude each other: "
                 "the logarithm already weighs errors relatively; set weights to normal or balanced."
             )
 

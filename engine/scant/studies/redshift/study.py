@@ -197,7 +197,7 @@ class Study(TrainedStudy):
         }
         for name, (value, initial, same) in choices.items():
             if getattr(self.settings, name) == AUTO:
-                reason = f"unseen rows gained until then, from {first} on"
+                reason = f"unseen rows were predicted better up to this, from {first} on"
                 choice = [value, same if value == initial else reason]
                 self.metadata.setdefault(CHOSEN, {})[name] = choice
         return folds, unseen

@@ -53,12 +53,12 @@ def read(content: bytes, file: str) -> Entries:
                 "export the labels again."
             )
         if raw.get("iscrowd"):
-            entries.passed_over["annotations are of crowds: passed over"] += 1
+            entries.passed_over["skipped annotations of crowds"] += 1
             continue
         attributes = raw["attributes"] if isinstance(raw.get("attributes"), dict) else {}
         box = raw.get("bbox")
         if not attributes.get("whole") and not isinstance(box, list):
-            entries.passed_over["annotations have no 'bbox': passed over"] += 1
+            entries.passed_over["skipped annotations without 'bbox'"] += 1
             continue
         size = [image.get("width"), image.get("height")]
         entries.add(

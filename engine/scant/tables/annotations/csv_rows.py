@@ -60,10 +60,11 @@ def read(content: bytes, file: str) -> Entries:
     columns = named(header)
     if "picture" not in columns:
         raise BadInput(
-            f"{file} has no column that names pictures, but {listed(header)}; call it 'picture'."
+            f"{file} has no column 'picture'; give this name to the column with the pictures' "
+            f"names, one of {listed(header)}."
         )
     if not columns.keys() - {"picture", "picture_width", "picture_height"}:
-        raise BadInput(f"{file} has pictures and no labels; add a column 'label'.")
+        raise BadInput(f"{file} names pictures but has no labels; add a column 'label'.")
     entries = Entries(file)
     for line, row in enumerate(rows, 2):
         if not any(cell.strip() for cell in row):
@@ -102,7 +103,8 @@ def why_not(content: bytes) -> str:
     header = _header(content)
     if "picture" in named(header):
         return (
-            f"names pictures and holds no labels: no column is called 'label', but {listed(header)}"
+            f"names pictures but holds no labels: its columns are {listed(header)}, and none is "
+            "called 'label'"
         )
     return "holds no labels of pictures"
 

@@ -45,7 +45,7 @@ class Entries:
     @property
     def notes(self) -> list[str]:
         """Sentences on the kinds of ignored entries."""
-        counted = (f"{n:,} {description}" for description, n in self.passed_over.items())
+        counted = (f"{description}: {n:,}" for description, n in self.passed_over.items())
         return [f"{self.file}: {message}." for message in (*self.messages, *counted)]
 
     def add(
@@ -82,7 +82,7 @@ class Entries:
         dimensions = None if size is None else _size(size, location)
         time = _time(created)
         if time is None and created not in (None, ""):
-            self.passed_over["times could not be read and were left out"] += 1
+            self.passed_over["unreadable times, which were left out"] += 1
         self.annotations.append(
             Annotation(
                 picture_name(picture, location),

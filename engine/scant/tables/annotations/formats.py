@@ -92,7 +92,9 @@ def write(
     format_ = format_named(name)
     if format_.pictures:
         if image is None:
-            raise BadInput(f"{format_.name} holds the pictures themselves, and there are none.")
+            raise BadInput(
+                f"{format_.name} needs images, and these pictures have none; choose another format."
+            )
         return image_folders.write(annotations, image)
     writers = {"CSV": csv_rows, "Label Studio": label_studio, "COCO": coco, "YOLO": yolo}
     return writers[format_.name].write(annotations)

@@ -84,7 +84,7 @@ def write(annotations: Sequence[Annotation]) -> bytes:
 def _task(entries: Entries, task: dict[str, Any], where: str) -> None:
     data = task["data"]
     if not isinstance(data, dict):
-        raise BadInput(f"{entries.file}, {where}: 'data' is no object; export the tasks again.")
+        raise BadInput(f"{entries.file}, {where}: 'data' is not an object; export the tasks again.")
     picture = _picture(data, f"{entries.file}, {where}")
     annotations = objects(
         task.get("annotations", task.get("completions")), f"{entries.file}, {where}, annotations"
@@ -116,7 +116,7 @@ def _results(
         dimensions = None if None in size else size
         if result.get("type") not in ("rectanglelabels", "rectangle", "choices", "labels", None):
             kind = str(result.get("type"))[:30]
-            entries.passed_over[f"results of the type {kind!r} are no boxes: passed over"] += 1
+            entries.passed_over[f"skipped results of the type {kind!r}, which are not boxes"] += 1
             continue
         box = None
         if "x" in value:
@@ -159,7 +159,7 @@ def _minimal(entries: Entries, task: dict[str, Any], where: str) -> None:
             for k, region in enumerate(value, 1):
                 location = f"{where}, {name} {k}"
                 if "x" not in region:
-                    entries.passed_over["regions are no boxes: passed over"] += 1
+                    entries.passed_over["skipped regions that are not boxes"] += 1
                     continue
                 size = [region.get("original_width"), region.get("original_height")]
                 box, dimensions = _box(

@@ -135,8 +135,8 @@ def _line(cells: list[str], names: list[str] | None, where: str) -> tuple[str, l
     values = [number(cell, where) for cell in cells[1:]]
     if any(not -1 <= v <= 2 for v in values[:4]):
         raise BadInput(
-            f"{where}: {max(values[:4], key=abs):g} is no share of the picture; divide pixels by "
-            "its width and height."
+            f"{where}: {max(values[:4], key=abs):g} is not a share of the picture (0 to 1); divide "
+            "pixels by its width and height."
         )
     if polygon:
         xs, ys = values[::2], values[1::2]
@@ -178,7 +178,7 @@ def _of_yaml(text: str, where: str) -> list[str] | None:
     if not isinstance(names, list):
         return None
     if not all(isinstance(n, str | int | float) for n in names):  # also rejects nested YAML aliases
-        raise BadInput(f"{where}: 'names' is no list of names; write 'names: [first, second]'.")
+        raise BadInput(f"{where}: 'names' is not a list of names; write 'names: [first, second]'.")
     return [str(n) for n in names]
 
 

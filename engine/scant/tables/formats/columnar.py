@@ -26,7 +26,7 @@ from scant.tables.formats.registry import (
 
 GROUP_ROWS = 200_000  # minimum rows of a Parquet row group; small groups are slow to read
 BLOCK = 1 << 23  # bytes of JSON lines parsed at once
-_LINES = "JSON lines (an object each)"
+_LINES = "JSON lines (one object per line)"
 _OBJECT = re.compile(rb"\s*\{\s*\"")
 
 

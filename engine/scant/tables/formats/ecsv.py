@@ -53,7 +53,7 @@ def _pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows
                         if len(record) != len(header):
                             raise BadInput(
                                 f"{file}, row {row + i}: {len(record)} cells where the header has "
-                                f"{len(header)}; mend the row."
+                                f"{len(header)}; correct the row."
                             )
                     row += len(block)
                     frame = pd.DataFrame(block, columns=pd.Index(header), dtype=object)

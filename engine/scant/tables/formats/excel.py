@@ -49,7 +49,7 @@ def _read(data: bytes, file: str, part: str) -> Content:
     except BadInput:
         raise
     except Exception as error:  # openpyxl raises many kinds
-        raise BadInput(f"{file} is a damaged Excel workbook, or none; save it again.") from error
+        raise BadInput(f"{file} is damaged or not an Excel workbook; save it again.") from error
     if not text.strip(",\r\n"):
         raise BadInput(f"{file}, sheet {name!r} is empty; choose another sheet or fill it.")
     notes: tuple[str, ...] = ()

@@ -85,12 +85,17 @@ def _select_table(
     except Exception as error:  # astropy raises many kinds
         raise _damaged(file) from error
     if not tables:
-        raise BadInput(f"{file} is a FITS file without a table that has rows; give a catalog.")
+        raise BadInput(
+            f"{file} is a FITS file without a table, or with an empty one; give a catalog."
+        )
     parts = tuple(tables)
     name = chosen(parts, part, file, "table")
     columns, left_out = _supported_columns(tables[name])
     if not columns:
-        raise BadInput(f"{file}, table {name!r} has no column with a number or a word a row.")
+        raise BadInput(
+            f"{file}, table {name!r} has no column with one number or word per row; give another "
+            "table."
+        )
     notes = [f"{file}, column {c!r}: each row holds {why}; it was left out." for c, why in left_out]
     if len(parts) > 1 and not part:
         notes.insert(0, f"{file} holds {len(parts)} tables; {name!r} was read.")
@@ -254,7 +259,7 @@ def _of_text(table: _Table, raw: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def _damaged(file: str) -> BadInput:
-    return BadInput(f"{file} is a damaged FITS file, or none; write it again.")
+    return BadInput(f"{file} is damaged or not a FITS file; write it again.")
 
 
 FORMATS = (

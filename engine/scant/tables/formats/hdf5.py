@@ -64,7 +64,7 @@ def _opened(stream: BufferedIOBase, file: str) -> Iterator[Any]:
     except BadInput:
         raise
     except Exception as error:  # HDF5 raises many kinds
-        raise BadInput(f"{file} is a damaged HDF5 file, or none; write it again.") from error
+        raise BadInput(f"{file} is damaged or not an HDF5 file; write it again.") from error
 
 
 def _select_table(
@@ -169,8 +169,8 @@ def _columns(table: Any, file: str, rows: slice = ALL_ROWS) -> dict[str, Any]:
         for name in table.dtype.names:
             if cells[name].ndim != 1:
                 raise BadInput(
-                    f"{file}, table {table.name!r}: the field {name!r} holds several values a row; "
-                    "write it with a column for each (in pandas: data_columns=True)."
+                    f"{file}, table {table.name!r}: the field {name!r} holds several values per "
+                    "row; write it with a column for each (in pandas: data_columns=True)."
                 )
             columns[name] = cells[name]
         if list(columns)[:1] == ["index"] and "CLASS" in table.attrs:  # PyTables, as pandas writes

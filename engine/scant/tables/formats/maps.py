@@ -53,7 +53,9 @@ def _read_geojson(data: bytes, file: str, part: str) -> Content:
     )
     invalid = [i for i, s in enumerate(shapes) if s is not None and geometries[i] is None]
     if invalid:
-        raise BadInput(f"{file}, feature {invalid[0] + 1}: its geometry is no GeoJSON; correct it.")
+        raise BadInput(
+            f"{file}, feature {invalid[0] + 1}: its geometry is not GeoJSON; correct it."
+        )
     crs = content.get("crs")  # member of an earlier version of the format, still in use
     crs = crs.get("properties", {}).get("name") if isinstance(crs, dict) else None
     frame = pd.DataFrame([dict(f.get("properties") or {}) for f in features])
@@ -114,7 +116,7 @@ def _read_shapefile(data: bytes, file: str, part: str) -> Content:
     except (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError):
         raise BadInput(f"{file} is a damaged ZIP archive; pack it again.") from None
     if not content[".shp"].startswith(_SHP):
-        raise BadInput(f"{file}: {PurePath(name).name} is no shapefile; write it again.")
+        raise BadInput(f"{file}: {PurePath(name).name} is not a shapefile; write it again.")
     several = len(parts) > 1
     notes = (f"{file} holds {len(parts)} maps; {name} was read.",) if several and not part else ()
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:

@@ -160,7 +160,7 @@ def readable(
     descriptions = [name + reason for name, reason in failed]
     notes = [
         f"{file}: {len(failed):,} image{'s' * (len(failed) > 1)} cannot be read and "
-        f"{'were' if len(failed) > 1 else 'was'} passed over: {listed(descriptions)}."
+        f"{'were' if len(failed) > 1 else 'was'} skipped: {listed(descriptions)}."
     ]
     return readable_members, contents, notes if failed else []
 
@@ -248,7 +248,7 @@ def unread(members: Sequence[Member], file: str) -> list[str]:
     other = [member.filename[:80] for member, path in members if path.suffix.lower() in UNREAD]
     return [
         f"{file}: {len(other):,} picture{'s' * (len(other) > 1)} of a kind that is not read "
-        f"{'were' if len(other) > 1 else 'was'} passed over: {listed(other)}; save as JPEG or PNG."
+        f"{'were' if len(other) > 1 else 'was'} skipped: {listed(other)}; save them as JPEG or PNG."
     ] * bool(other)
 
 

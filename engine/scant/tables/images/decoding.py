@@ -47,7 +47,7 @@ _OTHER_KINDS = (
     (b"\x00\x00\x00\x0cjP", "JPEG 2000"), (b"SIMPLE", "FITS"),
 )  # fmt: skip
 TURNED = "turned upright, as their EXIF says"
-DEEP = "brought from 16 bits a pixel to 8, by the bits that are used (12 or 16)"
+DEEP = "converted from 16 bits per pixel to 8, by the bits that are used (12 or 16)"
 FRAMES = "cut to their first frame or page: there are several"
 CMYK = "converted from CMYK to RGB"
 SEE_THROUGH = "laid on white where they are transparent"

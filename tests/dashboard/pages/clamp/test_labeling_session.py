@@ -60,7 +60,7 @@ def test_a_label_that_cannot_be_kept_is_said_and_the_patch_stays(
 
 
 def test_a_row_that_is_none_of_the_pool_is_refused(press: Press, store: Store) -> None:
-    assert "no patch 99" in press("label", row=99, value=0)["error"]
+    assert "no row 99" in press("label", row=99, value=0)["error"]
     assert store.labels("r") == []
 
 

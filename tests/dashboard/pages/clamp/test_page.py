@@ -53,7 +53,7 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     labels.open(run())
     assert desk.container.visible
     assert not desk.invite.visible
-    assert desk.alt.startswith("0 of 6 patches labeled: 0 no clamp, 0 clamp.")
+    assert desk.alt.startswith("0 of 6 rows labeled: 0 no clamp, 0 clamp.")
 
 
 def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None:
@@ -87,7 +87,7 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
     assert {p["label"] for p in pool} == {"no clamp", "clamp"}
     assert min(float(p["probability"]) for p in pool) >= 0.5
     assert "bo" in labels.table.object
-    assert "1 of 6 patches labeled: 1 no clamp, 0 clamp; 1 unsure; 1 to be decided." in desk.alt
+    assert "1 of 6 rows labeled: 1 no clamp, 0 clamp; 1 unsure; 1 to be decided." in desk.alt
     assert "F1 still rises" in desk.alt
 
 
@@ -104,18 +104,18 @@ def test_labels_are_loaded_and_what_was_not_is_said(frame: Any, store: Store) ->
     )
     labels.load.load("given.csv", file.encode())
     said = labels.load._message.object
-    assert "given.csv: 3 labels of 3 patches loaded, 1 of them unsure" in said
+    assert "given.csv: 3 labels of 3 rows loaded, 1 of them unsure" in said
     assert (
-        "; of no patch of this pool: 1; of classes that this session does not have (rust): 1."
-        in said
+        "; not matched with a row of this pool: 1; of classes that this session does not have "
+        "(rust): 1." in said
     )
     assert [(v.item, v.label, v.labeler, v.role) for v in store.labels("r")] == [
         (0, "clamp", "cy", "imported"), (4, "no clamp", "imported", "imported"),
         (5, "unsure", "imported", "imported"),
     ]  # fmt: skip
-    assert "2 of 6 patches labeled: 1 no clamp, 1 clamp; 1 unsure." in desk.alt
+    assert "2 of 6 rows labeled: 1 no clamp, 1 clamp; 1 unsure." in desk.alt
     labels.load.load("given.csv", file.encode())
-    assert "0 labels of 0 patches loaded; here already: 3;" in labels.load._message.object
+    assert "0 labels of 0 rows loaded; already here: 3;" in labels.load._message.object
     assert len(store.labels("r")) == 3
     labels.load.load("given.csv", b"no header")
     assert "role='alert'" in labels.load._message.object
@@ -135,7 +135,7 @@ def test_two_labelers_agreement_is_said() -> None:
         return agreement(SessionLabels(given))
 
     message = said(ada="clamp no no clamp", bo="clamp no clamp clamp no", cy="clamp")
-    assert message.startswith("ada and bo both labeled 4 patches and agree on 75%")
+    assert message.startswith("ada and bo both labeled 4 rows and agree on 75%")
     assert "kappa is 0.50" in message
     assert said(ada="clamp no") == ""
     assert "have not labeled the same" in said(ada="no", bo="- no")
@@ -145,19 +145,19 @@ def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
     pool, scores = PoolView(), Efficiency()
     for view in (pool, scores):
         view.update(Snapshot(1, arrays()), METADATA)
-    assert "2 of 6 patches are labeled" in pool.alt
-    assert "GP, active 0.80 with 4, GP, random 0.50 with 4" in scores.alt
+    assert "2 of 6 rows are labeled" in pool.alt
+    assert "GP, active 0.80 with 4 labels, GP, random 0.50 with 4 labels" in scores.alt
     scores.score.value = "recall"
     assert "GP, active 0.70 with 4" in scores.alt
     answer = {name: np.array([v]) for name, v in (("f1", 0.7), ("precision", 0.8), ("recall", 0.6))}
     label: Any = SimpleNamespace(label="clamp")
     pool.on_answer(answer | {"p": np.ones(N), "queue": np.array([1])}, {3: label})
-    assert "1 of 6 patches are labeled" in pool.alt
+    assert "1 of 6 rows are labeled" in pool.alt
     scores.on_answer(answer, {3: label})
     assert "your labels 0.60 with 1" in scores.alt
-    assert "recall by cross-validation on the labels that it learns from by labels" in scores.alt
+    assert "recall by cross-validation on the labels that the model learns from: " in scores.alt
     scores.on_answer(answer | {"held_out": np.array([1.0])}, {3: label})
-    assert "recall of held-out patches by labels" in scores.alt
+    assert "recall of held-out rows: " in scores.alt
     scores.on_answer(answer, {})  # taken back
     assert "with 0" in scores.alt
     scores.clear(None)  # type: ignore[arg-type]
@@ -171,8 +171,8 @@ def test_the_queue_shows_images_and_a_click_opens_the_picture(frame: Any) -> Non
     queue.open(run())
     assert frame.asked == [("patches", {"rows": [2, 3]})]
     frame.then({"image": np.full((2, 8, 8, 3), 200, np.uint8)})
-    assert "The next 2 patches, p from 0.40 to 0.60" in queue.alt
-    assert "Of 4 patches left, 0 have p within 0.05 of one half." in queue.alt
+    assert "The next 2 rows, p from 0.40 to 0.60" in queue.alt
+    assert "For 0 of the 4 rows left, p is within 0.05 of one half." in queue.alt
     queue.plot.frames.selected.indices = [1]
     assert picked == [3]
     queue.clear(None)  # type: ignore[arg-type]
@@ -192,18 +192,23 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
     assert picture.alt == CHOOSE
     picture.open(run())
     assert frame.asked == [("picture", {"row": 3, "labels": [[1, 0]]})]  # the likeliest
-    frame.then(
-        {
-            "image": np.zeros((90, 160, 3), np.uint8),
-            "boxes": np.array([[0.0, 0, 80, 90], [80, 0, 160, 90]]),
-            "p": np.array([0.2, 0.8]),
-            "rows": np.array([3, 4]),
-            "truth": np.array([0, 1]),
-            "verdict": np.array([0.8]),
-        }
+    answer = {
+        "image": np.zeros((90, 160, 3), np.uint8),
+        "boxes": np.array([[0.0, 0, 80, 90], [80, 0, 160, 90]]),
+        "p": np.array([0.2, 0.8]),
+        "rows": np.array([3, 4]),
+        "truth": np.array([0, 1]),
+        "verdict": np.array([0.8]),
+    }
+    frame.then(answer)
+    assert (
+        "This picture shows clamp with p = 0.80; p is above one half in 1 of its 2 patches."
+        in picture.alt
     )
-    assert "This picture shows clamp with p = 0.80; 1 of its 2 patches" in picture.alt
-    assert "In the table, 1 of them show it. Click a patch to label it." in picture.alt
+    assert (
+        "Patches that show it by their labels in the table: 1. Click a patch to label it."
+        in picture.alt
+    )
     assert picture.plot.boxes.data["right"].max() <= 160
     picked: list[int] = []
     picture.picked = picked.append
@@ -214,6 +219,8 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
     assert picked == [4, 3]
     picture.which.value = 0
     assert frame.asked[-1][1]["row"] == 0
+    picture._answered(answer | {n: answer[n][:1] for n in ("boxes", "p", "rows", "truth")})
+    assert "This picture shows clamp with p = 0.80. In the table it does not." in picture.alt
     picture.clear(None)  # type: ignore[arg-type]
     picture.open(run({"pictures": []}))
     assert picture.alt == NO_PICTURES

@@ -241,7 +241,9 @@ def test_models_stand_side_by_side() -> None:
     view.update(Report(tuple(metrics), arrays), metadata())
     assert view.plot.rows == ["this run", "DHGP", "pooled GP"]
     assert len(view.plot.held.data["u"]) == 3
-    assert view.alt.startswith("All rows are o0. Of 1 held-out points")
+    assert view.alt.startswith(
+        "All rows are o0. Held-out points (green rings, the same 1 in each row)"
+    )
     assert "3 models" in view.alt
 
 

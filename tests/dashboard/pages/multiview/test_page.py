@@ -133,7 +133,7 @@ def test_views_are_switched_and_each_combination_adds_a_line(model: Any) -> None
     model.then({"score": np.array([0.7]), "averaged": np.array([0.6])})
     model.last()
     assert view.container.visible
-    assert view.alt.startswith("With all but texture F1 is 0.700 against 0.600")
+    assert view.alt.startswith("With all but texture, F1 is 0.700, against 0.600")
     view._train()
     assert len(model.asked) == 1  # known already
     view.views.value = []
@@ -155,12 +155,12 @@ def test_a_row_is_asked_for_by_its_place_in_the_table(model: Any) -> None:
     one = {name: np.array([np.nan]) for name in ("predicted_low", "predicted_high")}
     one |= {"hidden": np.array([2.0, 4.0]), "hidden_std": np.array([0.1, 0.2])}
     model.then(one | {"predicted": np.array([0.9]), "truth": np.array([1.0])})
-    assert "Row 13 of the table: event with a probability of 90%; it is event" in view.alt
+    assert "Row 13 of the table: event with a probability of 90%; the truth is event" in view.alt
     assert "The most unusual neuron is texture, 4.0 standard deviations above" in view.alt
     view.open(run(SURVIVAL))
     ends = {"predicted_low": np.array([5.0]), "predicted_high": np.array([20.0])}
     model.then(one | ends | {"predicted": np.array([10.0]), "truth": np.array([np.nan])})
-    assert "10 predicted, between 5 and 20 with 95%." in view.alt
+    assert "10 predicted (95% interval 5 to 20)." in view.alt
 
 
 def test_a_crowd_asks_nothing_by_itself(model: Any) -> None:
@@ -184,8 +184,8 @@ def test_a_patient_is_asked_for_by_name(model: Any) -> None:
         "low": np.array([5.0]), "high": np.array([20.0]), "rows": np.array([8.0, 12.0]),
         "curve_time": np.array([0.0, 30.0]), "curve": np.array([1.0, 0.1]),
     })  # fmt: skip
-    assert "P2: 10 predicted, between 5 and 20" in view.alt
-    assert "died at 12, within the interval" in view.alt
+    assert "P2: 10 predicted from 2 samples (95% interval 5 to 20)" in view.alt
+    assert "Event at 12, within the interval" in view.alt
     view.clear(None)  # type: ignore[arg-type]
     view.open(run(SURVIVAL | {"patients": []}))
     assert view.alt == NOBODY

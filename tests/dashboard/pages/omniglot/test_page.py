@@ -15,10 +15,10 @@ from scant.studies.omniglot.preprocessing import AT_ONCE
 from scant.studies.omniglot.settings import OmniglotSettings
 from scant_dashboard.controls.drawing_canvas import DrawingCanvas
 from scant_dashboard.pages.omniglot import page as omniglot
-from scant_dashboard.pages.omniglot.alphabets import Alphabets
 from scant_dashboard.pages.omniglot.draw import EMPTY, Draw
 from scant_dashboard.pages.omniglot.gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
-from scant_dashboard.pages.omniglot.matrices import Confused, Matrices, name_of, short
+from scant_dashboard.pages.omniglot.groups import Groups
+from scant_dashboard.pages.omniglot.matrices import Confused, Matrices, name_of, names_of, short
 from scant_dashboard.pages.omniglot.page import RECALL, alternatives
 from scant_dashboard.pages.omniglot.rows import MAX_SNAPSHOT_ROWS, SHOT_ROWS
 from scant_dashboard.pages.omniglot.shots import Shots
@@ -95,7 +95,7 @@ def ink(levels: list[int]) -> str:
     return b64encode(bytes(levels)).decode()
 
 
-def test_a_drawing_is_asked_about_and_answered_by_alphabet(model: Any) -> None:
+def test_a_drawing_is_asked_about_and_answered_by_group(model: Any) -> None:
     view = Draw(model)
     model.owns_run = False
     view.open(run())
@@ -128,7 +128,7 @@ def test_an_answer_that_comes_after_the_paper_was_emptied_is_not_shown(model: An
     view._empty()
     model.then(drawing())
     assert view.likely.alt == NOTHING
-    assert "Draw a character" in view.reading.object
+    assert "Draw an image" in view.reading.object
 
 
 def test_a_held_out_character_can_be_begun_with(model: Any) -> None:
@@ -163,8 +163,8 @@ def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
 def test_matrices_are_sorted_when_asked_and_say_what_is_alike() -> None:
     view = Matrices("alike", "correlation", single=True)
     view.update(Snapshot(1, arrays()), METADATA)
-    assert "Most alike within an alphabet: Greek/alpha and Greek/beta (0.50)" in view.alt
-    assert "between alphabets: Greek/beta and Latin/a (0.40)" in view.alt
+    assert "Most alike: within a group: Greek/alpha and Greek/beta (0.50)" in view.alt
+    assert "between groups: Greek/beta and Latin/a (0.40)" in view.alt
     assert view.plot.cells.data["i"][0] == 0
     view.sorted.value = True
     assert view.plot.cells.data["i"][0] == 2
@@ -192,7 +192,7 @@ def test_confusion_says_what_is_taken_for_what() -> None:
     view = Confused()
     view.update(Report((), arrays()), METADATA)
     assert (
-        "The mean recall of 3 characters is 83%; 50% of Greek/alpha are classified as Greek/beta"
+        "The mean recall of 3 classes is 83%; 50% of Greek/alpha are classified as Greek/beta"
         in view.alt
     )
 
@@ -202,8 +202,8 @@ def test_galleries_say_what_they_show() -> None:
     for view in (patches, examples):
         view.update(Snapshot(1, arrays()), METADATA)  # type: ignore[attr-defined]
     assert "2 inducing patches of 3 x 3 pixels" in patches.alt
-    assert "1 of them account for half" in patches.alt
-    assert "1 of these 2" in examples.alt
+    assert "Half of it comes from 1 of them" in patches.alt
+    assert "Classified correctly (green, ✓): 1 of 2." in examples.alt
     assert list(examples.plot.frames.data["color"]) == [GREEN, VERMILION]
     assert "✗ Latin/a" in examples.plot.frames.data["tip"][1]
     none = arrays() | {"patches": np.empty((0, 0, 0)), "examples": np.empty((0, 0, 0))}
@@ -241,14 +241,14 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     assert not view.container.objects  # no empty frame
     view._ask(2)
     assert model.asked == [("shots", {"k": 2})]
-    assert view.alt == "Working: learning anew from 2 examples of each class…"
+    assert view.alt == "Working: training again on 2 examples of each class…"
     model.then({"accuracy": np.array([0.5, 0.7]), "nearest": np.array([0.3, 0.5])})
     assert view.container.objects == [view.plot.panel]
     assert view.alt.startswith("Working")
     model.last()
     assert not view.alt.startswith("Working")
-    assert view.alt.startswith("Recall of the 6 held-out rows, on average over the outputs")
-    assert "with 2 examples: 60.0% against 40.0% of the nearest neighbor" in view.alt
+    assert view.alt.startswith("Recall of the 6 held-out rows on average over the groups, ")
+    assert "neighbor: 60.0% against 40.0% with 2 examples." in view.alt
     view._ask(2)
     assert len(model.asked) == 1  # known already
     view._ask(1)
@@ -266,16 +266,16 @@ def test_every_recall_says_of_which_rows_it_is() -> None:
     while_training = Snapshot(1, arrays())
     live, *_ = omniglot._live(recall := omniglot._recall(RECALL))
     live.update(while_training, many)
-    assert live.alt.startswith("Recall of some 150 of the 1,200 held-out rows: 62.5% on average")
+    assert live.alt.startswith("Recall of 150 of the 1,200 held-out rows: 62.5% on average")
     live.update(while_training, METADATA)
-    assert live.alt.startswith("Recall of the 6 held-out rows: 62.5% on average over 2 outputs")
+    assert live.alt.startswith("Recall of the 6 held-out rows: 62.5% on average over 2 groups")
     metrics = (Metric("this run", "recall", 2 / 3),)
     ended = Report(metrics, arrays() | {"test_output": np.array([0, 0, 1, 1, 1, 1])})
     table, *_ = omniglot._result(recall)
     table.update(ended, METADATA)
-    assert "The figures of all methods are on the 6 held-out rows" in table.panel.object
+    assert "The scores of all methods are on the 6 held-out rows" in table.panel.object
     # a third of the rows is of Greek: all together, as the table has it
-    assert live.alt.startswith("Recall of the 6 held-out rows: 66.7% of all together, from 50.0%")
+    assert live.alt.startswith("Recall of the 6 held-out rows together: 66.7%; by output, 50.0%")
 
 
 def test_a_refused_point_ends_the_words_of_work_and_a_newer_one_keeps_its_own(model: Any) -> None:
@@ -285,13 +285,13 @@ def test_a_refused_point_ends_the_words_of_work_and_a_newer_one_keeps_its_own(mo
     refused = model.last
     view._ask(3)
     refused()
-    assert view.alt == "Working: learning anew from 3 examples of each class…"
+    assert view.alt == "Working: training again on 3 examples of each class…"
     model.last()
     assert view.alt == view.help
 
 
-def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> None:
-    view = Alphabets(model)
+def test_the_slider_of_groups_offers_to_train_with_so_many(model: Any) -> None:
+    view = Groups(model)
     view.open(run())
     assert view.alt == "This run trained on Greek and Latin together."
     assert view.button.rows == [["Train again with Greek alone", ""]]
@@ -301,14 +301,19 @@ def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> Non
     assert view.button.rows == [["Train again with Greek and Latin", ""]]
     view.button._handle_msg({"pick": 0})
     assert model.beside == {"n_outputs": 2}
-    view.open(run({"outputs": ["Greek"], "classes": [["alpha", "beta"]]}))
-    assert view.slider.disabled
-    assert "only one alphabet" in view.alt
+
+
+def test_one_group_of_numbers_has_no_views_of_images_and_of_several_groups() -> None:
+    every = {Draw.title, Examples.title, Patches.title, Groups.title, omniglot.GLOBAL}
+    assert not omniglot.hidden(run())
+    alone = run({"outputs": ["all"], "classes": [["cat", "dog"]], "size": []})
+    assert every <= omniglot.hidden(alone)
+    assert names_of(alone.metadata) == ["cat", "dog"]
 
 
 def test_every_alternative_can_be_trained() -> None:
     message, others = alternatives(run())
-    assert message == "This run trained MOGPs-AR on 2 alphabets together."
+    assert message == "This run trained MOGPs-AR on 2 groups together."
     trained = [other.train for other in others]
     assert "Train again with 1 example of each class" in trained
     assert "Train again with the kernel rbf-ard" in trained

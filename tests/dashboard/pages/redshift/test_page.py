@@ -73,10 +73,12 @@ def test_captions_are_german_in_a_german_session() -> None:
     with speaking("de"):
         plot = MissingPlot()
         plot.show(missing, 1234)
-        assert plot.alt.startswith("An denselben 1.234 zurückgehaltenen Zeilen, denen kein Band")
-        assert "dieses Modells und des besten anderen Verfahrens, 0 fehlen:" in plot.alt
-        assert plot.figures[0].xaxis.axis_label == "fehlende Bänder"
+        assert plot.alt.startswith(
+            "Alle Kennzahlen gelten für dieselben 1.234 zurückgehaltenen Zeilen"
+        )
+        assert "dieses Modells gegen das beste andere Verfahren: " in plot.alt
+        assert plot.figures[0].xaxis.axis_label == "fehlende Eingangsgrößen"
         history = SearchHistoryPlot()
         history.show(tried)
-        assert history.alt.startswith("2 Stufen in 1,5 s Training, wie veranschlagt. Es begann mit")
+        assert history.alt.startswith("2 Stufen in geschätzt 1,5 s Training. Die Suche begann mit")
         assert "aus Stufe 2 wurde behalten (Validierung 1,500)" in history.alt

@@ -45,10 +45,10 @@ def test_every_score_stands_in_its_row() -> None:
          "0.07000"],
         ["0.2 to 0.3", "40", "0.02000", "0.04000", "6.2", "1.250", "0.02200", "-3.500", "0.08000"],
     ]  # fmt: skip
-    assert [row[0] for row in by_band] == ["none", "1 band", "2 bands"]
+    assert [row[0] for row in by_band] == ["none", "1 input", "2 inputs"]
     assert by_band[2][1:] == ["0.07500", "0.03300", "12.3", "1.100", "0.01400", "-4.750", "0.05300"]
     assert view.alt == (
-        "From none to 2 bands missing: RMSE 0.05000 to 0.07500, σ_MAD 0.03100 to 0.03300, CRPS "
+        "From none to 2 inputs missing: RMSE 0.05000 to 0.07500, σ_MAD 0.03100 to 0.03300, CRPS "
         "0.01200 to 0.01400, PIT-KS 0.06100 to 0.05300. In 2 bins of the true z: σ_MAD 0.03000 to "
         "0.04000, CRPS 0.01100 to 0.02200, PIT-KS 0.07000 to 0.08000."
     )
@@ -62,8 +62,8 @@ def test_a_run_of_before_says_what_it_has_not_kept() -> None:
     view.show(BINS, None, MISSING[:3], None)
     by_band, by_bin = rows(view.panel.object)
     assert by_bin[1] == ["0.2 to 0.3", "40", "0.02000", "0.04000", "6.2"]
-    assert by_band[1] == ["1 band", "0.06000"]
-    assert view.panel.object.count("This run was made before runs kept the other scores") == 2
+    assert by_band[1] == ["1 input", "0.06000"]
+    assert view.panel.object.count("An earlier version made this run") == 2
     assert "CRPS" not in view.panel.object + view.alt
 
 
@@ -71,7 +71,7 @@ def test_too_few_rows_for_a_bin_and_no_band_to_miss() -> None:
     view = ScoreTables()
     view.show(BINS[:, :0], BIN_SCORES[:, :0], MISSING[:, :1], MISSING_SCORES[:, :1])
     assert view.alt == (
-        "No band can be missing. No bin has the twenty test rows that its figures need."
+        "No input can be missing. No bin has the twenty held-out rows that scores need."
     )
 
 

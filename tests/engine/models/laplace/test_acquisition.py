@@ -117,11 +117,11 @@ def test_reasons_say_where_a_row_stands() -> None:
     near = torch.tensor([0.1, 0.95, 0.5, 0.5]).double()
     share = torch.tensor([0.9, 0.1, 0.8, 0.2]).double()
     told = acquisition.reasons(p, near, share, "band")
-    assert told[0] == "p = 0.52, far from every labelled patch"
-    assert told[1] == "p = 0.49, much like a labelled patch, and still undecided"
+    assert told[0] == "p = 0.52, far from every labeled row"
+    assert told[1] == "p = 0.49, much like a labeled row, and still undecided"
     assert "outside the band" in told[2]
     assert "say little yet" in told[2]
-    assert told[3].endswith("between labelled patches of both kinds")
+    assert told[3].endswith("between labeled rows of both kinds")
     sure = acquisition.reasons(p[:1] + 0.45, near[1:2], share[1:2], "entropy")
     assert sure == ["p = 0.97, hardly in doubt: what is left says little more"]
     assert "drawn at random" in acquisition.reasons(p, near, share, "random")[0]
@@ -193,7 +193,7 @@ def test_advice_in_words() -> None:
     assert not rising.stop
     assert rising.text.startswith(
         "Go on: a batch changed F1 by about 0.053 in the last 8, the last batch changed 5.0% of "
-        "the pool's predictions, the next is expected to change 3 of 700, some "
+        "the pool's predictions, the next is expected to change 3 of 700, about "
     )
     assert rising.remaining > 0
     rest = advice([0.3, *[0.001] * 8], [60, 30], 40)
@@ -208,10 +208,10 @@ def test_a_stop_is_never_advised_on_too_little() -> None:
     assert not advice(settled, [24, 1], 0).stop
     few = advice(settled, [24, 1], 30)
     assert not few.stop
-    assert "of the rarest class 1 label is there" in few.text
+    assert "the rarest class has 1 label, and" in few.text
     none = advice(settled, [60, 29], 0)
     assert not none.stop
-    assert "no patch without a label is taken for clamp yet" in none.text
+    assert "no unlabeled row is predicted to be clamp yet" in none.text
     assert advice(settled, [60, 60], 0).stop  # all may have been found
-    assert "only one class" in advice(settled, [9, 0], 5).text
+    assert "all labels are of one class" in advice(settled, [9, 0], 5).text
     assert math.isnan(none.remaining)

@@ -153,14 +153,16 @@ def test_rates_per_thousand_become_counts_and_rates_again() -> None:
         )
     np.testing.assert_allclose(told[0][1][1], told[1][1][1] / exposures * 1000, atol=2e-4)
     bare = frame.drop(columns="exposure").assign(y=1.5)
-    with pytest.raises(BadInput, match="'rate_per' is 1000, so that y are rates, but the table"):
+    with pytest.raises(BadInput, match="'rate_per' is 1000, so y holds rates, but the table"):
         Study(settings(rate_per=1000.0), bare, CPU)
 
 
 def test_nobody_exposed_is_said_with_its_row() -> None:
     frame = pd.DataFrame({"task": "all", "x": np.arange(6.0), "y": 1.0, "exposure": 5.0})
     frame.loc[3, "exposure"] = 0.0
-    with pytest.raises(BadInput, match=r"column 'exposure', row 3: got 0, where nobody is counted"):
+    with pytest.raises(
+        BadInput, match=r"column 'exposure', row 3: got 0, but a row without exposure"
+    ):
         Study(settings(), frame, CPU)
 
 
@@ -223,7 +225,7 @@ def test_what_cannot_be_people_is_said() -> None:
         people(cells, np.zeros(2), "the table", rows)
     assert isinstance(people(cells, np.ones(2), "the table", rows), People)
     frame = pd.DataFrame({"task": "a", "geometry": marked(squares(2)), "y": 1.0})
-    with pytest.raises(BadInput, match="'population_task' is 'b', and the tasks are a"):
+    with pytest.raises(BadInput, match="'population_task' is 'b', but the tasks are a"):
         Study(settings(population_task="b"), frame, CPU)
 
 

@@ -200,7 +200,7 @@ def test_a_typed_and_a_drawn_polygon_are_answered_as_predicted(run: Any) -> None
     [
         ({"text": "-79, 34"}, "2 numbers where a box needs four"),
         ({"text": "-78, 34, -79, 35"}, "west below east"),
-        ({"text": "POLYGON ((0 0, 1"}, "no geometry"),
+        ({"text": "POLYGON ((0 0, 1"}, "not a geometry"),
         ({"text": "POINT (-79 35)"}, "no area"),
         ({"x": [0.0, 1.0], "y": [0.0, 1.0]}, "three corners"),
         ({"text": "-79,34,-78,35", "task": "births"}, "no task 'births'"),

@@ -216,7 +216,7 @@ def test_a_task_of_three_rows_is_not_scored_and_the_report_says_why() -> None:
     table = pd.concat([many, few.assign(y=[0.5, -0.9, 0.8])])
     *_, last = fit("aggregation", table, own=True, settings=settings(max_steps=5, scarce="scarce"))
     assert not [m for m in last.report.metrics if m.name in ("SMSE", "RMSE")]
-    assert any("Task 'scarce' has 3 rows, all of which are" in n for n in last.report.notes)
+    assert any("Task 'scarce' has 3 rows, all used for training" in n for n in last.report.notes)
 
 
 MEAN, STD = np.array([0.02, 0.3, 0.9]), np.array([0.01, 0.1, 0.05])

@@ -98,7 +98,7 @@ def test_rows_with_gaps_are_left_out_with_a_note() -> None:
     table = read_table(csv(more), TABLE, name="mine.csv")
     assert len(table.frame) == 6
     assert (
-        "mine.csv: 2 rows without a value in 'y' or 'age_hi' were left out, first row 6."
+        "mine.csv: 2 rows without a value in 'y' or 'age_hi' were left out, the first in row 6."
         in table.notes
     )
     with pytest.raises(BadInput, match=r"column 'age_hi', row 8: the cell is empty"):
@@ -110,7 +110,7 @@ def test_columns_that_are_lacking() -> None:
         read_table(csv(GOOD.drop(columns="age_hi")), TABLE)
     alone = read_table(csv(GOOD.drop(columns="task")), TABLE)
     assert set(alone.frame["task"]) == {"all"}
-    assert any("no column 'task': all rows are of one" in note for note in alone.notes)
+    assert any("no column 'task': all rows belong to one task" in note for note in alone.notes)
     with pytest.raises(BadInput, match="no feature column"):
         read_table(csv(GOOD[["task", "y"]]), TABLE)
     with pytest.raises(BadInput, match=r"'age_lo': every cell is empty; fill it, or leave"):
@@ -120,7 +120,9 @@ def test_columns_that_are_lacking() -> None:
 
 
 def test_arrays_of_a_frame_that_no_reader_saw() -> None:
-    with pytest.raises(BadInput, match="row 3: 'coarse' was not trained on; the tasks are fine"):
+    with pytest.raises(
+        BadInput, match="row 3: the model was not trained on 'coarse'; its tasks are fine"
+    ):
         of(GOOD, tasks=("fine",), rows=(1, 2, 3, 4))
     with pytest.raises(BadInput, match="lacks the dimension 'height'"):
         of(GOOD, dims=("age", "height"))
@@ -128,7 +130,7 @@ def test_arrays_of_a_frame_that_no_reader_saw() -> None:
         of(GOOD.drop(columns="age_hi"))
     with pytest.raises(BadInput, match=r"'age_hi', row 1: 0 is below age_lo = 16"):
         of(GOOD.assign(age_hi=[16.0, 0, 20, 25]))
-    with pytest.raises(BadInput, match=r"'age_lo', row 2: there is no finite number"):
+    with pytest.raises(BadInput, match=r"'age_lo', row 2: the cell has no finite number"):
         of(GOOD.assign(age_lo=[15.0, 16, np.nan, 20]))
     with pytest.raises(BadInput, match="no column 'task'"):
         of(GOOD.drop(columns="task"))
@@ -139,9 +141,9 @@ def test_arrays_of_a_frame_that_no_reader_saw() -> None:
 def test_values_must_suit_the_likelihood() -> None:
     counts = of(GOOD.assign(y=[0.0, 3.0, 0.3, np.nan]))
     check_values(counts, {"fine": "poisson", "coarse": "gaussian"})
-    with pytest.raises(BadInput, match=r"row 4: got 0\.3 where the poisson .* 'coarse' needs a co"):
+    with pytest.raises(BadInput, match=r"row 4: got 0\.3, but the poisson .* 'coarse' needs a co"):
         check_values(counts, {"coarse": "poisson"}, rows=(2, 3, 4, 5))
-    with pytest.raises(BadInput, match=r"row 1: got 3 where the bernoulli .* needs 0 or 1"):
+    with pytest.raises(BadInput, match=r"row 1: got 3, but the bernoulli .* needs 0 or 1"):
         check_values(counts, {"fine": "bernoulli"})
     with pytest.raises(BadInput, match=r"got -1 \(and 1 more\)"):
         check_values(of(GOOD.assign(y=[-1.0, 0.5, 1, 1])), {"fine": "poisson"})

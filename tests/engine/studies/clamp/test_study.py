@@ -97,7 +97,7 @@ def test_imbalance_is_that_of_the_setting(table: pd.DataFrame, ratio: float) -> 
     study = Study(settings(imbalance=ratio, test_share=0.4, validation_share=0.0), table, CPU)
     other, wanted = np.bincount(study.data.rows.pool.label)
     assert other / wanted == pytest.approx(ratio, rel=0.1)
-    assert any("were left out, so that" in note for note in study.notes)
+    assert any("Rows left out: " in note for note in study.notes)
     assert np.array_equal(
         table["label"].to_numpy()[study.data.rows.row] == "clamp", study.data.rows.pool.label == 1
     )
@@ -267,7 +267,7 @@ def test_a_strict_band_is_asked_about_alone_and_ends_the_session(table: pd.DataF
     values = {"acquisition": "band, strict", "delta": 0.02, "budget": 120, "baselines": False}
     events = list(train(Study(settings(**values, patience=0), table, CPU)))
     assert events[-1].state is State.CONVERGED
-    assert events[-1].reason == "No patch is left with p within 0.02 of 0.5."
+    assert events[-1].reason == "No row is left with p within 0.02 of 0.5."
     shots = [e.arrays for e in events if isinstance(e, Snapshot)]
     p = np.concatenate([a["queue_p"] for a in shots])
     assert len(p)

@@ -103,7 +103,7 @@ def test_constant_columns_are_no_features() -> None:
             {"positive": "c"},
             "Setting 'positive_class' is 'c' and the labels are a, b",
         ),
-        (numbers(f=np.nan), {}, "column 'f', row 0: there is no finite number"),
+        (numbers(f=np.nan), {}, "column 'f', row 0: the cell has no finite number"),
         (numbers()[["label"]], {}, "neither images nor feature columns"),
         (numbers(f=1.0, g=2.0), {}, "neither images nor feature columns"),
         (numbers(), {"features": ["h"]}, "lacks the column 'h'"),
@@ -170,7 +170,7 @@ def test_a_zip_of_photographs() -> None:
         assert (place[:, 1].min(), (place[:, 1] + place[:, 3]).max()) == (0, h)
     message = " ".join(read.notes)
     assert "2 photographs were cut into 60 patches" in message
-    assert "folders were not taken for labels" in message
+    assert "folder names were not read as labels" in message
 
 
 # --- features -----------------------------------------------------------------------------------

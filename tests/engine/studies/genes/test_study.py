@@ -132,7 +132,7 @@ def test_rows_to_predict_are_answered_in_their_order(fitted: tuple[Study, Report
     new = study.explore("new", output="gene A")
     assert told["mean"].iloc[1] == pytest.approx(np.interp(9, new["grid"], new["mean"]), abs=0.02)
     assert told["std"].iloc[1] > told["std"].iloc[2]  # that one's other genes were measured
-    with pytest.raises(BadInput, match="row 3: 'gene Q' was not trained on"):
+    with pytest.raises(BadInput, match="row 3: the model was not trained on 'gene Q'"):
         study.predict(table.assign(output=["gene A", "gene Q", "gene A"]))
 
 
@@ -199,7 +199,7 @@ def test_an_output_that_is_wholly_held_out_is_named(genes: pd.DataFrame) -> None
     table = genes.assign(test=genes["test"].where(genes["output"] != "gene F", 1))
     study = Study(settings(), table, CPU)
     notes = [e.text for e in train(study) if isinstance(e, Note)]
-    assert any(note.startswith("gene F has no training rows") for note in notes)
+    assert any(note.startswith("Outputs without training rows: gene F.") for note in notes)
 
 
 def test_a_gene_of_two_rows_is_not_scored_and_the_report_says_so(genes: pd.DataFrame) -> None:
@@ -207,6 +207,8 @@ def test_a_gene_of_two_rows_is_not_scored_and_the_report_says_so(genes: pd.DataF
     few = pd.concat([genes[~mine], genes[mine][:2]]).assign(test=0)
     few.loc[few["replica"] == "embryo 6", "test"] = 1
     report = run(Study(settings(max_steps=2), few.reset_index(drop=True), CPU))
-    assert "gene B is not scored: of 2 rows or fewer none is held out." in report.notes
+    assert (
+        "gene B is not scored: outputs with 2 rows or fewer have no held-out rows." in report.notes
+    )
     whole = run(Study(settings(max_steps=2), genes, CPU))
     assert not any("not scored" in note for note in whole.notes)

@@ -64,7 +64,8 @@ def test_a_table_to_predict() -> None:
     assert result.sample.tolist() == [0, 1, NEW, 2, 2, 1, 0]
     assert np.isnan(result.y).all()
     with pytest.raises(
-        BadInput, match=r"column 'output', row 6: 'b' was not trained on; the out.*a"
+        BadInput,
+        match=r"column 'output', row 6: the model was not trained on 'b'; its outputs are a",
     ):
         of(read.frame, ["a"], [["r1"]], rows=read.rows)
 
@@ -72,7 +73,7 @@ def test_a_table_to_predict() -> None:
 def test_a_frame_that_no_reader_saw() -> None:
     with pytest.raises(BadInput, match="no column 'replica'"):
         of(GOOD.drop(columns="replica"))
-    with pytest.raises(BadInput, match="column 'x', row 2: there is no finite number"):
+    with pytest.raises(BadInput, match="column 'x', row 2: the cell has no finite number"):
         of(GOOD.assign(x=[0, 1, np.nan, 2, 3, 4, 5]))
     with pytest.raises(BadInput, match="column 'test', row 12: got 'x'; write 0 or 1"):
         of(GOOD.assign(test=[0, "1", "x", 0, 0, 0, None]), rows=range(10, 17))
@@ -125,10 +126,10 @@ def test_what_is_hidden() -> None:
     ("hidden", "said"),
     [
         ("r2", "got 'r2'; write output/replica"),
-        ("o9/r1", "there is no output 'o9'; there is o0, o1, o2, o3"),
+        ("o9/r1", "there is no output 'o9'; the outputs are o0, o1, o2, o3"),
         ("o1/r9", "o1 has no replica 'r9'; it has r0, r1, r2"),
         ("o1/*", "o1 has no replica '*'"),
-        ("*/*3", "nothing of output 'o0' would be left to learn from"),
+        ("*/*3", "output 'o0' would have no rows left to learn from"),
     ],
 )
 def test_what_cannot_be_hidden(hidden: str, said: str) -> None:

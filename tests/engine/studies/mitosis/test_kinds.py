@@ -93,7 +93,7 @@ def test_a_prior_moves_the_probabilities(cells: pd.DataFrame) -> None:
 def test_too_few_to_spare_are_not_tempered() -> None:
     study = Study(settings(), clouds({"few": 8, "many": 40}), CPU)
     assert not len(study.data.split.validation)
-    assert any("none are spared" in note for note in study.notes)
+    assert any("none are held back" in note for note in study.notes)
     report = run(study)
     assert np.isnan(report.arrays["threshold"]).all()
     none = Study(settings(test_share=0.0), clouds({"few": 20, "many": 40}), CPU)
@@ -192,8 +192,8 @@ def test_the_run_is_for_the_shares_of_rows_held_out_and_comes_back() -> None:
     plain, moved = run(before), run(after)
     assert after.present.chances.shift[0] > 2 > 1 > after.present.chances.shift[1]
     assert value(moved, "mean log probability (nats)") > value(plain, "mean log probability (nats)")
-    assert any("look to be of class 'few'" in note for note in moved.notes)
-    assert not any("look to be" in note for note in plain.notes)
+    assert any("of the held-out rows are of class 'few'" in note for note in moved.notes)
+    assert not any("of the held-out rows are of class" in note for note in plain.notes)
     query = table.drop(columns=["label", "split"]).head(40)
     kept = Study.restore(after.settings, *after.fitted(), torch.device("cpu"))
     pd.testing.assert_frame_equal(kept.predict(query), after.predict(query), rtol=1e-5)

@@ -84,7 +84,7 @@ def test_a_class_on_one_slide_only_is_split_by_rows_with_a_note(cells: pd.DataFr
     lonely = cells[~own | (cells["group"] == cells["group"][own].iloc[0])]
     lonely = pd.concat([lonely, cells[own].head(8).assign(group="slide x")])
     study = Study(settings(), lonely.reset_index(drop=True), CPU)
-    assert any("Groups could not be held out whole" in note for note in study.notes)
+    assert any("Whole groups could not be held out" in note for note in study.notes)
 
 
 def test_many_held_out_rows_are_scored_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,11 +97,11 @@ def test_many_held_out_rows_are_scored_in_part(monkeypatch: pytest.MonkeyPatch) 
 def test_images_are_brought_to_size_and_to_grey_of_one(cells: pd.DataFrame) -> None:
     small = Study(settings(size=5), cells, CPU)
     assert small.data.image == (5, 5)
-    assert any("10 x 10 pixels were brought to 5 x 5" in note for note in small.notes)
+    assert any("10 x 10 pixels were resized to 5 x 5" in note for note in small.notes)
     pixels = [c for c in cells if c[0] == "p"]
     bytes_ = cells.assign(**{c: (cells[c] * 255).round() for c in pixels})
     study, whole = Study(settings(), cells, CPU), Study(settings(), bytes_, CPU)
-    assert any("whole parts of 255" in note for note in whole.notes)
+    assert any("integers from 0 to 255" in note for note in whole.notes)
     assert np.array_equal(study.data.images, whole.data.images)
 
 
@@ -213,7 +213,7 @@ def test_with_too_few_rows_of_a_class_to_spare_any_all_methods_are_compared(othe
     study = Study(settings(baselines=True, max_steps=20, n_inducing=5), table, CPU)
     report = run(study)
     assert not len(study.data.split.validation)
-    assert any("none are spared" in note for note in study.notes)
+    assert any("none are held back" in note for note in study.notes)
     compared = {m.method for m in report.metrics if m.name == "F1" and m.source == "baseline"}
     assert compared == set(study.metadata["methods"][1:])
 

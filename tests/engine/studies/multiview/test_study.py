@@ -42,7 +42,7 @@ def test_rows_are_drawn_class_by_class_without_groups(classes: pd.DataFrame) -> 
     assert shares[0] == pytest.approx(shares[1], abs=0.02)
     assert len(study.data.train) == pytest.approx(0.3 * 180, abs=1)
     one = Study(settings(), classes.assign(group="all"), CPU)
-    assert any("one group only" in note for note in one.notes)
+    assert any("only one group" in note for note in one.notes)
     assert len(one.data.train) == pytest.approx(90, abs=1)
 
 
@@ -54,7 +54,7 @@ def test_patients_are_held_out_whole_and_censored_ones_are_not_learnt_from(
     assert not set(observed.patient[study.data.train]) & set(observed.patient[study.data.test])
     assert observed.event[study.data.train].all()
     assert not observed.event[study.data.test].all()
-    assert any("are censored: their rows are not trained on" in n for n in study.notes)
+    assert any("are censored: the model does not learn from their rows" in n for n in study.notes)
     held = list(dict.fromkeys(observed.patient[study.data.test].tolist()))
     assert study.metadata["patients"] == [observed.patients[p] for p in held]
     late = Study(settings(), lives, CPU)
@@ -101,12 +101,12 @@ def test_what_settings_leave_open_follows_from_what_is_learnt(
     assert [s.task for s in results] == ["classification", "regression", "survival"]
     assert [s.bound for s in results] == ["published", "published", "stochastic"]
     assert [s.n_inducing for s in results] == [50, 10, 10]
-    assert [s.inducing_init for s in results] == ["learnt", "fixed", "fixed"]
+    assert [s.inducing_init for s in results] == ["learned", "fixed", "fixed"]
     assert [s.log_target for s in results] == ["no", "yes", "no"]
     plain = Study(settings(), values.assign(y=np.log(values["y"])), CPU)
     assert plain.settings.log_target == "no"
     assert Study(settings(model="sgp"), lives, CPU).settings.bound == "published"
-    chosen = {"bound": "closed", "log_target": "no", "inducing_init": "learnt"}
+    chosen = {"bound": "closed", "log_target": "no", "inducing_init": "learned"}
     own = Study(settings(**chosen), values, CPU).settings
     assert {name: getattr(own, name) for name in chosen} == chosen
 
@@ -116,7 +116,7 @@ def test_a_view_in_which_nothing_varies_teaches_nothing_and_breaks_nothing(
 ) -> None:
     flat = classes.assign(**{"noise.a": 1.0, "noise.b": 2.0})
     study = Study(settings(n_components=1), flat, CPU)
-    assert any("Nothing varies in noise" in note for note in study.notes)
+    assert any("Nothing varies among the training rows in noise" in note for note in study.notes)
     run(study)
     assert np.isfinite(study.snapshot()["predicted"]).all()
 

@@ -41,7 +41,7 @@ def test_columns_are_gathered_in_views() -> None:
     assert fewer.names == ["a", "features"]
     assert fewer.features == ["a.x", "a.y", "pm2.5"]
     assert fewer.view.tolist() == [0, 0, 1]
-    for names, message in ((["a", "c"], "no view 'c'"), ([], "nothing to look through")):
+    for names, message in ((["a", "c"], "no view 'c'"), ([], "no view named")):
         with pytest.raises(BadInput, match=message):
             data.only(names)
 
@@ -71,7 +71,7 @@ def test_classes_in_question() -> None:
     assert np.isnan(of(CLASSES.assign(label=["u", "v", None] + ["v"] * 11)).target[2])
     for frame, positive, message in (
         (three, "", r"3 classes \(u, v, w\), and the model separates two"),
-        (three, "x", "names 'x', and the classes are u, v, w"),
+        (three, "x", "names 'x', but the classes are u, v, w"),
         (three, "u,v,w", "names all classes"),
         (CLASSES.assign(label="u"), "", "only one class, 'u'"),
     ):
@@ -82,14 +82,14 @@ def test_classes_in_question() -> None:
 @pytest.mark.parametrize(
     ("frame", "task", "said"),
     [
-        (X, "auto", "none of the columns label, y and time"),
+        (X, "auto", "no values in any of the columns label, y and time"),
         (CLASSES.assign(y=1.0), "auto", "has label and y; set 'task'"),
-        (CLASSES, "survival", "learns a column 'time', and the table has none"),
+        (CLASSES, "survival", "needs a column 'time', but the table has none"),
         (CLASSES[["label", "group"]], "auto", "no feature column"),
-        (VALUES.assign(**{"a.x": np.nan}), "auto", "'a.x', row 0: there is no finite number"),
+        (VALUES.assign(**{"a.x": np.nan}), "auto", "'a.x', row 0: the cell has no finite number"),
         (LIVES.assign(time=np.arange(N) + 1.0), "auto", "patient 'p' has another time or event"),
         (LIVES.assign(event=[1, 0] * 7), "auto", "row 1: patient 'p' has another"),
-        (LIVES.assign(time=0.0), "auto", "got 0; it is above zero"),
+        (LIVES.assign(time=0.0), "auto", "got 0, but times must be above zero"),
     ],
 )
 def test_tables_that_cannot_be_are_said(frame: pd.DataFrame, task: str, said: str) -> None:

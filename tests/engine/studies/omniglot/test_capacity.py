@@ -88,7 +88,7 @@ def test_an_own_table_is_fitted_with_what_was_chosen_and_comes_back(table: pd.Da
     assert chosen["n_latent"][0] in (2, 3)
     assert ("pixels" in chosen) == ("p0" in table)
     if "p0" in table:
-        assert chosen["pixels"][0] == "grey"
+        assert chosen["pixels"][0] == "gray"
         assert run.study.metadata["kernel"] == "rbf-ard"
     assert "an average" in end.report.limits[0]
     (recall,) = [m.value for m in end.report.metrics if m.name == "recall"]

@@ -59,8 +59,8 @@ def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFram
     bw = Study(settings(size=6), drawings, CPU)
     assert bw.data.image == (6, 6)
     assert set(np.unique(bw.data.observed.x)) == {0.0, 1.0}
-    assert any("12 x 12 pixels were brought to 6 x 6" in note for note in bw.notes)
-    gray = Study(settings(pixels="grey"), drawings, CPU)
+    assert any("12 x 12 pixels were resized to 6 x 6" in note for note in bw.notes)
+    gray = Study(settings(pixels="gray"), drawings, CPU)
     own = of(drawings).x
     assert np.abs(gray.data.observed.x - own).max() <= 0.5 / 255 + 1e-9
     tall = drawings.drop(columns=[f"p{i}" for i in range(132, 144)])
@@ -81,7 +81,7 @@ def test_one_row_a_class_is_learnt_and_nothing_scored(drawings: pd.DataFrame) ->
     study = Study(settings(baselines=True), once, CPU)
     events = list(train(study))
     notes = [e.text for e in events if isinstance(e, Note)]
-    assert any("7 classes have a single row" in note for note in notes)
+    assert any("Classes with a single row: 7" in note for note in notes)
     assert any("No row is held out" in note for note in notes)
     last = events[-1]
     assert [m.name for m in last.report.metrics] == ["bound (nats a row)"]
@@ -96,7 +96,7 @@ def test_light_pages_and_rows_without_a_label_are_noticed(drawings: pd.DataFrame
     turned = drawings.assign(**{c: 1 - drawings[c] for c in pixels})
     turned.loc[0, "label"] = None
     study = Study(settings(), turned, CPU)
-    assert any("light and dark exchanged" in note for note in study.notes)
+    assert any("light and dark are not swapped" in note for note in study.notes)
     assert len(study.data.observed) == len(drawings) - 1
 
 
@@ -157,7 +157,7 @@ def test_predictions_name_the_class_and_keep_the_rows(
     labeled = study.predict(drawings.iloc[[3, 60]])
     assert labeled["label"].tolist() == drawings["label"].iloc[[3, 60]].tolist()
     assert set(labeled["predicted"]) <= {c for names in study.data.observed.classes for c in names}
-    with pytest.raises(BadInput, match="row 4: 'Cor' was not trained on"):
+    with pytest.raises(BadInput, match="row 4: the model was not trained on 'Cor'"):
         study.predict(query.assign(output=["Anu", "Bel", "Cor"]))
 
 
@@ -198,7 +198,7 @@ def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
     }
     fitted = fit("omniglot", tmp_path / "learn.zip", **values)
     notes = [event.text for event in fitted if isinstance(event, Note)]
-    assert any("what is dark was taken as ink" in note for note in notes)
+    assert any("dark pixels were read as ink" in note for note in notes)
     query = open_to_predict(ENTRY, tmp_path / "new.zip", fitted.study.settings)
     told = fitted.study.predict(query)
     own = [names[i] for i in (31, 39, 47, 7, 15, 23)]  # by path: Due comes before Uno
@@ -236,7 +236,7 @@ def test_slow_ones_are_left_out_with_a_note(
     monkeypatch.setattr("scant.studies.omniglot.problem.MOST_CHANCES", 10)
     report = run(Study(settings(baselines=True), drawings, CPU))
     assert {m.method for m in report.metrics} == {"this run", "nearest neighbor"}
-    assert report.notes[0].startswith("No rivals were compared: ")
+    assert report.notes[0].startswith("No other methods were compared: ")
     assert [note.split(" is left")[0] for note in report.notes[1:]] == [
         "logistic regression",
         "G-M",

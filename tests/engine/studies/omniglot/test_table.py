@@ -51,7 +51,7 @@ def test_rows_to_predict_follow_the_training(table: pd.DataFrame) -> None:
     assert data.number[:2].tolist() == [4, UNKNOWN]
     bare = of(table.drop(columns="label"), trained.outputs, trained.classes, trained.features)
     assert (bare.label == UNKNOWN).all()
-    with pytest.raises(BadInput, match="column 'output', row 2: 'c' was not trained on"):
+    with pytest.raises(BadInput, match="column 'output', row 2: the model was not trained on 'c'"):
         of(table.assign(output=list("aacabbbb")), trained.outputs, trained.classes)
     with pytest.raises(BadInput, match="lacks the column 'p3'"):
         of(table.drop(columns="p3"), trained.outputs, trained.classes, trained.features)
@@ -66,14 +66,16 @@ def test_pixels_come_in_their_order_and_alone(table: pd.DataFrame) -> None:
     assert columns_of(floors) == [f"wap{i}" for i in range(9)]
     assert not of(floors).pixels
     many = pd.DataFrame(np.zeros((2, 5000)), columns=[f"c{i}" for i in range(5000)])
-    with pytest.raises(BadInput, match="5,000 columns of numbers, and 1 to 4,096"):
+    with pytest.raises(BadInput, match="5,000 columns of numbers, but needs 1 to 4,096"):
         columns_of(many)
 
 
 def test_sides_of_images() -> None:
     assert side(400) == (20, 20)
     assert side(12, width=4) == side(12, height=3) == side(12, 4, 3) == (3, 4)
-    with pytest.raises(BadInput, match="12 pixels are no square image; set 'width' and 'height'"):
+    with pytest.raises(
+        BadInput, match="12 pixels do not form a square image; set 'width' and 'height'"
+    ):
         side(12)
     with pytest.raises(BadInput, match="do not fit 12 pixels"):
         side(12, width=5)

@@ -201,7 +201,7 @@ def test_a_position_that_somebody_chose_is_learned_from_and_known_again() -> Non
 def test_many_columns_are_left_out_in_one_sentence() -> None:
     read = read_table(as_csv(table_of(SURVEYS["SDSS of SkyServer"])), SCHEMA, name="x.csv")
     assert (
-        "x.csv: 8 columns were left out, as no inputs: "
+        "x.csv: 8 columns were left out, because they appear not to be inputs: "
         "ra, dec, run, camcol, field, plate, mjd, fiberid." in read.notes
     )
 
@@ -220,7 +220,9 @@ def test_the_file_of_rail_opens_as_it_is() -> None:
         name = f"mag_{one}_lsst"
         assert read.frame[name].isna().sum() == count
         assert read.frame[f"{name}_lim"].notna().sum() == count
-        said = f"99 in {count} cells was read as 'not detected', and the error there as the limit "
+        said = (
+            f"99 in {count} cells was read as 'not detected', and its error was read as the limit "
+        )
         assert any(f"{name!r}: {said}({limit})" in note for note in read.notes)
     assert read.frame[[f"mag_{b}_lsst" for b in "rizy"]].notna().all(axis=None)
 

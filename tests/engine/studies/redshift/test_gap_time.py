@@ -172,4 +172,6 @@ def test_scores_and_answers_with_bands_missing_are_of_the_models_that_predict_le
     assert not made.posterior.gaps.models  # nor do those of a page take the place of others
     np.testing.assert_allclose(told, made.predict(held.assign(g=np.nan))["mean"])
     assert LEARNED in end.report.notes
-    assert any("models of what is left are learned" in limit for limit in end.report.limits)
+    assert any(
+        "models of the remaining columns are trained" in limit for limit in end.report.limits
+    )

@@ -116,7 +116,7 @@ def test_without_time_or_wish_the_density_is_integrated_over() -> None:
 def test_what_text_was_made_into_is_never_taken_away() -> None:
     table = galaxies(300)
     table["sample"] = np.where(np.arange(300) % 3, "boss", "sdss")
-    values = {"n_basis": 5, "max_steps": 3, "restarts": 1, "features": "colours"}
+    values = {"n_basis": 5, "max_steps": 3, "restarts": 1, "features": "colors"}
     made = fit("redshift", table, own=False, **FIXED | values)
     report = [*made][-1].report  # type: ignore[attr-defined]
     features, level = made.study.features, "sample = sdss"

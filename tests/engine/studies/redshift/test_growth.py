@@ -138,7 +138,7 @@ def test_an_own_table_is_learned_by_models_that_grow(grown: tuple[Fit, list[obje
     assert {"max_steps", "n_basis", "covariance", "features", "log_target", "robust"} == set(found)
     assert found["features"][0] == "as given"
     assert found["covariance"][0] != run.study.search.budget.first.shape
-    assert found["covariance"][1].startswith("unseen rows gained until then, from ")
+    assert found["covariance"][1].startswith("unseen rows were predicted better up to this, from ")
     assert any("n_basis" in note and "covariance" in note for note in end.report.notes)
     assert any("max_steps 3,000" in e.text for e in events if isinstance(e, Note))
     error = {m.name: m.value for m in end.report.metrics if m.method == "this run"}["RMSE"]

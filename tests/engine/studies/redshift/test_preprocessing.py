@@ -51,7 +51,7 @@ def test_a_column_beside_the_magnitudes_leaves_them_their_colors(table, column):
     magnitudes = [0, 2, 3, 4]
     assert np.array_equal(features.combine[np.ix_(magnitudes, magnitudes)], color_matrix(4))
     assert np.array_equal(features.combine[1], np.eye(5)[1])
-    assert features.chosen.value == "colours"
+    assert features.chosen.value == "colors"
 
 
 def test_usual_values_are_left_as_they_are(table):

@@ -54,7 +54,7 @@ def test_an_export_of_label_studio() -> None:
         Annotation("IMG 1.jpg", "ring", (20, 20, 60, 40), (200, 100), "a@example.org", when),
         Annotation("x/b.png", "whole", None, None, "m1"),
     ]
-    assert notes == ["x.json: 1 results of the type 'polygonlabels' are no boxes: passed over."]
+    assert notes == ["x.json: skipped results of the type 'polygonlabels', which are not boxes: 1."]
 
 
 def test_a_rectangle_with_a_choice_of_its_own_is_one_label() -> None:
@@ -136,7 +136,7 @@ def test_a_time_that_cannot_be_read_is_left_out_and_said() -> None:
     notes: list[str] = []
     (one,) = read(b"picture,label,created\na.png,x,yesterday\n", "x.csv", notes)
     assert one.created is None
-    assert notes == ["x.csv: 1 times could not be read and were left out."]
+    assert notes == ["x.csv: unreadable times, which were left out: 1."]
 
 
 def test_folders_of_pictures() -> None:

@@ -135,7 +135,7 @@ def test_formats_say_what_they_are() -> None:
     assert len({one.file for one in FORMATS}) == len(FORMATS)
     with pytest.raises(BadInput, match="There is no format 'VOC' of labels; there are CSV"):
         write("VOC", [])
-    with pytest.raises(BadInput, match="ImageFolder holds the pictures themselves"):
+    with pytest.raises(BadInput, match="ImageFolder needs images"):
         write("ImageFolder", [])
 
 

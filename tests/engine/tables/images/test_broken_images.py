@@ -79,8 +79,8 @@ SOUND: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: file(drawing(mode="CMYK"), "TIFF", compression="tiff_lzw"),
         "from CMYK to RGB",
     ),
-    "12 bits.png": (lambda: deep(4095), "from 16 bits a pixel to 8"),
-    "16 bits.png": (lambda: deep(65535), "from 16 bits a pixel to 8"),
+    "12 bits.png": (lambda: deep(4095), "from 16 bits per pixel to 8"),
+    "16 bits.png": (lambda: deep(65535), "from 16 bits per pixel to 8"),
     "on its head.jpg": (lambda: turned(3), "turned upright"),
     "on its side.jpg": (lambda: turned(6), "turned upright"),
     "on its other side.jpg": (lambda: turned(8), "turned upright"),
@@ -152,7 +152,7 @@ def test_broken_images_are_passed_over_and_named(schema: TableSchema, name: str)
     content, said = BROKEN[name]
     table = opened(schema, name, content)
     (note,) = [note for note in table.notes if "cannot be read" in note]
-    assert note.startswith("mine.zip: 1 image cannot be read and was passed over: x/a/")
+    assert note.startswith("mine.zip: 1 image cannot be read and was skipped: x/a/")
     assert name in note
     assert said in note
     with pytest.raises(BadInput) as refused:
@@ -185,8 +185,8 @@ def test_pictures_of_kinds_that_are_not_read_are_named(schema: TableSchema) -> N
     table = opened(schema, "IMG_1.HEIC", b"\x00\x00\x00\x18ftypheic")
     (note,) = [note for note in table.notes if "HEIC" in note]
     assert note == (
-        "mine.zip: 1 picture of a kind that is not read was passed over: x/a/IMG_1.HEIC; save as "
-        "JPEG or PNG."
+        "mine.zip: 1 picture of a kind that is not read was skipped: x/a/IMG_1.HEIC; save them "
+        "as JPEG or PNG."
     )
     with pytest.raises(BadInput, match=r"holds no images .*, but \.heic; save these as JPEG"):
         read_image_table(packed({"x/a/1.heic": b"x"}), schema, size=SIDE, name="mine.zip")

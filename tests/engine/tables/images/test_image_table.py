@@ -44,7 +44,7 @@ def test_ink_is_one_whichever_way_the_images_came(paper: int, ink: int) -> None:
     pixels = table.frame[list(table.features)].to_numpy().reshape(4, 4, 4)
     np.testing.assert_allclose(pixels[0, 0], 0.5, atol=0.01)  # one of two rows, of 256 greys
     np.testing.assert_allclose(pixels[:, 1:], 0)  # paper, of which constant columns are kept
-    assert any("dark was taken as ink" in note for note in table.notes) == (ink == 0)
+    assert any("dark pixels were read as ink" in note for note in table.notes) == (ink == 0)
     assert any("4 x 4 pixels" in note for note in table.notes)
 
 

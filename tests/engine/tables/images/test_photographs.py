@@ -165,10 +165,10 @@ def test_strangers_doubts_and_contradictions_are_said() -> None:
     ]
     table = opened(write("CSV", made))
     notes = " ".join(table.notes)
-    assert "annotations of 1 picture that is not in the archive were passed over: x.jpg." in notes
-    assert "1 patches have labels that differ; the last one was taken." in notes
-    assert "1 labels were given in doubt; their patches wait for a label." in notes
-    assert "1 boxes lie outside of their pictures and were passed over." in notes
+    assert "annotations of 1 picture that is not in the archive were skipped: x.jpg." in notes
+    assert "patches with labels that differ: 1; the last label was used." in notes
+    assert "labels marked as uncertain: 1; their patches count as unlabeled." in notes
+    assert "boxes outside their pictures: 1; these were skipped." in notes
     pool = pool_of(table)
     assert pool.classes[pool.label[0]] == "hose"
     assert pool.label[1] == -1
@@ -176,9 +176,8 @@ def test_strangers_doubts_and_contradictions_are_said() -> None:
 
 def test_a_file_that_names_pictures_without_labels_is_said() -> None:
     table = opened(b"file,any_missing\na.jpg,1\n")
-    assert (
-        "'labels.csv' names pictures and holds no labels: no column is called 'label'"
-        in " ".join(table.notes)
+    assert "'labels.csv' names pictures but holds no labels: its columns are" in " ".join(
+        table.notes
     )
     assert pool_of(table).label.max() == -1
 
@@ -207,7 +206,7 @@ def test_folders_of_patches_are_labels() -> None:
     of = {(again.pictures[p], *place[:4].tolist()): again.classes[c]
           for p, place, c in zip(again.picture, again.place, again.label)}  # fmt: skip
     assert of == {(a.picture, *map(int, a.box or ())): a.label for a in made}
-    assert "folders were taken for labels" in " ".join(table.notes)
+    assert "folder names were read as labels" in " ".join(table.notes)
 
 
 def test_small_pictures_are_never_enlarged_and_cut() -> None:

@@ -1,4 +1,4 @@
-"""Slider over the number of alphabets on the omniglot page."""
+"""Slider over the number of groups (alphabets) on the omniglot page."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from scant_dashboard.page_parts.widgets import stacked
 from scant_dashboard.plots.base import View
 from scant_dashboard.translate import enumerated, later, tr
 
-NAMED = 4  # alphabets that a sentence lists
-ONLY = later("There is only one alphabet, and it cannot be removed.")
+NAMED = 4  # groups that a sentence lists
 
 
-class Alphabets(View):
-    """A slider over the number of alphabets learned together, and a button to train with it."""
+class Groups(View):
+    """A slider over the number of groups learned together, and a button to train with it."""
 
-    title = later("What are the other alphabets worth?")
+    title = later("What are the other groups worth?")
 
     def __init__(self, page: PageContext) -> None:
         self._run: RunState | None = None
         self._names: list[str] = []
         self.alt = ""
         self.slider = pmui.DiscreteSlider(
-            label=tr("Alphabets learned together"), options=[1], disabled=True,
+            label=tr("Groups learned together"), options=[1], disabled=True,
             sizing_mode="stretch_width", max_width=420, margin=(0, 12),
         )  # fmt: skip
         self.slider.param.watch(lambda _: self._update_button(), "value")
@@ -33,15 +32,12 @@ class Alphabets(View):
         self.panel = stacked(self.slider, self.button)
 
     def open(self, run: RunState) -> None:
-        """Offer as many alphabets as this run has learned, or fewer."""
+        """Offer as many groups as this run has learned, or fewer."""
         self._run, self._names = run, [str(name) for name in run.metadata["outputs"]]
         count = len(self._names)
-        several = count > 1
         self.slider.options = list(range(1, count + 1))
-        self.slider.param.update(value=1, disabled=not several)
-        self.alt = tr(ONLY)
-        if several:
-            self.alt = tr("This run trained on {names} together.", names=self._listed(count))
+        self.slider.param.update(value=1, disabled=False)
+        self.alt = tr("This run trained on {names} together.", names=self._listed(count))
         self._update_button()
 
     def clear(self, run: RunState) -> None:
