@@ -172,7 +172,7 @@ export function render({model, el}) {
       line.title = text
       button.append(line)
     }
-    button.addEventListener('click', () => send(act, {row: `${one.row}`}))
+    button.addEventListener('click', () => send(act, {row: one.row}))
     item.append(button)
     return item
   }
