@@ -214,7 +214,7 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     ],
     "redshift": [
         ("without", {"off": ["x"]}, "no input 'x'"),
-        ("without", {"off": [f"mag_{b}" for b in "ugriz"]}, "At least one band"),
+        ("without", {"off": [f"mag_{b}" for b in "ugriz"]}, "At least one input"),
         ("density", {"row": 10**6}, "no test row"),
     ],
     "genes": [

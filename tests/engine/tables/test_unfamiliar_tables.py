@@ -125,7 +125,7 @@ def test_padding_rows_are_passed_over_and_rows_keep_their_numbers() -> None:
 def test_a_pool_without_labels_says_who_must_label() -> None:
     for frame in (columns("a", "b"), columns("a", "b").assign(label="")):
         notes = read_table(csv(frame), entry("clamp").table).notes
-        assert any("nobody has labeled a patch yet" in note for note in notes)
+        assert any("nobody has labeled a row yet" in note for note in notes)
 
 
 def test_a_file_to_predict_may_have_comments_and_dates() -> None:

@@ -123,9 +123,9 @@ def test_what_text_was_made_into_is_never_taken_away() -> None:
     assert level in features.bands
     assert features.optional == BANDS
     assert report.arrays["missing"][0].tolist() == [0, 1, 2, 3]  # one band is left at least
-    with pytest.raises(BadInput, match="the bands are u, g, r, i"):
+    with pytest.raises(BadInput, match="the inputs are u, g, r, i"):
         made.study.explore("without", off=[level])
-    with pytest.raises(BadInput, match="At least one band"):
+    with pytest.raises(BadInput, match="At least one input"):
         made.study.explore("without", off=BANDS)
 
 
