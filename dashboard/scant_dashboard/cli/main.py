@@ -72,7 +72,7 @@ def _allowed(parameter: Any) -> str:
 def _show_scores(rows: pd.DataFrame, fault: str) -> None:
     """Print the results of a study, and why it was not finished."""
     if len(rows):
-        columns = ["data", "method", "metric", "ours", "spread", "published", "repeats"]
+        columns = ["data", "method", "metric", "ours", "spread", "published", "theirs", "repeats"]
         for experiment, part in rows.groupby("experiment", sort=False):
             typer.echo(str(experiment))
             print_table(columns, part[columns].itertuples(index=False))
@@ -87,8 +87,12 @@ def reproduce(
         typer.Option(envvar="SCANT_REAL_DATA", help="Folder of the publications' data sets."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results.csv and results.html.")
+        Path | None,
+        typer.Option(
+            help="Folder for results.csv and results.html; its finished runs are not done again."
+        ),
     ] = None,
+    only: Annotated[str, typer.Option(help="Do runs whose name contains this.")] = "",
 ) -> None:
     """Print the publications' tables: our figures beside theirs."""
     from scant.reproduce import runner
@@ -99,6 +103,7 @@ def reproduce(
             quick=quick,
             folder=runner.checked(data),
             out=out,
+            only=only,
             show=_show_scores,
             whisper=partial(typer.echo, err=True),
         )

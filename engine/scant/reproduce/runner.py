@@ -1,7 +1,8 @@
 """Reproduction of the tables of publications by `scant reproduce`, with published scores.
 
 `scant.studies.<study>.reproduce` yields the scores of each run (see `scant.studies.reproduction`).
-Results so far are written before the next run starts.
+Results so far are written before the next run starts, and the scores of every run are stored in
+`scores.jsonl`: the same command goes on where it was interrupted.
 
 The optional data folder has subfolders for data sets: `poisson_toy`, `fertility` and
 `pm25_kampala`; `photoz_sdss`; `gene_kalinka2010` and `mocap_cmu`; `cnae9`, `uji_indoor_loc` and
@@ -14,7 +15,7 @@ from __future__ import annotations
 import platform
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from importlib import import_module
 from importlib.metadata import version
@@ -22,54 +23,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from scant import __version__
 from scant.errors import BadInput
 from scant.hardware import keep_freed_memory, machine
+from scant.reproduce.results import COLUMNS, Results
+from scant.reproduce.stored import FinishedRun, StoredRuns
 from scant.reproduce.tables import as_page
 from scant.studies import STUDIES, entry
-from scant.studies.reproduction import Runs, Score
+from scant.studies.reproduction import Run, Runs
 from scant.training.output_folder import check_writable
 
 ROWS, PAGE = "results.csv", "results.html"
-OWN = ["study", "experiment", "data", "method", "metric"]
-MEASURED = ["ours", "spread", "repeats", "published", "seconds"]
-ORIGIN = ["quick", "date", "scant", "python", "torch", "gpytorch", "machine"]
-COLUMNS = [*OWN, *MEASURED, *ORIGIN]
-
-
-class ScoreTable:
-    """Table of the scores of the runs of a study."""
-
-    def __init__(self, study: str) -> None:
-        self.study = study
-        self._scores: dict[tuple[str, str, str], list[Score]] = {}
-        self._seconds: dict[tuple[str, str, str], list[float]] = {}
-
-    def add(self, scores: Sequence[Score], seconds: float) -> None:
-        """Add the scores of a run with its CPU time in seconds."""
-        keys = {score[:1] + score[2:4] for score in scores}
-        for score in scores:
-            self._scores.setdefault(score[:1] + score[2:4], []).append(score)
-        for key in keys:
-            self._seconds.setdefault(key, []).append(seconds)
-
-    def rows(self) -> pd.DataFrame:
-        """Return mean and standard deviation over repeats by experiment, method and metric."""
-        results = []
-        for key, scores in self._scores.items():
-            values = np.array([score.value for score in scores])
-            own = (self.study, key[0], scores[0].data, *key[1:])
-            here = bool(np.isfinite(values).any())
-            spread = float(values.std()) if here and len(values) > 1 else None
-            seconds = float(np.mean(self._seconds[key])) if here else None
-            figures = (float(values.mean()), spread, len(values) * here)
-            results.append((*own, *figures, scores[0].published, seconds))
-        table = pd.DataFrame(results, columns=[*OWN, *MEASURED])
-        kinds = {"ours": float, "spread": float, "published": float, "seconds": float}
-        return table.astype(kinds).round({"ours": 4, "spread": 4, "seconds": 1})
 
 
 def studies_named(name: str) -> list[str]:
@@ -98,6 +64,7 @@ def reproduce(
     quick: bool = False,
     folder: Path | None = None,
     out: Path | None = None,
+    only: str = "",
     show: Callable[[pd.DataFrame, str], None] = lambda rows, fault: print(rows, fault),
     whisper: Callable[[str], None] = print,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -107,7 +74,9 @@ def reproduce(
         studies: Names of the studies.
         quick: True for fewer repeats, rows and steps.
         folder: Folder with the data of the publications; None for simulated data.
-        out: Folder for `results.csv` and `results.html`, which are updated after every run.
+        out: Folder for `results.csv` and `results.html`, which are updated after every run, and for
+            `scores.jsonl`, whose runs are not done again.
+        only: Text that the keys of runs must contain (`scant.studies.reproduction.Run`).
         show: Function called with the results of each study and the reason of a failure, if any.
         whisper: Function called with a message on each run.
 
@@ -115,55 +84,57 @@ def reproduce(
         Table with `COLUMNS`, and messages on failures by study.
 
     Raises:
-        BadInput: `out` cannot be created.
+        BadInput: `out` cannot be created, or has runs that were made with other arguments.
     """
     if out is not None:
         check_writable(out)
         out.mkdir(parents=True, exist_ok=True)
     keep_freed_memory()
-    origin: dict[str, Any] = {"quick": quick, **origins()}
+    stored = StoredRuns(out, {"quick": quick, "data": folder is not None})
     done: list[pd.DataFrame] = []
     faults: dict[str, str] = {}
     for study in studies:
-        gathered = ScoreTable(study)
+        results = Results(study)
         try:
-            for scores, seconds in _timed(_runs(study, quick, folder)):
-                gathered.add(scores, seconds)
-                whisper(f"{study}: {_named(scores)} ({seconds:.0f} s)")
-                _keep(out, [*done, gathered.rows().assign(**origin)], faults)
+            module = _module(study)
+            results = Results(study, getattr(module, "compared", lambda scores: ()))
+            for run in _runs(module, quick, folder):
+                if only not in run.key:
+                    continue
+                finished = stored.get(study, run.key) or _do(run, study, stored)
+                results.add(finished)
+                whisper(f"{study}: {run.key} ({finished.seconds:.0f} s)")
+                _keep(out, [*done, results.rows(quick=quick)], faults)
         except BadInput as error:
             faults[study] = str(error)
         except Exception as error:  # a failure must not stop other studies
             whisper(traceback.format_exc())
             faults[study] = f"{type(error).__name__}: {error}"
-        done.append(gathered.rows().assign(**origin))
+        done.append(results.rows(quick=quick))
         show(done[-1], faults.get(study, ""))
     _keep(out, done, faults)
     return _joined(done), faults
 
 
-def _runs(study: str, quick: bool, folder: Path | None) -> Runs:
+def _module(study: str) -> Any:
     name = f"scant.studies.{study}.reproduce"
     if find_spec(name) is None:
         raise BadInput(f"Study {study!r} has no table to reproduce.")
+    return import_module(name)
+
+
+def _runs(module: Any, quick: bool, folder: Path | None) -> Runs:
     from scant.training.api import fit  # torch
 
-    result: Runs = import_module(name).reproduce(quick, folder, fit)
-    return result
+    runs: Runs = module.reproduce(quick, folder, fit)
+    return runs
 
 
-def _timed(runs: Runs) -> Iterator[tuple[list[Score], float]]:
-    """Iterate over runs with their CPU time, which depends little on other load."""
+def _do(run: Run, study: str, stored: StoredRuns) -> FinishedRun:
+    """Do a run and store its scores with its processor time, which depends little on other load."""
     began = time.process_time()
-    for scores in runs:
-        ended = time.process_time()
-        yield scores, ended - began
-        began = time.process_time()
-
-
-def _named(scores: Sequence[Score]) -> str:
-    methods = dict.fromkeys(score.method for score in scores)
-    return f"{scores[0].experiment}, {', '.join(methods)}" if scores else "nothing"
+    scores = list(run.scores())
+    return stored.add(study, run.key, scores, time.process_time() - began, origins())
 
 
 def _joined(done: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from html import escape
 from io import StringIO
+from typing import Any
 
 import pandas as pd
 
@@ -26,11 +27,13 @@ LOWER = (
     "p ",
 )  # metrics for which smaller is better
 EXPLAINED = (
-    "Each cell gives our mean and, after ±, the deviation over the repeats; under it what was "
-    "published. Where the rows are the publication's own, ours is bold if it is at least as good; "
-    "figures from a stand-in do not compare with published ones, the order of the methods does. "
-    "Seconds are processor time of the run that a figure comes from, often of several methods. "
-    "A table that was broken off lacks methods or repeats; each row says how many there were."
+    "Each cell gives our mean and, after ±, the deviation over the repeats; under it the value "
+    "that the publication prints for the same method and metric. Where the rows are the "
+    "publication's own, ours is bold if it is at least as good; values on a stand-in do not "
+    "compare with published ones, the order of the methods does. What we measured with other "
+    "programs stands under ours, too, and is never counted as published. Seconds are processor "
+    "time of the run that a value comes from, often of several methods. A table that was "
+    "interrupted lacks methods or repeats; each row says how many there were."
 )
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;
@@ -50,7 +53,7 @@ def read(study: str) -> pd.DataFrame | None:
 
 
 def at_least_as_good(metric: str, ours: float, theirs: float) -> bool:
-    """Return True if a score is at least as good as the published one."""
+    """Return True if a score is at least as good as the published one; False if one is NaN."""
     return ours <= theirs if metric.startswith(LOWER) else ours >= theirs
 
 
@@ -64,7 +67,14 @@ def origin(rows: pd.DataFrame) -> str:
                           ("GPyTorch", "gpytorch"))
     )  # fmt: skip
     short = " Smaller than the publications' (--quick)." if rows["quick"].any() else ""
-    return f"Measured {when} with {with_} on {'; '.join(sorted(set(rows['machine'])))}.{short}"
+    hours = float(rows.drop_duplicates("study")["study_hours"].sum())
+    took = f" It took {_duration(hours)} of processor time." if hours else ""
+    machines = "; ".join(sorted(set(rows["machine"])))
+    return f"Measured {when} with {with_} on {machines}.{took}{short}"
+
+
+def _duration(hours: float) -> str:
+    return f"{hours * 60:.0f} min" if hours < 2 else f"{hours:.1f} h"
 
 
 def as_tables(rows: pd.DataFrame, level: int = 3) -> str:
@@ -75,10 +85,25 @@ def as_tables(rows: pd.DataFrame, level: int = 3) -> str:
         level: Level of the headings.
     """
     return "".join(
-        f"<h{level}>{escape(str(experiment))}</h{level}><p class='quiet'>Data: "
-        f"{escape(str(part['data'].iloc[0]))}.</p>{_table(part)}"
+        f"<h{level}>{escape(str(experiment))}</h{level}><p class='quiet'>{_about(part)}</p>"
+        f"{_table(part)}{_programs(part)}"
         for experiment, part in rows.groupby("experiment", sort=False)
     )
+
+
+def _about(part: pd.DataFrame) -> str:
+    """Say whose rows an experiment has, what varies, and which table prints its scores."""
+    where = "; ".join(dict.fromkeys(part["where"].dropna()))
+    message = f"Data: {part['data'].iloc[0]}. Between repeats: {part['varies'].iloc[0]}."
+    return escape(message + (f" Published in {where}." if where else ""))
+
+
+def _programs(part: pd.DataFrame) -> str:
+    """Name the programs whose scores stand beside ours."""
+    programs = dict.fromkeys(part["theirs_by"].dropna())
+    if not programs:
+        return ""
+    return f"<p class='quiet'>Other programs, run by us: {escape('; '.join(programs))}.</p>"
 
 
 def _table(part: pd.DataFrame) -> str:
@@ -94,19 +119,21 @@ def _table(part: pd.DataFrame) -> str:
     return html_table([*map(escape, metrics), "repeats", "seconds of a run"], rows, "method")
 
 
-def _cell(row: object) -> str:
-    get = lambda name: float(getattr(row, name))  # noqa: E731
-    ours, spread, theirs = get("ours"), get("spread"), get("published")
-    metric, is_published = str(getattr(row, "metric", "")), not math.isnan(theirs)
-    message = "not here" if math.isnan(ours) else f"{ours:.4g}"
-    if not math.isnan(spread):
-        message += f" ± {spread:.2g}"
-    same = STAND_IN not in str(getattr(row, "data", ""))
-    if is_published and same and not math.isnan(ours) and at_least_as_good(metric, ours, theirs):
+def _cell(row: Any) -> str:
+    message = "not here" if math.isnan(row.ours) else _with_spread(row.ours, row.spread)
+    same = STAND_IN not in row.data
+    if same and at_least_as_good(row.metric, row.ours, row.published):
         message = f"<strong>{message}</strong>"
-    return message + (
-        f"<br><span class='quiet'>published {theirs:.4g}</span>" if is_published else ""
-    )
+    if not math.isnan(row.published):
+        published = _with_spread(row.published, row.published_spread)
+        message += f"<br><span class='quiet'>published {published}</span>"
+    if not math.isnan(row.theirs):
+        message += f"<br><span class='quiet'>other program {row.theirs:.4g}</span>"
+    return message
+
+
+def _with_spread(value: float, spread: float) -> str:
+    return f"{value:.4g}" + ("" if math.isnan(spread) else f" ± {spread:.2g}")
 
 
 def as_page(rows: pd.DataFrame, faults: Mapping[str, str]) -> str:

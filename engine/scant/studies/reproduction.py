@@ -2,38 +2,61 @@
 
 `reproduce(quick, data, fit)` takes whether less of everything will do, the folder with the
 publications' data (None: stand-ins are generated) and `scant.fit`, with which some studies train:
-fitting lies above the studies, which do not import it.
+fitting lies above the studies, which do not import it. It yields runs, which are done one by one
+and not at all if their scores are already stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from scant.events import Event
 
 
-class Score(NamedTuple):
-    """One figure of one run.
+class Experiment(NamedTuple):
+    """An experiment of a publication.
 
     Attributes:
-        experiment: The publication's experiment and its size.
+        name: Its name and size.
         data: Whose rows: "stand-in for …" in it says that they are not the publication's.
-        method: Name of the model and of the way in which it was used.
-        metric: Name of the figure.
-        value: Ours; NaN for a published method that is not here.
-        published: Theirs, where there is one.
+        varies: What differs between repeats, over which spreads are taken.
     """
 
-    experiment: str
+    name: str
     data: str
+    varies: str
+
+
+class Score(NamedTuple):
+    """One metric of one run.
+
+    Attributes:
+        experiment: Experiment that the run is part of.
+        method: Name of the model and of the way in which it was used.
+        metric: Name of the metric.
+        value: Our value.
+    """
+
+    experiment: Experiment
     method: str
     metric: str
     value: float
-    published: float | None = None
 
 
-Runs = Iterator[list[Score]]  # the scores of one run after another
+class Run(NamedTuple):
+    """A run whose scores are stored together.
+
+    Attributes:
+        key: Name of the run, unique in its study.
+        scores: Does the run and returns its scores.
+    """
+
+    key: str
+    scores: Callable[[], Iterable[Score]]
+
+
+Runs = Iterator[Run]
 
 
 class FitEvents(Protocol):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
+from html import escape
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 
@@ -13,25 +16,44 @@ from typer.testing import CliRunner
 
 from scant.errors import BadInput
 from scant.reproduce import runner
-from scant.reproduce.runner import COLUMNS
+from scant.reproduce.results import COLUMNS, beside
 from scant.reproduce.tables import as_page, as_tables, origin, read
 from scant.studies import STUDIES
 from scant.studies.genes import reproduce
-from scant.studies.reproduction import Runs, Score
+from scant.studies.published import KEYS
+from scant.studies.reproduction import Experiment, Run, Runs, Score
 from scant_dashboard.cli.main import app
 
+METHODS = ("GP", "good", "poor", "<i>odd")
 OWN, OTHER = "drawn as published", "cells, stand-in for theirs"
 
 
-def made(method: str, value: float, data: str = OWN, experiment: str = "first") -> list[Score]:
-    return [
-        Score(experiment, data, method, "F1", value, 0.5),
-        Score("second", data, method, "RMSE", 2.0),
+NUMBER = count()  # of runs, whose keys differ
+
+
+def made(method: str, value: float, data: str = OWN, experiment: str = "first") -> Run:
+    scores = [
+        Score(Experiment(experiment, data, "draws"), method, "F1", value),
+        Score(Experiment("second", data, "draws"), method, "RMSE", 2.0),
     ]
+    return Run(f"{experiment}, {method}, {next(NUMBER)}", lambda: scores)
 
 
 @pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Runs]:
+def published_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [
+        *(("genes", "first", method, "F1", 0.5, 0.1, "Table 1", None) for method in METHODS),
+        ("genes", "first", "GP", "F1", 0.45, None, None, "their program, version 1"),
+        ("genes", "first", "elsewhere only", "F1", 0.3, None, "Table 1", None),
+        ("genes", "third", "elsewhere", "F1", 0.5, None, "Table 1", None),
+    ]
+    columns = ["study", *KEYS, "value", "spread", "where", "by"]
+    table = pd.DataFrame(known, columns=columns)
+    monkeypatch.setattr("scant.studies.published.scores", lambda: table)
+
+
+@pytest.fixture
+def tables(published_scores: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, Runs]:
     """What the tables of a study yield, by its name; all studies have empty ones at first."""
     found: dict[str, Runs] = {name: iter(()) for name in STUDIES}
 
@@ -39,6 +61,12 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Runs]:
         module = ModuleType(name)
         study = name.split(".")[-2]
         module.reproduce = lambda quick, data, fit: found[study]  # type: ignore[attr-defined]
+        module.compared = (
+            lambda scores: [  # type: ignore[attr-defined]
+                one._replace(metric="largest", value=max(s.value for s in scores))
+                for one in scores[:1]
+            ]
+        )
         return module
 
     monkeypatch.setattr(runner, "import_module", imported)
@@ -59,7 +87,13 @@ def test_repeats_become_a_mean_and_a_spread(tables: dict[str, Runs], tmp_path: P
     found = rows.set_index(["experiment", "method", "metric"])
     row = found.loc["first", "GP", "F1"]
     assert (row["study"], row["data"], row["repeats"]) == ("genes", OWN, 2)
-    assert (row["ours"], row["spread"], row["published"]) == (0.5, 0.1, 0.5)
+    assert (row["ours"], row["spread"], row["varies"]) == (0.5, 0.1, "draws")
+    assert (row["published"], row["published_spread"], row["where"]) == (0.5, 0.1, "Table 1")
+    assert (row["theirs"], row["theirs_by"]) == (0.45, "their program, version 1")
+    assert found.loc["second", "GP", "RMSE"][["published", "theirs"]].isna().all()
+    absent = found.loc["first", "elsewhere only", "F1"]
+    assert (absent["published"], absent["repeats"]) == (0.3, 0)
+    assert math.isnan(absent["ours"])
     missing = found.loc["first", "<b>SVM", "F1"]
     assert math.isnan(missing["ours"])
     assert missing["repeats"] == 0
@@ -73,7 +107,7 @@ def test_each_run_is_on_disk_before_the_next_begins(
 ) -> None:
     seen: list[int] = []
 
-    def runs() -> Iterator[list[Score]]:
+    def runs() -> Runs:
         for repeat in range(3):
             file = tmp_path / "results.csv"
             seen.append(int(pd.read_csv(file)["repeats"].iloc[0]) if file.exists() else 0)
@@ -84,14 +118,57 @@ def test_each_run_is_on_disk_before_the_next_begins(
     assert seen == [0, 1, 2]
 
 
+def test_an_interrupted_reproduction_goes_on(tables: dict[str, Runs], tmp_path: Path) -> None:
+    def runs(values: list[float], *, stop: bool) -> Runs:
+        for number, value in enumerate(values):
+            score = Score(Experiment("first", OWN, "draws"), "GP", "F1", value)
+            yield Run(f"repeat {number}", partial(list, [score]))
+            if stop:
+                raise KeyboardInterrupt
+
+    tables["genes"] = runs([0.4, 0.6], stop=True)
+    with pytest.raises(KeyboardInterrupt):
+        runner.reproduce(["genes"], out=tmp_path, whisper=lambda _: None)
+    stored = tmp_path / "scores.jsonl"
+    with stored.open("a") as file:
+        file.write('{"study": "genes", "key": "repe')  # killed while it was written
+    tables["genes"] = runs([0.9, 0.6], stop=False)
+    assert scant("genes", "--out", tmp_path)[0] == 0
+    row = pd.read_csv(tmp_path / "results.csv").iloc[0]
+    assert (row["ours"], row["repeats"]) == (0.5, 2)  # the first is the stored one
+    assert len(stored.read_text().splitlines()) == 2
+    tables["genes"] = runs([0.9], stop=False)
+    status, _, told = scant("genes", "--quick", "--out", tmp_path)
+    assert status == 2
+    assert "quick=False" in told
+    assert told.count("\n") == 1
+
+
+def test_runs_are_chosen_by_their_names(tables: dict[str, Runs], tmp_path: Path) -> None:
+    tables["genes"] = iter([made("GP", 0.4), made("SVM", 0.6)])
+    assert scant("genes", "--only", "SVM", "--out", tmp_path)[0] == 0
+    rows = pd.read_csv(tmp_path / "results.csv")
+    assert set(rows.loc[rows["ours"].notna(), "method"]) == {"SVM"}
+
+
+def test_scores_are_compared_over_all_runs(tables: dict[str, Runs]) -> None:
+    tables["multiview"] = iter([made("DFGP", v) for v in (0.4, 0.5)])
+    rows, _ = runner.reproduce(["multiview"], show=lambda *_: None, whisper=lambda _: None)
+    assert rows.set_index("metric").loc["largest", "ours"] == 2.0
+
+
 def test_a_study_that_fails_keeps_its_rows_and_the_others_go_on(
     tables: dict[str, Runs], tmp_path: Path
 ) -> None:
-    def broken() -> Iterator[list[Score]]:
+    def broken() -> Runs:
         yield made("GP", 0.5)
-        raise ArithmeticError("no <root>")
 
-    def refused() -> Iterator[list[Score]]:
+        def fails() -> list[Score]:
+            raise ArithmeticError("no <root>")
+
+        yield Run("fails", fails)
+
+    def refused() -> Runs:
         yield from ()
         raise BadInput("There is no file x.npz; put it there.")
 
@@ -162,14 +239,10 @@ def test_a_real_study_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     cases = reproduce._cases
 
     def first(*arguments: object) -> Iterator[object]:
-        name, source, table, values = next(cases(*arguments))  # type: ignore[arg-type]
+        experiment, table, values = next(cases(*arguments))  # type: ignore[arg-type]
         small = {"max_steps": 3, "n_inducing_inputs": 6, "n_inducing_outputs": 3}
-        yield (
-            name,
-            source,
-            table[table["output"].isin(table["output"].unique()[:3])],
-            values | small,
-        )
+        few = table[table["output"].isin(table["output"].unique()[:3])]
+        yield experiment, few, values | small
 
     monkeypatch.setattr(reproduce, "_cases", first)
     monkeypatch.setattr("scant.studies.genes.report.FIT_STEPS", 2)
@@ -188,5 +261,20 @@ def test_what_lies_in_the_repository_can_be_shown(study: str) -> None:
     assert set(rows["study"]) == {study}
     assert not rows["quick"].any()
     assert rows["ours"].notna().any()
-    assert str(rows["experiment"].iloc[0]) in as_tables(rows)
+    assert escape(rows["experiment"].iloc[0]) in as_tables(rows)
     assert "Measured" in origin(rows)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_published_scores_in_the_repository_are_those_of_their_one_file(study: str) -> None:
+    rows = read(study)
+    assert rows is not None
+    theirs = ["published", "published_spread", "where", "theirs", "theirs_by"]
+    ours = rows[rows["repeats"] > 0]
+    again = beside(ours.drop(columns=theirs))
+    columns = [*KEYS, *theirs]
+    pd.testing.assert_frame_equal(
+        again[columns].sort_values(KEYS, ignore_index=True),
+        rows[columns].sort_values(KEYS, ignore_index=True),
+        check_dtype=False,
+    )

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from scant.events import Checkpoint, Event, Fitted, Progress, Report
-from scant.reproduce.runner import ScoreTable
+from scant.reproduce.results import Compare, Results
+from scant.reproduce.stored import FinishedRun
 from scant.studies import entry
 from scant.studies.protocol import Study
 from scant.studies.reproduction import Runs
@@ -61,11 +62,13 @@ def value(report: Report, name: str, method: str = "this run") -> float:
     return next(m.value for m in report.metrics if m.name == name and m.method == method)
 
 
-def gathered(runs: Runs) -> pd.DataFrame:
+def gathered(study: str, runs: Runs, compare: Compare = lambda scores: ()) -> pd.DataFrame:
     """The table that the runs of a study's `reproduce` come to."""
-    result = ScoreTable("any")
-    for scores in runs:
-        result.add(scores, 0.0)
+    result, keys = Results(study, compare), set()
+    for run in runs:
+        assert run.key not in keys  # else one of the two would not be done again
+        keys.add(run.key)
+        result.add(FinishedRun(list(run.scores()), 0.0, {}))
     return result.rows()
 
 

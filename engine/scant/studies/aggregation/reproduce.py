@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,11 @@ from scant.events import Finished, Metric
 from scant.studies.aggregation.report import dependent
 from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
-from scant.studies.reproduction import Fit, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
-PUBLISHED = {
-    ("Poisson toy", "both tasks", "SMSE"): 0.464,
-    ("Poisson toy", "both tasks", "SNLP"): -0.822,
-    ("Poisson toy", "task 1 alone", "SMSE"): 0.9699,
-    ("Poisson toy", "task 1 alone", "SNLP"): -0.095,
-    ("PM2.5", "filter and counter", "SMSE"): 0.439,
-    ("PM2.5", "filter alone", "SMSE"): 0.657,
-}
-Case = tuple[str, str, str, pd.DataFrame, dict[str, Any]]
-SCORES = ("SMSE", "SNLP", "coverage of the 95% interval")
+Case = tuple[Experiment, str, pd.DataFrame, dict[str, Any]]
+SCORES = ("SMSE", "SNLP", "SNLP of a Gaussian", "coverage of the 95% interval")
+VARIES = "cells and starts"  # between repeats
 COUNTS = (50, 100, 200, 500, 1000, 1640)
 
 
@@ -39,20 +33,21 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
         fit: `scant.fit`.
     """
     for seed in range(1 if quick else 5):
-        for experiment, source, method, table, values in _cases(seed, quick, data):
-            metrics = _run(fit, table, {**values, "seed": seed}, "boxes" in method)
-            yield [
-                Score(experiment, source, name, metric, value, _theirs(experiment, name, metric))
-                for name, metric, value in _scores(method, metrics)
-            ]
+        for experiment, method, table, values in _cases(seed, quick, data):
+            key = f"{experiment.name}, {method}, seed {seed}"
+            case = (experiment, method, table, {**values, "seed": seed})
+            yield Run(key, partial(_scores_of, fit, *case))
 
 
-def _theirs(experiment: str, method: str, metric: str) -> float | None:
-    return PUBLISHED.get((experiment, method, metric))
+def _scores_of(
+    fit: Fit, experiment: Experiment, method: str, table: pd.DataFrame, values: dict[str, Any]
+) -> list[Score]:
+    metrics = _run(fit, table, values, "boxes" in method)
+    return [Score(experiment, *one) for one in _scores(method, metrics)]
 
 
 def _cases(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
-    """Experiment, whose rows, method, table and settings."""
+    """Experiment, method, table and settings."""
     yield from _toy(seed, folder)
     yield from _births(seed, quick, folder)
     yield from _orders(seed, folder)
@@ -60,15 +55,18 @@ def _cases(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
 
 
 def _toy(seed: int, folder: Path | None) -> Iterator[Case]:
-    table, source = poisson.simulate(seed), "drawn as published"
+    name = "Poisson toy"
+    draws = {Experiment(name, "drawn as published", "draws and starts"): poisson.simulate(seed)}
     if folder is not None:
         from scant.studies.aggregation.published_data import poisson_draw
 
-        table, source = poisson_draw(folder / "poisson_toy"), "the authors' draw, one of five"
+        own = Experiment(f"{name}, the authors' draw", "the authors' draw, one of five", "starts")
+        draws[own] = poisson_draw(folder / "poisson_toy")
     values = {"likelihood": "poisson", "fine_rows": 1000, "n_inducing": 125}
-    other = str(table["task"].unique()[1])
-    yield "Poisson toy", source, "both tasks", table, values
-    yield "Poisson toy", source, "task 1 alone", table, {**values, "leave_out": other}
+    for experiment, table in draws.items():
+        other = str(table["task"].unique()[1])
+        yield experiment, "both tasks", table, values
+        yield experiment, "task 1 alone", table, {**values, "leave_out": other}
 
 
 def _cells(seed: int, folder: Path | None) -> tuple[pd.DataFrame, str]:
@@ -83,10 +81,11 @@ def _orders(seed: int, folder: Path | None) -> Iterator[Case]:
     """First and second births, in cells and in boxes: with one noise each, and with one that
     varies."""
     cells, source = _cells(seed, folder)
+    experiment = Experiment("four outputs, 200 cells", source, VARIES)
     table = fertility.experiment(cells, 5, 200, seed, orders=(1, 2))
     for method, likelihood in (("one noise", "gaussian"), ("noise varies", "heteroscedastic")):
         values = {"fine_rows": 200, "likelihood": likelihood}
-        yield "four outputs, 200 cells", source, method, table, values
+        yield experiment, method, table, values
 
 
 def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
@@ -97,22 +96,24 @@ def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
             table = fertility.experiment(cells, step, n, seed)
             values = {"fine_rows": n, "likelihood": "gaussian"}
             coarse = str(table["task"].unique()[1])
-            name = f"births, {n} cells"
-            yield name, source, f"with {step}x{step} boxes", table, values
+            experiment = Experiment(f"births, {n} cells", source, VARIES)
+            yield experiment, f"with {step}x{step} boxes", table, values
             if step == 5:
-                yield name, source, "cells alone", table, {**values, "leave_out": coarse}
+                yield experiment, "cells alone", table, {**values, "leave_out": coarse}
 
 
 def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
-    table, source = particulates.simulate(seed), "simulated, stand-in for Kampala"
+    table = particulates.simulate(seed)
+    experiment = Experiment("PM2.5", "simulated, stand-in for Kampala", "draws and starts")
     if folder is not None:
         from scant.studies.aggregation.published_data import kampala
 
         table = kampala(folder / "pm25_kampala", start="2019-03-19")  # the counter's days
         source = "Kampala, 3 days, stand-in for the publication's 9"
+        experiment = Experiment("PM2.5", source, "starts")
     values = {"fine_rows": 80, "likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
-    yield "PM2.5", source, "filter and counter", table, values
-    yield "PM2.5", source, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
+    yield experiment, "filter and counter", table, values
+    yield experiment, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
 
 
 def _run(fit: Fit, table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:

@@ -18,21 +18,12 @@ from scant.studies.clamp.prepared import Prepared
 from scant.studies.clamp.settings import CNN, COMPARED, METHODS
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import NO_CLAMP as NON_CLAMP
+from scant.studies.published import printed
 
 Measured = Mapping[str, Sequence[Any]]
 SCORES = ("F1", "precision", "recall")
 NETWORKS = 1  # trained for the report: of more, a run would take minutes
-# Yousefi (2021), Table 4.1, of "non-clamp", on confidential photographs: value and spread.
-PUBLISHED = {
-    "fine-tuned CNN": {"precision": (0.93, 0.09), "recall": (0.41, 0.04), "F1": (0.56, 0.04)},
-    "logistic regression, active": {
-        "precision": (0.67, 0.005),
-        "recall": (0.70, 0.11),
-        "F1": (0.68, 0.06),
-    },
-    "GP, random": {"precision": (0.55, 0.08), "recall": (0.63, 0.05), "F1": (0.59, 0.06)},
-    "GP, active": {"precision": (0.81, 0.08), "recall": (0.76, 0.08), "F1": (0.78, 0.03)},
-}
+LIKE = "trenches, as published"  # the experiment that stands beside Table 4.1
 
 
 def write_report(
@@ -175,7 +166,6 @@ def pictures(rows: Rows, predicted: Int[np.ndarray, " n"]) -> list[Metric]:
 def published() -> list[Metric]:
     """Table 4.1, which is of other pictures."""
     return [
-        Metric(f"{method} (published, other pictures)", name, value, spread, "published")
-        for method, scores in PUBLISHED.items()
-        for name, (value, spread) in scores.items()
+        Metric(f"{p.method} (published, other pictures)", p.metric, p.value, p.spread, "published")
+        for p in printed("clamp", LIKE)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,12 @@ from PIL import Image
 
 from scant.errors import BadInput
 from scant.studies.clamp import simulate
-from scant.studies.clamp.report import PUBLISHED, SCORES, area, compare
+from scant.studies.clamp.report import LIKE, SCORES, area, compare
 from scant.studies.clamp.settings import CNN, COMPARED, FIXED, ClampSettings
 from scant.studies.clamp.settings import PUBLISHED as AS_PUBLISHED
 from scant.studies.clamp.table import TABLE
 from scant.studies.protocol import study_class
-from scant.studies.reproduction import Fit, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 from scant.tables.read import read_frame
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ SESSION: dict[str, Any] = {
     "budget": 230,
     "fixed_split": False,  # seeds are over pictures held out, too
 }
-LIKE = "trenches, as published"  # the experiment that stands beside Table 4.1
-THEIRS = {CNN: "fine-tuned CNN"}  # names of Table 4.1, where ours are others
+VARIES = "pictures held out and starts"  # between repeats
 SOURCES = {
     "trenches": "invented pictures, stand-in for those of the publication",
     "screws": "photographs of a board, stand-in for those of the publication",
@@ -61,19 +61,15 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     cases = list(experiments(quick, data))
     for seed in range(QUICK_SEEDS if quick else SEEDS):
         for name, table, values in cases:
-            chosen = {**SESSION, **values}
-            source = SOURCES[name.partition(",")[0]]
-            yield [
-                Score(name, source, method, metric, value, _theirs(name, method, metric))
-                for method, metric, value in figures(kind, table, {**chosen, "seed": seed})
-            ]
+            experiment = Experiment(name, SOURCES[name.partition(",")[0]], VARIES)
+            chosen = {**SESSION, **values, "seed": seed}
+            yield Run(f"{name}, seed {seed}", partial(_scores, experiment, kind, table, chosen))
 
 
-def _theirs(experiment: str, method: str, metric: str) -> float | None:
-    """Table 4.1, of other pictures."""
-    if experiment != LIKE:
-        return None
-    return PUBLISHED.get(THEIRS.get(method, method), {}).get(metric, (None,))[0]
+def _scores(
+    experiment: Experiment, kind: type[Study], table: pd.DataFrame, values: dict[str, Any]
+) -> list[Score]:
+    return [Score(experiment, *one) for one in figures(kind, table, values)]
 
 
 def experiments(

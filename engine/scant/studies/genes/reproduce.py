@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from scant.events import Finished, Report
 from scant.studies.genes import cmu_mocap, simulate
 from scant.studies.genes.drosophila import read_folder
 from scant.studies.genes.settings import FIXED, MODELS
-from scant.studies.reproduction import Fit, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
 HALF, REPLICA = "half of the points", "one replica of each output"
 # Subject 7 stands for 8, of which two trials are at hand. Of each trial a sixth or less of the
@@ -27,26 +28,10 @@ MOTION = {
     ),
 }
 FRAMES = 16
-DRAWN = "drawn as published"
+DRAWN, SPLITS = "drawn as published", "splits and starts"
 SIMULATED = "simulated, stand-in for the four genes of Kalinka 2010"
-KALINKA = "Kalinka 2010; beside ours stand other programs on other draws of the split"
+KALINKA = "Kalinka 2010, the publication's"
 SCORES = ("NMSE", "NLPD", "coverage of the 95% interval")
-# The publication shows bars and gives no figures. These were measured on other draws of the same
-# split: the authors' program for HMOGP-LV (1,000 steps of Adam) and LVMOGP, GPy and GPflow else.
-THEIRS = {
-    ("HMOGP-LV", "NMSE"): 0.039,
-    ("HMOGP-LV", "NLPD"): -0.173,
-    ("LVMOGP", "NMSE"): 0.040,
-    ("LVMOGP", "NLPD"): 0.147,
-    ("DHGP", "NMSE"): 0.039,
-    ("DHGP", "NLPD"): -0.214,
-    ("LMC", "NMSE"): 0.045,
-    ("LMC", "NLPD"): -0.096,
-    ("HGP", "NMSE"): 0.047,
-    ("HGP", "NLPD"): 0.007,
-    ("pooled GP", "NMSE"): 0.049,
-}
-MEASURED = "four genes, half of the points"
 
 
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
@@ -59,37 +44,45 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
         fit: `scant.fit`.
     """
     for seed in range(1 if quick else 3):
-        for experiment, source, table, values in _cases(seed, quick, data):
-            results = []
-            for m in run(fit, table, {**values, "seed": seed}).metrics:
-                if m.name in SCORES:
-                    method = MODELS["hmogp-lv"] if m.source == "run" else m.method
-                    theirs = THEIRS.get((method, m.name)) if experiment == MEASURED else None
-                    results.append(Score(experiment, source, method, m.name, m.value, theirs))
-            yield results
+        for experiment, table, values in _cases(seed, quick, data):
+            case = (fit, experiment, table, {**values, "seed": seed})
+            yield Run(f"{experiment.name}, seed {seed}", partial(_scores, *case))
+
+
+def _scores(
+    fit: Fit, experiment: Experiment, table: pd.DataFrame, values: dict[str, Any]
+) -> list[Score]:
+    return [
+        Score(experiment, MODELS["hmogp-lv"] if m.source == "run" else m.method, m.name, m.value)
+        for m in run(fit, table, values).metrics
+        if m.name in SCORES
+    ]
 
 
 def _cases(
     seed: int, quick: bool, folder: Path | None
-) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, Any]]]:
-    """Experiment, whose rows, table and settings."""
+) -> Iterator[tuple[Experiment, pd.DataFrame, dict[str, Any]]]:
+    """Experiment, table and settings."""
     many = {"n_inducing_outputs": 5, "n_inducing_inputs": 40}
     three, four = (simulate.synthetic(seed, replicas=count) for count in (3, 4))
-    yield "synthetic 1", DRAWN, three, {**many, "split": HALF}
-    yield "synthetic 2", DRAWN, four, {**many, "split": REPLICA}
-    genes, name, source = simulate.genes(seed), "six simulated genes", SIMULATED
+    drawn = "draws, splits and starts"
+    yield Experiment("synthetic 1", DRAWN, drawn), three, {**many, "split": HALF}
+    yield Experiment("synthetic 2", DRAWN, drawn), four, {**many, "split": REPLICA}
+    genes, name, about = simulate.genes(seed), "six simulated genes", (SIMULATED, drawn)
     if folder is not None:
-        genes, name, source = read_folder(folder / "gene_kalinka2010"), "four genes", KALINKA
+        genes = read_folder(folder / "gene_kalinka2010")
+        name, about = "four genes", (KALINKA, SPLITS)
     for split in (HALF, REPLICA):
         few = {"n_inducing_outputs": 4, "n_inducing_inputs": 40}
-        yield f"{name}, {split}", source, genes, {**few, "split": split}
+        yield Experiment(f"{name}, {split}", *about), genes, {**few, "split": split}
     if folder is None or quick:
         return
     for name, (file, joints, trials, source) in MOTION.items():
         table = cmu_mocap.read(
             folder / "mocap_cmu" / file, joints, frames=FRAMES, replicas=trials, seed=seed
         )
-        yield name, source, table, {**many, "n_inducing_inputs": 60, "split": REPLICA}
+        experiment = Experiment(name, source, "frames, splits and starts")
+        yield experiment, table, {**many, "n_inducing_inputs": 60, "split": REPLICA}
 
 
 def run(fit: Fit, table: pd.DataFrame, values: dict[str, Any]) -> Report:

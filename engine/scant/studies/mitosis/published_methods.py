@@ -44,20 +44,15 @@ class Rows:
 
 
 Scores = Iterator[tuple[str, np.ndarray, np.ndarray]]
+Way = Callable[[Rows, int], Scores]
 
 
-def ways(published: bool) -> list[Callable[[Rows, int], Scores]]:
+def ways(published: bool) -> list[Way]:
     """Functions that yield a method's name, and scores of the rows to choose by and to test.
 
     Several results of one method are candidates, of which the best is chosen.
     """
-    results: list[Callable[[Rows, int], Scores]] = [
-        sclvm,
-        bgplvm,
-        dgplvm,
-        weighted_svm,
-        weighted_logistic,
-    ]
+    results: list[Way] = [sclvm, bgplvm, dgplvm, weighted_svm, weighted_logistic]
     return results + [sclvm_as_published, bgplvm_as_published, dgplvm_as_published] * published
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +12,10 @@ from sklearn.metrics import average_precision_score, precision_recall_fscore_sup
 
 from scant.studies.mitosis import published_data
 from scant.studies.mitosis.published_data import Case, sets_of, split
-from scant.studies.mitosis.published_methods import Rows, ways
-from scant.studies.reproduction import Fit, Runs, Score
+from scant.studies.mitosis.published_methods import Rows, Way, ways
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
 NEAR = 9  # thresholds that are judged together
-# Table 3.1, measured on AMIDA13, which is another data set.
-THEIRS = {
-    ("SCLVM, as published", "precision"): 0.426,
-    ("SCLVM, as published", "recall"): 0.555,
-    ("SCLVM, as published", "F1"): 0.482,
-    ("BGPLVM + SVM, as published", "precision"): 0.306,
-    ("BGPLVM + SVM, as published", "recall"): 0.827,
-    ("BGPLVM + SVM, as published", "F1"): 0.447,
-    ("DGPLVM + SVM, as published", "precision"): 0.242,
-    ("DGPLVM + SVM, as published", "recall"): 1.000,
-    ("DGPLVM + SVM, as published", "F1"): 0.390,
-}
 SOURCES = ("invented cells, stand-in for AMIDA13", "AMi-Br, stand-in for AMIDA13")
 METRICS = ("precision", "recall", "F1")
 
@@ -65,35 +53,37 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
         fewer = (case.learn[0] // 5, case.learn[1] // 5)
         cases = [(name, replace(case, learn=fewer, steps=case.steps // 2))]
     for k in range(max(case.splits for _, case in cases)):
-        for place, (experiment, case) in enumerate(cases):
+        for place, (name, case) in enumerate(cases):
             if k < case.splits:
-                source, first = SOURCES[data is not None], place == 0
-                theirs = THEIRS if first and data is not None else {}
-                for result in scores(case, published=first, seed=k):
-                    yield [Score(experiment, source, *one, theirs.get(one[:2])) for one in result]
+                varies = "test sets" if case.splits == 1 else "splits of the slides and test sets"
+                experiment = Experiment(name, SOURCES[data is not None], varies)
+                for way in ways(published=place == 0):
+                    key = f"{name}, {way.__name__}, split {k}"
+                    yield Run(key, partial(_scores_of, experiment, case, way, k))
 
 
-def scores(
-    case: Case, published: bool = True, seed: int = 0
-) -> Iterator[list[tuple[str, str, float]]]:
+def _scores_of(experiment: Experiment, case: Case, way: Way, seed: int) -> list[Score]:
+    return [Score(experiment, *one) for one in scores(case, way, seed)]
+
+
+def scores(case: Case, way: Way, seed: int = 0) -> list[tuple[str, str, float]]:
     """Method, metric and value on every test set of one split.
 
     Args:
         case: The experiment.
-        published: Whether the methods as published are tried, too.
+        way: Trains methods (`published_methods.ways`).
         seed: Seed of slides, rows and starts.
     """
     rows = Rows(case, split(case, seed))
-    for way in ways(published):
-        tried: dict[str, list[Scored]] = {}
-        for method, choose, test in way(rows, seed):
-            tried.setdefault(method, []).append(Scored(choose, test))
-        yield [
-            (method, metric, value)
-            for method, candidates in tried.items()
-            for one in _best(candidates, method, rows, seed)
-            for metric, value in one.items()
-        ]
+    tried: dict[str, list[Scored]] = {}
+    for method, choose, test in way(rows, seed):
+        tried.setdefault(method, []).append(Scored(choose, test))
+    return [
+        (method, metric, value)
+        for method, candidates in tried.items()
+        for one in _best(candidates, method, rows, seed)
+        for metric, value in one.items()
+    ]
 
 
 def _best(candidates: list[Scored], method: str, rows: Rows, seed: int) -> list[dict[str, float]]:

@@ -23,6 +23,7 @@ from scant.studies.multiview.prepared import Prepared, Told, moments
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.problem import problem_of
 from scant.studies.multiview.settings import MODELS
+from scant.studies.published import printed
 
 BOUND = "bound (nats a row)"
 NAMES = {
@@ -34,27 +35,10 @@ NAMES = {
 }  # fmt: skip
 THRESHOLDS = np.linspace(0, 1, 101)
 LEAST_SPLITS = 3  # for a test of the difference
-FIGURES = {  # of the publication, on its own data; the word says which
-    "classification": (
-        "F1",
-        "osteosarcoma films",
-        {
-            "DFGP": (0.80, 0.09),
-            "BEMKL": (0.79, 0.11),
-            "MKGP": (0.70, 0.18),
-            "SVM, averaged kernels": (0.77, 0.12),
-        },
-    ),
-    "regression": (
-        "NMSE",
-        "SO2 in Belfast",
-        {
-            "DFGP": (0.59, 0.03),
-            "DFGP-WP": (0.68, 0.04),
-            "SGP": (0.61, 0.03),
-            "Student-t": (0.67, 0.04),
-        },
-    ),
+EVENTS, SO2 = "cell events", "SO2"  # the publication's experiments, by name of our results
+PUBLISHED = {  # by task: experiment, and whose data
+    "classification": (EVENTS, "osteosarcoma films"),
+    "regression": (SO2, "SO2 in Belfast"),
 }
 
 
@@ -275,10 +259,10 @@ def pr(
 
 def published(data: Prepared) -> list[Metric]:
     """The publication's figures of the same task, each named as of other data."""
-    if data.observed.task not in FIGURES:
+    if data.observed.task not in PUBLISHED:
         return []
-    name, where, theirs = FIGURES[data.observed.task]
+    experiment, whose = PUBLISHED[data.observed.task]
     return [
-        Metric(f"{method} (published, {where})", name, value, spread, "published")
-        for method, (value, spread) in theirs.items()
+        Metric(f"{p.method} (published, {whose})", p.metric, p.value, p.spread, "published")
+        for p in printed("multiview", experiment)
     ]

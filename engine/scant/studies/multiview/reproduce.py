@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
@@ -28,9 +27,10 @@ from scant.models.svgp import SVGP
 from scant.optim.ascent import maximize
 from scant.studies.multiview import table as views
 from scant.studies.multiview.data import MultiviewData
+from scant.studies.multiview.report import EVENTS, SO2
 from scant.studies.multiview.simulate import cell_events
 from scant.studies.multiview.simulate import so2 as so2_toy
-from scant.studies.reproduction import Fit, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
 INDUCING, MORE = 10, 30  # as published, and where the closed bound is the better one
 ROWS = 2000  # of each repeat; half are learned from
@@ -40,18 +40,7 @@ SGP_STEPS = 200  # GPyTorch's needs more, and is given them
 EXACT_STEPS = 15  # of L-BFGS
 SLACK = 10.0  # C of support vector machines
 EXACT = "Student-t"
-THEIRS = {
-    ("DFGP", "NMSE"): 0.59,
-    ("DFGP-WP", "NMSE"): 0.68,
-    ("SGP", "NMSE"): 0.61,
-    (EXACT, "NMSE"): 0.67,
-    ("DFGP", "F1"): 0.80,
-    ("BEMKL", "F1"): 0.79,
-    ("MKGP", "F1"): 0.70,
-    ("SVM, averaged kernels", "F1"): 0.77,
-}
 Rows = Float[np.ndarray, " n"]
-EVENTS = "cell events"
 EVENTS_SOURCE = "simulated, stand-in for the sequences of the publication"
 
 
@@ -66,38 +55,30 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """
     table, source = so2(data)
     observed = views.of(cell_events.candidates())
+    events = Experiment(EVENTS, EVENTS_SOURCE, "pairs of sequences")
     pairs = drawn_pairs(len(observed.groups), 4 if quick else None)
-    more = f"SO2, {MORE} inducing inputs"
+    repeats = 2 if quick else 20
     # Dear ones and cheap ones in turn, so that a run that is broken off has something of each.
-    every: list[Score] = []
-    for repeat in range(2 if quick else 20):
-        for experiment, count in (("SO2", INDUCING), (more, MORE)):
-            result = regression_scores(table, repeat, count)
-            lines = [Score(experiment, source, *one, _theirs(experiment, one)) for one in result]
-            every += lines
-            yield lines
+    for repeat in range(repeats):
+        for name, count in ((SO2, INDUCING), (f"{SO2}, {MORE} inducing inputs", MORE)):
+            experiment = Experiment(name, source, "rows and halves of them")
+            yield Run(f"{name}, repeat {repeat}", partial(_so2, experiment, table, repeat, count))
         if repeat < len(pairs):
-            lines = _events(observed, pairs[repeat :: 2 if quick else 20])
-            every += lines
-            yield lines
-    yield tested(every)
-    yield [
-        Score(EVENTS, EVENTS_SOURCE, f"{method} (not here)", "F1", math.nan, THEIRS[method, "F1"])
-        for method in ("BEMKL", "MKGP")
-    ]
+            few = pairs[repeat::repeats]
+            yield Run(f"{EVENTS}, part {repeat}", partial(_events, events, observed, few))
 
 
-def tested(every: Sequence[Score]) -> list[Score]:
-    """For every method and figure, p of a paired t-test against DFGP over the same splits."""
-    values: dict[tuple[str, str, str, str], list[float]] = {}
-    for one in every:
-        values.setdefault((one.experiment, one.data, one.method, one.metric), []).append(one.value)
+def compared(scores: Sequence[Score]) -> list[Score]:
+    """For every method and metric, p of a paired t-test against DFGP over the same splits."""
+    values: dict[tuple[Experiment, str, str], list[float]] = {}
+    for one in scores:
+        values.setdefault(one[:3], []).append(one.value)
     results = []
-    for (experiment, data, method, metric), of in values.items():
-        own = values[experiment, data, "DFGP", metric]
+    for (experiment, method, metric), of in values.items():
+        own = values[experiment, "DFGP", metric]
         if method != "DFGP" and len(of) > 1 and of != own:
             p = float(ttest_rel(of, own).pvalue)
-            results.append(Score(experiment, data, method, f"p of {metric}", p))
+            results.append(Score(experiment, method, f"p of {metric}", p))
     return results
 
 
@@ -116,14 +97,14 @@ def so2(folder: Path | None) -> tuple[pd.DataFrame, str]:
     return table, "Beijing, stand-in for the SO2 set of 2006"
 
 
-def _events(observed: MultiviewData, pairs: list[tuple[int, int]]) -> list[Score]:
-    results = [one for pair in pairs for one in event_scores(observed, *pair)]
-    return [Score(EVENTS, EVENTS_SOURCE, *one, _theirs(EVENTS, one)) for one in results]
+def _so2(experiment: Experiment, table: pd.DataFrame, seed: int, inducing: int) -> list[Score]:
+    return [Score(experiment, *one) for one in regression_scores(table, seed, inducing)]
 
 
-def _theirs(experiment: str, one: tuple[str, str, float]) -> float | None:
-    """Table 1 or 2, where the setting is theirs."""
-    return None if "inducing" in experiment else THEIRS.get(one[:2])
+def _events(
+    experiment: Experiment, observed: MultiviewData, pairs: list[tuple[int, int]]
+) -> list[Score]:
+    return [Score(experiment, *one) for pair in pairs for one in event_scores(observed, *pair)]
 
 
 # --- SO2 ------------------------------------------------------------------------------------------

@@ -18,18 +18,14 @@ from scant.studies.omniglot.learners import learners
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.problem import problem_of
 from scant.studies.omniglot.public_alphabets import PUBLISHED
+from scant.studies.published import printed
 
 Chances = Float[np.ndarray, "n most"]
 BOUND = "bound (nats a row)"
 # Recall, precision and F1 are those of each class, weighted by its rows (3.36-3.41).
 NAMES = ("recall", "precision", "F1", "mean log probability (nats)", "ECE")
 RIVALS = 20_000_000  # of rows times classes that compete at once
-# Recall of one alphabet by 5-fold cross-validation, at 20 x 20 pixels (Ma 2023, section 4.3).
-THEIRS = {
-    ("Blackfoot", "MOGPs-AR (published)"): 0.468,
-    ("Blackfoot", "MOCGPs-AR (published)"): 0.714,
-    ("Blackfoot", "G-M with patches (published)"): 0.5858,
-}
+OWN_ALPHABETS = "Ojibwe and Blackfoot, as published"  # experiment, by name of our results
 
 
 def write_report(
@@ -137,7 +133,19 @@ def published(data: Prepared, predictive: CategoricalPredictive) -> list[Metric]
         for name, value in own.items()
     ]
     theirs = [
-        Metric(method, f"recall of {alphabet}", value, source="published")
-        for (alphabet, method), value in THEIRS.items()
+        Metric(
+            f"{_short(p.method)} (published)",
+            f"{p.metric} of {name}",
+            p.value,
+            p.spread,
+            "published",
+        )
+        for name in (alphabet.split("_")[0] for alphabet in observed.outputs)
+        for p in printed("omniglot", f"{OWN_ALPHABETS}: {name}")
     ]
     return [*mine, *theirs]
+
+
+def _short(method: str) -> str:
+    """Return a method's name without the words by which our results tell variants apart."""
+    return f"{method.removesuffix(', as published')} (published)"

@@ -18,6 +18,7 @@ from scant.events import Metric, Report
 from scant.predictive import MixturePredictive
 from scant.predictive.scored import Scored
 from scant.problem import Problem
+from scant.studies.published import printed
 from scant.studies.redshift.beside import ALSO, MISSING_ROWS, beside
 from scant.studies.redshift.capacity import RIVAL_ROWS
 from scant.studies.redshift.fitted import SHOWN, FittedGPz
@@ -27,14 +28,7 @@ from scant.verdict import Verdict
 
 BOOTSTRAPS = 200
 SHARES = np.arange(0.05, 1.001, 0.05)
-# Almosallam 2017, Table 6.7: SDSS-DR12, 100,000 galaxies to train on, m = 100.
-PUBLISHED: dict[str, tuple[float, float, float, float]] = {
-    "ANNz2": (0.0583, 1.6536, 89.08, 98.77),
-    "TPZ (forest)": (0.0855, 1.2096, 68.47, 98.69),
-    "GPVL": (0.0568, 1.9021, 90.09, 98.72),
-    "GPVD": (0.0547, 1.9758, 91.52, 98.80),
-    "GPVC": (0.0540, 2.0024, 91.97, 98.93),
-}
+TABLE = "photometric redshifts"  # Table 6.7 (Almosallam 2017), by name of our results
 Rows = Float[ndarray, " n"]
 NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")  # of the published table
 POINT = (
@@ -63,9 +57,8 @@ def write_report(
     photometry = is_photometry(fitted.features, fitted.settings)
     if photometry:
         rows += [
-            Metric(name, n, v, source="published")
-            for name, values in PUBLISHED.items()
-            for n, v in zip(NAMES, values)
+            Metric(p.method.split()[0], p.metric, p.value, p.spread, "published")
+            for p in printed("redshift", TABLE)
         ]
     s = slice(0, SHOWN)
     rows_of = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ import pandas as pd
 from scant.errors import BadInput
 from scant.events import Finished, Report
 from scant.learners.knocked_out import NAMES as RIVALS
-from scant.studies.redshift.report import NAMES, PUBLISHED
+from scant.studies.redshift.report import NAMES, TABLE
 from scant.studies.redshift.settings import FIXED
-from scant.studies.reproduction import Fit, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
 SIZES = {"training_size": 4000, "validation_size": 1000, "test_size": 5000}
 SMALL = {"training_size": 1000, "validation_size": 250, "test_size": 1000}
@@ -26,16 +26,9 @@ PLAIN: dict[str, Any] = {
     "combine": "best",
     "restarts": 1,
 }
-EXPERIMENT = "photometric redshifts (published: m = 100)"
 MISSING = "photometric redshifts with bands missing"
 MIXED = "photometric redshifts, three samples mixed"
 MIXED_SIZES = {"training_size": 7000, "validation_size": 1000, "test_size": 4000}
-# Table 6.7, methods without a counterpart here: SPGP and the authors' programs.
-THEIRS_ALONE = {
-    "ANNz2": PUBLISHED["ANNz2"],
-    "TPZ": PUBLISHED["TPZ (forest)"],
-    "SPGP": (0.0575, 1.9509, 90.60, 98.67),
-}
 COVERED = "coverage of the 95% interval"
 
 
@@ -50,25 +43,30 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     table, source = None, "simulated survey, stand-in for SDSS-DR12"
     if data is not None:
         table, source = boss(data), "SDSS-III BOSS DR10, stand-in for SDSS-DR12"
+    sizes = SMALL if quick else SIZES
     for seed in range(1 if quick else 3):
-        known: set[tuple[str, str, str]] = (
-            set()
-        )  # baselines of a seed are the same beside every variant
-        for method, values in _variants(quick):
+        for place, (method, values) in enumerate(_variants(quick)):
             seeds = {"seed": seed, "data_seed": seed}
-            report = _run(fit, table, {**(SMALL if quick else SIZES), **values, **seeds})
-            results = [one for one in _figures(method, report) if one[:3] not in known]
-            known |= {one[:3] for one in results}
-            yield [
-                Score(experiment, source, name, metric, value, _published(name, metric))
-                for experiment, name, metric, value in results
-            ]
+            case = (fit, table, {**sizes, **values, **seeds}, method, source, place == 0)
+            yield Run(f"{TABLE}, {method}, seed {seed}", partial(_scores, *case))
         if data is not None and not quick:
-            yield from mixed(galaxies(data, sum(MIXED_SIZES.values()), seed=seed), seed, fit)
-    yield [
-        Score(EXPERIMENT, source, f"{method} (not here)", metric, math.nan, value)
-        for method, values in THEIRS_ALONE.items()
-        for metric, value in zip(NAMES, values)
+            for m in (25, 100):
+                yield Run(f"{MIXED}, m={m}, seed {seed}", partial(_mixed, data, seed, m, fit))
+
+
+def _scores(
+    fit: Fit,
+    table: pd.DataFrame | None,
+    values: dict[str, Any],
+    method: str,
+    source: str,
+    baselines: bool,
+) -> list[Score]:
+    """Scores of a run; and, if asked for, of its baselines, which do not depend on the method."""
+    return [
+        Score(Experiment(experiment, source, "splits and starts"), name, metric, value)
+        for experiment, name, metric, value in _figures(method, _run(fit, table, values))
+        if baselines or name == method
     ]
 
 
@@ -102,17 +100,18 @@ def galaxies(folder: Path, count: int, sample: str = "", seed: int = 0) -> pd.Da
     return pd.DataFrame(columns).astype(np.float64).reset_index(drop=True)
 
 
-def mixed(table: pd.DataFrame, seed: int, fit: Fit) -> Runs:
+def _mixed(folder: Path, seed: int, m: int, fit: Fit) -> list[Score]:
     """Galaxies of several surveys, with errors gone wild; all but size and starts as the study has
     it."""
     source = "SDSS: main sample, early release, BOSS; 8,000 to learn from"
-    for m in (25, 100):
-        report = _run(fit, table, {**MIXED_SIZES, "n_basis": m, "restarts": 5, "seed": seed})
-        yield [
-            Score(MIXED, source, name, metric, value, None)
-            for experiment, name, metric, value in _figures(f"GPVC m={m}, five starts", report)
-            if experiment == EXPERIMENT and (m == 25 or name.startswith("GP"))
-        ]
+    experiment = Experiment(MIXED, source, "galaxies, splits and starts")
+    table = galaxies(folder, sum(MIXED_SIZES.values()), seed=seed)
+    report = _run(fit, table, {**MIXED_SIZES, "n_basis": m, "restarts": 5, "seed": seed})
+    return [
+        Score(experiment, name, metric, value)
+        for part, name, metric, value in _figures(f"GPVC m={m}, five starts", report)
+        if part == TABLE and (m == 25 or name.startswith("GP"))
+    ]
 
 
 def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -132,16 +131,10 @@ def _figures(method: str, report: Report) -> Iterator[tuple[str, str, str, float
     """(experiment, method, metric, value) of a run, of its baselines, and with bands missing."""
     for m in report.metrics:
         if m.source == "run" and m.name in (*NAMES, COVERED):
-            yield EXPERIMENT, method, m.name, m.value
+            yield TABLE, method, m.name, m.value
         elif m.source == "baseline":
-            yield EXPERIMENT, m.method, m.name, m.value
+            yield TABLE, m.method, m.name, m.value
     for count, *scores in report.arrays["missing"].T:
         for name, error in zip((method, *RIVALS), scores):
             if np.isfinite(error):
                 yield MISSING, name, f"RMSE, {count:.0f} missing", float(error)
-
-
-def _published(method: str, metric: str) -> float | None:
-    """The publication's figure for the same method at m = 100, whatever our m."""
-    values = PUBLISHED.get(method.split()[0])
-    return values[NAMES.index(metric)] if values and metric in NAMES else None

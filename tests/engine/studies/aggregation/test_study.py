@@ -192,9 +192,10 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
         return fit(study, table, device="cpu", **{**values, "max_steps": 2, "n_inducing": 8})
 
     monkeypatch.setattr(reproduce, "COUNTS", (50,))
-    result = gathered(reproduce.reproduce(quick=True, data=None, fit=briefly))
-    published = result.dropna(subset="published").set_index(["experiment", "method", "metric"])
-    assert published["published"].to_dict() == reproduce.PUBLISHED
+    result = gathered("aggregation", reproduce.reproduce(quick=True, data=None, fit=briefly))
+    published = result.dropna(subset="published")
+    assert set(published["experiment"]) == {"Poisson toy", "PM2.5"}
+    assert (published["repeats"] > 0).all()  # each beside one of ours
     births = result[result["experiment"] == "births, 50 cells"]
     assert {"with 5x5 boxes", "with 2x2 boxes", "cells alone"} <= set(births["method"])
     for rival in ("ICM on centroids", "dependent GPs on centroids"):

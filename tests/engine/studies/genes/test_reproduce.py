@@ -26,7 +26,7 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(simulate, "synthetic", lambda *_, **__: small)
     monkeypatch.setattr("scant.studies.genes.report.FIT_STEPS", 2)
-    result = gathered(reproduce.reproduce(quick=True, data=None, fit=briefly))
+    result = gathered("genes", reproduce.reproduce(quick=True, data=None, fit=briefly))
     names = ("half of the points", "one replica of each output")
     simulated = [f"six simulated genes, {name}" for name in names]
     assert list(result["experiment"].unique()) == ["synthetic 1", "synthetic 2", *simulated]
