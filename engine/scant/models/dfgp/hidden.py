@@ -1,8 +1,9 @@
 """The hidden layer of DFGP: one sparse GP per neuron (Kandemir and Hamprecht 2015, 4.1).
 
 Neuron r is a GP over one view, with an EQ kernel of unit variance and a random subset of the
-training rows as inducing inputs. In eq. 4 all neurons have one kernel; here each may learn its own. The inducing outputs are whitened, a_r = L_r v_r with the Cholesky
-factor L_r of their covariance; q(v_r) is Gaussian, or a point mass as in the publication.
+training rows as inducing inputs. In eq. 4 all neurons have one kernel; here each may learn its own.
+The inducing outputs are whitened, a_r = L_r v_r with the Cholesky factor L_r of their covariance;
+q(v_r) is Gaussian, or a point mass as in the publication.
 """
 
 from __future__ import annotations
