@@ -22,7 +22,8 @@ REPRODUCED = "reproduced"
 CONCLUSIONS_HOLD = "conclusions hold"
 DIFFERS = "differs"
 STATUSES = (
-    REPRODUCED, CONCLUSIONS_HOLD, DIFFERS, "shown live", "not yet", "not possible here", "no result",
+    REPRODUCED, CONCLUSIONS_HOLD, DIFFERS,
+    "shown live", "not yet", "not possible here", "no result",
 )  # fmt: skip
 ILLUSTRATION = "illustration, no result"  # how the file begins the reason of a "no result"
 
