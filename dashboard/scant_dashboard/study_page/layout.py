@@ -14,6 +14,7 @@ from scant.studies import Entry
 from scant_dashboard.controls.run_bar import RunBar
 from scant_dashboard.engine_text import translated
 from scant_dashboard.frame.session import SessionContext
+from scant_dashboard.page_parts.citations import citations
 from scant_dashboard.page_parts.lesson import Lesson
 from scant_dashboard.page_parts.published_table import TITLE, whole_table
 from scant_dashboard.page_parts.views import PageViews
@@ -24,7 +25,6 @@ from scant_dashboard.page_parts.widgets import (
     markdown,
     section,
 )
-from scant_dashboard.pages.publications.page import citations
 from scant_dashboard.study_page.figure import Figure
 from scant_dashboard.study_page.room_controller import RoomController
 from scant_dashboard.template import style, text

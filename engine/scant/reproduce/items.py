@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from enum import StrEnum
 from functools import cache
 from io import StringIO
 from typing import NamedTuple
@@ -18,14 +19,17 @@ from scant.package_data import package_file
 from scant.reproduce.claims import Claim, claims
 from scant.reproduce.tables import STAND_IN, at_least_as_good, read
 
-REPRODUCED = "reproduced"
-CONCLUSIONS_HOLD = "conclusions hold"
-DIFFERS = "differs"
-STATUSES = (
-    REPRODUCED, CONCLUSIONS_HOLD, DIFFERS,
-    "shown live", "not yet", "not possible here", "no result",
-)  # fmt: skip
-ILLUSTRATION = "illustration, no result"  # how the file begins the reason of a "no result"
+
+class Status(StrEnum):
+    """What became of a table or figure."""
+
+    REPRODUCED = "reproduced"
+    CONCLUSIONS_HOLD = "conclusions hold"
+    DIFFERS = "differs"
+    SHOWN_LIVE = "shown live"
+    NOT_YET = "not yet"
+    NOT_POSSIBLE = "not possible here"
+    NO_RESULT = "no result"
 
 
 class Item(NamedTuple):
@@ -39,7 +43,7 @@ class Item(NamedTuple):
         study: Study that it concerns; "" for none.
         experiments: Experiments in our results that show the same.
         reason: Why nothing stands here, or how ours differs.
-        status: One of `STATUSES`.
+        status: What became of it.
         reached: Printed scores that ours reach, and their number; only on the publication's data.
         claims: Conclusions from it that our results can test.
     """
@@ -51,7 +55,7 @@ class Item(NamedTuple):
     study: str
     experiments: tuple[str, ...]
     reason: str
-    status: str
+    status: Status
     reached: tuple[int, int]
     claims: tuple[Claim, ...]
 
@@ -87,7 +91,7 @@ def _item(
         status, reached = _compared(study, names, own, alike=not reason)
     else:
         kind, _, reason = reason.partition(": ")
-        status = "no result" if kind == ILLUSTRATION else kind
+        status = Status(kind.removeprefix("illustration, "))
     return Item(publication, item, section, title, study, names, reason, status, reached, own)
 
 
@@ -103,7 +107,7 @@ def _concerns(claim: Claim, publication: str, item: str) -> bool:
 
 def _compared(
     study: str, names: tuple[str, ...], own: tuple[Claim, ...], alike: bool
-) -> tuple[str, tuple[int, int]]:
+) -> tuple[Status, tuple[int, int]]:
     """Return the status of an item with results, and how many printed scores are reached.
 
     Args:
@@ -120,8 +124,8 @@ def _compared(
     reached = sum(reaches(row) for row in printed.itertuples())
     agrees = reached == len(printed) and all(claim.holds for claim in own)
     if not agrees or not (len(printed) or own):
-        return DIFFERS, (reached, len(printed))
-    return REPRODUCED if alike else CONCLUSIONS_HOLD, (reached, len(printed))
+        return Status.DIFFERS, (reached, len(printed))
+    return Status.REPRODUCED if alike else Status.CONCLUSIONS_HOLD, (reached, len(printed))
 
 
 def reaches(row: object) -> bool:

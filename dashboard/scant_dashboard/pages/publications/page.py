@@ -9,18 +9,11 @@ from panel.viewable import Viewable
 
 from scant.html_table import html_table
 from scant.reproduce.claims import every_claim
-from scant.reproduce.items import (
-    CONCLUSIONS_HOLD,
-    DIFFERS,
-    REPRODUCED,
-    STATUSES,
-    Item,
-    items,
-    publications,
-)
+from scant.reproduce.items import Item, Status, items, publications
 from scant.reproduce.tables import as_tables, read
 from scant.studies import STUDIES, Entry, entry
 from scant.studies.published import settings
+from scant_dashboard.page_parts.citations import citations
 from scant_dashboard.page_parts.conclusions import did_not_reproduce, those_that_hold
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
@@ -32,18 +25,18 @@ LEDE = later(
     "reproduce."
 )
 MEANING = {
-    "reproduced": later(
+    Status.REPRODUCED: later(
         "on the publication's data and with its settings, every printed score is reached and every "
         "conclusion that our results can test holds"
     ),
-    "conclusions hold": later(
+    Status.CONCLUSIONS_HOLD: later(
         "every conclusion that our results can test holds, on other data or with other settings"
     ),
-    "differs": later("a printed score is not reached, or a conclusion does not hold"),
-    "shown live": later("a figure of a study's page draws it from a run"),
-    "not yet": later("it has not been run or drawn"),
-    "not possible here": later("its data or programs are not to be had"),
-    "no result": later("an illustration, a definition, or a derivation"),
+    Status.DIFFERS: later("a printed score is not reached, or a conclusion does not hold"),
+    Status.SHOWN_LIVE: later("a figure of a study's page draws it from a run"),
+    Status.NOT_YET: later("it has not been run or drawn"),
+    Status.NOT_POSSIBLE: later("its data or programs are not to be had"),
+    Status.NO_RESULT: later("an illustration, a definition, or a derivation"),
 }
 REACHED = later(
     "A printed score is reached if ours is at least as good, or worse by no more than two "
@@ -60,7 +53,7 @@ h3 { margin-top: 28px; }
 .item .status { font-weight: 600; color: var(--quiet); }
 .item .status.ours { color: var(--accent); }
 .item .status.differs { color: var(--ink); }
-.item details { grid-column: 2 / -1; }
+.item :is(details, .live) { grid-column: 2 / -1; }
 dl { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 4px 20px; max-width: 68ch; }
 dt { font-weight: 600; }
 dd { margin: 0; color: var(--quiet); }
@@ -69,14 +62,14 @@ details { margin-top: 8px; }
 .settings td { text-align: left !important; }
 @media (max-width: 600px) {
   .item, dl { grid-template-columns: minmax(0, 1fr); }
-  .item details { grid-column: 1; }
+  .item :is(details, .live) { grid-column: 1; }
 }
 """
 
 
 def publications_page() -> Viewable:
     """Return the page in the language spoken."""
-    meanings = "".join(f"<dt>{tr(s)}</dt><dd>{tr(MEANING[s])}.</dd>" for s in STATUSES)
+    meanings = "".join(f"<dt>{tr(s)}</dt><dd>{tr(MEANING[s])}.</dd>" for s in Status)
     top = f"<h1>{tr(TITLE)}</h1><p class='lede'>{tr(LEDE)}</p><dl>{meanings}</dl>"
     parts = [_publication(**row) for row in publications().to_dict("records")]
     sources = "".join(map(_sources, map(entry, STUDIES)))
@@ -89,21 +82,32 @@ def publications_page() -> Viewable:
 def _publication(publication: str, name: str, citation: str) -> str:
     own = [item for item in items() if item.publication == publication]
     counts = Counter(item.status for item in own)
-    counted = ", ".join(f"{counts[s]} {tr(s)}" for s in STATUSES if counts[s])
+    counted = ", ".join(f"{counts[s]} {tr(s)}" for s in Status if counts[s])
     claims = [claim for claim in every_claim() if claim.publication == publication]
     studies = dict.fromkeys(item.study for item in own if item.study)
     presets = "".join(_settings(entry(study)) for study in studies)
+    listed = "".join(_item(item) for item in own if item.status != Status.NO_RESULT)
     return (
-        f"<h2 id='{publication}'>{escape(name)}</h2><p>{escape(citation)}</p>"
+        f"<h2>{escape(name)}</h2><p>{escape(citation)}</p>"
         f"<p class='quiet'>{tr('{n} tables and figures', n=len(own))}: {counted}.</p>"
-        f"{''.join(map(_item, own))}"
         f"{did_not_reproduce(claims)}{those_that_hold(claims)}"
+        f"<h3>{tr('Tables and figures')}</h3>{listed}{_without_result(own)}"
         f"<h3>{tr('Settings of the preset as published')}</h3>{presets}"
     )
 
 
+def _without_result(own: list[Item]) -> str:
+    """Return the illustrations, collapsed; "" if there are none."""
+    illustrations = [item for item in own if item.status == Status.NO_RESULT]
+    if not illustrations:
+        return ""
+    summary = tr("Illustrations and definitions: {n}", n=len(illustrations))
+    return f"<details><summary>{summary}</summary>{''.join(map(_item, illustrations))}</details>"
+
+
 def _item(item: Item) -> str:
-    kind = "ours" if item.status in (REPRODUCED, CONCLUSIONS_HOLD) else item.status
+    ours = item.status in (Status.REPRODUCED, Status.CONCLUSIONS_HOLD)
+    kind = "ours" if ours else "differs" if item.status == Status.DIFFERS else ""
     name = f"<b>{escape(item.name)}</b> <span class='quiet'>{escape(item.section)}</span>"
     reason = " ".join([*_counts(item), escape(tr(_sentence(item.reason)))])
     return (
@@ -124,7 +128,7 @@ def _counts(item: Item) -> list[str]:
     scores = tr("{n} of {all} printed scores are reached.", n=reached, all=printed)
     conclusions = tr("{n} of {all} conclusions hold.", n=holding, all=tested)
     nothing = tr("It prints nothing that our results could be compared with.")
-    if item.status == DIFFERS and not printed and not tested:
+    if item.status == Status.DIFFERS and not printed and not tested:
         return [nothing]
     return [scores] * (printed > 0) + [conclusions] * (tested > 0)
 
@@ -135,7 +139,7 @@ def _ours(item: Item) -> str:
         return ""
     link = f"<a href='./{item.study}'>{escape(tr(entry(item.study).title))}</a>"
     if not item.experiments:
-        return f"<span></span><span class='quiet'>{link}</span>"
+        return f"<span class='live'>{link}</span>" if item.status == Status.SHOWN_LIVE else ""
     rows = read(item.study)
     assert rows is not None
     table = as_tables(rows[rows["experiment"].isin(item.experiments)], level=4)
@@ -170,13 +174,3 @@ def _value(value: object) -> str:
 def _sources(study: Entry) -> str:
     title = escape(tr(study.title))
     return f"<h3><a href='./{study.name}'>{title}</a></h3>{citations(study)}"
-
-
-def citations(study: Entry) -> str:
-    """Return a study's citations as paragraphs, with links to their DOIs."""
-    cited = ""
-    for citation in study.citations:
-        doi = escape(citation.doi)
-        link = f" <a href='https://doi.org/{doi}'>doi:{doi}</a>" if doi else ""
-        cited += f"<p>{escape(citation.text)}{link}</p>"
-    return cited
