@@ -34,8 +34,8 @@ from scant_dashboard.server.answers import Answer, Missing, answering, plain_pag
 from scant_dashboard.server.headers import Policy
 from scant_dashboard.server.page_session import PageHandler, PageSocket
 from scant_dashboard.server.prefix import GALLERY
-from scant_dashboard.server.publications import Publications
 from scant_dashboard.static_page.first_gp import FirstGP
+from scant_dashboard.static_page.publications import Publications
 from scant_dashboard.static_page.start import Start
 from scant_dashboard.template import assets
 from scant_dashboard.upstream.server_parts import application
@@ -207,7 +207,7 @@ def install_routes(
         *_files(),
         (GALLERY, ToGallery, {}),
         ("/gp", FirstGP, {"policy": policy}),
-        ("/publications", Publications, {}),
+        ("/publications", Publications, {"policy": policy}),
         ("/healthz", Health, {"site": site}),
         ("/readyz", Ready, {"site": site}),
         ("/follow", Stream, {"site": site, "followers": followers}),

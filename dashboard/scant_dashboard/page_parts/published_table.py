@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 from html import escape
 
+from scant.reproduce.claims import claims
 from scant.reproduce.tables import EXPLAINED, STAND_IN, as_tables, origin, read
+from scant_dashboard.page_parts.conclusions import did_not_reproduce
 from scant_dashboard.translate import later, ntr, spoken, tr
 
 TITLE = later("The full table of our results")
@@ -33,8 +35,11 @@ def _whole_table(study: str, language: str) -> str:
         figures=len(rows),
     )
     command = f"<code>scant reproduce {escape(study)}</code>"
+    listed = tr("All tables and figures of the publications")
     return (
-        f"<p>{source}</p><details><summary>{summary}</summary>"
+        f"<p>{source}</p>{did_not_reproduce(claims(study), level=4)}"
+        f"<details><summary>{summary}</summary>"
         f"<p class='quiet'>{EXPLAINED}</p>{as_tables(rows)}</details>"
-        f"<p class='quiet'>{tr('To measure it again: {command}.', command=command)}</p>"
+        f"<p class='quiet'>{tr('To measure it again: {command}.', command=command)} "
+        f"<a href='./publications'>{listed}</a></p>"
     )

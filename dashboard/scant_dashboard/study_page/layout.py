@@ -24,7 +24,7 @@ from scant_dashboard.page_parts.widgets import (
     markdown,
     section,
 )
-from scant_dashboard.server.publications import citations
+from scant_dashboard.pages.publications.page import citations
 from scant_dashboard.study_page.figure import Figure
 from scant_dashboard.study_page.room_controller import RoomController
 from scant_dashboard.template import style, text

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from io import StringIO
 from typing import Any, NamedTuple
 
@@ -55,6 +56,12 @@ class Printed(NamedTuple):
 def values(settings: Mapping[str, Stated]) -> dict[str, Any]:
     """Return the values of a preset by name of the setting."""
     return {name: stated.value for name, stated in settings.items()}
+
+
+def settings(study: str) -> Mapping[str, Stated]:
+    """Return the settings of a study's preset "as published", with the section of each."""
+    stated: Mapping[str, Stated] = import_module(f"scant.studies.{study}.published").SETTINGS
+    return stated
 
 
 @cache

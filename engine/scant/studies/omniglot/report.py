@@ -133,13 +133,7 @@ def published(data: Prepared, predictive: CategoricalPredictive) -> list[Metric]
         for name, value in own.items()
     ]
     theirs = [
-        Metric(
-            f"{_short(p.method)} (published)",
-            f"{p.metric} of {name}",
-            p.value,
-            p.spread,
-            "published",
-        )
+        Metric(_short(p.method), f"{p.metric} of {name}", p.value, p.spread, "published")
         for name in (alphabet.split("_")[0] for alphabet in observed.outputs)
         for p in printed("omniglot", f"{OWN_ALPHABETS}: {name}")
     ]

@@ -1,0 +1,172 @@
+"""Contents of `/publications`: tables, figures, conclusions and settings of publications."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+
+from panel.viewable import Viewable
+
+from scant.html_table import html_table
+from scant.reproduce.claims import every_claim
+from scant.reproduce.items import DIFFERS, REPRODUCED, STATUSES, Item, items, publications
+from scant.reproduce.tables import as_tables, read
+from scant.studies import STUDIES, Entry, entry
+from scant.studies.published import settings
+from scant_dashboard.page_parts.conclusions import did_not_reproduce, those_that_hold
+from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.template import text
+from scant_dashboard.translate import later, tr
+
+TITLE = later("Publications")
+LEDE = later(
+    "Every table and figure of the five publications, what became of it here, and what did not "
+    "reproduce."
+)
+MEANING = {
+    "reproduced": later(
+        "every printed score is reached on the publication's own data, and every conclusion that "
+        "our results can test holds"
+    ),
+    "reproduced on other data": later("every conclusion holds on data that stand in for theirs"),
+    "differs": later("a printed score is not reached, or a conclusion does not hold"),
+    "shown live": later("a figure of a study's page draws it from a run"),
+    "not yet": later("it has not been run or drawn"),
+    "not possible here": later("its data or programs are not to be had"),
+    "no result": later("an illustration, a definition, or a derivation"),
+}
+REACHED = later(
+    "A printed score is reached if ours is at least as good, or worse by no more than two "
+    "deviations of the difference."
+)
+STYLE = """
+:host { max-width: 1120px; margin: 0 auto; padding: 28px clamp(16px, 3vw, 48px) 72px;
+  box-sizing: border-box; }
+h2 { margin-top: 56px; }
+h3 { margin-top: 28px; }
+.item { display: grid; grid-template-columns: 7rem minmax(0, 1fr) 11rem; gap: 2px 20px;
+  padding: 10px 0; border-bottom: 1px solid var(--line); }
+.item > * { min-width: 0; }
+.item .status { font-weight: 600; color: var(--quiet); }
+.item .status.ours { color: var(--accent); }
+.item .status.differs { color: var(--ink); }
+.item details { grid-column: 2 / -1; }
+dl { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 4px 20px; max-width: 68ch; }
+dt { font-weight: 600; }
+dd { margin: 0; color: var(--quiet); }
+.conclusions li { margin-top: 8px; }
+details { margin-top: 8px; }
+.settings td { text-align: left !important; }
+@media (max-width: 600px) {
+  .item, dl { grid-template-columns: minmax(0, 1fr); }
+  .item details { grid-column: 1; }
+}
+"""
+
+
+def publications_page() -> Viewable:
+    """Return the page in the language spoken."""
+    meanings = "".join(f"<dt>{tr(s)}</dt><dd>{tr(MEANING[s])}.</dd>" for s in STATUSES)
+    top = f"<h1>{tr(TITLE)}</h1><p class='lede'>{tr(LEDE)}</p><dl>{meanings}</dl>"
+    parts = [_publication(**row) for row in publications().to_dict("records")]
+    sources = "".join(map(_sources, map(entry, STUDIES)))
+    last = f"<h2>{tr('All sources, by study')}</h2>{sources}"
+    pane = text("".join([top, f"<p class='quiet'>{tr(REACHED)}</p>", *parts, last]))
+    pane.stylesheets = [*pane.stylesheets, STYLE]
+    return column(pane)
+
+
+def _publication(publication: str, name: str, citation: str) -> str:
+    own = [item for item in items() if item.publication == publication]
+    counts = Counter(item.status for item in own)
+    counted = ", ".join(f"{counts[s]} {tr(s)}" for s in STATUSES if counts[s])
+    claims = [claim for claim in every_claim() if claim.publication == publication]
+    studies = dict.fromkeys(item.study for item in own if item.study)
+    presets = "".join(_settings(entry(study)) for study in studies)
+    return (
+        f"<h2 id='{publication}'>{escape(name)}</h2><p>{escape(citation)}</p>"
+        f"<p class='quiet'>{tr('{n} tables and figures', n=len(own))}: {counted}.</p>"
+        f"{''.join(map(_item, own))}"
+        f"{did_not_reproduce(claims)}{those_that_hold(claims)}"
+        f"<h3>{tr('Settings of the preset as published')}</h3>{presets}"
+    )
+
+
+def _item(item: Item) -> str:
+    kind = "ours" if item.status.startswith(REPRODUCED) else item.status.replace(" ", "-")
+    name = f"<b>{escape(item.name)}</b> <span class='quiet'>{escape(item.section)}</span>"
+    reason = " ".join([*_counts(item), escape(tr(_sentence(item.reason)))])
+    return (
+        f"<div class='item'><span>{name}</span><span>{escape(tr(item.title))}"
+        f"<br><span class='quiet'>{reason}</span></span>"
+        f"<span class='status {kind}'>{tr(item.status)}</span>{_ours(item)}</div>"
+    )
+
+
+def _sentence(reason: str) -> str:
+    return reason[:1].upper() + reason[1:] + "." * (not reason.endswith("."))
+
+
+def _counts(item: Item) -> list[str]:
+    """Say how many printed scores are reached, and how many conclusions hold."""
+    reached, printed = item.reached
+    holding, tested = sum(c.holds is True for c in item.claims), len(item.claims)
+    scores = tr("{n} of {all} printed scores are reached.", n=reached, all=printed)
+    conclusions = tr("{n} of {all} conclusions hold.", n=holding, all=tested)
+    nothing = tr("It prints nothing that our results could be compared with.")
+    if item.status == DIFFERS and not printed and not tested:
+        return [nothing]
+    return [scores] * (printed > 0) + [conclusions] * (tested > 0)
+
+
+def _ours(item: Item) -> str:
+    """Return our results beside the printed ones, collapsed, and how to measure them again."""
+    if not item.study:
+        return ""
+    link = f"<a href='./{item.study}'>{escape(tr(entry(item.study).title))}</a>"
+    if not item.experiments:
+        return f"<span></span><span class='quiet'>{link}</span>"
+    rows = read(item.study)
+    assert rows is not None
+    table = as_tables(rows[rows["experiment"].isin(item.experiments)], level=4)
+    command = f"<code>scant reproduce {item.study} --only '{escape(item.experiments[0])}'</code>"
+    again = tr("To measure it again: {command}.", command=command)
+    return (
+        f"<details><summary>{tr('Ours beside theirs')}</summary>{table}"
+        f"<p class='quiet'>{again} {link}</p></details>"
+    )
+
+
+def _settings(study: Entry) -> str:
+    """Return the settings of the preset as published, with the section of each, collapsed."""
+    heads = [tr("as published"), tr("Scant's default"), tr("where")]
+    rows = []
+    for name, stated in settings(study.name).items():
+        setting = study.settings.param[name]
+        cells = (_value(stated.value), _value(setting.default), escape(tr(stated.where)))
+        rows.append((escape(tr(str(setting.label))), cells))
+    summary = f"{escape(tr(study.title))}: {tr('{n} settings', n=len(rows))}"
+    return (
+        f"<details class='settings'><summary>{summary}</summary>"
+        f"{html_table(heads, rows, tr('setting'))}</details>"
+    )
+
+
+def _value(value: object) -> str:
+    words = {True: tr("yes"), False: tr("no")}
+    return words[value] if isinstance(value, bool) else escape(tr(str(value)))
+
+
+def _sources(study: Entry) -> str:
+    title = escape(tr(study.title))
+    return f"<h3><a href='./{study.name}'>{title}</a></h3>{citations(study)}"
+
+
+def citations(study: Entry) -> str:
+    """Return a study's citations as paragraphs, with links to their DOIs."""
+    cited = ""
+    for citation in study.citations:
+        doi = escape(citation.doi)
+        link = f" <a href='https://doi.org/{doi}'>doi:{doi}</a>" if doi else ""
+        cited += f"<p>{escape(citation.text)}{link}</p>"
+    return cited

@@ -1,0 +1,130 @@
+"""Tables and figures of the publications, and what became of each here.
+
+`data/published/items.csv` lists them all. Those with experiments are compared with our results;
+for the others the file says why nothing stands here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from io import StringIO
+from typing import NamedTuple
+
+import pandas as pd
+
+from scant.package_data import package_file
+from scant.reproduce.claims import Claim, claims
+from scant.reproduce.tables import STAND_IN, at_least_as_good, read
+
+REPRODUCED = "reproduced"
+ON_OTHER_DATA = "reproduced on other data"
+DIFFERS = "differs"
+STATUSES = (
+    REPRODUCED, ON_OTHER_DATA, DIFFERS, "shown live", "not yet", "not possible here", "no result",
+)  # fmt: skip
+ILLUSTRATION = "illustration, no result"  # how the file begins the reason of a "no result"
+
+
+class Item(NamedTuple):
+    """A table or figure of a publication.
+
+    Attributes:
+        publication: Key of the publication.
+        name: Such as "Table 6.7".
+        section: Section that it is in.
+        title: What it shows.
+        study: Study that it concerns; "" for none.
+        experiments: Experiments in our results that show the same.
+        reason: Why nothing stands here, or how ours differs.
+        status: One of `STATUSES`.
+        reached: Printed scores that ours reach, and their number; only on the publication's data.
+        claims: Conclusions from it that our results can test.
+    """
+
+    publication: str
+    name: str
+    section: str
+    title: str
+    study: str
+    experiments: tuple[str, ...]
+    reason: str
+    status: str
+    reached: tuple[int, int]
+    claims: tuple[Claim, ...]
+
+
+@cache
+def publications() -> pd.DataFrame:
+    """Return the publications: columns `publication` (key), `name` and `citation`."""
+    file = package_file("published", "publications.csv")
+    return pd.read_csv(StringIO(file.read_text(encoding="utf-8")))
+
+
+@cache
+def items() -> tuple[Item, ...]:
+    """Return all tables and figures, in the order of the publications."""
+    file = package_file("published", "items.csv")
+    table = pd.read_csv(StringIO(file.read_text(encoding="utf-8")), dtype=str).fillna("")
+    return tuple(_item(**row) for row in table.to_dict("records"))
+
+
+def _item(
+    publication: str,
+    item: str,
+    section: str,
+    title: str,
+    study: str,
+    experiments: str,
+    reason: str,
+) -> Item:
+    names = tuple(experiments.split(" | ")) if experiments else ()
+    own = tuple(c for c in (claims(study) if study else ()) if _concerns(c, publication, item))
+    reached = (0, 0)
+    if names:
+        status, reached = _compared(study, names, own)
+    else:
+        kind, _, reason = reason.partition(": ")
+        status = "no result" if kind == ILLUSTRATION else kind
+    return Item(publication, item, section, title, study, names, reason, status, reached, own)
+
+
+def _concerns(claim: Claim, publication: str, item: str) -> bool:
+    """Whether a place such as "5.3, Figure 5.2; YSA19, Figure 2" names an item."""
+    own, _, others = claim.where.partition("; ")
+    named = own if publication == claim.publication else ""
+    for other in others.split("; "):
+        key, _, place = other.partition(", ")
+        named += f", {place}" if key == publication else ""
+    return re.search(rf"\b{re.escape(item)}(?![\d.])", named) is not None
+
+
+def _compared(
+    study: str, names: tuple[str, ...], own: tuple[Claim, ...]
+) -> tuple[str, tuple[int, int]]:
+    """Return the status of an item with results, and how many printed scores are reached."""
+    rows = read(study)
+    assert rows is not None
+    rows = rows[rows["experiment"].isin(names)]
+    stand_in = rows["data"].str.contains(STAND_IN).any()
+    printed = rows[rows["published"].notna() & ~rows["data"].str.contains(STAND_IN)]
+    printed = printed[printed["ours"].notna()]
+    reached = sum(reaches(row) for row in printed.itertuples())
+    agrees = reached == len(printed) and all(claim.holds for claim in own)
+    if not agrees or not (len(printed) or own):
+        return DIFFERS, (reached, len(printed))
+    return ON_OTHER_DATA if stand_in else REPRODUCED, (reached, len(printed))
+
+
+def reaches(row: object) -> bool:
+    """Whether our score of a row is as good as the printed one.
+
+    It is if it is at least as good, or worse by no more than two deviations of the difference, of
+    which the printed and our spread are taken as independent parts.
+    """
+    ours, published = float(row.ours), float(row.published)
+    spreads = (float(getattr(row, name)) for name in ("spread", "published_spread"))
+    spread = math.hypot(*(0.0 if math.isnan(s) else s for s in spreads))
+    better = at_least_as_good(str(row.metric), ours, published)
+    return better or abs(ours - published) <= 2 * spread
