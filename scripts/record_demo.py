@@ -4,8 +4,8 @@
 
 The recording is what a page shows at first paint. Run this again whenever a study or the form of
 its arrays has changed. It trains in this process, through the same `scant.fit` that a worker
-runs, so that no deadline of a busy machine can cut it short. Features of the patches that a study
-draws go to data/features/.
+runs, so that no deadline of a busy machine can cut it short, and with one thread, because sums of
+several threads round differently. Features of the patches that a study draws go to data/features/.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+
+import torch
 
 import scant
 from scant.data_sources.open import open_table
@@ -61,6 +63,7 @@ def ship_features(made: Path) -> None:
 
 def main(studies: list[str]) -> None:
     """Record these studies, or all of them."""
+    torch.set_num_threads(1)
     for study in studies or STUDIES:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["SCANT_DATA_DIR"] = folder

@@ -237,7 +237,7 @@ def circumstances(table: pd.DataFrame, on: Sequence[torch.device], quick: bool) 
         f"{machine()}; one thread of the processor.",
         "ms: the median of a step's rounds. cpu_ms: of the processor's time, where nothing runs on"
         " a GPU. peak_mb: how far the peak of memory rose, building it included. peer_ms: another"
-        " program, elsewhere, on such a machine (scant.bench.peers).",
+        " program, elsewhere, on such a machine (data/results/peers.csv).",
         "mflop: the least arithmetic of a step (scant.bench.flops), in millions. gemm_gflops: the"
         " rate of a product of matrices of the case's sizes just after, in billions a second."
         " share: what the step reached of that rate.",

@@ -19,10 +19,11 @@ from scant.reproduce.claims import Claim, claims
 from scant.reproduce.tables import STAND_IN, at_least_as_good, read
 
 REPRODUCED = "reproduced"
-ON_OTHER_DATA = "reproduced on other data"
+CONCLUSIONS_HOLD = "conclusions hold"
 DIFFERS = "differs"
 STATUSES = (
-    REPRODUCED, ON_OTHER_DATA, DIFFERS, "shown live", "not yet", "not possible here", "no result",
+    REPRODUCED, CONCLUSIONS_HOLD, DIFFERS,
+    "shown live", "not yet", "not possible here", "no result",
 )  # fmt: skip
 ILLUSTRATION = "illustration, no result"  # how the file begins the reason of a "no result"
 
@@ -83,7 +84,7 @@ def _item(
     own = tuple(c for c in (claims(study) if study else ()) if _concerns(c, publication, item))
     reached = (0, 0)
     if names:
-        status, reached = _compared(study, names, own)
+        status, reached = _compared(study, names, own, alike=not reason)
     else:
         kind, _, reason = reason.partition(": ")
         status = "no result" if kind == ILLUSTRATION else kind
@@ -101,20 +102,26 @@ def _concerns(claim: Claim, publication: str, item: str) -> bool:
 
 
 def _compared(
-    study: str, names: tuple[str, ...], own: tuple[Claim, ...]
+    study: str, names: tuple[str, ...], own: tuple[Claim, ...], alike: bool
 ) -> tuple[str, tuple[int, int]]:
-    """Return the status of an item with results, and how many printed scores are reached."""
+    """Return the status of an item with results, and how many printed scores are reached.
+
+    Args:
+        study: Study that it concerns.
+        names: Its experiments.
+        own: Its conclusions.
+        alike: Whether ours was made like the publication's.
+    """
     rows = read(study)
     assert rows is not None
     rows = rows[rows["experiment"].isin(names)]
-    stand_in = rows["data"].str.contains(STAND_IN).any()
     printed = rows[rows["published"].notna() & ~rows["data"].str.contains(STAND_IN)]
     printed = printed[printed["ours"].notna()]
     reached = sum(reaches(row) for row in printed.itertuples())
     agrees = reached == len(printed) and all(claim.holds for claim in own)
     if not agrees or not (len(printed) or own):
         return DIFFERS, (reached, len(printed))
-    return ON_OTHER_DATA if stand_in else REPRODUCED, (reached, len(printed))
+    return REPRODUCED if alike else CONCLUSIONS_HOLD, (reached, len(printed))
 
 
 def reaches(row: object) -> bool:

@@ -19,7 +19,7 @@ from scant.bench import builders, programs, rows, steps, table
 from scant.bench.builders import gradient_of
 from scant.bench.cases import MODELS, SWEEPS, Sweep, cases
 from scant.bench.flops import FLOPS, gemm_rate, min_flops
-from scant.bench.peers import PEERS
+from scant.bench.peers import measured, peers_of
 from scant.bench.rows import On
 from scant.bench.timing import Memory, Timing, timed, undisturbed
 from scant.errors import NotFound
@@ -123,8 +123,10 @@ def test_quick_is_a_part_of_the_whole_and_holds_every_method() -> None:
 def test_every_citation_is_of_a_case_that_quick_has_too() -> None:
     sizes = [tuple(c.sizes.get(k, 0) for k in table.SIZES) for c in cases(quick=True)]
     known = {(c.model, c.method, *s) for c, s in zip(cases(quick=True), sizes)}
-    assert set(PEERS) <= known
-    assert all(peers[0].ms == min(p.ms for p in peers) for peers in PEERS.values())
+    assert set(measured()) <= known
+    assert all(peers[0].ms == min(p.ms for p in peers) for peers in measured().values())
+    assert [p.ms for p in peers_of("mogp_ar", "Scant", 200, 100, 20)] == [20, 23, 51]
+    assert peers_of("mogp_ar", "Scant", 200, 100, 21) == ()
 
 
 def test_an_unknown_model_is_named_with_those_there_are() -> None:

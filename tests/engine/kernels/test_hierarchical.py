@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from gpytorch.kernels import PeriodicKernel, RBFKernel, ScaleKernel
 
 from scant.errors import BadInput
 from scant.kernels.hierarchical import SHAPES, ReplicaKernel, level
-from scant.kernels.shared_private import ClassPrivateKernel
+from scant.kernels.shared_private import FLAT, NOTHING, ClassPrivateKernel
 
 
 def rows(n: int = 25, labels: int = 2, seed: int = 0) -> torch.Tensor:
@@ -190,5 +192,9 @@ def test_a_dimension_along_which_nothing_varies_stays_finite():
     gradient = torch.autograd.grad(total, [kernel.private.log_lengthscale])[0]
     assert torch.isfinite(total)
     assert torch.isfinite(gradient).all()
-    assert kernel.private.precision.min() > 0
-    assert kernel.shared.variance > 0
+    # At the bounds of `shared_private`, k_s is 0, and k_p its variance within a class.
+    assert kernel.private.precision.tolist() == pytest.approx([math.exp(-2 * FLAT)] * 2)
+    assert kernel.shared.variance.item() == pytest.approx(math.exp(-NOTHING))
+    same_class = int((label.unsqueeze(1) == Z_class).sum())
+    expected = kernel.private.variance.item() * (same_class + 1)
+    assert total.item() == pytest.approx(expected, rel=1e-9)

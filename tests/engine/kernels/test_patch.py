@@ -24,8 +24,8 @@ def images(n: int, pixels: int, levels: int = GREY, seed: int = 0) -> Tensor:
     return (made * levels).floor() / (levels - 1) if levels else made
 
 
-def kernel(channels: int = 1, own: bool = True, patch: int = 2) -> PatchKernel:
-    made = PatchKernel(6, 5, patch, channels, n_latent=2, own_weights=own)
+def kernel(channels: int = 1, own: bool = True, patch: int = 2, *, ard: bool = True) -> PatchKernel:
+    made = PatchKernel(6, 5, patch, channels, n_latent=2, own_weights=own, ard=ard)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         made.unit.fill_(0.5)
@@ -60,9 +60,14 @@ def without_list(rows: PatchRows, monkeypatch: pytest.MonkeyPatch) -> PatchRows:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("levels", [BLACK_AND_WHITE, FEW, GREY])
-@pytest.mark.parametrize(("channels", "own"), [(1, True), (1, False), (2, True)])
-def test_images_with_images_are_the_double_sum(channels: int, own: bool, levels: int) -> None:
-    k = kernel(channels, own)
+@pytest.mark.parametrize(
+    ("channels", "own", "ard"),
+    [(1, True, True), (1, False, True), (1, True, False), (2, True, True)],
+)
+def test_images_with_images_are_the_double_sum(
+    channels: int, own: bool, ard: bool, levels: int
+) -> None:
+    k = kernel(channels, own, ard=ard)
     x = images(3, 30 * channels, levels)
     assert (k.prepare(x).levels is not None) == (levels == BLACK_AND_WHITE)
     K, variance = k(x, x[:2]).to_dense(), k.diagonal(k.prepare(x))
@@ -74,15 +79,18 @@ def test_images_with_images_are_the_double_sum(channels: int, own: bool, levels:
 
 
 @pytest.mark.parametrize("levels", [BLACK_AND_WHITE, GREY])
-@pytest.mark.parametrize("channels", [1, 2])
-def test_inducing_patches_with_images_and_with_each_other(channels: int, levels: int) -> None:
-    k = kernel(channels)
+@pytest.mark.parametrize(("channels", "own", "ard"), [(1, True, True), (2, False, False)])
+def test_inducing_patches_with_images_and_with_each_other(
+    channels: int, own: bool, ard: bool, levels: int
+) -> None:
+    k = kernel(channels, own, ard=ard)
+    assert k.lengthscale.shape == (2, 1, 4 * channels if ard else 1)
     x = images(3, 30 * channels, levels)
     z = images(2 * 4, 4 * channels, seed=5).view(2, 4, -1)
     K, cross = k.inducing(z), k.cross(z, k.prepare(x))
     for q in range(2):
         for m in range(4):
-            seen = zip(k.weights[q], patches(x[2], k))
+            seen = zip(k.weights[q if own else 0], patches(x[2], k))
             expected = torch.stack([w * base(k, q, z[q, m], p) for w, p in seen]).sum()
             assert cross[q, m, 2].item() == pytest.approx(expected.item(), abs=1e-9)
             assert K[q, m, 1].item() == pytest.approx(base(k, q, z[q, m], z[q, 1]).item())
@@ -122,11 +130,15 @@ class Sums(torch.nn.Module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["transform", "list", "own", "chunks"])
+@pytest.mark.parametrize(
+    ("way", "ard"),
+    [("transform", True), ("transform", False), ("list", True), ("own", True), ("own", False),
+     ("chunks", True)],
+)  # fmt: skip
 def test_gradients_are_those_of_finite_differences(
-    way: str, monkeypatch: pytest.MonkeyPatch
+    way: str, ard: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    k = kernel()
+    k = kernel(ard=ard)
     rows = k.prepare(images(2, 30, FEW if way == "list" else BLACK_AND_WHITE))
     if way in ("own", "chunks"):
         rows = without_list(rows, monkeypatch)

@@ -9,7 +9,15 @@ from panel.viewable import Viewable
 
 from scant.html_table import html_table
 from scant.reproduce.claims import every_claim
-from scant.reproduce.items import DIFFERS, REPRODUCED, STATUSES, Item, items, publications
+from scant.reproduce.items import (
+    CONCLUSIONS_HOLD,
+    DIFFERS,
+    REPRODUCED,
+    STATUSES,
+    Item,
+    items,
+    publications,
+)
 from scant.reproduce.tables import as_tables, read
 from scant.studies import STUDIES, Entry, entry
 from scant.studies.published import settings
@@ -25,10 +33,12 @@ LEDE = later(
 )
 MEANING = {
     "reproduced": later(
-        "every printed score is reached on the publication's own data, and every conclusion that "
-        "our results can test holds"
+        "on the publication's data and with its settings, every printed score is reached and every "
+        "conclusion that our results can test holds"
     ),
-    "reproduced on other data": later("every conclusion holds on data that stand in for theirs"),
+    "conclusions hold": later(
+        "every conclusion that our results can test holds, on other data or with other settings"
+    ),
     "differs": later("a printed score is not reached, or a conclusion does not hold"),
     "shown live": later("a figure of a study's page draws it from a run"),
     "not yet": later("it has not been run or drawn"),
@@ -93,7 +103,7 @@ def _publication(publication: str, name: str, citation: str) -> str:
 
 
 def _item(item: Item) -> str:
-    kind = "ours" if item.status.startswith(REPRODUCED) else item.status.replace(" ", "-")
+    kind = "ours" if item.status in (REPRODUCED, CONCLUSIONS_HOLD) else item.status
     name = f"<b>{escape(item.name)}</b> <span class='quiet'>{escape(item.section)}</span>"
     reason = " ".join([*_counts(item), escape(tr(_sentence(item.reason)))])
     return (

@@ -50,7 +50,8 @@ class PatchKernel(Kernel):
         channels: Color channels; columns are pixels row by row, one channel after the other.
         n_latent: Number Q of latent functions.
         own_weights: Separate patch weights for each latent function; False shares one set, as
-            published.
+            published (4.5).
+        ard: Separate lengthscale for each pixel of a patch, as published (4.4); False uses one.
 
     Raises:
         BadInput: The patch is larger than the images.
@@ -67,6 +68,7 @@ class PatchKernel(Kernel):
         channels: int = 1,
         n_latent: int = 1,
         own_weights: bool = True,
+        ard: bool = True,
     ) -> None:
         if not 1 <= patch <= min(width, height):
             raise BadInput(
@@ -74,7 +76,7 @@ class PatchKernel(Kernel):
                 f"use 1 to {min(width, height)}."
             )
         pixels = channels * patch**2
-        super().__init__(ard_num_dims=pixels, batch_shape=torch.Size([n_latent]))
+        super().__init__(ard_num_dims=pixels if ard else 1, batch_shape=torch.Size([n_latent]))
         # GPyTorch would compare it with the number of columns, the pixels of a whole image.
         self.ard_num_dims = None
         self.width, self.height, self.patch, self.channels = width, height, patch, channels
@@ -85,7 +87,7 @@ class PatchKernel(Kernel):
             "unit", torch.full((n_latent if own_weights else 1, 1), 1 / n_positions)
         )
         self.double()
-        self.lengthscale = torch.full((n_latent, 1, pixels), 1.0, dtype=torch.float64)
+        self.lengthscale = torch.ones(self.lengthscale.shape, dtype=torch.float64)
 
     @property
     def is_stationary(self) -> bool:
@@ -94,7 +96,7 @@ class PatchKernel(Kernel):
     @property
     def scales(self) -> Float[Tensor, "q e"]:
         """Lengthscale of each pixel of a patch, in units of pixel values."""
-        return self.lengthscale.squeeze(1)
+        return self.lengthscale.squeeze(1).expand(-1, self.channels * self.patch**2)
 
     @property
     def weights(self) -> Float[Tensor, "q p"]:

@@ -1,8 +1,9 @@
 """The hidden layer of DFGP: one sparse GP per neuron (Kandemir and Hamprecht 2015, 4.1).
 
 Neuron r is a GP over one view, with an EQ kernel of unit variance and a random subset of the
-training rows as inducing inputs. The inducing outputs are whitened, a_r = L_r v_r with the Cholesky
-factor L_r of their covariance; q(v_r) is Gaussian, or a point mass as in the publication.
+training rows as inducing inputs. In eq. 4 all neurons have one kernel; here each may learn its own.
+The inducing outputs are whitened, a_r = L_r v_r with the Cholesky factor L_r of their covariance;
+q(v_r) is Gaussian, or a point mass as in the publication.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ class HiddenLayer(Module):
         kernel: Kernel over standardized columns (shared, or a batch with one per neuron) in place
             of EQ; `ard` and `width` are then ignored. With GPyTorch's RBF kernel, a step of a model
             with 500 rows takes 1.2 times as long.
+        share: True for one kernel for all neurons of a view (eq. 4); without effect on `kernel`.
     """
 
     view: Int[Tensor, " r"]
@@ -112,9 +114,11 @@ class HiddenLayer(Module):
         generator: torch.Generator,
         width: float = START_WIDTH,
         kernel: Kernel | None = None,
+        share: bool = False,
     ) -> None:
         super().__init__()
         self.register_buffer("view", view)
+        self.share = share
         self.one_each = view.tolist() == list(range(len(sizes)))
         m, n = min(inducing, x.shape[1]), x.shape[1]
         rows = [torch.randperm(n, generator=generator)[:m] for _ in view]
@@ -123,7 +127,9 @@ class HiddenLayer(Module):
             self.inducing = nn.Parameter(subsets)
         else:
             self.register_buffer("inducing", subsets)
-        start = (width * torch.tensor(sizes).to(x)[view].sqrt()).log()
+        # Neurons take the views in turn, so the first ones have one view each.
+        own = view[: len(sizes)] if share else view
+        start = (width * torch.tensor(sizes).to(x)[own].sqrt()).log()
         self.kernel = None if kernel is None else kernel.to(x)
         if kernel is None:
             columns = x.shape[2] if ard else 1
@@ -143,11 +149,15 @@ class HiddenLayer(Module):
         if self.kernel is not None:
             lengthscale: Tensor = self.kernel.lengthscale
             return lengthscale.flatten(0, -2)
-        return self.log_lengthscale.exp()
+        return self._log_lengthscales.exp()
 
     @lengthscale.setter
     def lengthscale(self, value: Tensor | float) -> None:
         self.initialize(log_lengthscale=torch.as_tensor(value).to(self.log_lengthscale).log())
+
+    @property
+    def _log_lengthscales(self) -> Float[Tensor, "r _"]:
+        return self.log_lengthscale[self.view] if self.share else self.log_lengthscale
 
     def root(self) -> Float[Tensor, "r m m"] | None:
         """Lower triangular factors of the covariances of q(v); None for a point mass."""
@@ -161,7 +171,7 @@ class HiddenLayer(Module):
         if self.kernel is not None:
             K, cross = self.kernel(z).to_dense(), self.kernel(z, x[self.view]).to_dense()
         else:
-            precision = (-2 * self.log_lengthscale).exp().unsqueeze(1)
+            precision = (-2 * self._log_lengthscales).exp().unsqueeze(1)
             K = eq(z * precision.sqrt(), z * precision.sqrt())
             cross = self._kernel(x, precision)
         with collect_numerical_warnings(self.notes):

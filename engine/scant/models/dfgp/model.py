@@ -3,7 +3,8 @@
 Kandemir and Hamprecht (2015). Hidden neurons b_r ~ GP(0, k_r(x, x')), an output f ~ GP(0, k(b, b'))
 (eqs. 4-6) and a likelihood: Gaussian, or Bernoulli with a probit link for two classes. Each neuron
 may use its own view of the inputs (multiple kernel learning). A linear output kernel gives DFGP-WP
-(Theorem 1).
+(Theorem 1). The publication's kernels are fewer parameters than the defaults: `ard=False`,
+`output_ard=False`, `output_scale=False`, `share_kernel=True`.
 
     generator = torch.Generator().manual_seed(seed)
     model = DFGP.build([view, other_view], y, "bernoulli", generator=generator)
@@ -72,7 +73,7 @@ class DFGP(GP):
         output: Kernel of the output neuron.
         inducing: Number P of inducing inputs of the output neuron.
         generator: A CPU generator.
-        output_ard: True for one lengthscale per neuron in the RBF output kernel.
+        output_ard, output_scale: See `build`.
     """
 
     x: Float[Tensor, "v n d"]
@@ -94,6 +95,7 @@ class DFGP(GP):
         inducing: int,
         generator: torch.Generator,
         output_ard: bool = True,
+        output_scale: bool = True,
     ) -> None:
         super().__init__()
         self.views, self.hidden_layer = views, hidden
@@ -106,9 +108,10 @@ class DFGP(GP):
         hidden.start(x, self.y)
         with torch.no_grad():
             mean, _ = hidden.moments(x)
-        use_rbf = output == "rbf"
         self.output = (
-            RBFOutput(mean, inducing, generator, output_ard) if use_rbf else LinearOutput(mean)
+            RBFOutput(mean, inducing, generator, output_ard, output_scale)
+            if output == "rbf"
+            else LinearOutput(mean, output_ard)
         )
         noise = START_CLASS_NOISE if classes and bound != "stochastic" else START_NOISE
         self.log_noise = nn.Parameter(y.new_tensor(noise).log())
@@ -145,6 +148,8 @@ class DFGP(GP):
         bound: Bound = "published",
         ard: bool = True,
         output_ard: bool = True,
+        output_scale: bool = True,
+        share_kernel: bool = False,
         move: bool = False,
         width: float = START_WIDTH,
         censored: Bool[Tensor, " n"] | None = None,
@@ -163,8 +168,12 @@ class DFGP(GP):
                 or three for a single view.
             bound: See the module docstring.
             ard: True for a lengthscale per column.
-            output_ard: True for a lengthscale per neuron in the RBF output kernel; False
-                (Corollary 1) keeps redundant neurons from being switched off.
+            output_ard: True for a lengthscale per neuron in the RBF output kernel, or a weight per
+                neuron in the linear one; False (Corollary 1, Theorem 1) keeps redundant neurons
+                from being switched off.
+            output_scale: True to learn the variance of the RBF output kernel; False for 1
+                (Corollary 1).
+            share_kernel: True for one hidden kernel for all neurons of a view (eq. 4).
             move: True to learn the hidden neurons' inducing inputs; fixed as published, they make
                 neurons differ.
             width: Initial lengthscales of hidden neurons (see `HiddenLayer`).
@@ -201,10 +210,12 @@ class DFGP(GP):
             generator,
             width,
             kernel,
+            share_kernel,
         )
         hidden = HiddenLayer(*hidden_arguments)
-        arguments = likelihood, bound, output, min(inducing, len(y)), generator, output_ard
-        return cls(standardization, hidden, x, y, censored, *arguments)
+        arguments = likelihood, bound, output, min(inducing, len(y)), generator
+        options = output_ard, output_scale
+        return cls(standardization, hidden, x, y, censored, *arguments, *options)
 
     @property
     def noise(self) -> Float[Tensor, ""]:

@@ -2,8 +2,8 @@
 
 In whitened features phi(b), f(b) = phi(b)' w + residual with w ~ N(0, I). With the EQ kernel,
 phi(b) = L^-1 k(Z, b), L L' = k(Z, Z) (Titsias and Lawrence 2010; Kandemir and Hamprecht 2015, 4.1).
-The linear kernel, which corresponds to a Wishart process prior (Theorem 1), has one feature per
-neuron and needs no inducing inputs.
+The linear kernel has one feature per neuron and needs no inducing inputs. Without weights, and with
+one kernel for all hidden neurons, it gives a Wishart process prior (Theorem 1).
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class RBFOutput(Module):
         inducing: Number P of inducing inputs.
         generator: Generator for k-means.
         ard: True for a lengthscale per neuron, which can switch neurons off.
+        scaled: True to learn the kernel's variance; False for 1, as in Corollary 1.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class RBFOutput(Module):
         inducing: int,
         generator: torch.Generator,
         ard: bool = True,
+        scaled: bool = True,
     ) -> None:
         super().__init__()
         self.inducing = nn.Parameter(kmeans_centres(mean, inducing, generator))
@@ -63,7 +65,8 @@ class RBFOutput(Module):
         width = (spread * mean.shape[1] ** 0.5).log()
         self.n_neurons = len(width)
         self.log_lengthscale = nn.Parameter(width if ard else width.mean(0, keepdim=True))
-        self.log_variance = nn.Parameter(mean.new_tensor(START_WIDTH).log())
+        variance = mean.new_tensor(START_WIDTH if scaled else 1.0)
+        self.log_variance = nn.Parameter(variance.log(), requires_grad=scaled)
         self.register_constraint("log_lengthscale", LogPositive())
         self.register_constraint("log_variance", LogPositive())
         self.notes: list[str] = []
@@ -143,11 +146,16 @@ class RBFOutput(Module):
 
 
 class LinearOutput(Module):
-    """Output with the linear kernel k(b, b') = sum_r weight_r b_r b'_r (DFGP-WP)."""
+    """Output with the linear kernel k(b, b') = sum_r weight_r b_r b'_r (DFGP-WP).
 
-    def __init__(self, mean: Float[Tensor, "n r"]) -> None:
+    Args:
+        mean: Initial hidden values, for their number and type.
+        ard: True to learn the weights; False for k(b, b') = b' b, as in Theorem 1.
+    """
+
+    def __init__(self, mean: Float[Tensor, "n r"], ard: bool = True) -> None:
         super().__init__()
-        self.log_weight = nn.Parameter(mean.new_zeros(mean.shape[1]))
+        self.log_weight = nn.Parameter(mean.new_zeros(mean.shape[1]), requires_grad=ard)
         self.register_constraint("log_weight", LogPositive())
         self.notes: list[str] = []
 

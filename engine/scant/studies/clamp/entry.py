@@ -5,9 +5,11 @@ from __future__ import annotations
 from scant.studies.base import ArraySpec, Citation, Entry, Source, array_specs
 from scant.studies.clamp.capacity import capacity
 from scant.studies.clamp.cost import COLUMNS, estimate
-from scant.studies.clamp.settings import FIXED, PUBLISHED, ClampSettings
+from scant.studies.clamp.published import SETTINGS
+from scant.studies.clamp.settings import FIXED, ClampSettings
 from scant.studies.clamp.table import TABLE
 from scant.studies.predicted_columns import of_classes
+from scant.studies.published import values
 
 _SESSION = array_specs("""
     labels (r) [1] labels given at each round so far
@@ -129,7 +131,7 @@ ENTRY = Entry(
     presets={
         "demo": FIXED | {"picture_width": 340},  # so that the recording stays small
         "quick": FIXED | {"budget": 130, "repeats": 2, "baselines": False},
-        "as published": FIXED | PUBLISHED,
+        "as published": values(SETTINGS),
         "one in twenty": FIXED | {"imbalance": 20.0, "start": 60, "budget": 300},
         "you label": FIXED | {"expert": "you"},
     },

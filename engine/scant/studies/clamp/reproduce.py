@@ -16,11 +16,12 @@ from PIL import Image
 
 from scant.errors import BadInput
 from scant.studies.clamp import simulate
+from scant.studies.clamp.published import SETTINGS
 from scant.studies.clamp.report import LIKE, SCORES, area, compare
 from scant.studies.clamp.settings import CNN, COMPARED, FIXED, ClampSettings
-from scant.studies.clamp.settings import PUBLISHED as AS_PUBLISHED
 from scant.studies.clamp.table import TABLE
 from scant.studies.protocol import study_class
+from scant.studies.published import values as as_published
 from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 from scant.tables.read import read_frame
 
@@ -29,13 +30,12 @@ if TYPE_CHECKING:
 
 SEEDS, QUICK_SEEDS = 10, 2
 HOLE, SCREW = "hole", "screw"
-SESSION: dict[str, Any] = {
+EACH_SEED: dict[str, Any] = {
     "repeats": 1,
     "patience": 0,
-    "start": 30,
-    "budget": 230,
     "fixed_split": False,  # seeds are over pictures held out, too
 }
+SESSION = EACH_SEED | {"start": 30, "budget": 230}
 VARIES = "pictures held out and starts"  # between repeats
 SOURCES = {
     "trenches": "invented pictures, stand-in for those of the publication",
@@ -79,7 +79,7 @@ def experiments(
     trenches = simulate.patches(0, 24 if quick else 80)
     less = {"start": 20, "budget": 60} if quick else {}
     few = {"start": 20, "budget": 74, "batch_size": 10} if quick else {}
-    yield LIKE, trenches, {**AS_PUBLISHED, "network": True, **few}
+    yield LIKE, trenches, {**as_published(SETTINGS), **EACH_SEED, "network": True, **few}
     yield "trenches, 1 : 4", trenches, {"imbalance": 4.0, **less}
     yield "trenches, 1 : 20", trenches, {"imbalance": 20.0, **less}
     if folder is not None:

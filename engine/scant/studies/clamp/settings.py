@@ -24,23 +24,11 @@ ACQUISITIONS = [
 KERNELS = ["RBF", "linear and RBF"]
 BY_PATCH, BY_PICTURE = "patch", "picture"
 DIVERSITY = ["distance", "determinant", "none"]
+VALIDATION_F1 = "validation F1"
+STOP_RULES = ["predictions", VALIDATION_F1]
 FEATURES = ["auto", "columns", *KINDS]
 # Start of all presets, so that they do not depend on the packages that are installed.
 FIXED = {"n_components": COMPONENTS, "feature_extractor": HANDMADE}
-# Yousefi (2021, sections 4.4 and 4.5): 126 patches first, 433 learned from and 101 to validate,
-# one picture without a clamp to four with one; the class of interest is "non-clamp".
-PUBLISHED = {
-    "positive_class": "no clamp",
-    "acquisition": "band, strict",
-    "kernel": "RBF",
-    "diverse": "none",
-    "start": 126,
-    "budget": 534,
-    "batch_size": 30,
-    "validation_share": 0.19,
-    "imbalance": 4.0,
-    "imbalance_by": BY_PICTURE,
-}
 METHODS = ("GP, active", "GP, random")  # during the run
 COMPARED = (*METHODS, "logistic regression, active", "linear classifier, all labels")
 CNN = "convolutional network, random"
@@ -168,8 +156,14 @@ class ClampSettings(Settings):
     patience = param.Integer(
         8,
         bounds=(0, 10_000),
-        doc="Stop where the predictions have settled over this number of batches, by the expected "
-        "change of F1; 0: continue to the end of the budget.",
+        doc="Number of batches by which 'stop_rule' decides; 0: continue to the end of the budget.",
+    )
+    stop_rule = param.Selector(
+        objects=STOP_RULES,
+        label="Stop by",
+        doc="When a session with a simulated expert ends. predictions: where they have settled over"
+        " 'patience' batches, by the expected change of F1. validation F1: where 'patience' batches"
+        " have not raised it, as published.",
     )
     repeats = param.Integer(
         5,

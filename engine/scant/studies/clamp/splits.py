@@ -17,7 +17,13 @@ from scant.errors import BadInput
 from scant.studies.auto import AUTO, Choice, Choices
 from scant.studies.clamp.capacity import expert_for
 from scant.studies.clamp.components import Scaling, inputs_of
-from scant.studies.clamp.settings import BY_PICTURE, FEATURES, ROLES, ClampSettings
+from scant.studies.clamp.settings import (
+    BY_PICTURE,
+    FEATURES,
+    ROLES,
+    VALIDATION_F1,
+    ClampSettings,
+)
 from scant.studies.clamp.table import UNKNOWN, PatchPool, class_counts
 from scant.studies.split import TEST as HELD_OUT
 from scant.studies.split import TRAIN
@@ -136,6 +142,12 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
         raise BadInput(
             f"No row of class {own.classes[int(lost[0])]!r} is left to learn from beside those "
             "held out; hold out less, or set a smaller 'imbalance'."
+        )
+    by_validation = settings.stop_rule == VALIDATION_F1 and settings.patience > 0
+    if simulated and by_validation and not len(rows.validation):
+        raise BadInput(
+            f"Setting 'stop_rule' is {VALIDATION_F1}, but there is no validation row; raise "
+            "'validation_share', or set 'stop_rule' to predictions."
         )
     return rows
 

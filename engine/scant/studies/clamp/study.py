@@ -26,7 +26,7 @@ from scant.studies.clamp.active_learner import ActiveLearner
 from scant.studies.clamp.fitted import FittedClamp, advised
 from scant.studies.clamp.history import History
 from scant.studies.clamp.prepared import prepare
-from scant.studies.clamp.settings import QUEUE, ClampSettings
+from scant.studies.clamp.settings import QUEUE, VALIDATION_F1, ClampSettings
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Step, Tensors, part, required
 
@@ -89,7 +89,15 @@ class Study:
         """1 where the session is to end: nothing is left to ask, or the advice is to stop."""
         if self.settings.expert == "you" or not len(self.history):
             return 0
-        return int(self.exhausted or (self.settings.patience > 0 and self.advice().stop))
+        return int(self.exhausted or (self.settings.patience > 0 and self.settled))
+
+    @property
+    def settled(self) -> bool:
+        """Whether the session may end, by the setting `stop_rule` over `patience` batches."""
+        if self.settings.stop_rule != VALIDATION_F1:
+            return self.advice().stop
+        f1, window = self.history.values["validation_f1"], self.settings.patience
+        return len(f1) > window > 0 and max(f1[-window:]) <= max(f1[:-window])
 
     @property
     def exhausted(self) -> bool:
@@ -105,8 +113,11 @@ class Study:
             return "The pool is prepared; it waits for your labels."
         if self.exhausted:
             return f"No row is left with p within {self.settings.delta:g} of 0.5."
-        result = self.advice()
-        return result.text if result.stop else ""
+        if not self.settled:
+            return ""
+        if self.settings.stop_rule == VALIDATION_F1:
+            return f"The validation F1 has not risen in {self.settings.patience:,} batches."
+        return self.advice().text
 
     # --- rounds ---------------------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from scant.studies.base import ArraySpec, Citation, Entry, Source, array_specs
 from scant.studies.genes.capacity import capacity, estimate, parts
+from scant.studies.genes.published import SETTINGS
 from scant.studies.genes.settings import FIXED, GenesSettings
 from scant.studies.genes.table import TABLE
 from scant.studies.predicted_columns import of_values
+from scant.studies.published import values
 
 # The draw nearest to the medians of ten (`scripts/demo_spread.py`).
 DEMO = {"data_seed": 3, **FIXED}
@@ -151,15 +153,7 @@ ENTRY = Entry(
             "max_steps": 60,
             "baselines": False,
         },
-        "as published": {
-            **DEMO,
-            "optimizer": "adam",
-            "learning_rate": 0.01,
-            "max_steps": 10_000,
-            "patience": 0,
-            "n_inducing_outputs": 2,
-            "n_inducing_inputs": 14,
-        },
+        "as published": {"data_seed": DEMO["data_seed"], **values(SETTINGS)},
     },
     citations=(
         Citation(

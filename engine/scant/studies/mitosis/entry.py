@@ -5,9 +5,11 @@ from __future__ import annotations
 from scant.studies.base import Citation, Counts, Entry, Source, array_specs
 from scant.studies.mitosis.capacity import capacity
 from scant.studies.mitosis.cost import DGPLVM_MAX_ROWS, estimate, parts
+from scant.studies.mitosis.published import SETTINGS
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.table import TABLE
 from scant.studies.predicted_columns import of_classes
+from scant.studies.published import values
 
 # The draw nearest to the medians of ten (`scripts/demo_spread.py`).
 DEMO = FIXED | {"data_seed": 2, "imbalance": 10.0, "test_share": 0.4}
@@ -157,18 +159,7 @@ ENTRY = Entry(
     presets={
         "demo": DEMO,
         "quick": {**DEMO, "n_inducing": 20, "max_steps": 100, "baselines": False},
-        "as published": {
-            **FIXED,
-            "imbalance": 0.0,
-            "n_components": 0,
-            "n_shared_dims": 5,
-            "n_private_dims": 5,
-            "n_inducing": 50,
-            "tempered": False,
-            "test_share": 0.2,
-            "max_steps": 1000,
-            "adam_steps": 667,
-        },
+        "as published": {"data_seed": DEMO["data_seed"], **values(SETTINGS)},
     },
     citations=(
         Citation(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from scant.studies.base import Citation, Entry, Source, array_specs
 from scant.studies.multiview.capacity import capacity, estimate, parts
+from scant.studies.multiview.published import SETTINGS, SURVIVAL
 from scant.studies.multiview.settings import FIXED, MultiviewSettings
 from scant.studies.multiview.table import TABLE
 from scant.studies.predicted_columns import of_classes, of_values
+from scant.studies.published import values
 
 _MODEL = array_specs("""
     shown (n) [1] rows of the table that are shown (from 0): held-out ones
@@ -151,18 +153,8 @@ ENTRY = Entry(
     presets={
         "demo": DEMO,
         "quick": DEMO | {"max_steps": 40, "baselines": False},
-        "as published": DEMO
-        | {
-            "training_share": 0.0,
-            "bound": "published",
-            "log_target": "no",
-            "max_steps": 100,
-            "n_inducing": 10,
-            "inducing_init": "fixed",
-            "start_width": 1.0,
-            "rate_falls": False,
-            "repeats": 20,
-        },
+        "as published": {"data_seed": DEMO["data_seed"], **values(SETTINGS)},
+        "as published, survival": {"data_seed": DEMO["data_seed"], **values(SURVIVAL)},
     },
     citations=(
         Citation(

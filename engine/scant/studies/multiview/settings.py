@@ -91,6 +91,24 @@ class MultiviewSettings(SplitSettings):
     ard = param.Boolean(
         True, label="ARD", doc="Learn one lengthscale per feature instead of one per view."
     )
+    share_kernel = param.Boolean(
+        False,
+        label="One kernel per view",
+        doc="All hidden neurons of a view have the same lengthscales, as published; off: each "
+        "neuron learns its own.",
+    )
+    output_ard = param.Boolean(
+        True,
+        label="ARD of the output",
+        doc="Learn one lengthscale per hidden neuron in the output kernel, or one weight per neuron"
+        " for dfgp-wp; off: one lengthscale for all, or the unweighted sum of a Wishart process, "
+        "as published.",
+    )
+    output_scale = param.Boolean(
+        True,
+        label="Variance of the output",
+        doc="Learn the variance of the RBF output kernel; off: it is 1, as published.",
+    )
     log_target = param.Selector(
         objects=["auto", "yes", "no"],
         doc="Model the logarithm of 1 + y, for skewed values that are never negative; auto: "

@@ -83,7 +83,7 @@ def of_single_outputs(
     model = models.build(s, name, kernel, prepared, output, sizes, generator)
     trainer = MOGPARTrainer(
         model, prepared, output, label, generator, batch=s.batch_size, sampled=s.sampled_classes,
-        rate=s.learning_rate, horizon=SINGLE_STEPS,
+        rate=s.learning_rate, horizon=models.horizon(s, SINGLE_STEPS),
     )  # fmt: skip
     for _ in deadline.units(range(SINGLE_STEPS), MODELS[name]):
         if not math.isfinite(trainer.step()):

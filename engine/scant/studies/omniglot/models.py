@@ -16,7 +16,13 @@ from scant.models.mogp_ar.baselines import Independent
 from scant.models.mogp_ar.kernels import Kernel, RbfArd
 from scant.models.mogp_ar.model import MOGPAR
 from scant.models.mogp_ar.training import MOGPARTrainer
-from scant.studies.omniglot.settings import COVARIANCES, OmniglotSettings
+from scant.studies.omniglot.settings import (
+    COVARIANCES,
+    PATCH_LENGTHSCALES,
+    PATCH_WEIGHTS,
+    SCHEDULES,
+    OmniglotSettings,
+)
 
 Model = MOGPAR | Independent
 SINGLE = ("g-m", "g-a")  # a model of each output
@@ -44,7 +50,14 @@ def kernel_for(
     n_latent = 1 if single else s.n_latent
     if name == "patch":
         assert image is not None
-        return PatchKernel(image[1], image[0], min(s.patch, *image), n_latent=n_latent).to(x)
+        return PatchKernel(
+            image[1],
+            image[0],
+            min(s.patch, *image),
+            n_latent=n_latent,
+            own_weights=s.patch_weights == PATCH_WEIGHTS[0],
+            ard=s.patch_lengthscales == PATCH_LENGTHSCALES[0],
+        ).to(x)
     return RbfArd(x, n_latent, standardize=image is None)
 
 
@@ -78,8 +91,14 @@ def build(
         generator,
         rank=s.rank,
         covariance="kept" if s.covariance == COVARIANCES[0] else "dropped",
+        constant=s.class_constants,
     )
     return made
+
+
+def horizon(s: OmniglotSettings, steps: int) -> int | None:
+    """Steps over which the learning rate decays in a fit of so many steps; None: it is constant."""
+    return steps if s.learning_rate_schedule == SCHEDULES[0] else None
 
 
 def pieces(model: Model) -> list[MOGPAR]:

@@ -114,6 +114,6 @@ def prepare(settings: OmniglotSettings, table: pd.DataFrame, device: torch.devic
         test=np.flatnonzero(test),
         places=places,
         device=device,
-        notes=rows.notes(observed, size, image, test),
+        notes=rows.notes(settings, observed, size, image, test),
         roles=roles(len(table), train=places[train], test=places[test]),
     )

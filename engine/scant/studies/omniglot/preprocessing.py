@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from scant.errors import BadInput
 from scant.studies.auto import AUTO, Choice, Choices
-from scant.studies.omniglot.settings import SHOWN, OmniglotSettings
-from scant.studies.omniglot.table import Characters, area, of, side
+from scant.studies.omniglot.settings import RESIZING, SHOWN, OmniglotSettings
+from scant.studies.omniglot.table import Characters, area, nearest, of, side
 from scant.studies.split import EVERYTHING, TEST, divide, groups, marks
 from scant.tables.column_matching import listed
 
@@ -76,7 +76,7 @@ def model_inputs(
     """Features as they are, or images of at most `size` pixels a side, in whole shades.
 
     Args:
-        s: Settings: `size`, and whether pixels are black and white.
+        s: Settings: `size`, `resize`, and whether pixels are black and white.
         x: Rows of the table.
         image: Height and width of its images; None: there are none.
 
@@ -85,7 +85,8 @@ def model_inputs(
     """
     if image is None:
         return x, None
-    small = area(x.reshape(-1, *image), s.size)
+    reduced = area if s.resize == RESIZING[0] else nearest
+    small = reduced(x.reshape(-1, *image), s.size)
     return shaded(s, small.reshape(len(x), -1)), (small.shape[1], small.shape[2])
 
 
@@ -259,6 +260,7 @@ def kernel_of(s: OmniglotSettings, image: tuple[int, int] | None) -> str:
 
 
 def notes(
+    s: OmniglotSettings,
     observed: Characters,
     drawn: tuple[int, int] | None,
     image: tuple[int, int] | None,
@@ -267,6 +269,7 @@ def notes(
     """What a person should know of how the table was taken.
 
     Args:
+        s: Settings.
         observed: As learned.
         drawn: Height and width of the table's images.
         image: The same as learned.
@@ -277,6 +280,9 @@ def notes(
         messages.append(
             f"Images of {drawn[1]} x {drawn[0]} pixels were resized to {image[1]} x {image[0]} by "
             "averages over area."
+            if s.resize == RESIZING[0]
+            else f"Images of {drawn[1]} x {drawn[0]} pixels were resized to {image[1]} x "
+            f"{image[0]}, each pixel the nearest of the image."
         )
     if image is not None and observed.x.mean() > 0.5:
         messages.append(

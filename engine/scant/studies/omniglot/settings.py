@@ -16,6 +16,10 @@ MODELS = {
 }
 PIXELS, HOG, NETWORK = "pixels", "HOG", "EfficientNet-Lite0, HOG"
 COVARIANCES = ["kept", "dropped as published"]
+PATCH_WEIGHTS = ["each function", "shared"]
+PATCH_LENGTHSCALES = ["each pixel", "shared"]
+SCHEDULES = ["cosine decay", "constant"]
+RESIZING = ["area averages", "nearest neighbor"]
 SHOWN = 60  # classes whose coregionalisation travels to the page entry by entry
 BLOCK = 120  # classes of a block that is asked for
 DIAGRAMS = 8  # latent functions with a Hinton diagram
@@ -30,8 +34,9 @@ class OmniglotSettings(SplitSettings):
     model = param.Selector(
         default="mogp-ar",
         objects=list(MODELS),
-        doc="mogp-ar, or a model to compare it with: mg-m uses all classes in each step; g-m and "
-        "g-a are one model per output, with the softmax or with augment-and-reduce.",
+        doc="mogp-ar, or a model to compare it with: mg-m has the softmax by Monte Carlo, with all "
+        "classes in each step; g-m and g-a are one model per output, with the softmax by Monte "
+        "Carlo or with augment-and-reduce.",
     )
     kernel = param.Selector(
         objects=["auto", "patch", "rbf-ard"],
@@ -69,7 +74,12 @@ class OmniglotSettings(SplitSettings):
     size = param.Integer(
         20,
         bounds=(4, 105),
-        doc="Side in pixels; larger images are reduced to it by area averages.",
+        doc="Side in pixels; larger images are reduced to it (see 'resize').",
+    )
+    resize = param.Selector(
+        objects=RESIZING,
+        doc="How larger images are reduced. Area averages break no stroke; the publication takes "
+        "the nearest pixel.",
     )
     pixels = param.Selector(
         objects=["auto", "black and white", "gray"],
@@ -77,6 +87,16 @@ class OmniglotSettings(SplitSettings):
         "times faster. auto: gray levels if more than a quarter of the inked pixels are gray.",
     )
     patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch in pixels.")
+    patch_weights = param.Selector(
+        objects=PATCH_WEIGHTS,
+        doc="Weights of the patch positions: a set for each latent function, as in the authors' "
+        "program, or one set for all, as in the publication.",
+    )
+    patch_lengthscales = param.Selector(
+        objects=PATCH_LENGTHSCALES,
+        doc="Lengthscales of the patch kernel: one for each pixel of a patch, as in the "
+        "publication, or one for all, as in the authors' program.",
+    )
     n_latent = AutoInteger(
         AUTO,
         bounds=(1, 100),
@@ -109,8 +129,14 @@ class OmniglotSettings(SplitSettings):
         doc="Covariance between classes, which share the latent functions. Keeping it gives a "
         "tighter bound at the same cost; the publication drops it.",
     )
-    learning_rate = param.Number(
-        0.05, bounds=(1e-5, 1.0), doc="Step size of Adam, with a cosine decay to a hundredth."
+    class_constants = param.Boolean(
+        True,
+        doc="Add a learned constant to the function of each class. Not in the publication.",
+    )
+    learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Initial step size of Adam.")
+    learning_rate_schedule = param.Selector(
+        objects=SCHEDULES,
+        doc="Step size over the steps: a cosine decay to a hundredth, or constant, as published.",
     )
     max_steps = AutoInteger(
         AUTO,

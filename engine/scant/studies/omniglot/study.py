@@ -74,7 +74,7 @@ class Study(TrainedStudy):
             batch=s.batch_size,
             sampled=s.sampled_classes,
             rate=s.learning_rate,
-            horizon=s.max_steps,
+            horizon=models.horizon(s, s.max_steps),
         )
         scored = rows.some(np.arange(len(at)), of_output, MOST_SCORED)
         self._scored = torch.as_tensor(scored).to(self.data.device)

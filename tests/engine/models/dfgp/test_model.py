@@ -218,6 +218,43 @@ def test_linear_output_of_known_hidden_values_is_bayesian_linear_regression():
         assert math.isclose(float(target_bound(e, y, noise)), float(exact), rel_tol=1e-8)
 
 
+def test_unweighted_neurons_with_one_kernel_have_the_moments_of_a_wishart_process():
+    """Theorem 1: Sigma = sum_r b_r b_r' with b_r ~ N(0, K) is W(K, 3), also after training."""
+    x, y = regression(4)
+    options = {"output": "linear", "ard": False, "output_ard": False, "share_kernel": True}
+    model = trained(DFGP.build([x], y, inducing=4, neurons=3, bound="closed", **options), 15)
+    hidden = model.hidden_layer
+    assert hidden.log_lengthscale.shape == (1, 1)
+    with torch.no_grad():
+        z = model.x[0] / hidden.log_lengthscale.exp()
+        K = (-0.5 * torch.cdist(z, z).square()).exp()
+        v = torch.randn(40_000, 3, 4, generator=seeded(2), dtype=torch.float64)
+        b = torch.einsum("srm,rmn->snr", v, hidden.projected(model.x))  # all rows are inducing
+        phi = model.output.features(b.flatten(0, 1))[0].view(b.shape)
+        sigma = phi @ phi.mT
+        covariance = torch.einsum("sij,skl->ijkl", sigma - 3 * K, sigma - 3 * K) / len(sigma)
+    exact = torch.einsum("ik,jl->ijkl", K, K) + torch.einsum("il,jk->ijkl", K, K)
+    # Standard errors: sqrt(6 / 40,000) = 0.01 of the mean, about 0.1 of the covariance.
+    assert torch.allclose(sigma.mean(0), 3 * K, atol=0.06)
+    assert torch.allclose(covariance, 3 * exact, atol=0.6)
+
+
+def test_kernels_as_printed_stay_of_unit_variance_with_one_lengthscale_each():
+    views, t = classes(60)
+    options = {"ard": False, "output_ard": False, "output_scale": False, "share_kernel": True}
+    model = DFGP.build(views, t, "bernoulli", neurons=5, inducing=6, **options)
+    other = DFGP.build(views, t, "bernoulli", neurons=5, inducing=6, ard=False)
+    start = other.hidden_layer.lengthscale
+    assert torch.equal(model.hidden_layer.lengthscale, start)  # views in turn: 2, 3, 2, 3, 2 wide
+    trained(model, 15)
+    lengthscale = model.hidden_layer.lengthscale
+    assert lengthscale.shape == (5, 1)
+    assert torch.equal(lengthscale[::2], lengthscale[:1].expand(3, 1))
+    assert not torch.allclose(lengthscale, start)
+    assert float(model.output.outputscale) == 1
+    assert model.output.log_lengthscale.shape == (1,)
+
+
 def test_rbf_output_of_known_hidden_values_with_all_inducing_inputs_is_a_gp():
     b, y, noise = normal(12, 2), normal(12, seed=1), torch.tensor(0.3).double()
     model = DFGP.build([normal(12, 2)], y, neurons=2, inducing=12)

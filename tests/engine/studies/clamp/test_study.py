@@ -27,6 +27,7 @@ from scant.studies.clamp.settings import (
     CNN,
     COMPARED,
     DIVERSITY,
+    VALIDATION_F1,
     ClampSettings,
 )
 from scant.studies.clamp.study import Study
@@ -204,6 +205,25 @@ def test_it_stops_when_nothing_changes() -> None:
     assert "a batch changed F1 by about 0.000 in the last 3" in events[-1].reason
     assert any(note.startswith("You may stop: a batch") for note in events[-1].report.notes)
     assert len([e for e in events if isinstance(e, Progress)]) < 14
+
+
+@pytest.mark.slow
+def test_the_published_rule_stops_where_the_validation_f1_no_longer_rises(
+    table: pd.DataFrame,
+) -> None:
+    values = {"stop_rule": VALIDATION_F1, "patience": 2, "budget": 150, "repeats": 1}
+    study = Study(settings(**values, validation_share=0.3, baselines=False), table, CPU)
+    *_, end = train(study)
+    f1 = study.history.values["validation_f1"]
+    rounds = range(3, len(f1) + 1)
+    stops = [r for r in rounds if max(f1[r - 2 : r]) <= max(f1[: r - 2])]
+    assert stops == [len(f1)]
+    assert end.state is State.CONVERGED
+    assert end.reason == "The validation F1 has not risen in 2 batches."
+    assert len(study.active.rows) < study.most
+    with pytest.raises(BadInput, match="no validation row; raise 'validation_share'"):
+        Study(settings(**values), table, CPU)
+    Study(settings(**{**values, "patience": 0}), table, CPU)  # never stops, so needs none
 
 
 def test_labels_told_apart_without_an_error_do_not_break_the_fit() -> None:

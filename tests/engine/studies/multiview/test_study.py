@@ -11,6 +11,7 @@ import pytest
 
 from scant.events import Note
 from scant.learners import views
+from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.learners import notes
 from scant.studies.multiview.study import Study
 from scant.training.loop import train
@@ -122,6 +123,33 @@ def test_a_view_in_which_nothing_varies_teaches_nothing_and_breaks_nothing(
 
 
 # --- training -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["dfgp", "dfgp-wp"])
+def test_kernels_as_published_reach_the_model_and_what_is_stored(
+    values: pd.DataFrame, model: str
+) -> None:
+    chosen = {"ard": False, "share_kernel": True, "output_ard": False, "output_scale": False}
+    study = Study(settings(model=model, neurons=4, views="shape", **chosen), values, CPU)
+    run(study)
+    hidden, output = study.learner.model.hidden_layer, study.learner.model.output
+    assert hidden.log_lengthscale.shape == (1, 1)
+    assert len(output.precision) == 4
+    assert output.precision.unique().numel() == 1
+    assert float((output.outputscale if model == "dfgp" else output.precision[0]).detach()) == 1
+    back = Study.restore(study.settings, *study.fitted(), CPU)
+    assert np.array_equal(back.snapshot()["predicted"], study.snapshot()["predicted"])
+
+
+def test_the_preset_of_survival_has_a_quarter_of_the_components_as_neurons(
+    lives: pd.DataFrame,
+) -> None:
+    preset = ENTRY.presets["as published, survival"]
+    assert preset["neurons"] == preset["n_components"] // 4
+    study = Study(ENTRY.settings.parse({**preset, "max_steps": 3, "baselines": False}), lives, CPU)
+    report = run(study)
+    assert study.learner.model.hidden_layer.mean.shape == (12, 10)
+    assert np.isfinite(value(report, "NMSE by patient"))
 
 
 # --- tables of each kind -------------------------------------------------------------------------

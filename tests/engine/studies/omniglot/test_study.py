@@ -67,6 +67,13 @@ def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFram
     assert Study(settings(height=11), tall, CPU).data.image == (11, 12)
 
 
+def test_the_nearest_pixel_is_an_alternative_to_averages(drawings: pd.DataFrame) -> None:
+    study = Study(settings(size=6, resize="nearest neighbor", pixels="gray"), drawings, CPU)
+    every_second = of(drawings).x.reshape(-1, 12, 12)[:, 1::2, 1::2].reshape(-1, 36)
+    np.testing.assert_allclose(study.data.observed.x, every_second, atol=0.5 / 255 + 1e-9)
+    assert any("6 x 6, each pixel the nearest of the image" in note for note in study.notes)
+
+
 def test_kernels_follow_the_columns(drawings: pd.DataFrame, features: pd.DataFrame) -> None:
     assert Study(settings(), drawings, CPU).metadata["kernel"] == "patch"
     assert Study(settings(kernel="rbf-ard"), drawings, CPU).metadata["kernel"] == "rbf-ard"
@@ -101,6 +108,45 @@ def test_light_pages_and_rows_without_a_label_are_noticed(drawings: pd.DataFrame
 
 
 # --- training -----------------------------------------------------------------------------------
+
+
+LITERAL = {
+    "patch_weights": "shared",
+    "patch_lengthscales": "shared",
+    "class_constants": False,
+    "learning_rate_schedule": "constant",
+}
+
+
+def test_what_the_publication_or_its_program_has_reaches_the_model_and_its_file(
+    drawings: pd.DataFrame,
+) -> None:
+    study = Study(settings(learning_rate=0.02, max_steps=3, **LITERAL), drawings, CPU)
+    study.start_restart(0, 0, None)
+    kernel, n_latent = study.model.kernel, study.settings.n_latent
+    assert kernel.weights.shape == (1, 100)  # of patches of 3 x 3 in images of 12 x 12
+    assert kernel.lengthscale.shape == (n_latent, 1, 1)
+    assert study.model.mixing.weight.shape == (7, n_latent)
+    for _ in range(3):
+        study.trainer.step()
+    # Without constants the mean of a function is that of the latent functions, mixed (3.5).
+    latent = study.model.latent(kernel.prepare(study.data.x))[0].numpy()
+    mixed = latent.T @ study.model.factors()[..., 0].numpy()
+    np.testing.assert_allclose(study.present.means(np.arange(len(study.data.x))), mixed)
+    rates = {group["lr"] for group in study.trainer.optimizers[0].param_groups}
+    assert rates == {0.02}
+    again = Study.restore(study.settings, *study.fitted(), CPU)
+    expected = study.present.predictive(study.data.test).probabilities
+    np.testing.assert_array_equal(again.present.predictive(study.data.test).probabilities, expected)
+    usual = Study(settings(learning_rate=0.02, max_steps=3), drawings, CPU)
+    usual.start_restart(0, 0, None)
+    assert usual.model.kernel.weights.shape == (n_latent, 100)
+    assert usual.model.kernel.lengthscale.shape == (n_latent, 1, 9)
+    assert usual.model.mixing.weight.shape == (7, n_latent + 1)
+    for _ in range(4):
+        usual.trainer.step()
+    # The cosine has ended.
+    assert usual.trainer.optimizers[0].param_groups[0]["lr"] == pytest.approx(0.01 * 0.02)
 
 
 def test_it_learns(alphabets: tuple[Study, Report], drawings: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ from scant.data_sources.open import open_table, open_to_predict
 from scant.errors import BadInput
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.settings import OmniglotSettings
-from scant.studies.omniglot.table import TABLE, UNKNOWN, area, columns_of, of, side
+from scant.studies.omniglot.table import TABLE, UNKNOWN, area, columns_of, nearest, of, side
 from scant.tables.read import read_frame, read_table
 from tests.engine.files import csv
 
@@ -90,6 +90,16 @@ def test_area_averages_keep_all_ink() -> None:
     assert uneven.shape == (3, 5, 5)
     np.testing.assert_allclose(uneven.mean((1, 2)), images.mean((1, 2)))
     np.testing.assert_array_equal(area(images, 20), images)
+
+
+def test_the_nearest_pixels_are_those_of_pillow() -> None:
+    images = np.random.default_rng(0).integers(0, 256, size=(2, 21, 13)).astype(np.uint8)
+    for size in (2, 4, 5, 12, 13, 20):
+        high, wide = min(21, size), min(13, size)
+        for image, small in zip(images, nearest(images.astype(float), size)):
+            expected = Image.fromarray(image).resize((wide, high), Image.Resampling.NEAREST)
+            np.testing.assert_array_equal(small, expected)
+    np.testing.assert_array_equal(nearest(images.astype(float), 30), images)
 
 
 def test_paper_that_never_holds_ink_and_rows_without_a_label(table: pd.DataFrame) -> None:

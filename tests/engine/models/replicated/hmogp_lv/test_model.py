@@ -130,11 +130,16 @@ def test_an_output_without_rows_is_predicted_from_the_prior():
     names = [["a", "b"], ["a"], ["a"]]
     rows = Data.of(rows.output, rows.replica, rows.x, rows.y, replicas=names)
     training = _start(rows, n_inducing_inputs=6)
-    assert math.isfinite(_steps(training, 3)[-1])
-    found = training.model.predict(
-        torch.tensor([2]), torch.tensor([0]), torch.tensor([1.0]).double()
-    )
-    assert found.variance > 0
+    _steps(training, 30)
+    # Nothing but the divergence from the prior N(0, I) moves q(h_2).
+    latents = training.model.latents
+    assert latents.mean[2].tolist() == pytest.approx([0, 0], abs=0.01)
+    assert latents.log_variance[2].exp().tolist() == pytest.approx([1, 1], abs=0.01)
+    output = torch.tensor([2])
+    far = training.model.predict(output, torch.tensor([0]), torch.tensor([1e3]).double())
+    k_g, k_f, _ = training.model.levels(output)[0]
+    assert far.mean.item() == pytest.approx(0, abs=1e-9)
+    assert far.variance.item() == pytest.approx((k_g + k_f).item())
 
 
 def test_what_was_never_seen_is_refused_by_name():
