@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+
+def package_rows(*parts: str) -> list[dict[str, str]]:
+    """Read a CSV file of `data/` as rows of texts by column.
+
+    Args:
+        *parts: Its path below `data/`.
+    """
+    text = package_file(*parts).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 def package_file(*parts: str) -> Traversable:

@@ -158,7 +158,7 @@ def test_publications_of_every_study_are_listed(served: Standing) -> None:
     assert reply.status == 200
     page = html.unescape(reply.body.decode())
     for study in map(entry, STUDIES):
-        assert f"<a href='/{study.name}'>{study.title}</a>" in page
+        assert f"<a href='./{study.name}'>{study.title}</a>" in page
         for citation in study.citations:
             assert citation.text in page
             assert f"https://doi.org/{citation.doi}'" in page or not citation.doi

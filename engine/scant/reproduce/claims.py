@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from io import StringIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pandas as pd
-
-from scant.package_data import package_file
+from scant.package_data import package_rows
 from scant.reproduce.tables import at_least_as_good, read
 from scant.studies import STUDIES
 
@@ -106,9 +103,6 @@ class Claim(NamedTuple):
 @cache
 def claims(study: str) -> Sequence[Claim]:
     """Return the conclusions on a study, in the order of the publications."""
-    file = package_file("published", "claims.csv")
-    table = pd.read_csv(StringIO(file.read_text(encoding="utf-8")))
-    table = table[table["study"] == study]
     rows = read(study)
     scores: dict[tuple[str, str, str], Score] = {}
     if rows is not None:
@@ -116,17 +110,27 @@ def claims(study: str) -> Sequence[Claim]:
         keys = zip(measured["experiment"], measured["method"], measured["metric"])
         scores = dict(zip(keys, map(Score, measured["ours"], measured["spread"])))
 
-    def comparison(row: Any) -> Comparison:
-        pair = [scores.get((row.experiment, m, row.metric)) for m in (row.better, row.worse)]
-        ours = None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
+    def comparison(row: dict[str, str]) -> Comparison:
+        one, other = (
+            scores.get((row["experiment"], row[side], row["metric"]))
+            for side in ("better", "worse")
+        )
         return Comparison(
-            row.experiment, row.metric, row.relation, row.factor, row.better, row.worse, ours
+            row["experiment"],
+            row["metric"],
+            row["relation"],
+            float(row["factor"] or math.nan),
+            row["better"],
+            row["worse"],
+            None if one is None or other is None else (one, other),
         )
 
-    return [
-        Claim(*key, tuple(map(comparison, part.itertuples())))
-        for key, part in table.groupby(["publication", "study", "claim", "where"], sort=False)
-    ]
+    result: dict[tuple[str, str, str, str], list[Comparison]] = {}
+    for row in package_rows("published", "claims.csv"):
+        if row["study"] == study:
+            key = row["publication"], study, row["claim"], row["where"]
+            result.setdefault(key, []).append(comparison(row))
+    return [Claim(*key, tuple(comparisons)) for key, comparisons in result.items()]
 
 
 def every_claim() -> list[Claim]:

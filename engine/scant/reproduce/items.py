@@ -10,14 +10,13 @@ import math
 import re
 from enum import StrEnum
 from functools import cache
-from io import StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import pandas as pd
-
-from scant.package_data import package_file
+from scant.package_data import package_rows
 from scant.reproduce.claims import Claim, claims
 from scant.reproduce.tables import STAND_IN, at_least_as_good, read
+
+PUBLICATIONS, ITEMS = "publications.csv", "items.csv"
 
 
 class Status(StrEnum):
@@ -60,19 +59,24 @@ class Item(NamedTuple):
     claims: tuple[Claim, ...]
 
 
+class Publication(NamedTuple):
+    """A publication: its key in our files, its short name, and how it is cited."""
+
+    key: str
+    name: str
+    citation: str
+
+
 @cache
-def publications() -> pd.DataFrame:
-    """Return the publications: columns `publication` (key), `name` and `citation`."""
-    file = package_file("published", "publications.csv")
-    return pd.read_csv(StringIO(file.read_text(encoding="utf-8")))
+def publications() -> tuple[Publication, ...]:
+    """Return the publications."""
+    return tuple(Publication(*row.values()) for row in package_rows("published", PUBLICATIONS))
 
 
 @cache
 def items() -> tuple[Item, ...]:
     """Return all tables and figures, in the order of the publications."""
-    file = package_file("published", "items.csv")
-    table = pd.read_csv(StringIO(file.read_text(encoding="utf-8")), dtype=str).fillna("")
-    return tuple(_item(**row) for row in table.to_dict("records"))
+    return tuple(_item(**row) for row in package_rows("published", ITEMS))
 
 
 def _item(
@@ -128,14 +132,13 @@ def _compared(
     return Status.REPRODUCED if alike else Status.CONCLUSIONS_HOLD, (reached, len(printed))
 
 
-def reaches(row: object) -> bool:
+def reaches(row: Any) -> bool:
     """Whether our score of a row is as good as the printed one.
 
     It is if it is at least as good, or worse by no more than two deviations of the difference, of
     which the printed and our spread are taken as independent parts.
     """
-    ours, published = float(row.ours), float(row.published)
-    spreads = (float(getattr(row, name)) for name in ("spread", "published_spread"))
+    spreads = (row.spread, row.published_spread)
     spread = math.hypot(*(0.0 if math.isnan(s) else s for s in spreads))
-    better = at_least_as_good(str(row.metric), ours, published)
-    return better or abs(ours - published) <= 2 * spread
+    better = at_least_as_good(row.metric, row.ours, row.published)
+    return better or abs(row.ours - row.published) <= 2 * spread

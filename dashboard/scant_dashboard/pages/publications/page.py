@@ -9,7 +9,7 @@ from panel.viewable import Viewable
 
 from scant.html_table import html_table
 from scant.reproduce.claims import every_claim
-from scant.reproduce.items import Item, Status, items, publications
+from scant.reproduce.items import Item, Publication, Status, items, publications
 from scant.reproduce.tables import as_tables, read
 from scant.studies import STUDIES, Entry, entry
 from scant.studies.published import settings
@@ -71,7 +71,7 @@ def publications_page() -> Viewable:
     """Return the page in the language spoken."""
     meanings = "".join(f"<dt>{tr(s)}</dt><dd>{tr(MEANING[s])}.</dd>" for s in Status)
     top = f"<h1>{tr(TITLE)}</h1><p class='lede'>{tr(LEDE)}</p><dl>{meanings}</dl>"
-    parts = [_publication(**row) for row in publications().to_dict("records")]
+    parts = map(_publication, publications())
     sources = "".join(map(_sources, map(entry, STUDIES)))
     last = f"<h2>{tr('All sources, by study')}</h2>{sources}"
     pane = text("".join([top, f"<p class='quiet'>{tr(REACHED)}</p>", *parts, last]))
@@ -79,16 +79,16 @@ def publications_page() -> Viewable:
     return column(pane)
 
 
-def _publication(publication: str, name: str, citation: str) -> str:
-    own = [item for item in items() if item.publication == publication]
+def _publication(publication: Publication) -> str:
+    own = [item for item in items() if item.publication == publication.key]
     counts = Counter(item.status for item in own)
     counted = ", ".join(f"{counts[s]} {tr(s)}" for s in Status if counts[s])
-    claims = [claim for claim in every_claim() if claim.publication == publication]
+    claims = [claim for claim in every_claim() if claim.publication == publication.key]
     studies = dict.fromkeys(item.study for item in own if item.study)
     presets = "".join(_settings(entry(study)) for study in studies)
     listed = "".join(_item(item) for item in own if item.status != Status.NO_RESULT)
     return (
-        f"<h2>{escape(name)}</h2><p>{escape(citation)}</p>"
+        f"<h2>{escape(publication.name)}</h2><p>{escape(publication.citation)}</p>"
         f"<p class='quiet'>{tr('{n} tables and figures', n=len(own))}: {counted}.</p>"
         f"{did_not_reproduce(claims)}{those_that_hold(claims)}"
         f"<h3>{tr('Tables and figures')}</h3>{listed}{_without_result(own)}"

@@ -1,0 +1,112 @@
+"""Conclusions and printed scores of publications against our results."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from scant.reproduce import claims, items
+from scant.reproduce.claims import Claim, Comparison, Score
+from scant.reproduce.items import Status, reaches
+from scant.studies import STUDIES
+
+NAN = math.nan
+
+
+def comparison(
+    relation: str,
+    better: float,
+    worse: float,
+    metric: str = "F1",
+    spread: float = 0.0,
+    factor: float = NAN,
+) -> Comparison:
+    ours = Score(better, spread), Score(worse, spread)
+    return Comparison("experiment", metric, relation, factor, "A", "B", ours)
+
+
+@pytest.mark.parametrize(
+    ("one", "holds"),
+    [
+        (comparison("better", 0.8, 0.7), True),
+        (comparison("better", 0.7, 0.8), False),
+        (comparison("better", 0.8, 0.8), False),
+        (comparison("better", 0.7, 0.8, "RMSE"), True),
+        (comparison("better", 0.79, 0.8, spread=0.1), False),  # level is not better
+        (comparison("not worse", 0.79, 0.8, spread=0.1), True),
+        (comparison("not worse", 0.5, 0.8, spread=0.1), False),
+        (comparison("equal", 0.79, 0.8, spread=0.1), True),
+        (comparison("equal", 0.9, 0.6, spread=0.1), False),  # .3 and not .28: 2 * .1 * sqrt(2)
+        (comparison("equal", 0.88, 0.6, spread=0.1), True),
+        (comparison("times", 10, 56, "seconds to train", factor=6), True),
+        (comparison("times", 10, 54, "seconds to train", factor=6), False),
+        (comparison("times", 56, 10, "seconds to train", factor=6), False),
+        (comparison("times", 0.66, 0.6, factor=1.1), True),
+        (comparison("times", 0.62, 0.6, factor=1.1), False),
+    ],
+)
+def test_a_comparison_holds_where_our_scores_agree(one: Comparison, holds: bool) -> None:
+    assert one.holds is holds
+
+
+def test_a_conclusion_needs_all_its_comparisons() -> None:
+    yes, no = comparison("better", 2, 1), comparison("better", 1, 2)
+    absent = yes._replace(ours=None)
+
+    def holds(*comparisons: Comparison) -> bool | None:
+        return Claim("A17", "redshift", "text", "Table 1", comparisons).holds
+
+    assert absent.holds is None
+    assert holds(yes, yes) is True
+    assert holds(yes, absent) is None
+    assert holds(yes, absent, no) is False
+    assert Claim("A17", "redshift", "text", "Table 1", (yes, no)).against == (no,)
+
+
+@pytest.mark.parametrize(
+    ("ours", "spread", "published_spread", "expected"),
+    [
+        (0.6, NAN, NAN, True),  # better
+        (0.49, NAN, NAN, False),  # nothing says how much repeats differ
+        (0.4, 0.03, 0.04, True),  # .1 worse, and .05 is one deviation
+        (0.39, 0.03, 0.04, False),
+    ],
+)
+def test_a_printed_score_is_reached_within_two_deviations(
+    ours: float, spread: float, published_spread: float, expected: bool
+) -> None:
+    row = SimpleNamespace(metric="F1", published=0.5, ours=ours)
+    row.spread, row.published_spread = spread, published_spread
+    assert reaches(row) is expected
+    row.metric, row.ours, row.published = "RMSE", -ours, -0.5
+    assert reaches(row) is expected
+
+
+def test_a_conclusion_belongs_to_the_items_that_its_place_names() -> None:
+    claim = Claim("Y21", "aggregation", "text", "5.3, Figure 5.2; YSA19, Figure 2", ())
+    assert items._concerns(claim, "Y21", "Figure 5.2")
+    assert items._concerns(claim, "YSA19", "Figure 2")
+    for publication, name in (("Y21", "Figure 2"), ("YSA19", "Figure 5.2"), ("Y21", "Figure 5")):
+        assert not items._concerns(claim, publication, name)
+    assert not items._concerns(claim._replace(where="Figure 5.20"), "Y21", "Figure 5.2")
+
+
+def test_every_conclusion_of_a_table_or_figure_is_found_there() -> None:
+    placed = {claim for item in items.items() for claim in item.claims}
+    for claim in claims.every_claim():
+        if "Table" in claim.where or "Figure" in claim.where:
+            assert claim in placed, claim.where
+    assert {claim.study for claim in placed} == set(STUDIES)
+
+
+def test_items_have_the_status_that_their_results_give() -> None:
+    for item in items.items():
+        reached, printed = item.reached
+        if item.status in (Status.REPRODUCED, Status.CONCLUSIONS_HOLD):
+            assert reached == printed
+            assert all(claim.holds for claim in item.claims)
+            assert printed or item.claims
+        assert bool(item.experiments) == (item.status in tuple(Status)[:3])
+        assert item.reason or item.status == Status.REPRODUCED
