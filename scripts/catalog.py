@@ -47,7 +47,8 @@ SPOKEN = (
 SILENT = {
     "api", "bands", "clock", "cmu_mocap", "density_file", "downloads", "drosophila", "entry",
     "figures", "memory", "model_card", "opening", "output_folder", "plots", "prediction",
-    "public_alphabets", "published_data", "reproduce", "result_folder", "sdss", "simulate",
+    "public_alphabets", "published", "published_data", "reproduce", "result_folder", "sdss",
+    "simulate",
 }  # fmt: skip
 MIN_WORDS = 3  # of the engine's sentences; shorter texts are keys and names
 CODE = re.compile(r"[\n|]|\(\?i|^[#+^]|^{{|;POINT")  # Markdown, patterns, map projections
