@@ -71,6 +71,10 @@ MEANINGS = {
     "SMSE": NORMALIZED,
     "NMSE": NORMALIZED,
     "RMSE": later("root mean squared error, in the unit of the target; 0 is best."),
+    "SNLP of a Gaussian": later(
+        "SNLP of a Gaussian with the mean and variance of each prediction, as published for "
+        "counts; lower is better."
+    ),
     "SNLP": later(
         "mean negative log density of the true values, minus that of one Gaussian for all; "
         "lower is better, and 0 is no better than that Gaussian."
@@ -98,6 +102,9 @@ MEANINGS = {
     "concordance": later(
         "share of pairs of patients with correctly predicted order of death; guessing gives 0.5."
     ),
+    "relevant basis functions": later(
+        "the smallest number of basis functions that have 99% of the sum of absolute weights."
+    ),
     "bound": later("how well the model explains its training rows (see Objective)."),
 }
 # Other names of metrics that are shown; the rest, such as RMSE, are the same in every language.
@@ -112,6 +119,8 @@ NAMES = (
     later("observed averages inside their 95% interval"),
     later("outliers beyond 0.15"),
     later("outliers beyond 3 sigma"),
+    later("relevant basis functions"),
+    later("SNLP of a Gaussian"),
     later("p of a paired t-test against DFGP"),
 )
 # Names of methods in reports that are not the same in every language.

@@ -29,7 +29,7 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
 
     `scant.models.gpz.model.GPz` (Almosallam 2017, chapters 3-5) on standardized X and y, trained by
     maximization of the log evidence (3.36) with L-BFGS. NaN in X is a missing value, in training
-    (5.82) and prediction (5.22-5.40).
+    (5.86) and prediction (5.22-5.40).
 
     Args:
         n_basis: Number of basis functions, m; at most the number of rows. A step costs O(n m^2).

@@ -104,10 +104,11 @@ def observed_precision(precision: Tensor, observed: Tensor) -> Tensor:
 def start_gamma(
     X: Float[Tensor, "n d"], centres: Float[Tensor, "m d"], covariance: Covariance
 ) -> Tensor:
-    """Initial Gamma from the spread of the data around each center, as in the published code.
+    """Initial Gamma from the spread of the data around each center.
 
     gamma_j^2 = m^(1/d) / (mean squared distance of the samples from center j): more basis functions
-    are narrower.
+    are narrower. The authors' program has half of it, and centers drawn uniformly over the
+    principal components; ours are k-means centers, which lie closer to the samples.
     """
     m, d = centres.shape
     spread = square_distances(X, centres).mean(dim=0).clamp(min=1e-6)

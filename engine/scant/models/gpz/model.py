@@ -424,3 +424,8 @@ class GPz(gpytorch.Module):
         """Relative absolute weight of each basis function (4.37)."""
         size = self.weight_mean[: len(self.centres)].abs()
         return size / size.sum().clamp(min=torch.finfo(size.dtype).tiny)  # (4.37)
+
+    def relevant_count(self, share: float = 0.99) -> int:
+        """Fewest basis functions with this share of all absolute weights (3.2)."""
+        sums = self.relevance().sort(descending=True).values.cumsum(0)
+        return min(int((sums < share).sum()) + 1, len(sums))

@@ -109,6 +109,7 @@ class ExactGP(TaskGP):
         lengthscale: float | Sequence[float] | None = None,
         fixed_lengthscale: bool = False,
         noise: float = 0.1,
+        offsets: bool = True,
         kernels: Sequence[Kernel] | None = None,
         likelihoods: Sequence[str] | None = None,
         covariates: int = 0,
@@ -145,6 +146,7 @@ class ExactGP(TaskGP):
                 start if fixed_lengthscale else start * lengthscale_factor,
                 noise * noise_factor,
                 generator,
+                offsets,
             )
             for noise_factor, lengthscale_factor in (*STARTS, *(FINER if finer else ()))
         )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from scant.studies.aggregation.capacity import capacity, estimate, parts
+from scant.studies.aggregation.published import SETTINGS
 from scant.studies.aggregation.settings import FIXED, AggregationSettings
 from scant.studies.aggregation.simulate.counties import BIRTHS, EARLY, LATE, size
 from scant.studies.aggregation.table import TABLE
 from scant.studies.base import Citation, Entry, Source, array_specs
 from scant.studies.predicted_columns import of_values
+from scant.studies.published import values
 from scant.tables.geometry import COLUMN
 
 # A draw of about the median error (`scripts/demo_spread.py`); 0 is the hardest of ten.
@@ -146,15 +148,7 @@ ENTRY = Entry(
     presets={
         "demo": DEMO,
         "quick": {**DEMO, "n_inducing": 40, "max_steps": 80},
-        "as published": {
-            **DEMO,
-            "optimizer": "em",
-            "batch_size": 50,
-            "n_inducing": 100,
-            "max_steps": 5000,
-            "learning_rate": 0.01,
-            "halving": 0,
-        },
+        "as published": {"data_seed": DEMO["data_seed"], **values(SETTINGS)},
     },
     citations=(
         Citation(

@@ -95,10 +95,12 @@ def by_laplace(
         met.append("no map of counts whose rates are sums")
     if settings.batch_size:
         met.append(f"batch_size {settings.batch_size}")
+    if not settings.constant_mean:
+        met.append("constant_mean off")
     if settings.inference == "laplace" and met:
         raise BadInput(
-            "Setting 'inference' is laplace, which takes counts on a map, sums of rates, and all "
-            f"rows at once, but this run has {met[0]}. Choose auto or variational."
+            "Setting 'inference' is laplace, which takes counts on a map, sums of rates, constant "
+            f"means, and all rows at once, but this run has {met[0]}. Choose auto or variational."
         )
     quick = not met and fits(rows, latents)
     return settings.inference == "laplace" or (settings.inference == "auto" and quick)

@@ -19,7 +19,7 @@ from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.studies.aggregation.inference import LAPLACE, VARIATIONAL, over_nodes, ranks
 from scant.studies.aggregation.prepared import Prepared
-from scant.studies.aggregation.settings import COUNTED, EXACT, SUMMED, AggregationSettings
+from scant.studies.aggregation.settings import CLUSTERS, COUNTED, EXACT, SUMMED, AggregationSettings
 from scant.studies.protocol import Tensors
 
 Model = MTGPA | ExactGP | AreaGP
@@ -42,11 +42,14 @@ def build(
             "covariates": len(prepared.train.observed.named),
             "n_isotropic": n_isotropic(s, prepared.metadata),
         }
+        if prepared.inference != LAPLACE:  # there constants have a flat prior
+            options["offsets"] = s.constant_mean
         dimensions = len(prepared.metadata["dims"])
         if prepared.inference == LAPLACE:
             model = AreaGP.build(data, kinds, dimensions, generator, **options)
         elif prepared.inference == VARIATIONAL:
-            clustered = "kmeans" if len(data.y) > s.n_inducing else "even"
+            clusters = s.inducing_init == CLUSTERS
+            place = "kmeans" if clusters and len(data.y) > s.n_inducing else "even"
             model = MTGPA.build(
                 data,
                 kinds,
@@ -54,7 +57,7 @@ def build(
                 generator,
                 inducing=s.n_inducing,
                 # A few wide boxes need more points than they have centers.
-                place="inside" if prepared.summed_on_map else clustered,
+                place="inside" if clusters and prepared.summed_on_map else place,
                 learn_inducing=s.learn_inducing,
                 natural=s.optimizer == "natural",
                 summed=s.counts == SUMMED,
@@ -108,21 +111,25 @@ def from_state(
     kinds, covariates = metadata["likelihoods"], len(metadata.get("covariates", ()))
     shared = n_isotropic(settings, metadata)
     inducing = next((v for k, v in state.items() if k.endswith("inducing_points")), None)
+    model: Model
     if inducing is None:
-        return exact_from_state(state, kernel, kinds, covariates, shared)
-    model = MTGPA(
-        kinds,
-        inducing,
-        len(metadata["dims"]),
-        ranks(settings, len(kinds)),
-        kernel,
-        settings.learn_inducing,
-        natural=settings.optimizer == "natural",
-        summed=settings.counts == SUMMED,
-        covariates=covariates,
-        n_isotropic=shared,
-    )
-    model.load_state_dict(state)
+        model = exact_from_state(state, kernel, kinds, covariates, shared)
+    else:
+        model = MTGPA(
+            kinds,
+            inducing,
+            len(metadata["dims"]),
+            ranks(settings, len(kinds)),
+            kernel,
+            settings.learn_inducing,
+            natural=settings.optimizer == "natural",
+            summed=settings.counts == SUMMED,
+            covariates=covariates,
+            n_isotropic=shared,
+        )
+        model.load_state_dict(state)
+    if not settings.constant_mean:
+        model.prior.offset.requires_grad_(False)
     return model
 
 

@@ -23,6 +23,7 @@ LIKELIHOODS = (
     "gaussian_rate",
     "negative_binomial",
 )
+CLUSTERS, GRID = "cluster centers", "even grid"  # of inducing points
 EXACT = ("gaussian", "gaussian_rate")  # likelihoods under which the posterior can be exact
 COUNTED = ("poisson", "negative_binomial")
 KERNELS = ["eq", "matern12", "matern32", "matern52"]
@@ -136,7 +137,9 @@ class AggregationSettings(SplitSettings):
     rank = AutoInteger(
         AUTO,
         bounds=(1, 8),
-        doc="Rank R of each coregionalization matrix B_q = A_q A_qᵀ + diag(kappa).",
+        doc="Rank R of each coregionalization matrix B_q = A_q A_qᵀ (5.8). With as many as there "
+        "are tasks it is any B_q = L_q L_qᵀ, as published. auto: 2 for rates of counts on a map, "
+        "else 1.",
     )
     kernel = param.Selector(
         objects=[AUTO, *KERNELS],
@@ -152,6 +155,11 @@ class AggregationSettings(SplitSettings):
         0.0,
         bounds=(0.0, None),
         doc="Fixed lengthscale of the first dimension, in its unit; 0: learn it.",
+    )
+    constant_mean = param.Boolean(
+        True,
+        doc="Learn a constant mean of each task's functions. Off: zero means after "
+        "standardization, as published (5.8); not available if inference is laplace.",
     )
     noise = param.Number(
         0.1,
@@ -191,9 +199,15 @@ class AggregationSettings(SplitSettings):
         AUTO,
         bounds=(2, 2000),
         label="Inducing points",
-        doc="Number m of inducing points of each latent function: cluster centers of the data, or "
-        "an even grid where m exceeds the number of rows. More points resolve finer detail; the "
-        "cost grows as m³.",
+        doc="Number m of inducing points of each latent function. More points resolve finer "
+        "detail; the cost grows as m³.",
+    )
+    inducing_init = param.Selector(
+        objects=[CLUSTERS, GRID],
+        label="Initial inducing points",
+        doc="cluster centers: k-means of the data, or an even grid where n_inducing exceeds the "
+        "number of rows; even grid: at most n_inducing points over the range of the data, as "
+        "published for the air pollution.",
     )
     stack = param.Boolean(
         True,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from scant.studies.base import ArraySpec, Citation, Entry, Source, array_specs
 from scant.studies.predicted_columns import of_values
+from scant.studies.published import values
 from scant.studies.redshift.bands import band, by_wavelength
 from scant.studies.redshift.capacity import capacity, estimate, parts
 from scant.studies.redshift.catalogs import ASIDE, TARGETS
+from scant.studies.redshift.published import SETTINGS
 from scant.studies.redshift.settings import DEMO, FIXED, RedshiftSettings, survey_size
 from scant.studies.split import COLUMNS
 from scant.tables.schema import Column, TableSchema
@@ -130,28 +132,16 @@ ENTRY = Entry(
             "max_steps": 60,
             "restarts": 1,
         },
-        "as published": FIXED
-        | {
-            "n_basis": 100,
-            "features": "as given",
-            "robust": "no",
-            "start": "direct",
-            "restarts": 1,
-            "combine": "best",
-            "training_size": 100_000,
-            "validation_size": 100_000,
-            "test_size": 100_000,
-            "max_steps": 500,
-        },
+        "as published": values(SETTINGS),
     },
     citations=(_CITATION,),
     limits=(
         "If a band has no detection, predictions average over magnitudes beyond the limit, under "
         "the density of the inputs. That density is learned from detected magnitudes and "
         "extrapolated to fainter ones.",
-        "If training rows with missing bands are used, the missing values are replaced by their "
-        "expectation under one Gaussian (5.82). This is optimistic if a band is missing because "
-        "the galaxy is faint.",
+        "If training rows with missing bands are used, basis functions are averaged over the "
+        "missing values (5.86), and the linear mean takes their expectation under one Gaussian. "
+        "This is optimistic if a band is missing because the galaxy is faint.",
         "p(z) is a mixture of Gaussians: it cannot represent sharp edges or exclude redshifts "
         "below zero.",
         "Colors, limited outliers, staged starts and averaged restarts depart from the "

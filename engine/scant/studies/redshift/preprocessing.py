@@ -2,8 +2,8 @@
 
 Two coordinate systems, a linear map apart. x: each measurement on its own, standardized; here a
 band that was not measured is one missing number. z = T x: the system in which the model trains;
-for "colors" one reference magnitude and the differences of neighboring bands; of many columns
-perhaps their first principal components.
+for "colors" one reference magnitude and the differences of neighboring bands; principal components,
+all as published (Almosallam 2017, section 6.3.1) or perhaps the first ones of many columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from numpy import ndarray
 from torch import Tensor
 
 from scant.studies.auto import AUTO, Choice
-from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.components import projection, whole
+from scant.studies.redshift.settings import COLORS, COMPONENTS, RedshiftSettings
 from scant.tables.levels import measured
 
 # Beyond this many robust deviations a value grows only logarithmically: it stays the most extreme
@@ -48,7 +49,7 @@ class Features:
         width: Robust deviation of each.
         mean: Mean of each measurement after taming.
         scale: Deviation of each measurement after taming.
-        T: From x to z; q < d rows where z are principal components.
+        T: From x to z; q < d rows where z are the first principal components.
     """
 
     bands: tuple[str, ...]
@@ -79,7 +80,7 @@ class Features:
         use = settings.errors
         errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
         group = one_quantity(table, bands)
-        colors = settings.features == "colors" and len(group) > 1
+        colors = settings.features == COLORS and len(group) > 1
         if settings.features == AUTO:
             colors = alike(table[group])
         combine = np.eye(len(bands))
@@ -109,6 +110,8 @@ class Features:
         T[: len(bands), : len(bands)] = combine @ T[: len(bands), : len(bands)]
         spread = _positive(np.nanstd((x - mean) / scale @ T.T, axis=0))
         T = T / spread[:, None]
+        if settings.features == COMPONENTS:
+            T = projection(whole(torch.as_tensor((x - mean) / scale)), d)
         return replace(tame, mean=mean, scale=scale, T=T)
 
     @property
@@ -119,11 +122,11 @@ class Features:
             return Choice("as given", f"{count} principal components of the {d} columns")
         if np.array_equal(self.combine, np.eye(len(self.bands))):
             return Choice("as given", "columns of different kinds")
-        return Choice("colors", "columns that rise and fall together")
+        return Choice(COLORS, "columns that rise and fall together")
 
     @property
     def reduced(self) -> bool:
-        """Whether models are trained on principal components."""
+        """Whether models are trained on fewer principal components than there are columns."""
         return len(self.T) < self.T.shape[1]
 
     @property

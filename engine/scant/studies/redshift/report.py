@@ -52,6 +52,9 @@ def write_report(
     assert isinstance(predictive, MixturePredictive)
     rivals = beside(fitted, problem, scored, deadline)
     rows = own_metrics(problem, scored, fitted.settings.seed)
+    if fitted.settings.combine == "best":  # the publication's number is of one model
+        count = float(fitted.ensemble.models[0].relevant_count())
+        rows.append(Metric("this run", "relevant basis functions", count))
     for name, own in {**rivals.whole, "linear regression": problem.scored(line(problem))}.items():
         rows += metrics_of(problem, own, name, (*NAMES, "CRPS"))
     photometry = is_photometry(fitted.features, fitted.settings)

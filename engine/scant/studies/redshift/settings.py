@@ -13,6 +13,7 @@ from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.split import SplitSettings
 
 SHAPES = ("GL", "VL", "GD", "VD", "GC", "VC")
+COLORS, COMPONENTS = "colors", "principal components"  # values of `features`
 # Of the demonstration and of the other presets, whose results are known.
 FIXED: dict[str, Any] = {
     "n_basis": 25,
@@ -85,6 +86,12 @@ class RedshiftSettings(SplitSettings):
     )
     heteroscedastic = param.Boolean(True, doc="Let the noise depend on the input (eq. 3.3).")
     joint_mean = param.Boolean(True, doc="Learn a linear mean jointly with the basis (3.27).")
+    tie_precisions = param.Boolean(
+        False,
+        doc="One prior precision for the weights of all basis functions and one for those of the "
+        "noise (Figure 3.1a), instead of one for each weight (3.1), which switches off basis "
+        "functions that are not needed.",
+    )
     log_target = param.Selector(
         default=AUTO,
         objects=[AUTO, "yes", "no"],
@@ -93,9 +100,11 @@ class RedshiftSettings(SplitSettings):
     )
     features = param.Selector(
         default=AUTO,
-        objects=[AUTO, "colors", "as given"],
+        objects=[AUTO, COLORS, "as given", COMPONENTS],
         doc="colors: differences of neighboring features, such as magnitudes, and one "
-        "reference feature; as given: the features themselves; auto: colors of three or more "
+        "reference feature; as given: the features themselves; principal components: all of them, "
+        "uncorrelated and of unit variance, the errors' logarithms included (section 6.3.1); where "
+        "rows with missing values are used in training, as given. auto: colors of three or more "
         "columns that rise and fall together, as magnitudes do; of more than 30 columns 8, 16 or "
         "32 principal components, where these predict left-out rows better.",
     )
@@ -135,13 +144,14 @@ class RedshiftSettings(SplitSettings):
     start = param.Selector(
         objects=["coarse to fine", "direct"],
         doc="Optimize the covariances of the basis functions in stages (GD, GC, VC), each from the"
-        " best of the previous stage, or all at once as published.",
+        " best of the previous stage, or all at once as published. Centers start from k-means; the "
+        "authors' program draws them at random.",
     )
     incomplete = param.Selector(
         default=AUTO,
         objects=[AUTO, "leave out", "use"],
         doc="Training rows with missing values: leave them out, or use their observed values "
-        "(5.82; slower). auto: leave them out, unless there are more than 30 columns and most rows "
+        "(5.86; slower). auto: leave them out, unless there are more than 30 columns and most rows "
         "lack a value.",
     )
     missing = param.Selector(

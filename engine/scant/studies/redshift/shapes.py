@@ -9,7 +9,7 @@ from scant.models.gpz.change_of_basis import full_gamma, own_gamma
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.model import GPz
 from scant.studies.protocol import Tensors
-from scant.studies.redshift.growth_budget import FREE, TIED
+from scant.studies.redshift.growth_budget import FREE, NOISY, TIED
 from scant.studies.redshift.settings import RedshiftSettings
 
 
@@ -17,7 +17,10 @@ def new_model(
     s: RedshiftSettings, inputs: int, device: torch.device, n_basis: int, shape: str
 ) -> GPz:
     """Return a model with so many inputs and basis functions of a shape."""
-    return GPz(inputs, n_basis, shape, s.heteroscedastic, s.joint_mean).to(device)
+    model = GPz(inputs, n_basis, shape, s.heteroscedastic, s.joint_mean).to(device)
+    if s.tie_precisions:
+        tie(model, NOISY)
+    return model
 
 
 def tie(model: GPz, free: int) -> None:

@@ -112,3 +112,25 @@ def test_the_fingerprint_brings_the_same_features_back(table):
     features = fit(table)
     again = Features.of(features.fingerprint())
     assert torch.equal(features.inputs(table), again.inputs(table))
+
+
+def test_principal_components_are_uncorrelated_and_of_unit_variance(table):
+    features = fit(table, features="principal components", robust="no")
+    x = features.inputs(table).numpy()
+    assert "log u_err" in features.names
+    values, vectors = np.linalg.eigh(np.cov(x.T, ddof=0))
+    expected = (vectors / np.sqrt(values))[:, ::-1].T  # the largest first, signs are free
+    assert features.T.shape == (8, 8)
+    assert not features.reduced
+    assert np.allclose(np.abs(features.T), np.abs(expected), atol=1e-8)
+    assert np.allclose(np.cov(features.T @ x.T, ddof=0), np.eye(8), atol=1e-8)
+
+
+def test_principal_components_of_rows_with_gaps_are_those_of_whole_rows_nearly(table):
+    holes = table.copy()
+    holes.loc[::10, "g"] = np.nan
+    features = fit(holes, features="principal components", robust="no")
+    z = features.inputs(holes).numpy() @ features.T.T
+    whole = z[np.isfinite(z).all(1)]
+    assert len(whole) == 450
+    assert np.abs(np.cov(whole.T, ddof=0) - np.eye(8)).max() < 0.1
