@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pandas as pd
+from PIL import Image
 from pooch import HTTPDownloader
 from pooch.hashes import hash_matches
 
@@ -71,6 +72,11 @@ DOWNLOADS: Mapping[str, Download] = {
     ),
     "ojibwe_blackfoot": Download(
         public_alphabets.BACKGROUND[0], public_alphabets.read_two, *public_alphabets.BACKGROUND[1:]
+    ),
+    "ojibwe_blackfoot_nearest": Download(
+        public_alphabets.BACKGROUND[0],
+        partial(public_alphabets.read_two, resampling=Image.Resampling.NEAREST),
+        *public_alphabets.BACKGROUND[1:],
     ),
 }
 

@@ -20,9 +20,8 @@ WHOLE = 300  # maximum pixels of a single matrix: it is whole on the first scree
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
     """Return the display names of all classes, across all outputs."""
-    several = len(metadata["outputs"]) > 1
     return [
-        name_of(output, label) if several else label
+        name_of(output, label, metadata)
         for output, labels in zip(metadata["outputs"], metadata["classes"])
         for label in labels
     ]
@@ -30,13 +29,13 @@ def names_of(metadata: Mapping[str, Any]) -> list[str]:
 
 def shown_names(metadata: Mapping[str, Any]) -> list[str]:
     """Return the display names of the selected classes."""
-    several = len(metadata["outputs"]) > 1
-    return [name_of(output, label) if several else label for output, label in metadata["shown"]]
+    return [name_of(output, label, metadata) for output, label in metadata["shown"]]
 
 
-def name_of(output: str, label: str) -> str:
-    """Return a class's display name, with its output's name unless included."""
-    return label if label.startswith(output) else f"{output}/{label}"
+def name_of(output: str, label: str, metadata: Mapping[str, Any]) -> str:
+    """Return a class's display name: with its output's name unless included, or the only one."""
+    lone = len(metadata["outputs"]) == 1
+    return label if lone or label.startswith(output) else f"{output}/{label}"
 
 
 def short(name: str, max_length: int = 12) -> str:

@@ -74,6 +74,13 @@ ENTRY = Entry(
             size=(560, 402),
         ),
         Source(
+            "ojibwe_blackfoot_nearest",
+            "Ojibwe and Blackfoot as published",
+            "the same images, each of the 20 x 20 pixels the nearest of the drawing's 105 x 105",
+            kind="fetched",
+            size=(560, 402),
+        ),
+        Source(
             "omniglot",
             "All of Omniglot",
             "50 alphabets, 1,623 characters by 20 people (Lake et al. 2015), 20 x 20 pixels",
@@ -161,8 +168,9 @@ ENTRY = Entry(
         "predict the output of a row, such as the alphabet of a character.",
         "The bound on the log likelihood is loose for many uncertain classes; the predicted "
         "probabilities use the softmax itself.",
-        "Images have at most 105 pixels a side and are black and white by default; the publication"
-        " subsamples pixels where Scant averages over area.",
+        "Images have at most 105 pixels a side and are black and white by default. Larger images "
+        "are reduced by averages over area; the publication takes the nearest pixels, as does the "
+        "setting 'resize' on request.",
         "Predictions have one column per class up to 500 classes.",
         "The matrix of groups does not show which groups are related: its largest entry is "
         "that of the demonstration's two related groups no more often than by chance.",

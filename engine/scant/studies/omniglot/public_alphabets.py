@@ -2,8 +2,9 @@
 
 Two ZIPs of the public repository (MIT license) hold `part/alphabet/character01/*.png`: 105 x 105
 pixels of one bit, paper 1. Here images are kept at 20 x 20 pixels by box averages, ink 1, as whole
-255ths. (Ma 2023 samples every fifth pixel or so instead, which breaks strokes and leaves 15 images
-blank.) Sizes and SHA-256 of both files are those that TensorFlow Datasets records for them.
+255ths; of the publication's two alphabets also by the nearest pixel, as Ma 2023 has them, which
+breaks strokes and leaves 15 images of all alphabets blank. Sizes and SHA-256 of both files are
+those that TensorFlow Datasets records for them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from PIL import Image
 
 from scant.errors import BadInput
 from scant.tables.images.archives import read_images
@@ -56,9 +58,11 @@ def read_all(background: bytes, evaluation: bytes, name: str) -> pd.DataFrame:
     return _checked(pd.concat(parts, ignore_index=True), name)
 
 
-def read_two(background: bytes, name: str) -> pd.DataFrame:
+def read_two(
+    background: bytes, name: str, resampling: Image.Resampling = Image.Resampling.BOX
+) -> pd.DataFrame:
     """Ojibwe and Blackfoot, of the bytes of the first file: the publication's two alphabets."""
-    table = _part(background, name, IMAGES[0])
+    table = _part(background, name, IMAGES[0], resampling)
     lost = [alphabet for alphabet in PUBLISHED if alphabet not in set(table["output"])]
     if lost:
         raise BadInput(f"The file of {name!r} lacks the alphabet {lost[0]}; try later.")
@@ -81,9 +85,12 @@ def of_images(
     return pd.concat([named, pd.DataFrame(pixels, columns=columns)], axis=1)
 
 
-def _part(data: bytes, name: str, count: int) -> pd.DataFrame:
+def _part(
+    data: bytes, name: str, count: int, resampling: Image.Resampling = Image.Resampling.BOX
+) -> pd.DataFrame:
     """One file's images, paper turned to 0."""
-    table = read_images(data, size=(SIZE, SIZE), name=f"the file of {name!r}")
+    file = f"the file of {name!r}"
+    table = read_images(data, size=(SIZE, SIZE), resampling=resampling, name=file)
     if len(table) != count:
         raise BadInput(
             f"The file of {name!r} holds {len(table):,} images where there should be {count:,}; "

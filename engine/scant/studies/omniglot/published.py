@@ -30,8 +30,8 @@ SETTINGS: dict[str, Stated] = {
     "size": Stated(20, "section 4.3"),
     "resize": Stated(
         RESIZING[1],
-        "section 4.3 resizes as Santoro et al. (2016); authors' program: the nearest pixel. "
-        "Images that come at 20 x 20 pixels stay as they are",
+        "section 4.3: as Santoro et al. (2016); authors' program: the nearest pixel, as in the "
+        "data set 'Ojibwe and Blackfoot as published'",
     ),
     "pixels": Stated(
         "black and white",

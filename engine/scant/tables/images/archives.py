@@ -51,6 +51,7 @@ def read_images(
     outer: int = 0,
     inner: Sequence[str] = (),
     size: tuple[int, int] = (28, 28),
+    resampling: Image.Resampling = Image.Resampling.BOX,
     name: str | None = None,
     limits: ArchiveLimits | None = None,
     limit_bytes: int = LIMIT_BYTES,
@@ -64,6 +65,7 @@ def read_images(
         outer: Number of first levels that may be absent.
         inner: Column names for further inner folders, used if all images have the same depth.
         size: Width and height in pixels to which images are resized.
+        resampling: How; by default by area averages.
         name: Name of the file for messages.
         limits: Limits on the content.
         limit_bytes: Maximum size of the archive in bytes.
@@ -92,7 +94,7 @@ def read_images(
         def pixels_of(member: zipfile.ZipInfo) -> Float[np.ndarray, "h w"]:
             decoded_image = decoded(archive.read(member), _location(member, file), limit)
             conversions.add(member.filename[:80], decoded_image.done)
-            return _gray(decoded_image, size)
+            return _gray(decoded_image, size, resampling)
 
         members, rows, notes = readable(members, file, pixels_of)
         notes += [*conversions.notes(file), *unread(all_members, file)]
@@ -326,6 +328,8 @@ def read_image(
         ) from None
 
 
-def _gray(made: Decoded, size: tuple[int, int]) -> Float[np.ndarray, "h w"]:
-    gray = made.image.convert("L").resize(size, Image.Resampling.BOX)
+def _gray(
+    made: Decoded, size: tuple[int, int], resampling: Image.Resampling = Image.Resampling.BOX
+) -> Float[np.ndarray, "h w"]:
+    gray = made.image.convert("L").resize(size, resampling)
     return np.asarray(gray, dtype=np.float32) / np.float32(255)

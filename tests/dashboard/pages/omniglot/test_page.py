@@ -178,8 +178,10 @@ def test_matrices_are_sorted_when_asked_and_say_what_is_alike() -> None:
 
 
 def test_a_name_does_not_repeat_its_alphabet() -> None:
-    assert name_of("Anu", "Anu 3") == "Anu 3"
-    assert name_of("Greek", "alpha") == "Greek/alpha"
+    several = {"outputs": ["Anu", "Greek"]}
+    assert name_of("Anu", "Anu 3", several) == "Anu 3"
+    assert name_of("Greek", "alpha", several) == "Greek/alpha"
+    assert name_of("Greek", "alpha", {"outputs": ["Greek"]}) == "alpha"
 
 
 def test_a_long_name_is_cut_to_its_label() -> None:

@@ -25,7 +25,7 @@ from scant.errors import BadInput
 from scant.studies.omniglot import public_alphabets, simulate
 from scant.studies.omniglot.entry import ENTRY
 from scant.studies.omniglot.settings import OmniglotSettings
-from scant.studies.omniglot.table import TABLE, area, of
+from scant.studies.omniglot.table import TABLE, area, nearest, of
 from scant.tables.read import read_frame
 from tests.paths import REAL_DATA
 
@@ -134,6 +134,17 @@ def test_a_damaged_file_is_thrown_away_and_the_whole_one_kept(
     assert fetch("omniglot", tmp_path, downloads={"omniglot": made}).is_file()
 
 
+def archive(images: np.ndarray) -> bytes:
+    """Images with ink 1 as the downloads have them: PNG of one bit, paper 1."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed_images:
+        for i, image in enumerate(images):
+            file = io.BytesIO()
+            Image.fromarray(image == 0).save(file, "PNG")
+            packed_images.writestr(f"a/b/{i:03}.png", file.getvalue())
+    return out.getvalue()
+
+
 def test_our_areas_are_those_of_the_data_at_hand() -> None:
     folder = Path(os.environ.get("SCANT_REAL_DATA", REAL_DATA)) / "omniglot"
     if not folder.is_dir():
@@ -145,15 +156,23 @@ def test_our_areas_are_those_of_the_data_at_hand() -> None:
     assert np.abs(ours - kept["area20"][::7]).mean() < 3
     assert ours.mean() == pytest.approx(kept["area20"][::7].mean(), rel=0.01)
     # The road of a download: pack the pictures, read them back.
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for i, image in enumerate(images):
-            file = io.BytesIO()
-            Image.fromarray(image == 0).save(file, "PNG")
-            archive.writestr(f"a/b/{i:03}.png", file.getvalue())
-    table = public_alphabets._part(out.getvalue(), "omniglot", len(images))
+    table = public_alphabets._part(archive(images), "omniglot", len(images))
     read = of(table).x.reshape(-1, 20, 20)
     assert np.abs(255 * read - kept["area20"][::7]).max() < 1.01
+
+
+def test_the_nearest_pixels_are_those_of_the_authors() -> None:
+    folder = Path(os.environ.get("SCANT_REAL_DATA", REAL_DATA)) / "omniglot"
+    if not folder.is_dir():
+        pytest.skip("SCANT_REAL_DATA names no folder omniglot")
+    kept = np.load(folder / "ojibwe_blackfoot.npz")
+    images = kept["images105"][::7].astype(float)
+    np.testing.assert_array_equal(nearest(images, 20), kept["nearest20"][::7])
+    table = public_alphabets._part(
+        archive(images), "omniglot", len(images), Image.Resampling.NEAREST
+    )
+    read = of(table).x.reshape(-1, 20, 20)
+    np.testing.assert_array_equal(read, kept["nearest20"][::7])
 
 
 @pytest.mark.slow

@@ -55,9 +55,15 @@ def test_what_sees_strokes_tells_nine_drawings_of_others_in_ten() -> None:
 def test_two_alphabets_are_told_apart_better_than_by_the_nearest_drawing() -> None:
     table, _ = drawings()
     settings = OmniglotSettings(**FIXED | {"max_steps": 80, "n_latent": 8, "n_inducing": 30})
-    *_, last = train(Study(settings, table, torch.device("cpu")))
+    study = Study(settings, table, torch.device("cpu"))
+    *_, last = train(study)
     told = {(m.method, m.name): m.value for m in last.report.metrics}
     assert told["this run", "recall"] > 0.6
     assert told["this run", "recall"] > told["nearest neighbor", "recall"]
-    assert told["MOCGPs-AR (published)", "recall of Blackfoot"] == 0.714
+    # The published figure is of Blackfoot alone: so is ours beside it.
+    assert ("MOCGPs-AR (published)", "recall of Blackfoot") in told
+    rows = last.report.arrays
+    blackfoot = rows["test_output"] == study.data.observed.outputs.index(PUBLISHED[1])
+    expected = rows["test_right"][blackfoot].mean()
+    assert told["this run", "recall of Blackfoot"] == pytest.approx(expected)
     assert told["this run", "ECE"] < 0.2
