@@ -140,7 +140,7 @@ class ActiveLearner:
     def _built(self, x: Tensor, label: Tensor) -> Classifier:
         s = self.settings
         linear = s.kernel == KERNELS[1]
-        prior = Prior(amplitude=WIDE) if linear else Prior()
+        prior = (Prior(amplitude=WIDE) if linear else Prior()) if s.hyperprior else None
         return built(x, label, self.classes, s.link, s.ard, prior, linear)
 
     def _training_data(self, count: int) -> tuple[Float[Tensor, "k q"], Int[Tensor, " k"]]:

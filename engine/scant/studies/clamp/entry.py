@@ -164,7 +164,8 @@ ENTRY = Entry(
         "the labels.",
         "The prediction for a picture is that of its most probable patch.",
         "Amplitude and lengthscales have a weak prior, which is not in the publication: without "
-        "it, the amplitude diverges when a few labels are separable.",
+        "it, the amplitude diverges when a few labels are separable. The setting 'hyperprior' "
+        "turns it off.",
         "Laplace's approximation is cubic in the number of labels: a thousand are fast, five "
         "thousand are not.",
         "Frequent clamps need no search: where one patch in five has a clamp, of three kinds, "

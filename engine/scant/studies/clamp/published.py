@@ -46,6 +46,9 @@ SETTINGS: dict[str, Stated] = {
     ),
     "link": Stated("logistic", "section 4.2"),
     "ard": Stated(False, "not stated: one lengthscale, as of the RBF kernel in section 2.2"),
+    "hyperprior": Stated(
+        False, "section 4.2: variance and lengthscale are learned; no prior of them is mentioned"
+    ),
     "stop_rule": Stated(VALIDATION_F1, "sections 4.4 and 4.5: no improvement of the validation F1"),
     "patience": Stated(
         3, "not stated: three batches, since one of 30 labels may leave F1 unchanged by chance"

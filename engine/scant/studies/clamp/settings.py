@@ -153,6 +153,12 @@ class ClampSettings(Settings):
     ard = param.Boolean(
         False, label="ARD", doc="Learn one lengthscale for each component instead of one for all."
     )
+    hyperprior = param.Boolean(
+        True,
+        label="Prior of hyperparameters",
+        doc="Weak priors of amplitude and lengthscales, without which a few separable labels make "
+        "the amplitude diverge; off: maximize the evidence alone, as published.",
+    )
     patience = param.Integer(
         8,
         bounds=(0, 10_000),

@@ -267,6 +267,23 @@ def test_one_row_of_a_class_is_found_however_small_the_start() -> None:
 
 
 @pytest.mark.slow
+def test_without_a_prior_the_evidence_alone_is_maximized(table: pd.DataFrame) -> None:
+    """Of labels that touch, the evidence has a maximum of its own; the prior moves it."""
+    values = {"kernel": "RBF", "start": 60, "budget": 60, "repeats": 1}
+    models = {}
+    for on in (True, False):
+        study = Study(settings(hyperprior=on, **values), table, CPU)
+        study.start_restart(0, 0, None)
+        study.step()
+        models[on] = study.active.model
+    free = models[False]
+    assert free.log_prior() == 0
+    assert free.log_evidence() > models[True].log_evidence()
+    back = Study.restore(study.settings, *study.fitted(), CPU).active.model
+    assert back.log_prior() == 0
+    assert torch.equal(back.latent(study.active.x)[0], free.latent(study.active.x)[0])
+
+
 def test_validation_labels_are_counted_in_the_budget(table: pd.DataFrame) -> None:
     values = {"patience": 0, "baselines": False, "budget": 60}
     counted = Study(settings(**values, validation_share=0.25), table, CPU)
