@@ -22,6 +22,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract
 from babel.messages.pofile import read_po, write_po
 
+from scant.reproduce.claims import every_claim
+from scant.reproduce.items import items
 from scant.studies import STUDIES, entry
 from scant.tables.csv_parser import DELIMITERS
 from scant_dashboard.engine_text import ENGINE
@@ -75,6 +77,8 @@ def sentences() -> Catalog:
                 catalog.add(message, locations=[(f"assets/{file.relative_to(ASSETS)}", None)])
     for study, message in declared():
         catalog.add(message, locations=[(f"studies/{study}", None)])
+    for name, message in published():
+        catalog.add(message, locations=[(f"data/published/{name}", None)])
     for file in spoken_modules():
         for message in templates(ast.parse(file.read_text(encoding="utf-8"))):
             name = "/".join(file.relative_to(ROOT).parts[2:])
@@ -133,6 +137,16 @@ def declared() -> Iterator[tuple[str, str]]:
                 yield study.name, column.question
         for limit in study.limits:
             yield study.name, limit
+
+
+def published() -> Iterator[tuple[str, str]]:
+    """Yield the sentences on the publications, each with the file that has it."""
+    for item in items():
+        yield "items.csv", item.title
+        if item.reason:
+            yield "items.csv", item.reason
+    for claim in every_claim():
+        yield "claims.csv", claim.text
 
 
 def templates(module: ast.Module) -> Iterator[str]:

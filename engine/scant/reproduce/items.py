@@ -41,7 +41,7 @@ class Item(NamedTuple):
         title: What it shows.
         study: Study that it concerns; "" for none.
         experiments: Experiments in our results that show the same.
-        reason: Why nothing stands here, or how ours differs.
+        reason: Why nothing stands here, or how ours differs, as a sentence; "" for neither.
         status: What became of it.
         reached: Printed scores that ours reach, and their number; only on the publication's data.
         claims: Conclusions from it that our results can test.
@@ -96,6 +96,8 @@ def _item(
     else:
         kind, _, reason = reason.partition(": ")
         status = Status(kind.removeprefix("illustration, "))
+    if reason:
+        reason = f"{reason[0].upper()}{reason[1:].removesuffix('.')}."
     return Item(publication, item, section, title, study, names, reason, status, reached, own)
 
 

@@ -109,16 +109,12 @@ def _item(item: Item) -> str:
     ours = item.status in (Status.REPRODUCED, Status.CONCLUSIONS_HOLD)
     kind = "ours" if ours else "differs" if item.status == Status.DIFFERS else ""
     name = f"<b>{escape(item.name)}</b> <span class='quiet'>{escape(item.section)}</span>"
-    reason = " ".join([*_counts(item), escape(tr(_sentence(item.reason)))])
+    reason = " ".join([*_counts(item), escape(tr(item.reason))])
     return (
         f"<div class='item'><span>{name}</span><span>{escape(tr(item.title))}"
         f"<br><span class='quiet'>{reason}</span></span>"
         f"<span class='status {kind}'>{tr(item.status)}</span>{_ours(item)}</div>"
     )
-
-
-def _sentence(reason: str) -> str:
-    return reason[:1].upper() + reason[1:] + "." * (not reason.endswith("."))
 
 
 def _counts(item: Item) -> list[str]:
