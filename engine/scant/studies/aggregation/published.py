@@ -5,7 +5,7 @@ Yousefi, Smith and Álvarez (2019) have the same experiments.
 
 from __future__ import annotations
 
-from scant.studies.aggregation.settings import AVERAGED, CLUSTERS
+from scant.studies.aggregation.settings import AVERAGED, CLUSTERS, GRID
 from scant.studies.published import Stated
 
 SETTINGS: dict[str, Stated] = {
@@ -63,4 +63,9 @@ SETTINGS: dict[str, Stated] = {
         "authors' program",
     ),
     "patience": Stated(0, "section 5.3: a fixed number of iterations"),
+}
+AIR = SETTINGS | {  # the air pollution, section 5.3
+    "lengthscale": Stated(0.75, "section 5.3: fixed at 0.75 hours"),
+    "n_inducing": Stated(200, "section 5.3"),
+    "inducing_init": Stated(GRID, "section 5.3: evenly spaced"),
 }
