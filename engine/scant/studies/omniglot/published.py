@@ -61,7 +61,9 @@ SETTINGS: dict[str, Stated] = {
     "class_constants": Stated(False, "(3.5)-(3.7): functions have mean zero"),
     "learning_rate": Stated(0.01, "section 3.3; chapter 4 states no other"),
     "learning_rate_schedule": Stated(SCHEDULES[1], "section 3.3: one learning rate"),
-    "max_steps": Stated(4000, "section 3.3; chapter 4 states no other"),
+    "max_steps": Stated(
+        4000, "section 3.3; chapter 4 states no other. Scant keeps the step with the best bound"
+    ),
     "patience": Stated(0, "section 3.3: all models take 4,000 steps"),
     "calibrate": Stated(False, "(3.35): the softmax itself predicts"),
     "stack": Stated(False, "(3.35): the model alone predicts"),

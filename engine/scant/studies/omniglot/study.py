@@ -40,7 +40,6 @@ class Study(TrainedStudy):
     """One model of classes on one table (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
-    scheduled = True
     search_share = 0.45  # a second model of as many steps gives the temperature
     settings: OmniglotSettings
     data: Prepared
@@ -48,6 +47,11 @@ class Study(TrainedStudy):
     temperature = 1.0
     average: Average | None = None
     prepare = staticmethod(prepare)
+
+    @property
+    def scheduled(self) -> bool:  # type: ignore[override]
+        """Whether the learning rate has come down at max_steps."""
+        return models.horizon(self.settings, 1) is not None
 
     # --- training -------------------------------------------------------------------------------
 

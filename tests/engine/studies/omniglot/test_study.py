@@ -135,6 +135,7 @@ def test_what_the_publication_or_its_program_has_reaches_the_model_and_its_file(
     np.testing.assert_allclose(study.present.means(np.arange(len(study.data.x))), mixed)
     rates = {group["lr"] for group in study.trainer.optimizers[0].param_groups}
     assert rates == {0.02}
+    assert not study.scheduled  # steps end at their limit, not at rest
     again = Study.restore(study.settings, *study.fitted(), CPU)
     expected = study.present.predictive(study.data.test).probabilities
     np.testing.assert_array_equal(again.present.predictive(study.data.test).probabilities, expected)
