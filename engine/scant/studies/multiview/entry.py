@@ -186,8 +186,8 @@ ENTRY = Entry(
         "The published bound omits the entropy of the inducing outputs, so it has no maximum: "
         "under L-BFGS the noise diverges and F1 falls. Here a decaying step size ends the run; the"
         " publication stops after a hundred steps at one rate.",
-        "The publication's kernels have one lengthscale each, its output kernel has variance 1, and "
-        "its Wishart process has no weights. By default all of these are learned; the preset "
+        "The publication's kernels have one lengthscale each, its output kernel has variance 1, "
+        "and its Wishart process has no weights. By default all of these are learned; the preset "
         "'as published' has the publication's kernels.",
         "A neuron goes flat if its view adds nothing to the others. In the demonstration most "
         "neurons go flat: a support vector machine on the texture alone, or on most views of the "
