@@ -7,10 +7,9 @@ can be installed are measured by `stock` and `programs`.
 
 from __future__ import annotations
 
+import csv
 from functools import cache
 from typing import NamedTuple
-
-import pandas as pd
 
 from scant.package_data import package_file
 
@@ -27,12 +26,12 @@ class Peer(NamedTuple):
 @cache
 def measured() -> dict[Work, tuple[Peer, ...]]:
     """Return times of other programs by work, fastest first."""
-    with package_file("results", "peers.csv").open("rb") as file:
-        table = pd.read_csv(file).sort_values("ms", kind="stable")
-    return {
-        key: tuple(Peer(row.ms, row.program) for row in rows.itertuples())
-        for key, rows in table.groupby(["model", "method", "n", "m", "classes"])
-    }
+    times: dict[Work, list[Peer]] = {}
+    with package_file("results", "peers.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            work = row["model"], row["method"], int(row["n"]), int(row["m"]), int(row["classes"])
+            times.setdefault(work, []).append(Peer(float(row["ms"]), row["program"]))
+    return {work: tuple(sorted(peers)) for work, peers in times.items()}
 
 
 def peers_of(model: str, method: str, n: int, m: int, classes: int) -> tuple[Peer, ...]:
