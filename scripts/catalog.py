@@ -23,8 +23,9 @@ from babel.messages.extract import extract
 from babel.messages.pofile import read_po, write_po
 
 from scant.reproduce.claims import every_claim
-from scant.reproduce.items import items
+from scant.reproduce.items import Status, items
 from scant.studies import STUDIES, entry
+from scant.studies.published import settings
 from scant.tables.csv_parser import DELIMITERS
 from scant_dashboard.engine_text import ENGINE
 from scant_dashboard.translate import ENGLISH, LANGUAGES
@@ -137,10 +138,14 @@ def declared() -> Iterator[tuple[str, str]]:
                 yield study.name, column.question
         for limit in study.limits:
             yield study.name, limit
+        for stated in settings(study.name).values():
+            yield study.name, stated.where
 
 
 def published() -> Iterator[tuple[str, str]]:
-    """Yield the sentences on the publications, each with the file that has it."""
+    """Yield the sentences on the publications, each with its file, and the statuses."""
+    for status in Status:
+        yield "items.csv", status.value
     for item in items():
         yield "items.csv", item.title
         if item.reason:
