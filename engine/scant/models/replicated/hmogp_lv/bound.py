@@ -8,12 +8,14 @@ and P_d = E[alpha_d alpha_d'], the psi statistics:
     E[f]   = a' w_d,                    w_d = E[V]' psi_d
     E[f^2] = k_X(x, x) + a' W_d a,      W_d = E[V' P_d V] - tr(P_d) I
 
-(k_H has unit variance.) F and predictions follow from w_d and W_d; each form of q(U) computes these
-and its divergence from p(U).
+(k_H has unit variance.) Predictions follow from w_d and W_d, and F from w_d and the sum of a' W_d a
+over the rows of an output; each form of q(U) computes these and its divergence from p(U).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -23,18 +25,37 @@ from torch import Tensor
 from scant.inference.expectations import LOG_2PI
 
 
-class Statistics(NamedTuple):
-    """Statistics of D outputs for the bound; A has one entry if all outputs share their inputs."""
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of D outputs for the bound.
+
+    Attributes:
+        psi: E[alpha_d].
+        P: E[alpha_d alpha_d'].
+        a: a(x) of the rows of each output, 0 for padding; one entry if all outputs share their
+            inputs.
+        b: Sum of y a.
+        yy: Sum of y^2.
+        k: Sum of k_X(x, x).
+        rows: Number of rows.
+        noise: Noise variance.
+        weight: Total number of outputs per output of the minibatch.
+    """
 
     psi: Float[Tensor, "d h"]
     P: Float[Tensor, "d h h"]
-    A: Float[Tensor, "e x x"]  # sum of a a' over the rows of each output
-    b: Float[Tensor, "d x"]  # sum of y a
+    a: Float[Tensor, "e n x"]
+    b: Float[Tensor, "d x"]
     yy: Float[Tensor, " d"]
-    k: Float[Tensor, " d"]  # sum of k_X(x, x)
+    k: Float[Tensor, " d"]
     rows: Float[Tensor, " d"]
     noise: Float[Tensor, " d"]
-    weight: float = 1.0  # total number of outputs per output of the minibatch
+    weight: float = 1.0
+
+    @cached_property
+    def A(self) -> Float[Tensor, "e x x"]:
+        """Sum of a a' over the rows of each output: Phi^X of 5.24, whitened."""
+        return self.a.mT @ self.a
 
     @property
     def precision(self) -> Float[Tensor, " d"]:
@@ -43,11 +64,15 @@ class Statistics(NamedTuple):
 
     def detach(self) -> Statistics:
         """Detach all tensors."""
-        tensors = {k: v.detach() for k, v in self._asdict().items() if k != "weight"}
-        return self._replace(**tensors)
+        tensors = {k: v.detach() for k, v in vars(self).items() if isinstance(v, Tensor)}
+        A = tensors.pop("A", None)
+        detached = replace(self, **tensors)
+        if A is not None:
+            vars(detached)["A"] = A
+        return detached
 
     def same_inputs(self) -> bool:
-        return len(self.A) < len(self.b)
+        return len(self.a) < len(self.b)
 
 
 class Weights(NamedTuple):
@@ -57,9 +82,17 @@ class Weights(NamedTuple):
     W: Float[Tensor, "d x x"]
 
 
-def expected_log_likelihood(s: Statistics, q: Weights) -> Float[Tensor, ""]:
-    """F of 5.27 and 5.38, in nats."""
-    squares = s.yy - 2 * (q.w * s.b).sum(1) + s.k + (q.W * s.A).sum((1, 2))
+def expected_log_likelihood(
+    s: Statistics, w: Float[Tensor, "d x"], a_W_a: Float[Tensor, " d"]
+) -> Float[Tensor, ""]:
+    """F of 5.27 and 5.38, in nats.
+
+    Args:
+        s: Statistics.
+        w: w_d of the module docstring.
+        a_W_a: Sum of a' W_d a over the rows of each output.
+    """
+    squares = s.yy - 2 * (w * s.b).sum(1) + s.k + a_W_a
     terms = s.rows * (LOG_2PI + s.noise.log()) + squares / s.noise
     return -0.5 * s.weight * terms.sum()  # (5.27); (5.32) where inputs differ
 

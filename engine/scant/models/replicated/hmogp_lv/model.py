@@ -55,6 +55,7 @@ from scant.models.replicated.hmogp_lv.posterior import Dense, Kronecker
 
 DENSE = 1000  # largest M_X M_H for the full covariance q(U) in closed form
 CHUNK = 4096  # rows per block of a prediction
+BLOCK = 2**26  # numbers in the W_d of a block
 
 
 class HMOGPLV(GP):
@@ -232,18 +233,18 @@ class HMOGPLV(GP):
         a = self.whitened_cross_covariance(layout.inputs)
         if layout.same:
             a = a[layout.where[0]]
-            A, b = (a.T @ a).unsqueeze(0), layout.y @ a  # Phi^X of 5.24, whitened
+            a, b = a.unsqueeze(0), layout.y @ a
         else:
             a = a[layout.where] * layout.real.unsqueeze(2)
-            A, b = a.mT @ a, (layout.y.unsqueeze(1) @ a).squeeze(1)
+            b = (layout.y.unsqueeze(1) @ a).squeeze(1)
         yy = layout.y.square().sum(1)
         k = (k[layout.where] * layout.real).sum(1)
         noise = self.noise[layout.outputs]
-        return Statistics(psi, P, A, b, yy, k, layout.counts, noise, weight)
+        return Statistics(psi, P, a, b, yy, k, layout.counts, noise, weight)
 
     def bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
         """Bound 5.20 (5.31) at the current q(U), plus registered log priors, in nats."""
-        F = expected_log_likelihood(s, self.posterior.weights(s.psi, s.P))
+        F = expected_log_likelihood(s, *self.posterior.fit(s))
         latent = s.weight * self.latents.divergence(layout.outputs)
         return F - self.posterior.kl_divergence() - latent + log_hyperprior(self)  # (5.20), (5.31)
 
@@ -317,7 +318,8 @@ class HMOGPLV(GP):
         w, W = self.posterior.weights(*self.latents.statistics(outputs))
         noise = self.noise[output]
         means, variances = [noise[:0]], [noise[:0]]
-        for part, d in zip(inputs.split(CHUNK), index.split(CHUNK)):
+        chunk = max(1, min(CHUNK, BLOCK // len(self.inducing_x) ** 2))
+        for part, d in zip(inputs.split(chunk), index.split(chunk)):
             a = self.whitened_cross_covariance(part, levels)
             means.append((a * w[d]).sum(1))
             second = self.variance(part, levels) + torch.einsum("ni,nij,nj->n", a, W[d], a)

@@ -44,6 +44,11 @@ class Dense(Module):
         W = P.reshape(-1, h * h) @ S.transpose(1, 2).reshape(h * h, x * x)
         return Weights(psi @ self.mean, _less_trace(W.view(-1, x, x), P))
 
+    def fit(self, s: Statistics) -> tuple[Float[Tensor, "d x"], Float[Tensor, " d"]]:
+        """w_d and the sum of a' W_d a of each output, for F (`bound.expected_log_likelihood`)."""
+        q = self.weights(s.psi, s.P)
+        return q.w, (q.W * s.A).sum((1, 2))
+
     def kl_divergence(self) -> Float[Tensor, ""]:
         log_det = 2 * self.root.diagonal().abs().log().sum()
         squares = self.mean.square().sum() + self.root.square().sum()
@@ -69,6 +74,17 @@ class Kronecker(Module):
         S_H, S_X = self.covariances()
         W = self.mean.T @ P @ self.mean + (P * S_H).sum((1, 2))[:, None, None] * S_X
         return Weights(psi @ self.mean, _less_trace(W, P))
+
+    def fit(self, s: Statistics) -> tuple[Float[Tensor, "d x"], Float[Tensor, " d"]]:
+        """As of `Dense`, row by row: without a matrix of M_X rows for each output."""
+        S_H, trace = self.covariances()[0], s.P.diagonal(dim1=1, dim2=2).sum(1)
+        means = s.a @ self.mean.T
+        a_W_a = (
+            (s.P * (means.mT @ means)).sum((1, 2))
+            + (s.P * S_H).sum((1, 2)) * (s.a @ _root(self.root_inputs)).square().sum((1, 2))
+            - trace * s.a.square().sum((1, 2))
+        )
+        return s.psi @ self.mean, a_W_a
 
     def kl_divergence(self) -> Float[Tensor, ""]:
         """KL(q(U) || p(U)) (5.28), in nats."""
