@@ -8,6 +8,8 @@ lives. Some were last seen alive: their times are censored. The sizes follow Kan
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -31,8 +33,10 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     return thinned(cohort(settings.data_seed), rows)
 
 
-def cohort(seed: int = 0, patients: int = PATIENTS) -> pd.DataFrame:
-    """The table of so many patients (see `demo`)."""
+def cohort(
+    seed: int = 0, patients: int = PATIENTS, widths: Mapping[str, int] = WIDTHS
+) -> pd.DataFrame:
+    """The table of so many patients, with so many features in each view (see `demo`)."""
     rng = np.random.default_rng([seed, 41])
     stage = rng.uniform(-1.6, 1.6, patients)
     log_time = np.log(MEDIAN) - 0.75 * stage + SPREAD * rng.standard_normal(patients)
@@ -49,7 +53,7 @@ def cohort(seed: int = 0, patients: int = PATIENTS) -> pd.DataFrame:
         }
     )
     day = rng.standard_normal((patients, 2))[owner]
-    shown = _tissue(rng, stage[owner], day)
+    shown = _tissue(rng, stage[owner], day, widths)
     tables = [
         pd.DataFrame(values, columns=[f"{view}.f{i:02}" for i in range(values.shape[1])])
         for view, values in shown.items()
@@ -58,7 +62,10 @@ def cohort(seed: int = 0, patients: int = PATIENTS) -> pd.DataFrame:
 
 
 def _tissue(
-    rng: np.random.Generator, stage: Float[np.ndarray, " n"], day: Float[np.ndarray, "n 2"]
+    rng: np.random.Generator,
+    stage: Float[np.ndarray, " n"],
+    day: Float[np.ndarray, "n 2"],
+    widths: Mapping[str, int],
 ) -> dict[str, Float[np.ndarray, "n v"]]:
     """What each view shows of every row, with the laboratory's day over all of it."""
     n = len(stage)
@@ -71,7 +78,7 @@ def _tissue(
         "stain": [np.zeros(n)],
     }
     result = {}
-    for view, width in WIDTHS.items():
+    for view, width in widths.items():
         signals = np.stack(bent[view], axis=1)
         result[view] = (
             signals @ rng.standard_normal((signals.shape[1], width))
