@@ -26,6 +26,7 @@ from scant.reproduce.claims import every_claim
 from scant.reproduce.items import Status, items
 from scant.studies import STUDIES, entry
 from scant.studies.published import settings
+from scant.studies.published import settings
 from scant.tables.csv_parser import DELIMITERS
 from scant_dashboard.engine_text import ENGINE
 from scant_dashboard.translate import ENGLISH, LANGUAGES
@@ -152,6 +153,9 @@ def published() -> Iterator[tuple[str, str]]:
             yield "items.csv", item.reason
     for claim in every_claim():
         yield "claims.csv", claim.text
+    for study in STUDIES:
+        for stated in settings(study).values():
+            yield study, stated.where
 
 
 def templates(module: ast.Module) -> Iterator[str]:
