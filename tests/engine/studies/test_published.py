@@ -27,6 +27,11 @@ OF_RUNS = {
     "baselines",
     "network",
     "picture_width",
+    "scarce",
+    "leave_out",
+    "population_task",
+    "covariates",
+    "n_groups",
 }
 PLACE = r"\b(?i:section|chapter|table|figure|equation|theorem|corollary|appendix)s? [0-9A-Z]"
 EQUATION = r"\((?:[A-Z]\.)?[0-9]{1,2}(?:\.[0-9]{1,2})?\)"

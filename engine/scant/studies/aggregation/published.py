@@ -54,7 +54,7 @@ SETTINGS: dict[str, Stated] = {
         "section 5.1.3: variational EM, both steps by Adam (section 5.3), here in turns of 20 "
         "iterations. The authors' program for births updates all parameters at once: 'adam'",
     ),
-    "learning_rate": Stated(0.01, "authors' program"),
+    "learning_rate": Stated(0.01, "authors' program: 0.01"),
     "halving": Stated(0, "authors' program: a constant rate"),
     "batch_size": Stated(50, "section 5.3"),
     "max_steps": Stated(
