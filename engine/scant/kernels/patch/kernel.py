@@ -76,7 +76,8 @@ class PatchKernel(Kernel):
                 f"use 1 to {min(width, height)}."
             )
         pixels = channels * patch**2
-        super().__init__(ard_num_dims=pixels if ard else 1, batch_shape=torch.Size([n_latent]))
+        n_scales = pixels if ard else 1
+        super().__init__(ard_num_dims=n_scales, batch_shape=torch.Size([n_latent]))
         # GPyTorch would compare it with the number of columns, the pixels of a whole image.
         self.ard_num_dims = None
         self.width, self.height, self.patch, self.channels = width, height, patch, channels
@@ -87,7 +88,7 @@ class PatchKernel(Kernel):
             "unit", torch.full((n_latent if own_weights else 1, 1), 1 / n_positions)
         )
         self.double()
-        self.lengthscale = torch.ones(self.lengthscale.shape, dtype=torch.float64)
+        self.lengthscale = torch.ones(n_latent, 1, n_scales, dtype=torch.float64)
 
     @property
     def is_stationary(self) -> bool:
