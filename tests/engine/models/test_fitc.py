@@ -7,7 +7,7 @@ import torch
 from torch.distributions import MultivariateNormal
 
 from scant.errors import BadInput
-from scant.models.fitc import JITTER, FITC
+from scant.models.fitc import FITC, JITTER
 from scant.optim.adam_lbfgs import AdamLBFGS
 from scant.optim.ascent import maximize
 
