@@ -2,7 +2,7 @@
 
 Each is run with the publication's models and settings ("as published", `published_methods`); SO2
 and cell events with ours, too: lengthscales and variances of every kernel are learned, SGP is
-variational, and SO2 is learned as ln(1 + y).
+variational, and SO2 is learned as ln(1 + y) (`own_methods`).
 """
 
 from __future__ import annotations
@@ -15,42 +15,33 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
 from scipy.stats import ttest_rel
 from sklearn.metrics import average_precision_score, f1_score
-from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from scant.errors import BadInput
 from scant.metrics import nlpd, nmse
-from scant.models.dfgp.model import DFGP
-from scant.models.dfgp.output import Output
-from scant.models.dfgp.training import DFGPTrainer
-from scant.models.student_t import StudentT
-from scant.models.svgp import SVGP
-from scant.optim.ascent import maximize
 from scant.studies.multiview import published_methods
 from scant.studies.multiview import table as views
 from scant.studies.multiview.data import MultiviewData
+from scant.studies.multiview.own_methods import (
+    AVERAGED,
+    CLASSIFIERS,
+    EXACT,
+    INDUCING,
+    REGRESSIONS,
+    Classify,
+    Index,
+    Rows,
+    averaged,
+    by_view,
+)
 from scant.studies.multiview.report import EVENTS, SO2
 from scant.studies.multiview.simulate import cell_events
 from scant.studies.multiview.simulate import so2 as so2_toy
 from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
-INDUCING, MORE = 10, 30  # as published, and where the closed bound is the better one
+MORE = 30  # inducing inputs, of which the closed bound is the better one
 ROWS = 2000  # of each repeat; half are learned from
-NEURONS = 5  # degrees of freedom of the Student-t process as well; 3 and 7 do alike
-RATE, STEPS = 0.05, 100
-SGP_STEPS = 200  # GPyTorch's needs more, and is given them
-EXACT_STEPS = 15  # of L-BFGS
-SLACK = 10.0  # C of support vector machines
-EXACT = "Student-t"
-AVERAGED = "SVM, averaged kernels"
-Rows = Float[np.ndarray, " n"]
-Index = Int[np.ndarray, " m"]
-# From the rows of a group to the scores of another's, and the threshold above which they are events
-Classify = Callable[[MultiviewData, Index, Index], tuple[Rows, float]]
 SO2_OURS, EVENTS_OURS, SURVIVAL = "SO2, ln(1 + y)", "cell events, ours", "survival, as published"
 HALVES = "rows and halves of them"
 EVENTS_SOURCE = "simulated, stand-in for the sequences of the publication"
@@ -186,57 +177,6 @@ def regression_scores(
     return results
 
 
-Moments = tuple[torch.Tensor, torch.Tensor]
-Regression = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int, int], Moments]
-
-
-def _layered(
-    output: Output, x: torch.Tensor, y: torch.Tensor, new: torch.Tensor, inducing: int, seed: int
-) -> Moments:
-    model = DFGP.build(
-        [x],
-        y,
-        "gaussian",
-        output,
-        inducing,
-        torch.Generator().manual_seed(seed),
-        neurons=NEURONS,
-        bound="published" if inducing <= INDUCING else "closed",
-    )
-    train(model, STEPS)
-    return model.predict([new])
-
-
-def _sparse(
-    x: torch.Tensor, y: torch.Tensor, new: torch.Tensor, inducing: int, seed: int
-) -> Moments:
-    model = SVGP.build(x, y, "gaussian", inducing, torch.Generator().manual_seed(seed))
-    model.fit(SGP_STEPS)
-    return model.predict(new)
-
-
-def _student(
-    x: torch.Tensor, y: torch.Tensor, new: torch.Tensor, inducing: int, seed: int
-) -> Moments:
-    # One lengthscale: with one for each input it learns its 1,000 rows by heart.
-    model = StudentT.build(x, y, df=NEURONS, ard=False)
-    model.fit(EXACT_STEPS)
-    return model.predict(new)[:2]
-
-
-REGRESSIONS: dict[str, Regression] = {
-    "DFGP": partial(_layered, "rbf"),
-    "DFGP-WP": partial(_layered, "linear"),
-    "SGP": _sparse,
-    EXACT: _student,
-}
-
-
-def train(model: DFGP, steps: int) -> None:
-    """So many steps of Adam."""
-    maximize(DFGPTrainer(model, adam=steps, rate=RATE), steps)
-
-
 # --- cell events ----------------------------------------------------------------------------------
 
 
@@ -269,68 +209,19 @@ def event_scores(
     return result
 
 
-def _by_view(observed: MultiviewData, rows: Index) -> list[Float[np.ndarray, "m _"]]:
-    return [
-        observed.x[np.ix_(rows, np.flatnonzero(observed.view == v))]
-        for v in range(len(observed.names))
-    ]
-
-
 def _as_published(
     method: str, observed: MultiviewData, rows: Index, others: Index
 ) -> tuple[Rows, float]:
     """A network with a neuron a view and the publication's settings."""
     training_rows, new = (
-        [torch.as_tensor(x) for x in _by_view(observed, which)] for which in (rows, others)
+        [torch.as_tensor(x) for x in by_view(observed, which)] for which in (rows, others)
     )
     y = torch.as_tensor(observed.target[rows])
     return published_methods.event_probability(method, training_rows, y, new), 0.5
 
 
-def _merged(
-    output: Output, observed: MultiviewData, rows: Index, others: Index
-) -> tuple[Rows, float]:
-    """DFGP with a neuron a view."""
-    training_rows, new = (
-        [torch.as_tensor(x) for x in _by_view(observed, which)] for which in (rows, others)
-    )
-    generator = torch.Generator().manual_seed(0)
-    y = torch.as_tensor(observed.target[rows])
-    model = DFGP.build(training_rows, y, "bernoulli", output, INDUCING, generator)
-    train(model, STEPS)
-    return model.probability(new).numpy(), 0.5
-
-
-def _pooled(observed: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
-    """One sparse GP on the features of all views."""
-    y, generator = torch.as_tensor(observed.target[rows]), torch.Generator().manual_seed(0)
-    x = torch.as_tensor(observed.x[rows])
-    model = SVGP.build(x, y, "bernoulli", INDUCING, generator, ard=False)
-    model.fit(SGP_STEPS, RATE)
-    return model.predict(torch.as_tensor(observed.x[others]))[0].numpy(), 0.5
-
-
-def _averaged(observed: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
-    """SVM-UA: the mean of the views' RBF kernels."""
-    inside, across = [], []
-    for x, new in zip(_by_view(observed, rows), _by_view(observed, others)):
-        scaler = StandardScaler().fit(x)
-        x, new = scaler.transform(x), scaler.transform(new)
-        inside.append(rbf_kernel(x, gamma=0.5 / x.shape[1]))
-        across.append(rbf_kernel(new, x, gamma=0.5 / x.shape[1]))
-    machine = SVC(C=SLACK, kernel="precomputed", class_weight="balanced")
-    machine.fit(np.mean(inside, axis=0), observed.target[rows])
-    return machine.decision_function(np.mean(across, axis=0)), 0.0
-
-
 PUBLISHED_CLASSIFIERS: dict[str, Classify] = {
     "DFGP": partial(_as_published, "DFGP"),
     "DFGP-WP": partial(_as_published, "DFGP-WP"),
-    AVERAGED: _averaged,  # slack, weights of the classes and widths are not stated
-}
-CLASSIFIERS: dict[str, Classify] = {
-    "DFGP": partial(_merged, "rbf"),
-    "DFGP-WP": partial(_merged, "linear"),
-    AVERAGED: _averaged,
-    "SGP, all features": _pooled,
+    AVERAGED: averaged,  # slack, weights of the classes and widths are not stated
 }
