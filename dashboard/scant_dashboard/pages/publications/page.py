@@ -59,7 +59,7 @@ dt { font-weight: 600; }
 dd { margin: 0; color: var(--quiet); }
 .conclusions li { margin-top: 8px; }
 details { margin-top: 8px; }
-.settings td { text-align: left !important; }
+.settings :is(td, th) { text-align: left !important; }
 @media (max-width: 600px) {
   .item, dl { grid-template-columns: minmax(0, 1fr); }
   .item :is(details, .live) { grid-column: 1; }
