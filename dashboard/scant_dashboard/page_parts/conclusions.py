@@ -10,6 +10,7 @@ from scant.reproduce.claims import Claim, Comparison, Score
 from scant_dashboard.translate import as_number, later, tr
 
 TITLE = later("Did not reproduce")
+WORDS = later("Table"), later("Figure")
 SHOWN = 3  # comparisons of one conclusion that are printed; a reader sees the pattern in three
 
 
@@ -37,8 +38,15 @@ def those_that_hold(claims: Iterable[Claim]) -> str:
     return f"<details><summary>{summary}</summary><ul class='conclusions'>{items}</ul></details>"
 
 
+def place(where: str) -> str:
+    """Write a place such as "6.3.4, Table 6.7" in the language spoken."""
+    for word in WORDS:
+        where = where.replace(word, tr(word))
+    return where
+
+
 def _claim(claim: Claim) -> str:
-    return f"{escape(tr(claim.text))} <span class='quiet'>{escape(tr(claim.where))}</span>"
+    return f"{escape(tr(claim.text))} <span class='quiet'>{escape(place(claim.where))}</span>"
 
 
 def _evidence(claim: Claim) -> str:

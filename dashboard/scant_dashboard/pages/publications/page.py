@@ -14,7 +14,7 @@ from scant.reproduce.tables import as_tables, read
 from scant.studies import STUDIES, Entry, entry
 from scant.studies.published import settings
 from scant_dashboard.page_parts.citations import citations
-from scant_dashboard.page_parts.conclusions import did_not_reproduce, those_that_hold
+from scant_dashboard.page_parts.conclusions import did_not_reproduce, place, those_that_hold
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
@@ -47,7 +47,7 @@ STYLE = """
   box-sizing: border-box; }
 h2 { margin-top: 56px; }
 h3 { margin-top: 28px; }
-.item { display: grid; grid-template-columns: 7rem minmax(0, 1fr) 11rem; gap: 2px 20px;
+.item { display: grid; grid-template-columns: 8rem minmax(0, 1fr) 11rem; gap: 2px 20px;
   padding: 10px 0; border-bottom: 1px solid var(--line); }
 .item > * { min-width: 0; }
 .item .status { font-weight: 600; color: var(--quiet); }
@@ -108,7 +108,7 @@ def _without_result(own: list[Item]) -> str:
 def _item(item: Item) -> str:
     ours = item.status in (Status.REPRODUCED, Status.CONCLUSIONS_HOLD)
     kind = "ours" if ours else "differs" if item.status == Status.DIFFERS else ""
-    name = f"<b>{escape(item.name)}</b> <span class='quiet'>{escape(item.section)}</span>"
+    name = f"<b>{escape(place(item.name))}</b> <span class='quiet'>{escape(item.section)}</span>"
     reason = " ".join([*_counts(item), escape(tr(item.reason))])
     return (
         f"<div class='item'><span>{name}</span><span>{escape(tr(item.title))}"
