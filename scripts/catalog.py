@@ -26,7 +26,6 @@ from scant.reproduce.claims import every_claim
 from scant.reproduce.items import Status, items
 from scant.studies import STUDIES, entry
 from scant.studies.published import settings
-from scant.studies.published import settings
 from scant.tables.csv_parser import DELIMITERS
 from scant_dashboard.engine_text import ENGINE
 from scant_dashboard.translate import ENGLISH, LANGUAGES
