@@ -239,12 +239,14 @@ def test_a_real_study_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     cases = reproduce._cases
 
     def first(*arguments: object) -> Iterator[object]:
-        experiment, table, values = next(cases(*arguments))  # type: ignore[arg-type]
-        small = {"max_steps": 3, "n_inducing_inputs": 6, "n_inducing_outputs": 3}
-        few = table[table["output"].isin(table["output"].unique()[:3])]
-        yield experiment, few, values | small
+        case = next(cases(*arguments))  # type: ignore[arg-type]
+        few = case.table[case.table["output"].isin(case.table["output"].unique()[:3])]
+        published = dict.fromkeys(case.published, (3, 6))
+        yield case._replace(table=few, few=(3, 6), published=published)
 
     monkeypatch.setattr(reproduce, "_cases", first)
+    monkeypatch.setattr(reproduce, "QUICK_STEPS", 2)
+    monkeypatch.setitem(reproduce.FIXED, "max_steps", 3)
     monkeypatch.setattr("scant.studies.genes.report.FIT_STEPS", 2)
     monkeypatch.delenv("SCANT_REAL_DATA", raising=False)
     assert scant("genes", "--quick", "--out", tmp_path)[0] == 0

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -64,7 +64,9 @@ class Statistics:
 
     def detach(self) -> Statistics:
         """Detach all tensors."""
-        tensors = {k: v.detach() for k, v in vars(self).items() if isinstance(v, Tensor)}
+        tensors: dict[str, Any] = {
+            k: v.detach() for k, v in vars(self).items() if isinstance(v, Tensor)
+        }
         A = tensors.pop("A", None)
         detached = replace(self, **tensors)
         if A is not None:
