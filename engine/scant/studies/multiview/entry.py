@@ -189,6 +189,8 @@ ENTRY = Entry(
         "The publication's kernels have one lengthscale each, its output kernel has variance 1, "
         "and its Wishart process has no weights. By default all of these are learned; the preset "
         "'as published' has the publication's kernels.",
+        "With the publication's kernels and bound, the hidden neurons go flat on the simulated "
+        "patients, so that DFGP and DFGP-WP predict the mean of the times.",
         "A neuron goes flat if its view adds nothing to the others. In the demonstration most "
         "neurons go flat: a support vector machine on the texture alone, or on most views of the "
         "previous frame, also finds hardly any event.",

@@ -2,6 +2,8 @@
 
 Every model takes the settings of the preset "as published", and as many steps of Adam at one rate.
 SGP is FITC, as published; the Student-t process has as many degrees of freedom as DFGP has neurons.
+DFGP is that of the text. The authors' program keeps what the text has as functions or as learned:
+variances of 0.01 of the hidden neurons, a noise precision of 10 and the hidden lengthscales.
 """
 
 from __future__ import annotations

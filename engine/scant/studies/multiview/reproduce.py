@@ -62,7 +62,7 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     patients, components = published_methods.tissue()
     pairs = drawn_pairs(len(observed.groups), 4 if quick else None)
     repeats = 2 if quick else 20
-    regressions = {
+    regressions: dict[str, Callable[..., published_methods.Scored]] = {
         SO2: published_scores,
         SO2_OURS: regression_scores,
         f"{SO2_OURS}, {MORE} inducing inputs": partial(regression_scores, inducing=MORE),
