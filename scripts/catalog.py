@@ -152,9 +152,6 @@ def published() -> Iterator[tuple[str, str]]:
             yield "items.csv", item.reason
     for claim in every_claim():
         yield "claims.csv", claim.text
-    for study in STUDIES:
-        for stated in settings(study).values():
-            yield study, stated.where
 
 
 def templates(module: ast.Module) -> Iterator[str]:

@@ -105,7 +105,7 @@ def reproduce(
             out=out,
             only=only,
             show=_show_scores,
-            whisper=partial(typer.echo, err=True),
+            log=partial(typer.echo, err=True),
         )
     for name, fault in faults.items():
         typer.echo(f"scant: {name}: {fault}", err=True)

@@ -3,43 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from scant.reproduce.claims import Claim, Comparison, Score
+from scant.reproduce.claims import Claim, Comparison, MeanScore
+from scant.reproduce.items import publications
 from scant_dashboard.translate import as_number, later, tr
 
-TITLE = later("Did not reproduce")
+CONTRADICTED = later("Did not reproduce")
+ON_OTHER_DATA = later("Did not reproduce on other data")
+UNCLEAR = later("No clear difference here")
 WORDS = later("Table"), later("Figure")
 SHOWN = 3  # comparisons of one conclusion that are printed; a reader sees the pattern in three
 
 
-def did_not_reproduce(claims: Iterable[Claim], level: int = 3) -> str:
-    """List the conclusions that our results contradict; "" if there are none.
+def not_confirmed(claims: Iterable[Claim], level: int = 3) -> str:
+    """List the conclusions that our results contradict, or neither confirm nor contradict.
 
     Args:
         claims: Conclusions of one or several publications.
-        level: Level of the heading.
+        level: Level of the headings.
+
+    Returns:
+        HTML, with our scores and their data; "" if there are none.
     """
-    against = [claim for claim in claims if claim.holds is False]
-    if not against:
-        return ""
-    items = "".join(f"<li>{_claim(claim)}{_evidence(claim)}</li>" for claim in against)
-    return f"<h{level}>{tr(TITLE)}</h{level}><ul class='conclusions'>{items}</ul>"
+    tested = [claim for claim in claims if claim.measured or claim.holds is False]
+    against = [claim for claim in tested if claim.holds is False]
+    groups = {
+        CONTRADICTED: [claim for claim in against if not claim.on_other_data],
+        ON_OTHER_DATA: [claim for claim in against if claim.on_other_data],
+        UNCLEAR: [claim for claim in tested if claim.holds is None],
+    }
+    return "".join(
+        f"<h{level}>{tr(title)}</h{level}><ul class='conclusions'>"
+        f"{''.join(f'<li>{_claim(claim)}{_evidence(claim)}</li>' for claim in group)}</ul>"
+        for title, group in groups.items()
+        if group
+    )
 
 
-def those_that_hold(claims: Iterable[Claim]) -> str:
+def confirmed(claims: Iterable[Claim]) -> str:
     """List the conclusions that our results confirm, collapsed; "" if there are none."""
-    confirmed = [claim for claim in claims if claim.holds]
-    if not confirmed:
+    holding = [claim for claim in claims if claim.holds]
+    if not holding:
         return ""
-    items = "".join(f"<li>{_claim(claim)}</li>" for claim in confirmed)
-    summary = tr("Conclusions that hold here: {n}", n=len(confirmed))
+    items = "".join(f"<li>{_claim(claim)}</li>" for claim in holding)
+    summary = tr("Conclusions that hold here: {n}", n=len(holding))
     return f"<details><summary>{summary}</summary><ul class='conclusions'>{items}</ul></details>"
 
 
 def place(where: str) -> str:
-    """Write a place such as "6.3.4, Table 6.7" in the language spoken."""
+    """Write a place such as "Figure 5.1; YSA19, Figure 1" in words of the language spoken."""
+    for publication in publications():
+        where = where.replace(publication.key, publication.name)
     for word in WORDS:
         where = where.replace(word, tr(word))
     return where
@@ -50,17 +66,25 @@ def _claim(claim: Claim) -> str:
 
 
 def _evidence(claim: Claim) -> str:
-    lines = [_scores(one) for one in claim.against[:SHOWN]]
-    more = len(claim.against) - len(lines)
+    """Say how many comparisons disagree or do not tell, with our scores of some, and the data."""
+    shown = claim.with_verdict(claim.holds)
+    values = {"n": len(shown), "all": len(claim.comparisons)}
+    if claim.holds is None:
+        count = tr("{n} of {all} comparisons show no clear difference", **values)
+    else:
+        count = tr("{n} of {all} comparisons disagree", **values)
+    return f"<br><span class='quiet'>{count}: {_scores(shown)}. {_data(shown)}</span>"
+
+
+def _scores(shown: Sequence[Comparison]) -> str:
+    lines = [_score(one) for one in shown[:SHOWN]]
+    more = len(shown) - len(lines)
     if more:
-        lines.append(tr("and in {n} more comparisons", n=more))
-    count = tr(
-        "{n} of {all} comparisons disagree", n=len(claim.against), all=len(claim.comparisons)
-    )
-    return f"<br><span class='quiet'>{count}: {'; '.join(lines)}.</span>"
+        lines.append(tr("and {n} more", n=more))
+    return "; ".join(lines)
 
 
-def _scores(one: Comparison) -> str:
+def _score(one: Comparison) -> str:
     assert one.ours is not None
     first, second = (
         f"{escape(tr(name))} {_number(score)}"
@@ -69,6 +93,11 @@ def _scores(one: Comparison) -> str:
     return f"{escape(tr(one.experiment))}, {escape(tr(one.metric))}: {first}, {second}"
 
 
-def _number(score: Score) -> str:
+def _data(shown: Sequence[Comparison]) -> str:
+    data = "; ".join(dict.fromkeys(one.data for one in shown))
+    return escape(tr("Data: {data}.", data=data))
+
+
+def _number(score: MeanScore) -> str:
     spread = "" if math.isnan(score.spread) else f" ± {score.spread:.2g}"
     return as_number(f"{score.mean:.3g}{spread}")

@@ -7,7 +7,7 @@ from html import escape
 
 from scant.reproduce.claims import claims
 from scant.reproduce.tables import EXPLAINED, STAND_IN, as_tables, origin, read
-from scant_dashboard.page_parts.conclusions import did_not_reproduce
+from scant_dashboard.page_parts.conclusions import not_confirmed
 from scant_dashboard.translate import later, ntr, spoken, tr
 
 TITLE = later("The full table of our results")
@@ -37,7 +37,7 @@ def _whole_table(study: str, language: str) -> str:
     command = f"<code>scant reproduce {escape(study)}</code>"
     listed = tr("All tables and figures of the publications")
     return (
-        f"<p>{source}</p>{did_not_reproduce(claims(study), level=4)}"
+        f"<p>{source}</p>{not_confirmed(claims(study), level=4)}"
         f"<details><summary>{summary}</summary>"
         f"<p class='quiet'>{EXPLAINED}</p>{as_tables(rows)}</details>"
         f"<p class='quiet'>{tr('To measure it again: {command}.', command=command)} "

@@ -12,15 +12,27 @@ from functools import cache
 from typing import NamedTuple
 
 from scant.package_data import package_rows
-from scant.reproduce.tables import at_least_as_good, read
+from scant.reproduce.tables import STAND_IN, at_least_as_good, differ, read
 from scant.studies import STUDIES
 
 
-class Score(NamedTuple):
-    """Our mean of a metric and its deviation over repeats (NaN if there is one repeat)."""
+class MeanScore(NamedTuple):
+    """Our mean of a metric.
+
+    Attributes:
+        mean: Mean over repeats.
+        spread: Deviation over repeats; NaN if there is one repeat.
+        repeats: Number of repeats.
+    """
 
     mean: float
     spread: float
+    repeats: int
+
+    @property
+    def error(self) -> float:
+        """Deviation of the mean; NaN if there is one repeat."""
+        return self.spread / math.sqrt(max(self.repeats - 1, 1))
 
 
 class Comparison(NamedTuple):
@@ -28,45 +40,49 @@ class Comparison(NamedTuple):
 
     Attributes:
         experiment: Name of the experiment.
+        data: Whose rows.
         metric: Name of the metric.
-        relation: What the publication says of `better`: "better" than `worse`, "not worse", "equal"
-            or "times" (better by a factor).
-        factor: Factor of "times"; NaN for others.
+        relation: What the publication says of `better`: "better" than `worse`, "not worse",
+            "equal", "times" (better by a factor or more) or "about" (better by about a factor).
+        factor: Factor of "times" and "about"; NaN for others.
         better: Name of a method.
         worse: Name of the method that it is compared with.
         ours: Our scores of the two; None if one of them was not measured.
     """
 
     experiment: str
+    data: str
     metric: str
     relation: str
     factor: float
     better: str
     worse: str
-    ours: tuple[Score, Score] | None
+    ours: tuple[MeanScore, MeanScore] | None
 
     @property
     def holds(self) -> bool | None:
-        """Whether our scores agree; None if one of them was not measured.
+        """Whether our scores agree; None if they do not tell, or if one was not measured.
 
-        Scores are equal if they differ by no more than two deviations of their difference over
-        repeats, as if the repeats of the two were independent.
+        Of two methods, one is better if their means differ clearly. They are equal unless single
+        repeats differ clearly: with many repeats, small differences of means are clear.
         """
         if self.ours is None:
             return None
         one, other = self.ours
-        spread = math.hypot(*(0.0 if math.isnan(s.spread) else s.spread for s in self.ours))
-        equal = abs(one.mean - other.mean) <= 2 * spread
+        ahead = at_least_as_good(self.metric, one.mean, other.mean)
+        difference = one.mean - other.mean
         if self.relation == "equal":
-            return equal
-        if self.relation == "times":
+            return not differ(difference, one.spread, other.spread)
+        if self.relation in ("times", "about"):
             low, high = sorted((one.mean, other.mean))
-            ahead = at_least_as_good(self.metric, one.mean, other.mean)
             # As many digits as the publication has: "a sixth" is 5.5 and more, "10%" is 1.05.
-            digits = 1 if self.factor < 2 else 0
-            return ahead and low > 0 and round(high / low, digits) >= self.factor
-        better = at_least_as_good(self.metric, one.mean, other.mean) and one.mean != other.mean
-        return better or (self.relation == "not worse" and equal)
+            ratio = round(high / low, 1 if self.factor < 2 else 0) if low > 0 else math.inf
+            return ahead and (
+                ratio == self.factor if self.relation == "about" else ratio >= self.factor
+            )
+        if differ(difference, one.error, other.error):
+            return ahead
+        return True if self.relation == "not worse" else None
 
 
 class Claim(NamedTuple):
@@ -88,27 +104,39 @@ class Claim(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """Whether all comparisons agree; None if one was not measured and no other disagrees."""
+        """Whether all comparisons agree; None if one does not tell and no other disagrees."""
         verdicts = [one.holds for one in self.comparisons]
         if False in verdicts:
             return False
         return None if None in verdicts else True
 
     @property
-    def against(self) -> tuple[Comparison, ...]:
-        """Comparisons that disagree."""
-        return tuple(one for one in self.comparisons if one.holds is False)
+    def measured(self) -> bool:
+        """Whether the scores of all comparisons were measured."""
+        return all(one.ours is not None for one in self.comparisons)
+
+    def with_verdict(self, holds: bool | None) -> tuple[Comparison, ...]:
+        """Return the measured comparisons with a verdict."""
+        return tuple(c for c in self.comparisons if c.ours is not None and c.holds is holds)
+
+    @property
+    def on_other_data(self) -> bool:
+        """Whether the data stand in for the publication's."""
+        return any(STAND_IN in one.data for one in self.comparisons)
 
 
 @cache
 def claims(study: str) -> Sequence[Claim]:
     """Return the conclusions on a study, in the order of the publications."""
     rows = read(study)
-    scores: dict[tuple[str, str, str], Score] = {}
+    scores: dict[tuple[str, str, str], MeanScore] = {}
+    data: dict[str, str] = {}
     if rows is not None:
+        data = dict(zip(rows["experiment"], rows["data"]))
         measured = rows[rows["ours"].notna()]
         keys = zip(measured["experiment"], measured["method"], measured["metric"])
-        scores = dict(zip(keys, map(Score, measured["ours"], measured["spread"])))
+        means = zip(measured["ours"], measured["spread"], measured["repeats"])
+        scores = {key: MeanScore(*mean) for key, mean in zip(keys, means)}
 
     def comparison(row: dict[str, str]) -> Comparison:
         one, other = (
@@ -117,6 +145,7 @@ def claims(study: str) -> Sequence[Claim]:
         )
         return Comparison(
             row["experiment"],
+            data.get(row["experiment"], ""),
             row["metric"],
             row["relation"],
             float(row["factor"] or math.nan),

@@ -1,12 +1,11 @@
-"""Tables and figures of the publications, and what became of each here.
+"""Tables and figures of the publications, each with its status here.
 
 `data/published/items.csv` lists them all. Those with experiments are compared with our results;
-for the others the file says why nothing stands here.
+for the others the file says why there is no result.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from enum import StrEnum
 from functools import cache
@@ -14,17 +13,18 @@ from typing import Any, NamedTuple
 
 from scant.package_data import package_rows
 from scant.reproduce.claims import Claim, claims
-from scant.reproduce.tables import STAND_IN, at_least_as_good, read
+from scant.reproduce.tables import STAND_IN, at_least_as_good, differ, read
 
 PUBLICATIONS, ITEMS = "publications.csv", "items.csv"
 
 
 class Status(StrEnum):
-    """What became of a table or figure."""
+    """Status of a table or figure."""
 
     REPRODUCED = "reproduced"
     CONCLUSIONS_HOLD = "conclusions hold"
     DIFFERS = "differs"
+    UNCLEAR = "no clear difference"
     SHOWN_LIVE = "shown live"
     NOT_YET = "not yet"
     NOT_POSSIBLE = "not possible here"
@@ -41,8 +41,8 @@ class Item(NamedTuple):
         title: What it shows.
         study: Study that it concerns; "" for none.
         experiments: Experiments in our results that show the same.
-        reason: Why nothing stands here, or how ours differs, as a sentence; "" for neither.
-        status: What became of it.
+        reason: Why there is no result, or how ours differs, as a sentence; "" for neither.
+        status: Its status.
         reached: Printed scores that ours reach, and their number; only on the publication's data.
         claims: Conclusions from it that our results can test.
     """
@@ -126,21 +126,22 @@ def _compared(
     assert rows is not None
     rows = rows[rows["experiment"].isin(names)]
     printed = rows[rows["published"].notna() & ~rows["data"].str.contains(STAND_IN)]
-    printed = printed[printed["ours"].notna()]
-    reached = sum(reaches(row) for row in printed.itertuples())
-    agrees = reached == len(printed) and all(claim.holds for claim in own)
-    if not agrees or not (len(printed) or own):
-        return Status.DIFFERS, (reached, len(printed))
-    return Status.REPRODUCED if alike else Status.CONCLUSIONS_HOLD, (reached, len(printed))
+    measured = printed[printed["ours"].notna()]
+    reached = sum(reaches(row) for row in measured.itertuples())
+    missing = len(measured) < len(printed) or not all(claim.measured for claim in own)
+    verdicts = {claim.holds for claim in own}
+    if reached < len(measured) or False in verdicts:
+        status = Status.DIFFERS
+    elif missing or not (len(printed) or own):
+        status = Status.NOT_YET
+    elif None in verdicts:
+        status = Status.UNCLEAR
+    else:
+        status = Status.REPRODUCED if alike else Status.CONCLUSIONS_HOLD
+    return status, (reached, len(printed))
 
 
 def reaches(row: Any) -> bool:
-    """Whether our score of a row is as good as the printed one.
-
-    It is if it is at least as good, or worse by no more than two deviations of the difference, of
-    which the printed and our spread are taken as independent parts.
-    """
-    spreads = (row.spread, row.published_spread)
-    spread = math.hypot(*(0.0 if math.isnan(s) else s for s in spreads))
+    """Whether our score of a row is at least as good as the printed one, or not clearly worse."""
     better = at_least_as_good(row.metric, row.ours, row.published)
-    return better or abs(row.ours - row.published) <= 2 * spread
+    return better or not differ(row.ours - row.published, row.spread, row.published_spread)

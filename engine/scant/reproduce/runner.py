@@ -66,7 +66,7 @@ def reproduce(
     out: Path | None = None,
     only: str = "",
     show: Callable[[pd.DataFrame, str], None] = lambda rows, fault: print(rows, fault),
-    whisper: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Run the experiments of studies and collect their scores.
 
@@ -76,9 +76,10 @@ def reproduce(
         folder: Folder with the data of the publications; None for simulated data.
         out: Folder for `results.csv` and `results.html`, which are updated after every run, and for
             `scores.jsonl`, whose runs are not done again.
-        only: Text that the keys of runs must contain (`scant.studies.reproduction.Run`).
+        only: Text that the keys of runs must contain (`scant.studies.reproduction.Run`); others are
+            not done, but are in the table where their scores are stored.
         show: Function called with the results of each study and the reason of a failure, if any.
-        whisper: Function called with a message on each run.
+        log: Function called with a message on each run.
 
     Returns:
         Table with `COLUMNS`, and messages on failures by study.
@@ -90,25 +91,33 @@ def reproduce(
         check_writable(out)
         out.mkdir(parents=True, exist_ok=True)
     keep_freed_memory()
-    stored = StoredRuns(out, {"quick": quick, "data": folder is not None})
+    stored = StoredRuns(out, {"quick": quick, "data": folder is not None, "version": __version__})
     done: list[pd.DataFrame] = []
     faults: dict[str, str] = {}
     for study in studies:
-        results = Results(study)
+        results, keys = Results(study), set[str]()
         try:
             module = _module(study)
             results = Results(study, getattr(module, "compared", lambda scores: ()))
             for run in _runs(module, quick, folder):
-                if only not in run.key:
+                if run.key in keys:
+                    raise RuntimeError(f"Two runs of {study!r} have the name {run.key!r}.")
+                keys.add(run.key)
+                finished = stored.get(study, run.key)
+                if finished is None and only not in run.key:
                     continue
-                finished = stored.get(study, run.key) or _do(run, study, stored)
+                finished = finished or _do(run, study, stored)
                 results.add(finished)
-                whisper(f"{study}: {run.key} ({finished.seconds:.0f} s)")
+                log(f"{study}: {run.key} ({finished.seconds:.0f} s)")
                 _keep(out, [*done, results.rows(quick=quick)], faults)
+            if only and not any(only in key for key in keys):
+                raise BadInput(
+                    f"No run of {study!r} has {only!r} in its name, such as {min(keys)!r}."
+                )
         except BadInput as error:
             faults[study] = str(error)
         except Exception as error:  # a failure must not stop other studies
-            whisper(traceback.format_exc())
+            log(traceback.format_exc())
             faults[study] = f"{type(error).__name__}: {error}"
         done.append(results.rows(quick=quick))
         show(done[-1], faults.get(study, ""))

@@ -14,6 +14,7 @@ import pandas as pd
 from scant.html_table import STYLE as TABLES
 from scant.html_table import html_table
 from scant.package_data import package_file
+from scant.reproduce.results import COLUMNS, ORIGIN, THEIRS, beside
 from scant.studies import entry
 
 STAND_IN = "stand-in for"
@@ -47,9 +48,28 @@ th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd;
 
 
 def read(study: str) -> pd.DataFrame | None:
-    """Read the stored results of a study; None if there are none."""
+    """Read the stored results of a study, beside what is published; None if there are none."""
     file = package_file("results", f"{study}.csv")
-    return pd.read_csv(StringIO(file.read_text(encoding="utf-8"))) if file.is_file() else None
+    if not file.is_file():
+        return None
+    rows = pd.read_csv(StringIO(file.read_text(encoding="utf-8")))
+    rows = beside(rows[rows["repeats"] > 0].drop(columns=THEIRS))
+    rows[ORIGIN] = rows[ORIGIN].ffill()
+    return rows.astype({"quick": bool})[COLUMNS]
+
+
+def differ(difference: float, *deviations: float) -> bool:
+    """Return True if a difference is more than chance explains.
+
+    Chance explains a difference of two deviations, which about one in twenty exceeds. The parts of
+    the deviation are taken as independent, which is on the safe side where repeats share splits.
+
+    Args:
+        difference: Difference of two scores.
+        deviations: Deviations of the two; NaN for none.
+    """
+    spread = math.hypot(*(0.0 if math.isnan(s) else s for s in deviations))
+    return abs(difference) > 2 * spread
 
 
 def at_least_as_good(metric: str, ours: float, theirs: float) -> bool:

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from scant.reproduce import claims, items
-from scant.reproduce.claims import Claim, Comparison, Score
+from scant.reproduce.claims import Claim, Comparison, MeanScore
 from scant.reproduce.items import Status, reaches
 from scant.studies import STUDIES
 
-NAN = math.nan
+NAN, REPEATS = math.nan, 5
 
 
 def comparison(
@@ -23,8 +23,8 @@ def comparison(
     spread: float = 0.0,
     factor: float = NAN,
 ) -> Comparison:
-    ours = Score(better, spread), Score(worse, spread)
-    return Comparison("experiment", metric, relation, factor, "A", "B", ours)
+    ours = MeanScore(better, spread, REPEATS), MeanScore(worse, spread, REPEATS)
+    return Comparison("experiment", "data", metric, relation, factor, "A", "B", ours)
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,13 @@ def comparison(
     [
         (comparison("better", 0.8, 0.7), True),
         (comparison("better", 0.7, 0.8), False),
-        (comparison("better", 0.8, 0.8), False),
+        (comparison("better", 0.8, 0.8), None),
         (comparison("better", 0.7, 0.8, "RMSE"), True),
-        (comparison("better", 0.79, 0.8, spread=0.1), False),  # level is not better
+        # The deviation of a mean is .1 / 2, that of the difference .0707.
+        (comparison("better", 0.79, 0.8, spread=0.1), None),
+        (comparison("better", 0.66, 0.8, spread=0.1), None),
+        (comparison("better", 0.65, 0.8, spread=0.1), False),
+        (comparison("better", 0.8, 0.65, spread=0.1), True),
         (comparison("not worse", 0.79, 0.8, spread=0.1), True),
         (comparison("not worse", 0.5, 0.8, spread=0.1), False),
         (comparison("equal", 0.79, 0.8, spread=0.1), True),
@@ -43,11 +47,12 @@ def comparison(
         (comparison("times", 10, 56, "seconds to train", factor=6), True),
         (comparison("times", 10, 54, "seconds to train", factor=6), False),
         (comparison("times", 56, 10, "seconds to train", factor=6), False),
-        (comparison("times", 0.66, 0.6, factor=1.1), True),
-        (comparison("times", 0.62, 0.6, factor=1.1), False),
+        (comparison("about", 0.66, 0.6, factor=1.1), True),
+        (comparison("about", 0.62, 0.6, factor=1.1), False),
+        (comparison("about", 0.9, 0.6, factor=1.1), False),
     ],
 )
-def test_a_comparison_holds_where_our_scores_agree(one: Comparison, holds: bool) -> None:
+def test_a_comparison_holds_where_our_scores_agree(one: Comparison, holds: bool | None) -> None:
     assert one.holds is holds
 
 
@@ -62,7 +67,10 @@ def test_a_conclusion_needs_all_its_comparisons() -> None:
     assert holds(yes, yes) is True
     assert holds(yes, absent) is None
     assert holds(yes, absent, no) is False
-    assert Claim("A17", "redshift", "text", "Table 1", (yes, no)).against == (no,)
+    claim = Claim("A17", "redshift", "text", "Table 1", (yes, no, absent))
+    assert claim.with_verdict(False) == (no,)
+    assert claim.with_verdict(None) == ()  # nothing was measured
+    assert not claim.measured
 
 
 @pytest.mark.parametrize(
@@ -107,6 +115,12 @@ def test_items_have_the_status_that_their_results_give() -> None:
         if item.status in (Status.REPRODUCED, Status.CONCLUSIONS_HOLD):
             assert reached == printed
             assert all(claim.holds for claim in item.claims)
+            assert item.experiments
             assert printed or item.claims
-        assert bool(item.experiments) == (item.status in tuple(Status)[:3])
+        if item.status in (Status.DIFFERS, Status.UNCLEAR):
+            assert item.experiments
+        if item.status == Status.DIFFERS:
+            assert reached < printed or any(claim.holds is False for claim in item.claims)
+        if item.status == Status.REPRODUCED:
+            assert not item.reason
         assert item.reason or item.status == Status.REPRODUCED

@@ -1,1 +1,1 @@
-"""The page of the publications: each of their tables and figures, and what became of it here."""
+"""The page of the publications: each of their tables and figures with its status here."""

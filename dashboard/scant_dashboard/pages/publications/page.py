@@ -14,15 +14,15 @@ from scant.reproduce.tables import as_tables, read
 from scant.studies import STUDIES, Entry, entry
 from scant.studies.published import settings
 from scant_dashboard.page_parts.citations import citations
-from scant_dashboard.page_parts.conclusions import did_not_reproduce, place, those_that_hold
+from scant_dashboard.page_parts.conclusions import confirmed, not_confirmed, place
 from scant_dashboard.page_parts.widgets import column
 from scant_dashboard.template import text
-from scant_dashboard.translate import later, tr
+from scant_dashboard.translate import as_number, later, tr
 
 TITLE = later("Publications")
 LEDE = later(
-    "Every table and figure of the five publications, what became of it here, and what did not "
-    "reproduce."
+    "Every table and figure of the five publications with its status here, the conclusions that "
+    "did not reproduce, and the settings of our presets."
 )
 MEANING = {
     Status.REPRODUCED: later(
@@ -33,14 +33,16 @@ MEANING = {
         "every conclusion that our results can test holds, on other data or with other settings"
     ),
     Status.DIFFERS: later("a printed score is not reached, or a conclusion does not hold"),
-    Status.SHOWN_LIVE: later("a figure of a study's page draws it from a run"),
+    Status.UNCLEAR: later("our repeats show no clear difference where the publication has one"),
+    Status.SHOWN_LIVE: later("a figure of a study's page draws the same quantity of a run"),
     Status.NOT_YET: later("it has not been run or drawn"),
-    Status.NOT_POSSIBLE: later("its data or programs are not to be had"),
+    Status.NOT_POSSIBLE: later("its data or programs are not available"),
     Status.NO_RESULT: later("an illustration, a definition, or a derivation"),
 }
 REACHED = later(
     "A printed score is reached if ours is at least as good, or worse by no more than two "
-    "deviations of the difference."
+    "deviations over repeats. Methods differ clearly if their means do by more than two of their "
+    "deviations, without regard to repeats that share a split."
 )
 STYLE = """
 :host { max-width: 1120px; margin: 0 auto; padding: 28px clamp(16px, 3vw, 48px) 72px;
@@ -90,7 +92,7 @@ def _publication(publication: Publication) -> str:
     return (
         f"<h2>{escape(publication.name)}</h2><p>{escape(publication.citation)}</p>"
         f"<p class='quiet'>{tr('{n} tables and figures', n=len(own))}: {counted}.</p>"
-        f"{did_not_reproduce(claims)}{those_that_hold(claims)}"
+        f"{not_confirmed(claims)}{confirmed(claims)}"
         f"<h3>{tr('Tables and figures')}</h3>{listed}{_without_result(own)}"
         f"<h3>{tr('Settings of the preset as published')}</h3>{presets}"
     )
@@ -124,8 +126,10 @@ def _counts(item: Item) -> list[str]:
     scores = tr("{n} of {all} printed scores are reached.", n=reached, all=printed)
     conclusions = tr("{n} of {all} conclusions hold.", n=holding, all=tested)
     nothing = tr("It prints nothing that our results could be compared with.")
-    if item.status == Status.DIFFERS and not printed and not tested:
-        return [nothing]
+    if item.status == Status.NOT_YET and printed:
+        return [tr("{n} printed scores have not been measured.", n=printed)]
+    if not printed and not tested:
+        return [nothing] * bool(item.experiments)
     return [scores] * (printed > 0) + [conclusions] * (tested > 0)
 
 
@@ -139,7 +143,7 @@ def _ours(item: Item) -> str:
     rows = read(item.study)
     assert rows is not None
     table = as_tables(rows[rows["experiment"].isin(item.experiments)], level=4)
-    command = f"<code>scant reproduce {item.study} --only '{escape(item.experiments[0])}'</code>"
+    command = f"<code>scant reproduce {item.study} --data FOLDER</code>"
     again = tr("To measure it again: {command}.", command=command)
     return (
         f"<details><summary>{tr('Ours beside theirs')}</summary>{table}"
@@ -149,7 +153,7 @@ def _ours(item: Item) -> str:
 
 def _settings(study: Entry) -> str:
     """Return the settings of the preset as published, with the section of each, collapsed."""
-    heads = [tr("as published"), tr("Scant's default"), tr("where")]
+    heads = [escape(tr(head)) for head in ("as published", "default", "where")]
     rows = []
     for name, stated in settings(study.name).items():
         setting = study.settings.param[name]
@@ -163,8 +167,11 @@ def _settings(study: Entry) -> str:
 
 
 def _value(value: object) -> str:
-    words = {True: tr("yes"), False: tr("no")}
-    return words[value] if isinstance(value, bool) else escape(tr(str(value)))
+    if isinstance(value, bool):
+        return tr("yes") if value else tr("no")
+    if isinstance(value, int | float):
+        return as_number(f"{value:,}")
+    return escape(tr(str(value))) or "–"
 
 
 def _sources(study: Entry) -> str:

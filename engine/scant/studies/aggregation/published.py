@@ -30,8 +30,8 @@ SETTINGS: dict[str, Stated] = {
     "n_latent": Stated(1, "section 5.3: Q = 1"),
     "rank": Stated(
         2,
-        "section 5.1.3: B_q = L_q L_qᵀ, with L_q a Cholesky factor for two tasks. The authors' "
-        "program has rank 1",
+        "section 5.1.3: B_q = L_q L_qᵀ, with L_q a Cholesky factor for two tasks. The same section "
+        "assumes R_q = 1, and the authors' program has rank 1",
     ),
     "kernel": Stated("eq", "section 5.1.3"),
     "isotropic": Stated(
@@ -64,7 +64,7 @@ SETTINGS: dict[str, Stated] = {
     ),
     "patience": Stated(0, "section 5.3: a fixed number of iterations"),
 }
-AIR = SETTINGS | {  # the air pollution, section 5.3
+AIR = SETTINGS | {  # the air pollution, section 5.3, which states batches for the births alone
     "lengthscale": Stated(0.75, "section 5.3: fixed at 0.75 hours"),
     "n_inducing": Stated(200, "section 5.3"),
     "inducing_init": Stated(GRID, "section 5.3: evenly spaced"),

@@ -52,7 +52,7 @@ SETTINGS: dict[str, Stated] = {  # cell events, section 5.3; SO2, section 5.1, d
     "training_size": Stated(0, "section 5.3: all candidates of the sequence"),
     "learning_rate": Stated(
         0.05,
-        "not stated: Adam's step, which comes to rest in about 100 steps; authors' program: "
+        "not stated: Adam's step, which converges in about 100 steps; authors' program: "
         "gradient ascent from steps of 1, in its example 0.1",
     ),
     "rate_falls": Stated(

@@ -69,7 +69,7 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     }
     classifiers = {EVENTS: PUBLISHED_CLASSIFIERS, EVENTS_OURS: CLASSIFIERS}
     survival = Experiment(SURVIVAL, SURVIVAL_SOURCE, "patients that are learned from")
-    # Dear ones and cheap ones in turn, so that a run that is broken off has something of each.
+    # Expensive and cheap runs alternate, so that an interrupted table has some of each.
     for repeat in range(repeats):
         for name, score in regressions.items():
             experiment = Experiment(name, source, HALVES)
@@ -181,7 +181,7 @@ def regression_scores(
 
 
 def drawn_pairs(groups: int, count: int | None) -> list[tuple[int, int]]:
-    """Ordered pairs of groups, in random order: so many of them; None: all."""
+    """`count` ordered pairs of groups in random order; all for None."""
     pairs = list(permutations(range(groups), 2))
     return [pairs[i] for i in np.random.default_rng(0).permutation(len(pairs))[:count]]
 

@@ -48,8 +48,8 @@ SETTINGS: dict[str, Stated] = {
     ),
     "n_latent": Stated(
         15,
-        "Table 4.2: 10, 15 or 20, the best by the recall of a fifth of the training rows "
-        "(section 3.3); a run takes the middle",
+        "Table 4.2: 10, 15 or 20, the best on a fifth of the training rows (section 3.3); a run "
+        "takes the middle",
     ),
     "rank": Stated(1, "not stated: R_q of (3.5); authors' program: 1"),
     "n_inducing": Stated(100, "Table 4.2"),

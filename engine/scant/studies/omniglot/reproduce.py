@@ -32,7 +32,7 @@ SINGLE = ("g-m", "g-a")
 # Name, model, and its options. The first is ours: all classes in every step, covariances kept.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "MOGPs-AR": ("mogp-ar", {"sampled": 0}),
-    "MOGPs-AR (1), as published": ("mogp-ar", {"sampled": 1, "covariance": "dropped"}),
+    "MOGPs-AR (1)": ("mogp-ar", {"sampled": 1, "covariance": "dropped"}),
     "MG-M": ("mg-m", {}),
     "G-M": ("g-m", {}),
     "G-A": ("g-a", {"sampled": 1}),

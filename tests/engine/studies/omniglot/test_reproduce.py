@@ -127,7 +127,7 @@ def test_patches_know_blackfoot_better_than_lengthscales_of_pixels() -> None:
     blackfoot = case.output[test] == case.outputs.index("Blackfoot")
     methods = dict(tables._methods(case, train, 0))
     recall = {}
-    for name in ("MOGPs-AR (1), as published", "MOGPs-AR (1), as published, patches"):
+    for name in ("MOGPs-AR (1)", "MOGPs-AR (1), patches"):
         right = methods[name]()(case.x[test], case.output[test]) == case.label[test]
         recall[name] = right[blackfoot].mean()
     rbf, patches = recall.values()

@@ -296,7 +296,7 @@ def test_published_figures_stand_only_beside_the_published_data(drawings: pd.Dat
     table = simulate.alphabets(0, 8, sizes=sizes, drawers=5).frame()
     report = run(Study(settings(max_steps=2), table, CPU))
     theirs = {m.method: m.value for m in report.metrics if m.source == "published"}
-    assert theirs["MOGPs-AR (1), one set of patch weights (published)"] == 0.714
+    assert theirs["MOGPs-AR (1), patches (published)"] == 0.714
     assert any(m.name == "recall of Blackfoot" and m.source == "run" for m in report.metrics)
     for other in (settings(max_steps=2, shots=1), settings(max_steps=2, n_classes=3)):
         report = run(Study(other, table, CPU))
