@@ -70,6 +70,7 @@ def tables(published_scores: None, monkeypatch: pytest.MonkeyPatch) -> dict[str,
         return module
 
     monkeypatch.setattr(runner, "import_module", imported)
+    monkeypatch.delenv("SCANT_REAL_DATA", raising=False)
     return found
 
 
