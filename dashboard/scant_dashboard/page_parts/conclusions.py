@@ -69,11 +69,13 @@ def _evidence(claim: Claim) -> str:
     """Say how many comparisons disagree or do not tell, with our scores of some, and the data."""
     shown = claim.with_verdict(claim.holds)
     values = {"n": len(shown), "all": len(claim.comparisons)}
-    if claim.holds is None:
-        count = tr("{n} of {all} comparisons show no clear difference", **values)
+    if len(claim.comparisons) == 1:
+        count = ""
+    elif claim.holds is None:
+        count = tr("{n} of {all} comparisons show no clear difference", **values) + ": "
     else:
-        count = tr("{n} of {all} comparisons disagree", **values)
-    return f"<br><span class='quiet'>{count}: {_scores(shown)}. {_data(shown)}</span>"
+        count = tr("{n} of {all} comparisons disagree", **values) + ": "
+    return f"<br><span class='quiet'>{count}{_scores(shown)}. {_data(shown)}</span>"
 
 
 def _scores(shown: Sequence[Comparison]) -> str:

@@ -44,6 +44,7 @@ REACHED = later(
     "deviations over repeats. Methods differ clearly if their means do by more than two of their "
     "deviations, without regard to repeats that share a split."
 )
+HEADS = later("as published"), later("default"), later("where")
 STYLE = """
 :host { max-width: 1120px; margin: 0 auto; padding: 28px clamp(16px, 3vw, 48px) 72px;
   box-sizing: border-box; }
@@ -153,7 +154,7 @@ def _ours(item: Item) -> str:
 
 def _settings(study: Entry) -> str:
     """Return the settings of the preset as published, with the section of each, collapsed."""
-    heads = [escape(tr(head)) for head in ("as published", "default", "where")]
+    heads = [escape(tr(head)) for head in HEADS]
     rows = []
     for name, stated in settings(study.name).items():
         setting = study.settings.param[name]
