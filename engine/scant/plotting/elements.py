@@ -23,7 +23,8 @@ SIZE = {"width": 420, "height": 320}
 LEGEND = {"legend_position": "bottom", "legend_cols": 2}
 READABLE = 20  # maximum number of names along an axis
 
-if "bokeh" not in hv.Store.loaded_backends():
+# Panel loads the backend without the options of its elements.
+if "bokeh" not in hv.Store.loaded_backends() or not hasattr(hv.opts, "Curve"):
     hv.extension("bokeh", logo=False)
 
 

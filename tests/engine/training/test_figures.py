@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import holoviews as hv
@@ -10,6 +12,7 @@ import pytest
 
 import scant
 from scant.errors import NotFound
+from scant.metrics import Z_95
 from scant.store import Store
 from scant.studies import STUDIES
 from tests.tiny import TINY
@@ -56,7 +59,7 @@ def test_predictions_have_the_whole_deviation_as_their_band(fits: Any) -> None:
     assert np.array_equal(points.dimension_values("z_mean"), a["z_mean"])
     bands = element(run.plot(), title, hv.ErrorBars)
     whole = a["std_model"] ** 2 + a["std_noise"] ** 2 + a["std_input"] ** 2
-    assert bands.dimension_values("spread") == pytest.approx(1.96 * np.sqrt(whole))
+    assert bands.dimension_values("spread") == pytest.approx(Z_95 * np.sqrt(whole))
     assert points.get_dimension("z_mean").unit == "target"
 
 
@@ -78,7 +81,7 @@ def test_replicas_have_the_bands_of_new_measurements(fits: Any) -> None:
     a, name = run.report.arrays, run.study.metadata["shown"][0]
     curve, area = (element(run.plot(), name, kind) for kind in (hv.Curve, hv.Area))
     assert np.array_equal(curve.dimension_values("mean"), a["mean"][0, 0])
-    low = a["mean"][0, 0] - 1.96 * a["std_y"][0, 0]
+    low = a["mean"][0, 0] - Z_95 * a["std_y"][0, 0]
     assert area.dimension_values("mean") == pytest.approx(low)
 
 
@@ -148,3 +151,11 @@ def test_a_study_without_figures_of_its_own_has_the_common_ones() -> None:
         report = Report(arrays={"coverage": np.array([[0.5, 0.9], [0.4, 0.8]])})
         drawn = figures.figures("redshift", report, {}, [Progress(1, -1.0, 0.1, -1.0, -1.0)])
     assert list(drawn) == ["Objective", "Coverage of intervals"]
+
+
+def test_figures_are_drawn_where_panel_has_loaded_the_backend_alone() -> None:
+    program = (
+        "import holoviews as hv, holoviews.plotting.bokeh, scant.plotting.elements; "
+        "hv.opts.Curve(width=1)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
