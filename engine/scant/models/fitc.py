@@ -27,10 +27,10 @@ from linear_operator.operators import (
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
-from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.dfgp.hidden import ViewStack
+from scant.models.dfgp.likelihoods import checked_target
 
 JITTER = 1e-6
 
@@ -93,9 +93,7 @@ class FITC(Module):
             BadInput: Values that are not finite, or a target that does not vary.
         """
         generator = torch.Generator().manual_seed(0) if generator is None else generator
-        y = y.double()
-        if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
-            raise BadInput("A target is missing or not finite, or all are the same.")
+        y = checked_target(y)
         views = ViewStack([X])
         x = views([X])[0]
         return cls(views, x, y, kmeans_centres(x, min(inducing, len(x)), generator), ard)

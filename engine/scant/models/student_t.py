@@ -33,6 +33,7 @@ from scant.kernels.constraints import LogPositive
 from scant.kernels.rbf import eq
 from scant.likelihoods.gaussian import GivenNoise
 from scant.models.dfgp.hidden import ViewStack
+from scant.models.dfgp.likelihoods import checked_target
 from scant.models.hyperprior import log_hyperprior
 from scant.optim.adam_lbfgs import AdamLBFGS
 from scant.optim.ascent import maximize
@@ -148,11 +149,9 @@ class StudentT(GP):
         """
         if df is not None and not df > 2:
             raise BadInput(f"A Student-t process needs more than 2 degrees of freedom, got {df}.")
-        y = y.double()
         if len(y) != len(X) or len(y) < 2:
             raise BadInput(f"Two rows at least, with a target each; got {len(X)} and {len(y)}.")
-        if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
-            raise BadInput("A target is missing or not finite, or all are the same.")
+        y = checked_target(y)
         views = ViewStack([X])
         start = START_DF if df is None else df
         return cls(views, views([X])[0], y, start, df is None, ard, kernel)

@@ -24,10 +24,10 @@ from jaxtyping import Float
 from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 
-from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.dfgp.hidden import ViewStack
+from scant.models.dfgp.likelihoods import checked_target
 from scant.optim.adam_lbfgs import RATE, AdamLBFGS
 from scant.optim.ascent import maximize
 
@@ -107,9 +107,7 @@ class SVGP(gpytorch.models.ApproximateGP):
             BadInput: Values that are not finite, or a target that does not vary.
         """
         generator = torch.Generator().manual_seed(0) if generator is None else generator
-        y = y.double()
-        if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
-            raise BadInput("A target is missing or not finite, or all are the same.")
+        y = checked_target(y)
         views = ViewStack([X])
         x = views([X])[0]
         Z = kmeans_centres(x, min(inducing, len(x)), generator)

@@ -79,8 +79,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
         rows: Results of one study, with the columns `KEYS`, `study`, `data` and `varies`.
     """
     known = published.scores()
-    known = known[(known["study"] == rows["study"].iloc[0]) if len(rows) else slice(0)]
-    known = known[known["experiment"].isin(rows["experiment"])]
+    known = known[known["study"].isin(rows["study"]) & known["experiment"].isin(rows["experiment"])]
     is_printed = known["by"].isna()
     printed = known[is_printed].rename(
         columns={"value": "published", "spread": "published_spread"}

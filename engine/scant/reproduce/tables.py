@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import date
+from functools import cache
 from html import escape
 from io import StringIO
 from typing import Any
@@ -47,8 +48,12 @@ th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd;
 """
 
 
+@cache
 def read(study: str) -> pd.DataFrame | None:
-    """Read the stored results of a study, beside what is published; None if there are none."""
+    """Read the stored results of a study, beside what is published; None if there are none.
+
+    The table is read once and shared: copy it before you change it.
+    """
     file = package_file("results", f"{study}.csv")
     if not file.is_file():
         return None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 
 import pytest
 
 from scant.studies import STUDIES, entry
 from scant.studies.auto import AUTO
-from scant.studies.published import Stated, values
+from scant.studies.published import settings, values
 
 # Settings that say nothing of a publication's model: seeds, time, which rows and columns are whose,
 # who gives the labels, and what a run makes beside its model.
@@ -38,32 +37,27 @@ EQUATION = r"\((?:[A-Z]\.)?[0-9]{1,2}(?:\.[0-9]{1,2})?\)"
 WHERE = re.compile(rf"(?:authors' program|not stated): .|.*(?:{PLACE}|{EQUATION})")
 
 
-def settings_of(study: str) -> dict[str, Stated]:
-    stated: dict[str, Stated] = import_module(f"scant.studies.{study}.published").SETTINGS
-    return stated
-
-
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_setting_of_the_model_is_stated(study: str) -> None:
-    names, stated = set(entry(study).settings.names()), set(settings_of(study))
+    names, stated = set(entry(study).settings.names()), set(settings(study))
     assert names - OF_RUNS - stated == set()
     assert stated - names == set()
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_value_is_of_a_place_of_the_publication_or_has_a_reason(study: str) -> None:
-    vague = {n: s.where for n, s in settings_of(study).items() if not WHERE.match(s.where)}
+    vague = {n: s.where for n, s in settings(study).items() if not WHERE.match(s.where)}
     assert vague == {}
-    assert [n for n, s in settings_of(study).items() if s.value == AUTO] == []
+    assert [n for n, s in settings(study).items() if s.value == AUTO] == []
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_preset_has_exactly_these_values(study: str) -> None:
-    preset, stated = entry(study).presets["as published"], values(settings_of(study))
+    preset, stated = entry(study).presets["as published"], values(settings(study))
     assert {name: preset[name] for name in stated} == stated
     assert set(preset) - set(stated) <= OF_RUNS
-    settings = entry(study).settings.parse(preset)
-    assert {name: settings.values()[name] for name in stated} == stated
+    parsed = entry(study).settings.parse(preset).values()
+    assert {name: parsed[name] for name in stated} == stated
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,18 @@ def check(rows: int, y: Float[Tensor, " n"], likelihood: Likelihood) -> None:
         raise BadInput("The target is the same in all rows; there is nothing to learn.")
 
 
+def checked_target(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """Return a target in double precision.
+
+    Raises:
+        BadInput: A value is not finite, or all are the same.
+    """
+    y = y.double()
+    if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
+        raise BadInput("A target is missing or not finite, or all are the same.")
+    return y
+
+
 def expected_likelihood(
     likelihood: Likelihood,
     y: Float[Tensor, " n"],
