@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from scant.errors import BadInput
-from scant.studies.redshift import reproduce as tables
 from scant.studies.redshift.report import NAMES
+from scant.studies.redshift.reproduce import reproduce, survey
 from scant.training.api import Fit, fit
 from tests.engine.studies.studying import gathered
 
@@ -23,8 +23,8 @@ def briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Fit:
 
 
 def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
-    result = gathered("redshift", tables.reproduce(quick=True, data=None, fit=briefly))
-    assert set(result["experiment"]) == {tables.TABLE, tables.MISSING}
+    result = gathered("redshift", reproduce(quick=True, data=None, fit=briefly))
+    assert set(result["experiment"]) == {survey.TABLE, survey.MISSING}
     ours = result[result["ours"].notna()]
     assert {
         f"GP{covariance} m=25, {whose}"
@@ -49,10 +49,10 @@ def test_surveys_are_mixed_and_a_forest_stands_beside(monkeypatch: pytest.Monkey
         | {f"mag_{band}_err": rng.uniform(0.01, 0.1, 140) for band in "ugriz"}
     )
     table = table.assign(z=0.05 * (table["mag_u"] - 15))
-    monkeypatch.setattr(tables, "galaxies", lambda *_, **__: table)
-    scores = [one for m in (25, 100) for one in tables._mixed(Path(), 0, m, briefly)]
+    monkeypatch.setattr(survey, "galaxies", lambda *_, **__: table)
+    scores = [one for m in (25, 100) for one in survey._mixed(Path(), 0, m, briefly)]
     result = pd.DataFrame(scores)
-    assert {experiment.name for experiment in result["experiment"]} == {tables.MIXED}
+    assert {experiment.name for experiment in result["experiment"]} == {survey.MIXED}
     ours = {f"GPVC m={m}, five starts" for m in (25, 100)}
     others = {"random forest", "gradient boosting", "linear regression"}
     assert set(result["method"]) - {"CatBoost"} == ours | others  # it is not installed everywhere
@@ -61,4 +61,4 @@ def test_surveys_are_mixed_and_a_forest_stands_beside(monkeypatch: pytest.Monkey
 
 def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no file galaxies\.parquet"):
-        next(tables.reproduce(quick=True, data=tmp_path, fit=briefly))
+        next(reproduce(quick=True, data=tmp_path, fit=briefly))

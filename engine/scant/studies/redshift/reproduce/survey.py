@@ -1,4 +1,4 @@
-"""The publication's table for redshifts (Almosallam 2017, Table 6.7): ours beside theirs."""
+"""Photometric redshifts (Almosallam 2017, Table 6.7 and Figure 6.17)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MIXED_SIZES = {"training_size": 7000, "validation_size": 1000, "test_size": 4000
 COVERED = "coverage of the 95% interval"
 
 
-def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
+def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Metrics of every structure, of baselines and of four bands' absence, seed after seed.
 
     Args:

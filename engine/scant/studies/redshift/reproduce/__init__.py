@@ -1,0 +1,24 @@
+"""The publication's experiments (Almosallam 2017): ours beside theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+
+from scant.studies.redshift.reproduce import survey
+from scant.studies.reproduction import Fit, Runs
+
+PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (survey.runs,)
+
+
+def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
+    """Scores of every experiment, chapter after chapter of the publication.
+
+    Args:
+        quick: Fewer repeats, and small.
+        data: A folder with `photoz_sdss/galaxies.parquet` (see `survey.boss`); None: the simulated
+            survey.
+        fit: `scant.fit`.
+    """
+    return chain.from_iterable(part(quick, data, fit) for part in PARTS)
