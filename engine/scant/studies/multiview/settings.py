@@ -20,6 +20,8 @@ LAYERED = ("dfgp", "dfgp-wp")
 MOST_PROCESS = 1200  # rows up to which a Student-t process, cubic in them, is compared
 PROCESS_STEPS = 20  # of L-BFGS, of one that is compared
 SHOWN = 300  # held-out rows of a snapshot
+# Of the rows or patients, to learn from; of classes with groups, one group
+PUBLISHED_SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}
 
 
 class MultiviewSettings(SplitSettings):
