@@ -106,6 +106,12 @@ class MultiviewSettings(SplitSettings):
         " for dfgp-wp; off: one lengthscale for all, or the unweighted sum of a Wishart process, "
         "as published.",
     )
+    output_metric = param.Boolean(
+        False,
+        label="Full metric of the output",
+        doc="Learn a full matrix J in the RBF output kernel, whose distance is then also between "
+        "combinations of hidden neurons; its diagonal replaces 'output_ard'. Off: J is diagonal.",
+    )
     output_scale = param.Boolean(
         True,
         label="Variance of the output",
