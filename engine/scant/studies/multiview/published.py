@@ -41,7 +41,7 @@ SETTINGS: dict[str, Stated] = {  # cell events, section 5.3; SO2, section 5.1, d
         False, "Corollary 1: one sigma for all neurons; Theorem 1: an unweighted sum"
     ),
     "output_metric": Stated(
-        False, "section 4.1: J = gamma I; a full J is named as tractable and used nowhere"
+        False, "section 4.1: J = gamma I; a full J is called tractable, and no experiment has one"
     ),
     "output_scale": Stated(False, "Corollary 1: a kernel of variance 1"),
     "log_target": Stated(

@@ -109,8 +109,8 @@ class MultiviewSettings(SplitSettings):
     output_metric = param.Boolean(
         False,
         label="Full metric of the output",
-        doc="Learn a full matrix J in the RBF output kernel, whose distance is then also between "
-        "combinations of hidden neurons; its diagonal replaces 'output_ard'. Off: J is diagonal.",
+        doc="Learn a full matrix J in the RBF output kernel, which combines hidden neurons; "
+        "'output_ard' is then unused. Off: J is diagonal, as published.",
     )
     output_scale = param.Boolean(
         True,
