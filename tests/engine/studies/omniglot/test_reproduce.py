@@ -12,6 +12,8 @@ import pytest
 from scant.errors import BadInput
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
+from scant.studies.omniglot import reproduce_as_published as published
+from scant.studies.omniglot import reproduce_fits as fits
 from scant.training.api import fit
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
@@ -29,14 +31,14 @@ def smaller(case: cases.Case, steps: int) -> cases.Case:
 
 
 def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = tables.training.fit
+    real = fits.training.fit
 
     def briefly(*args: Any, **values: Any) -> Any:
         return real(*args, **{**values, "steps": 2})
 
     kept = [(name, smaller(case, 2)) for name, case in tables._cases(None)]
     monkeypatch.setattr(tables, "_cases", lambda _: kept)
-    monkeypatch.setattr(tables.training, "fit", briefly)
+    monkeypatch.setattr(fits.training, "fit", briefly)
     result = gathered("omniglot", tables.reproduce(quick=True, data=None, fit=fit))
     strokes = "two alphabets of strokes"
     images = [strokes, f"{strokes}: first", f"{strokes}: second"]
@@ -49,8 +51,8 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
             expected = published | plain | {f"{model}, patches" for model in published}
         assert set(part["method"]) == expected
         scores = set() if name in images[:1] else {"recall", "precision", "F1"}
-        assert set(part["metric"]) == scores | (set() if name in images[1:] else {tables.SECONDS})
-    shares = result[result["metric"] != tables.SECONDS]["ours"]
+        assert set(part["metric"]) == scores | (set() if name in images[1:] else {fits.SECONDS})
+    shares = result[result["metric"] != fits.SECONDS]["ours"]
     assert shares.between(0, 1).all()
     theirs = result.dropna(subset="theirs")
     assert set(theirs["experiment"]) == {"Balance"}
@@ -68,12 +70,14 @@ def test_folds_hold_every_row_out_once_and_scores_are_those_of_the_held_out() ->
     def all_left(x: np.ndarray, output: np.ndarray) -> np.ndarray:
         return np.zeros(len(x), dtype=int)
 
-    def scored(predict: tables.Predict, metric: str) -> list[float]:
-        results = (tables.scores(case, fold, lambda: predict) for fold in range(5))
+    held = [fits.shuffled_folds(case, fold)[1] for fold in range(5)]
+
+    def scored(predict: fits.Predict, metric: str) -> list[float]:
+        results = (fits.scores(case, held[fold], lambda: predict) for fold in range(5))
         return [value for one in results for _, name, value in one if name == metric]
 
-    held = [tables._split(case, fold)[1] for fold in range(5)]
-    assert sorted(np.concatenate(held)) == list(range(625))
+        assert sorted(np.concatenate(held)) == list(range(625))
+
     assert scored(all_right, "recall") == [1.0] * 5
     recall = scored(all_left, "recall")
     assert np.mean(recall) == pytest.approx(288 / 625)  # one of three classes, 0 for the others
@@ -123,8 +127,9 @@ def test_patches_know_blackfoot_better_than_lengthscales_of_pixels() -> None:
     both = dict(cases.alphabets(REAL_DATA))["Ojibwe and Blackfoot, as published"]
     case = replace(both, steps=150)
     methods, recall = dict(tables.methods(case, 0)), {}
+    _, test = fits.shuffled_folds(case, 0)
     for name in ("MOGPs-AR (1)", "MOGPs-AR (1), patches"):
-        scores = tables.scores(case, 0, methods[name])
+        scores = fits.scores(case, test, methods[name])
         recall[name] = next(v for d, m, v in scores if (d, m) == ("Blackfoot", "recall"))
     rbf, patches = recall.values()
     assert patches > rbf > 5 / 14  # by chance 1 of 14
