@@ -12,9 +12,9 @@ import pytest
 from scant.errors import BadInput
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
-from scant.studies.omniglot import reproduce_as_published as published
-from scant.studies.omniglot import reproduce_fits as fits
 from scant.studies.omniglot.published import SETTINGS
+from scant.studies.omniglot.reproduce import as_published as published
+from scant.studies.omniglot.reproduce import fits
 from scant.studies.published import printed
 from scant.training.api import fit
 from tests.engine.studies.studying import gathered

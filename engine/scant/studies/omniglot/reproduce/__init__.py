@@ -20,9 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from scant.kernels.patch.kernel import PatchKernel
-from scant.studies.omniglot import published_data, reproduce_as_published
+from scant.studies.omniglot import published_data
 from scant.studies.omniglot.published_data import Case
-from scant.studies.omniglot.reproduce_fits import (
+from scant.studies.omniglot.reproduce import as_published
+from scant.studies.omniglot.reproduce.fits import (
     Predict,
     Train,
     gaussian,
@@ -67,7 +68,7 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
                     scored = partial(_scores, name, case, fold, method, train)
                     yield Run(f"{name}, {method}, fold {fold}", scored)
     if not quick:  # with fewer steps they are not the publication's
-        yield from reproduce_as_published.runs(published_data.published(data))
+        yield from as_published.runs(published_data.published(data))
 
 
 def _scores(name: str, case: Case, fold: int, method: str, train: Train) -> list[Score]:

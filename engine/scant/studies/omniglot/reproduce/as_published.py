@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from scant.kernels.patch.kernel import PatchKernel
 from scant.models.mogp_ar.kernels import RbfArd
 from scant.studies.omniglot.published_data import Case
-from scant.studies.omniglot.reproduce_fits import ALL, SECONDS, Predict, gaussian, score, scores
+from scant.studies.omniglot.reproduce.fits import ALL, SECONDS, Predict, gaussian, score, scores
 from scant.studies.reproduction import Run, Runs, Score
 
 STEPS, RATE = 4000, 0.01  # section 3.3
