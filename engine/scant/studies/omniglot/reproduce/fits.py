@@ -66,7 +66,9 @@ def gaussian(
     **values: Any,
 ) -> Predict:
     """Train a Gaussian process; `values` are arguments of `scant.models.mogp_ar.training.fit`."""
-    fitted = training.fit(*(torch.as_tensor(part) for part in (x, output, label)), **values)
+    fitted = training.fit(
+        torch.as_tensor(x), torch.as_tensor(output), torch.as_tensor(label), **values
+    )
 
     def predict(x: np.ndarray, output: np.ndarray) -> np.ndarray:
         rows = fitted.kernel.prepare(torch.as_tensor(x))
