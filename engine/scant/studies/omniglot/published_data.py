@@ -62,7 +62,7 @@ def published(folder: Path | None) -> Iterator[tuple[str, Case]]:
     """The data of the runs with the publication's settings, those with cheap runs first.
 
     Args:
-        folder: As in `real`; also holds `bibtex/bibtex.npz` and `omniglot/omniglot_20.npz`. None:
+        folder: As in `real`; also holds `bibtex/bibtex.npz`. None:
             what can be generated.
 
     Raises:
@@ -73,7 +73,6 @@ def published(folder: Path | None) -> Iterator[tuple[str, Case]]:
         yield next(alphabets(folder))
         yield from columns(folder)
         yield "Bibtex", bibtex(folder)
-        yield from sets_of_alphabets(folder)
 
 
 def generated() -> Iterator[tuple[str, Case]]:
@@ -154,23 +153,6 @@ def bibtex(folder: Path) -> Case:
     case = _single("Bibtex", "Bibtex, first labels", words.toarray()[:, :1836], stored["label"], 10)
     pairs = zip(stored["train_rows"].T[:3].astype(int), stored["test_rows"].T[:3].astype(int))
     return replace(case, label=case.label.astype(int), folds=3, splits=tuple(pairs))
-
-
-def sets_of_alphabets(folder: Path) -> Iterator[tuple[str, Case]]:
-    """The alphabets of Omniglot's evaluation set, those of its background set, and all.
-
-    The folder has 47 of the 50: three are held out for other tests.
-    """
-    stored = _arrays(folder / "omniglot" / "omniglot_20.npz")
-    x = np.unpackbits(stored["nearest_packed"], axis=1, count=400).astype(np.float64)
-    output, label = stored["alphabet"].astype(int), stored["character"].astype(int) - 1
-    evaluation = stored["is_evaluation"].astype(bool)
-    for name, rows in (("evaluation", evaluation), ("background", ~evaluation), ("all", None)):
-        own = np.arange(len(x)) if rows is None else np.flatnonzero(rows)
-        present, number = np.unique(output[own], return_inverse=True)
-        names = tuple(str(stored["alphabet_names"][d]) for d in present)
-        case = _images(names, "Omniglot at 20 x 20, 47 of 50 alphabets", x[own], number, label[own])
-        yield name, replace(case, folds=3)
 
 
 def _single(name: str, source: str, x: np.ndarray, label: np.ndarray, n_latent: int) -> Case:
