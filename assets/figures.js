@@ -154,8 +154,11 @@ const Figures = (() => {
 
   const root = document
   const near = new IntersectionObserver((entries) => {
-    for (const {target, isIntersecting} of entries) if (isIntersecting) { near.unobserve(target); due.push(target) }
-    work()
+    for (const {target, isIntersecting} of entries) if (isIntersecting) {
+      near.unobserve(target)
+      if (target.checkVisibility?.() ?? true) due.push(target) // not within details that are closed
+    }
+    if (due.length) work()
   }, {rootMargin: '600px'})
   const due = []
   let busy = false
@@ -179,6 +182,7 @@ const Figures = (() => {
     if (plot && !drawn.has(plot) && !due.includes(plot)) { due.push(plot); work() }
   })
   addEventListener('resize', () => refresh())
+  addEventListener('toggle', () => refresh(), true) // of details
   if (document.readyState === 'complete') refresh()
   else addEventListener('load', refresh)
   const all = () => { due.push(...root.querySelectorAll(PLOT)); work() }

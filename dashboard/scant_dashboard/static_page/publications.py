@@ -13,6 +13,7 @@ from scant_dashboard.static_page.pictures import apart
 from scant_dashboard.static_page.plain_handler import PlainPage
 from scant_dashboard.translate import speaking, tr
 
+FRAME = "<script type='module' src='./assets/gp/frame.js'></script>"  # theme and language
 LARGER = 1.6  # figures in present mode, as its type
 
 
@@ -32,7 +33,7 @@ class Publications(PlainPage):
 def _page(present: bool, language: str) -> str:
     with speaking(language):
         main = publications_page(LARGER if present else 1.0)
-        page = static_page(f"{tr(TITLE)} · Scant", "", main, script="", present=present)
+        page = static_page(f"{tr(TITLE)} · Scant", "", main, script=FRAME, present=present)
     return page.replace(ACCOUNT, "", 1)
 
 

@@ -33,8 +33,8 @@ from scant_dashboard.plots.theme import (
 from scant_dashboard.translate import as_number, tr
 
 FILLED, HOLLOW = dict(zip(MARKERS, "●▲■◆▼★")), dict(zip(MARKERS, "○△□◇▽☆"))  # in legends
-BAR_LABEL = 20  # characters in a line of a bar's label
-LINE, MARGIN = 15, 14  # pixels of such a line, and between bars
+BAR_LABEL = 24  # characters in a line of a bar's label
+LINE, MARGIN = 15, 12  # pixels of such a line, and between bars
 COLUMNS = 3  # panels side by side; more metrics are placed two by two
 HEIGHT = 280  # pixels of a panel of curves
 INTERVALS = 4  # between ticks, about
@@ -86,7 +86,7 @@ class PublishedFigure(Plot):
         for name, panel in _panels(rows):
             plot = _bars(panel) if bars else _curves(panel, styles)
             plot.height = round(plot.height * scale)
-            plot.title.text = name.rpartition(SEPARATOR)[0]
+            plot.title.text = name.rpartition(SEPARATOR)[0].rpartition(": ")[2]
             figures.append(plot)
         super().__init__(item.title, *figures)
 
@@ -118,7 +118,7 @@ def _bars(rows: pd.DataFrame) -> Figure:
     factors = models.FactorRange(factors=labels[::-1])
     plot = new_figure("published", _scored(rows), height=_bars_height(rows), y_range=factors,
                       min_border_left=0)  # fmt: skip
-    bars = plot.hbar(y="at", right="value", height=0.6, color=BLUE, fill_alpha=0.45, line_alpha=0,
+    bars = plot.hbar(y="at", right="value", height=0.6, color=BLUE, fill_alpha=0.4,
                      source=_source(rows, labels, "value", "spread"))  # fmt: skip
     plot.segment("low", "at", "high", "at", source=bars.data_source, line_width=2, color=BLUE)
     printed = _printed(rows, labels)
@@ -218,7 +218,7 @@ def _ticks(axis: Any, limits: tuple[float, float]) -> None:
 
 def _label(axis: Any, values: np.ndarray) -> None:
     """Label these values on an axis as the session's language writes them."""
-    ticks = [float(f"{value:.10g}") for value in values]
+    ticks = [float(f"{value:.10g}") + 0.0 for value in values]  # no negative zero
     axis.ticker = models.FixedTicker(ticks=ticks)
     axis.formatter = models.BasicTickFormatter()
     axis.major_label_overrides = {tick: as_number(f"{tick:,.10g}") for tick in ticks}

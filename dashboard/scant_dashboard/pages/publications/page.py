@@ -70,6 +70,8 @@ details { margin-top: 8px; }
   max-width: calc(34rem * var(--columns)); grid-template-columns:
   repeat(auto-fit, minmax(min(100%, max(16rem, 100% / var(--columns) - 12px)), 1fr)); }
 .panels > div { min-width: 0; }
+:root.present & .panels { grid-template-columns: minmax(0, 1fr); --bk-title-text-font-size: 24px;
+  --bk-axis-label-text-font-size: 24px; --bk-major-label-text-font-size: 24px; }
 .legend li { margin: 0; font-size: var(--small, .875rem); }
 .settings :is(td, th) { text-align: left !important; }
 .settings td:last-child { grid-column: 1 / -1; }
