@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow("data/published", "dashboard/scant_dashboard/stati
 NAME = "Y21 Figure 5.2"
 # Of each figure: the width of its frame, its numbers of ticks, and the color of its tick labels
 # beside that of the page's quiet text.
-AXES = """() => Bokeh.index.roots.map((view) => {
+AXES = """() => Bokeh.index.roots.filter(({frame}) => frame).map((view) => {
   const quiet = getComputedStyle(document.body).getPropertyValue('--quiet').trim()
   const axes = [...view.model.below, ...view.model.left].filter((one) => one.ticker)
   return {
@@ -21,8 +21,8 @@ AXES = """() => Bokeh.index.roots.map((view) => {
     colors: [quiet, ...axes.map((axis) => axis.major_label_text_color)],
   }
 })"""
-INK = """(plot) => {
-  const canvas = Bokeh.index.roots[0].export('png', false).canvas
+INK = """() => {
+  const canvas = Bokeh.index.roots.find(({frame}) => frame).export('png', false).canvas
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
   return data.filter((value, i) => i % 4 === 3 && value > 0).length
 }"""
