@@ -48,6 +48,8 @@ def columns(rows: pd.DataFrame, *names: str) -> list[tuple[object, ...]]:
          ("births", "cells alone", "SMSE", 200.0)),
         (("photo", "GPVC m=25, as published", "RMSE"), r" m=(\d+)",
          ("photo", "GPVC, as published", "RMSE", 25.0)),
+        (("ten outputs, latent dimensions", "Q_H=3", "NMSE"), r"(?:, )?\bQ_H=(\d+)",
+         ("ten outputs, latent dimensions", "", "NMSE", 3.0)),
         (("bands", "GPVC m=25, ours", "RMSE, 2 missing"), r", (\d) missing",
          ("bands", "GPVC m=25, ours", "RMSE", 2.0)),
     ],

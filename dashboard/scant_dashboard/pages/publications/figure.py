@@ -181,7 +181,9 @@ def _source(rows: pd.DataFrame, at: list[Any], value: str, spread: str) -> Any:
     messages = [
         as_number(f"{v:.4g}" + (f" ± {s:.2g}" if s else "")) for v, s in zip(rows[value], deviation)
     ]
-    names = [f"{one} ({tr('published')})" * (value == "printed") or one for one in rows["series"]]
+    names = [series or tr("ours") for series in rows["series"]]
+    if value == "printed":
+        names = [f"{name} ({tr('published')})" for name in names]
     return models.ColumnDataSource(
         {"at": at, "value": list(rows[value]), "low": list(rows[value] - deviation),
          "high": list(rows[value] + deviation), "name": names, "tip": messages}
@@ -243,7 +245,10 @@ def _bar_marks(printed: set[str]) -> Legend:
 
 
 def _curve_marks(styles: Styles, printed: set[str]) -> Legend:
-    ours = [(color, FILLED[marker], series) for series, (color, marker, _) in styles.items()]
+    ours = [
+        (color, FILLED[marker], series or tr("ours"))  # a name may be a number alone: "Q_H=2"
+        for series, (color, marker, _) in styles.items()
+    ]
     return ours + [(GRAY, HOLLOW["circle"], tr("hollow: published"))] * bool(printed)
 
 
