@@ -10,7 +10,7 @@ from panel.viewable import Viewable
 from scant_dashboard.static_page.markup import Markup
 from scant_dashboard.static_page.pictures import apart
 from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
-from scant_dashboard.translate import later, spoken, tr
+from scant_dashboard.translate import ENGLISH, later, spoken, tr
 
 CLASSES = "{{classes}}"  # placeholder of the class `dark`, which depends on the visitor
 ACCOUNT = "<!--account-->"  # placeholder of the logout button
@@ -76,15 +76,21 @@ def static_page(
         f"<link rel='icon' href='favicon.ico'>{FONTS}<style>{style('page')}</style></head>"
         f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
         f"<header class='bar'>{top}{SUN.format(tr('Toggle theme'))}</header>"
-        f"<main>{body}</main>{END}{figures()}{LANGUAGE}{script}</body></html>"
+        f"<main>{body}</main>{END}{figures(present)}{LANGUAGE}{script}</body></html>"
     )
 
 
-def figures() -> str:
-    """Return the script that draws the figures, with the address of BokehJS as on live pages."""
+def figures(present: bool = False) -> str:
+    """Return the script that draws the figures, with the address of BokehJS as on live pages.
+
+    Args:
+        present: Whether they are larger.
+    """
     runtime = f"static/{StaticHandler.append_version('js/bokeh.min.js')}"
     tiles = "<script src='./assets/tiles.js' defer></script>"
-    return f"{tiles}<script src='./assets/figures.js' data-bokeh='{runtime}' defer></script>"
+    query = (f"&lang={spoken()}" if spoken() != ENGLISH else "") + "&present" * present
+    own = f" data-query='{query}'" if query else ""
+    return f"{tiles}<script src='./assets/figures.js' data-bokeh='{runtime}'{own} defer></script>"
 
 
 def overlay(page: str) -> str:
