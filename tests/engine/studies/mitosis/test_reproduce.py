@@ -27,9 +27,8 @@ needs_data = pytest.mark.skipif(
 def small() -> cases.Case:
     made = cells(0, 12, (6, 25))
     sizes = {"learn": (30, 100), "test": (10, 40)}
-    return cases.Case(
-        made.x, made.label == 0, made.group, **sizes, splits=2, sets=3, steps=4, inducing=4
-    )
+    few = {"steps": 4, "most": 4, "inducing": 4}
+    return cases.Case(made.x, made.label == 0, made.group, **sizes, **few, splits=2, sets=3)
 
 
 def test_no_slide_is_in_two_parts() -> None:
@@ -58,7 +57,7 @@ def test_every_method_is_scored_on_every_set(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(published_methods, "WIDER", (6,))
     result = gathered("mitosis", tables.reproduce(quick=True, data=None, fit=fit))
     assert len(result["method"].unique()) == 10
-    assert {f"{name}, pixels" for name in ("SCLVM", "BGPLVM + SVM", "DGPLVM + SVM")} < set(
+    assert {f"{name}, as published" for name in ("SCLVM", "BGPLVM + SVM", "DGPLVM + SVM")} < set(
         result["method"]
     )
     assert result["published"].isna().all()  # of invented cells nothing is published
@@ -118,7 +117,7 @@ def test_sclvm_finds_mitoses_on_slides_it_has_not_seen() -> None:
     case = replace(case, learn=(150, 450), steps=60)
     rows = published_methods.Rows(case, cases.split(case, 0))
     columns = rows.columns(20)
-    model = published_methods._sclvm(rows, columns(rows.learn), published_methods.SPACES, 15, 0)
+    model = published_methods._sclvm(rows, columns(rows.learn), 15, 0)
     own = next(cases.sets_of(case, rows.index[2], 0))
     score = published_methods._odds(model, columns(rows.test[own]))
     assert tables.measures(score, rows.rare[2][own], 0.0)["F1"] > 0.6
