@@ -78,8 +78,9 @@ def test_curves_are_those_of_the_sessions() -> None:
     assert last["spread"].item() == pytest.approx(np.std(values))
 
 
-def test_sessions_end_as_the_preset_says() -> None:
+def test_sessions_end_as_the_preset_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the session of the row as published, by the validation F1 of three batches."""
+    monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: pd.DataFrame())
     (like, _, values), *others = tables.experiments(quick=False, folder=None)
     assert like == tables.LIKE
     preset = as_published(SETTINGS)
