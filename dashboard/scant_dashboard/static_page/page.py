@@ -9,7 +9,7 @@ from panel.viewable import Viewable
 
 from scant_dashboard.static_page.markup import Markup
 from scant_dashboard.static_page.pictures import apart
-from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
+from scant_dashboard.template import DARK, LARGE, LIGHT, SANS, SERIF, header, style
 from scant_dashboard.translate import ENGLISH, later, spoken, tr
 
 CLASSES = "{{classes}}"  # placeholder of the class `dark`, which depends on the visitor
@@ -60,12 +60,13 @@ def static_page(
         main: Contents of the live page.
         made: Converter to use, if further frames will be captured (`frames.Frames`).
         script: Script element of the page.
-        present: Whether links to other pages keep present mode.
+        present: Whether type is larger, and links to other pages keep present mode.
     """
     made = made or Markup()
     top, body = made.of(header(study, present)), made.of(main)
     top = top.replace("</nav>", f"{ACCOUNT}</nav>")
-    sheets = [colors(), SHELL, style("controls"), style("plots")]
+    large = f":root {{ {LARGE} }}" if present else ""
+    sheets = [colors(), large, SHELL, style("controls"), style("plots")]
     own = f"<style data-part='styles'>{made.styles()}</style>"
     return (
         f"<!DOCTYPE html><html lang='{spoken()}' class='{CLASSES}'><head><meta charset='utf-8'>"

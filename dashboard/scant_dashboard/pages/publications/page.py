@@ -48,7 +48,7 @@ REACHED = later(
 )
 HEADS = later("as published"), later("default"), later("where")
 STYLE = """
-:host { max-width: 1120px; margin: 0 auto; padding: 28px clamp(16px, 3vw, 48px) 72px;
+:host { max-width: 70rem; margin: 0 auto; padding: 28px clamp(16px, 3vw, 48px) 72px;
   box-sizing: border-box; }
 h2 { margin-top: 56px; }
 h3 { margin-top: 28px; }
