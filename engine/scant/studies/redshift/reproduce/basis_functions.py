@@ -201,7 +201,7 @@ class FullGP(nn.Module):
         return torch.linalg.cholesky(K + self.theta[2].exp() * torch.eye(len(K)).to(K))
 
     def log_density(self) -> Tensor:
-        """ln N(y; 0, K + noise I) of 2.14."""
+        """ln N(y; 0, K + noise I), in nats."""
         return MultivariateNormal(
             torch.zeros_like(self.data.y), scale_tril=self._lower(), validate_args=False
         ).log_prob(self.data.y)
