@@ -6,10 +6,13 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-from scant.studies.redshift.reproduce import survey
+from scant.studies.redshift.reproduce import basis_functions, survey
 from scant.studies.reproduction import Fit, Runs
 
-PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (survey.runs,)
+PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (
+    survey.runs,
+    basis_functions.runs,
+)
 
 
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
