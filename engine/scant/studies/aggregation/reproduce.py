@@ -168,8 +168,8 @@ def _days(folder: Path) -> Iterator[Case]:
     alone = Experiment(DAYS, "Kampala, 9 days, the publication's", "days")
     both = Experiment(DAYS, "Kampala, 3 days, stand-in for the publication's 9", "days")
     for day in range(13, 22):
-        dates = {"start": f"2019-03-{day}", "end": f"2019-03-{day + 1}"}
-        table = kampala(folder / "pm25_kampala", **dates)
+        start, end = (f"2019-03-{d}" for d in (day, day + 1))
+        table = kampala(folder / "pm25_kampala", start=start, end=end)
         counted = table["task"] == particulates.COUNTER
         if counted.any():
             yield Case(both, "filter and counter", table, DUST_VALUES, ours=False, day=day)

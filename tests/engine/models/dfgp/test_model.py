@@ -142,6 +142,7 @@ def test_a_full_metric_has_the_moments_of_samples(bound):
         assert torch.allclose(variance, f.var(0) + spread.mean(0), rtol=0.05, atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_full_metric_starts_as_the_diagonal_one_and_raises_the_bound():
     x, y = regression(60)
     full, diagonal = (

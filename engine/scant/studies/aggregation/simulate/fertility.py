@@ -200,7 +200,7 @@ def experiment(
         width = {"age": float(step), "year": float(step)}
         coarse = coarsen(fine, width)
         if not of_all:
-            bounds = [c for c in coarse if c.endswith(("_lo", "_hi"))]
+            bounds = [f"{d}_{end}" for d in width for end in ("lo", "hi")]
             start = {d: float(fine[f"{d}_lo"].min()) for d in width}
             parts_of = coarsen(fine[split == TRAIN], width, origin=start, covered=0.0)
             coarse = coarse[bounds].merge(parts_of, on=bounds)
