@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-from scant.studies.redshift.reproduce import survey
+from scant.studies.redshift.reproduce import noise_and_gaps, survey
 from scant.studies.reproduction import Fit, Runs
 
-PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (survey.runs,)
+PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (noise_and_gaps.runs, survey.runs)
 
 
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
