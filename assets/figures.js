@@ -25,17 +25,22 @@ const Figures = (() => {
     }
     return figure
   }
-  // Models that are no part of a page come once the first of them is needed.
-  let fetching = null
-  const models = () => fetching ??= fetch(`${location.pathname}?figures`).then((answer) => answer.text()).then((html) => {
-    const made = document.createElement('template')
-    made.innerHTML = html
-    const all = [...root.querySelectorAll(PLOT)]
-    ;[...made.content.children].forEach((one, i) => all[i]?.append(...one.children))
-  })
+  // Models that are no part of a page come once one of them is needed: all, or those of the same name.
+  const fetching = new Map()
+  const models = (plot) => {
+    const place = plot.closest('[data-figures]') ?? root, name = place.dataset?.figures ?? ''
+    if (!fetching.has(name)) fetching.set(name, fetch(`${location.pathname}?figures${name && `=${encodeURIComponent(name)}`}${script.dataset.query ?? ''}`)
+      .then((answer) => answer.text()).then((html) => {
+        const made = document.createElement('template')
+        made.innerHTML = html
+        const all = [...place.querySelectorAll(PLOT)]
+        ;[...made.content.children].forEach((one, i) => all[i]?.append(...one.children))
+      }))
+    return fetching.get(name)
+  }
   const draw = async (plot) => {
     if (drawn.has(plot)) return
-    if (!holds(plot).length) await models()
+    if (!holds(plot).length) await models(plot)
     if (drawn.has(plot) || !holds(plot).length) return
     const figure = read(plot), text = textOf(plot)
     drawn.set(plot, {figure, text})
@@ -149,8 +154,11 @@ const Figures = (() => {
 
   const root = document
   const near = new IntersectionObserver((entries) => {
-    for (const {target, isIntersecting} of entries) if (isIntersecting) { near.unobserve(target); due.push(target) }
-    work()
+    for (const {target, isIntersecting} of entries) if (isIntersecting) {
+      near.unobserve(target)
+      if (target.checkVisibility?.() ?? true) due.push(target) // not within details that are closed
+    }
+    if (due.length) work()
   }, {rootMargin: '600px'})
   const due = []
   let busy = false
@@ -174,6 +182,7 @@ const Figures = (() => {
     if (plot && !drawn.has(plot) && !due.includes(plot)) { due.push(plot); work() }
   })
   addEventListener('resize', () => refresh())
+  addEventListener('toggle', () => refresh(), true) // of details
   if (document.readyState === 'complete') refresh()
   else addEventListener('load', refresh)
   const all = () => { due.push(...root.querySelectorAll(PLOT)); work() }

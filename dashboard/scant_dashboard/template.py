@@ -157,6 +157,10 @@ def reconnect() -> CustomJS:
     )
 
 
+# Present mode: at 1080p no type of a figure, its sentence and the status has less than 24 px.
+LARGE = "font-size: clamp(24px, 1.46vw, 28px); --small: .875rem;"
+
+
 def variables(present: bool) -> str:
     """Return CSS variables for the theme's colors, and larger type in present mode."""
     colors = {
@@ -168,9 +172,7 @@ def variables(present: bool) -> str:
         "accent": "primary-main",
     }
     names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colors.items())
-    # At 1080p no type of a figure, its sentence and the status has less than 24 px.
-    large = f"font-size: clamp(24px, 1.46vw, 28px); --small: .875rem; {_plot_type(24, 24)}"
-    size = large if present else ""
+    size = f"{LARGE} {_plot_type(24, 24)}" if present else ""
     return f":root {{ {names} --sans: {SANS}; --serif: {SERIF}; {size} }}"
 
 

@@ -30,7 +30,10 @@ _ROLES = {"table": "table", "tbody": "rowgroup", "tr": "row", "td": "cell"}
 
 
 def html_table(
-    heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]] | str], corner: str = ""
+    heads: Sequence[str],
+    rows: Iterable[tuple[str, Sequence[str]] | str],
+    corner: str = "",
+    stacks: bool = False,
 ) -> str:
     """Return a table with labeled rows as HTML.
 
@@ -38,8 +41,9 @@ def html_table(
         heads: Names of the columns as HTML.
         rows: Pairs of a label and the cells as HTML; a string is a heading for the following rows.
         corner: Name of the column of labels.
+        stacks: Whether rows are blocks in narrow frames although there are few columns.
     """
-    stacks = len(heads) > FEW
+    stacks = stacks or len(heads) > FEW
     kind = " ".join(["stacks"] * stacks + ["many"] * (len(heads) > MANY))
     names = [re.sub("<[^>]+>", " ", head).strip() for head in heads]
     body = ""

@@ -115,3 +115,26 @@ def test_figures_are_read_from_the_back_row(page: Page, app_url: str) -> None:
         if path not in page.url:
             page.goto(f"{app_url}/{path}?present=1")
         assert min(page.wait_for_function(WRITTEN, arg=kind, timeout=PATIENCE).json_value()) >= 24
+
+
+# Pixels of the smallest text in view. Roots of shadow trees are open.
+SMALLEST = """() => {
+  const sizes = []
+  const walk = (node) => {
+    const words = [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim())
+    if (words && node.checkVisibility?.()) sizes.push(parseFloat(getComputedStyle(node).fontSize))
+    for (const child of [...node.children, ...node.shadowRoot?.children ?? []]) walk(child)
+  }
+  walk(document.querySelector('main'))
+  return Math.min(...sizes)
+}"""
+
+
+def test_publications_are_read_from_the_back_row(page: Page, app_url: str) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.goto(f"{app_url}/publications")
+    assert page.evaluate(SMALLEST) < 16
+    page.goto(f"{app_url}/publications?present=1")
+    assert page.evaluate(SMALLEST) >= 24
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

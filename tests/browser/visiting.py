@@ -45,16 +45,16 @@ def come_to(page: Page, title: str) -> Locator:
 
 
 def step_to(page: Page, title: str) -> None:
-    """Step to a figure in present mode, where one figure is shown at a time."""
+    """Step to a figure in present mode, where one figure is shown at a time.
+
+    Figures come one after another as the page is built, and their number with them: on the last one
+    so far, the next is waited for.
+    """
     at = page.locator("nav.steps .at")
     expect(at).to_contain_text(" of ", timeout=PATIENCE)
-    for _ in range(int(at.inner_text().split(" of ")[1].split(":")[0])):
-        if at.inner_text().endswith(f": {title}"):
-            return
-        before = at.inner_text()
+    while not (before := at.inner_text()).endswith(f": {title}"):
         page.keyboard.press("ArrowRight")
-        expect(at).not_to_have_text(before, timeout=PATIENCE)
-    raise AssertionError(f"no step is called {title}")
+        expect(at, f"no step is called {title}").not_to_have_text(before, timeout=PATIENCE)
 
 
 def settled(plot: Locator) -> tuple[float, float, float, float]:

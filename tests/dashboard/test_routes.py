@@ -164,6 +164,14 @@ def test_publications_of_every_study_are_listed(served: Standing) -> None:
             assert f"https://doi.org/{citation.doi}'" in page or not citation.doi
 
 
+def test_figures_of_publications_are_sent_by_name(served: Standing) -> None:
+    reply = ask(f"{served.url}/publications?figures=KH15%20Figure%203")
+    assert reply.status == 200
+    assert reply.body.decode().count("<div>") == 2
+    for name in ("", "KH15%20Figure%204", "Y21%20Figure%205.1"):
+        assert ask(f"{served.url}/publications?figures={name}").status == 404
+
+
 def test_health_is_said_without_a_session(served: Standing) -> None:
     url, site = f"{served.url}/healthz", served.site
     assert ask(url).status == 200

@@ -9,8 +9,8 @@ from panel.viewable import Viewable
 
 from scant_dashboard.static_page.markup import Markup
 from scant_dashboard.static_page.pictures import apart
-from scant_dashboard.template import DARK, LIGHT, SANS, SERIF, header, style
-from scant_dashboard.translate import later, spoken, tr
+from scant_dashboard.template import DARK, LARGE, LIGHT, SANS, SERIF, header, style
+from scant_dashboard.translate import ENGLISH, later, spoken, tr
 
 CLASSES = "{{classes}}"  # placeholder of the class `dark`, which depends on the visitor
 ACCOUNT = "<!--account-->"  # placeholder of the logout button
@@ -60,12 +60,13 @@ def static_page(
         main: Contents of the live page.
         made: Converter to use, if further frames will be captured (`frames.Frames`).
         script: Script element of the page.
-        present: Whether links to other pages keep present mode.
+        present: Whether type is larger, and links to other pages keep present mode.
     """
     made = made or Markup()
     top, body = made.of(header(study, present)), made.of(main)
     top = top.replace("</nav>", f"{ACCOUNT}</nav>")
-    sheets = [colors(), SHELL, style("controls"), style("plots")]
+    large = f":root {{ {LARGE} }}" if present else ""
+    sheets = [colors(), large, SHELL, style("controls"), style("plots")]
     own = f"<style data-part='styles'>{made.styles()}</style>"
     return (
         f"<!DOCTYPE html><html lang='{spoken()}' class='{CLASSES}'><head><meta charset='utf-8'>"
@@ -76,15 +77,21 @@ def static_page(
         f"<link rel='icon' href='favicon.ico'>{FONTS}<style>{style('page')}</style></head>"
         f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}"
         f"<header class='bar'>{top}{SUN.format(tr('Toggle theme'))}</header>"
-        f"<main>{body}</main>{END}{figures()}{LANGUAGE}{script}</body></html>"
+        f"<main>{body}</main>{END}{figures(present)}{LANGUAGE}{script}</body></html>"
     )
 
 
-def figures() -> str:
-    """Return the script that draws the figures, with the address of BokehJS as on live pages."""
+def figures(present: bool = False) -> str:
+    """Return the script that draws the figures, with the address of BokehJS as on live pages.
+
+    Args:
+        present: Whether they are larger.
+    """
     runtime = f"static/{StaticHandler.append_version('js/bokeh.min.js')}"
     tiles = "<script src='./assets/tiles.js' defer></script>"
-    return f"{tiles}<script src='./assets/figures.js' data-bokeh='{runtime}' defer></script>"
+    query = (f"&lang={spoken()}" if spoken() != ENGLISH else "") + "&present" * present
+    own = f" data-query='{query}'" if query else ""
+    return f"{tiles}<script src='./assets/figures.js' data-bokeh='{runtime}'{own} defer></script>"
 
 
 def overlay(page: str) -> str:

@@ -11,12 +11,12 @@ from scant_dashboard.upstream import (
     event_lock,
     known_defaults,
     message_names,
+    message_order,
     one_log_line,
     page_address,
     parameter_copies,
     patched_curdoc,
     synced_params,
-    unsent_messages,
 )
 
 
@@ -30,9 +30,9 @@ def install() -> None:
     event_lock.install()
     known_defaults.install()
     message_names.install()
+    message_order.install()
     one_log_line.install()
     page_address.install()
     parameter_copies.install()
     patched_curdoc.install()
     synced_params.install()
-    unsent_messages.install()

@@ -10,9 +10,9 @@ and the inputs are x ~ N(mean, covariance), with diagonal (`"n d"`) or full (`"n
 covariances. P and the covariances may be singular: they are never inverted.
 
 `expected_kernel` is psi1 / variance and `expected_product_sum` psi2 / variance^2 of Titsias and
-Lawrence (2010); Almosallam (2017) has them in 5.8, 5.10 and 5.72. With a shared diagonal P and
-diagonal covariances their exponents are products of two thin matrices (`linear_exponents`), so
-that psi2 and its gradients are matrix products throughout (`exponential_sums`).
+Lawrence (2010); Almosallam (2017) has them in 5.8, 5.10 and 5.72. With a shared diagonal P their
+exponents are products of two thin matrices (`linear_exponents`), so that psi2 and its gradients are
+matrix products throughout (`exponential_sums`).
 """
 
 from __future__ import annotations
@@ -160,15 +160,15 @@ def log_expected(
 ) -> Float[Tensor, "n k"]:
     """ln E[exp(-(x' A x - 2 b' x + c) / 2)] for every x ~ N(mean, covariance) and every function.
 
-    With a shared diagonal A and diagonal covariances this is one matrix product. Otherwise it needs
-    n x k x d elements (all diagonal) or n x k matrices of d x d: chunk the rows (`row_chunks`).
+    With a shared diagonal A this is one matrix product. Otherwise it needs n x k x d elements (all
+    diagonal) or n x k matrices of d x d: chunk the rows (`row_chunks`).
     """
-    if covariance.dim() == 3 or forms.A.dim() == 3:
-        log_det, gain = _full_gain(forms, mean, covariance)[:2]
-        return -0.5 * (log_det + quadratics(mean, forms.full()) - gain)
     if forms.A.dim() == 1:
         rows, functions = linear_exponents(forms, mean, covariance)
         return rows @ functions.T
+    if covariance.dim() == 3 or forms.A.dim() == 3:
+        log_det, gain = _full_gain(forms, mean, covariance)[:2]
+        return -0.5 * (log_det + quadratics(mean, forms.full()) - gain)
     scale = 1 + forms.A * covariance.unsqueeze(1)  # diagonal of I + A S
     mean = mean.unsqueeze(1)
     exponent = forms.A * mean.square() - 2 * forms.b * mean
@@ -177,15 +177,29 @@ def log_expected(
 
 
 def linear_exponents(
-    forms: Forms, mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n d"]
+    forms: Forms, mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n *d_d"]
 ) -> tuple[Float[Tensor, "n p"], Float[Tensor, "k p"]]:
-    """`log_expected` for a shared diagonal A as a product F H' of p = 2 d + 2 columns."""
-    shrink = 1 / (1 + forms.A * covariance)
-    row_term = (forms.A * mean.square() * shrink - shrink.log()).sum(1, keepdim=True)
-    rows = torch.cat(
-        [mean * shrink, covariance * shrink, row_term, torch.ones_like(row_term)], dim=1
-    )
-    parts = [-2 * forms.b, -forms.b.square(), torch.ones_like(forms.b[:, :1]), forms.c[:, None]]
+    """`log_expected` for a shared diagonal A as a product F H'.
+
+    It has p = 2 d + 2 columns, or with full covariances S p = d (d + 3) / 2 + 2. With
+    C = S (I + A S)^-1 the exponent is -1/2 of
+
+        ln|I + A S| + m' (A - A C A) m + c - 2 b' (m - C A m) - b' C b.
+    """
+    if covariance.dim() == 2:
+        shrink = 1 / (1 + forms.A * covariance)
+        row_term = (forms.A * mean.square() * shrink - shrink.log()).sum(1, keepdim=True)
+        moments, squares = [mean * shrink, covariance * shrink], forms.b.square()
+    else:
+        i, j = torch.triu_indices(*covariance.shape[1:], device=mean.device)
+        I_SA = torch.eye(len(forms.A)).to(mean) + covariance * forms.A
+        C = torch.linalg.solve(I_SA, covariance)
+        left = mean - (C @ (forms.A * mean).unsqueeze(2)).squeeze(2)
+        row_term = (forms.A * mean * left).sum(1, keepdim=True) + torch.logdet(I_SA)[:, None]
+        moments = [left, C[:, i, j] * torch.where(i == j, 1.0, 2.0).to(C)]
+        squares = forms.b[:, i] * forms.b[:, j]
+    rows = torch.cat([*moments, row_term, torch.ones_like(row_term)], dim=1)
+    parts = [-2 * forms.b, -squares, torch.ones_like(forms.b[:, :1]), forms.c[:, None]]
     return rows, -0.5 * torch.cat(parts, dim=1)
 
 
@@ -308,7 +322,7 @@ def expected_product_sum(
     forms, i, j = pair_forms(kernel_forms(centres, precision))
     weights = torch.ones_like(mean[:, 0]) if weights is None else weights
     columns = weights if weights.dim() == 2 else weights.unsqueeze(1)
-    if precision.dim() == 1 and covariance.dim() == 2:
+    if precision.dim() == 1:
         total = exponential_sums(*linear_exponents(forms, mean, covariance), columns)
     else:
         total = mean.new_zeros(columns.shape[1], len(forms.c))
@@ -322,7 +336,7 @@ def expected_product_sum(
 
 def expected_product_dot(
     mean: Float[Tensor, "n d"],
-    covariance: Float[Tensor, "n d"],
+    covariance: Float[Tensor, "n *d_d"],
     centres: Float[Tensor, "m d"],
     precision: Float[Tensor, " d"],
     matrix: Float[Tensor, "m m"],

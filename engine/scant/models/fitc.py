@@ -100,12 +100,15 @@ class FITC(Module):
 
     def _features(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
         """A = L^-1 K_zx with L L' = K_zz, so that Q = A'A."""
+        cross = self.covar_module(self.inducing, x).to_dense()
+        return torch.linalg.solve_triangular(self._lower(), cross, upper=False)
+
+    def _lower(self) -> Float[Tensor, "m m"]:
+        """L of L L' = K_zz."""
         z = self.inducing
         eye = torch.eye(len(z)).to(z)
         with collect_numerical_warnings(self.notes):
-            lower = psd_safe_cholesky(self.covar_module(z).to_dense() + JITTER * eye)
-        cross = self.covar_module(z, x).to_dense()
-        return torch.linalg.solve_triangular(lower, cross, upper=False)
+            return psd_safe_cholesky(self.covar_module(z).to_dense() + JITTER * eye)
 
     def _covariance(self, A: Float[Tensor, "m n"]) -> LowRankRootAddedDiagLinearOperator:
         """Q + diag(K - Q) + noise I of the training rows, solved through m x m matrices."""
@@ -118,6 +121,14 @@ class FITC(Module):
         covariance = self._covariance(self._features(self.x))
         value: Tensor = MultivariateNormal(torch.zeros_like(self.y), covariance).log_prob(self.y)
         return value - len(self.y) * self.scale.log()
+
+    @torch.no_grad()
+    def weights(self) -> Float[Tensor, " m"]:
+        """Weights w of the mean K_xz w, in the unit of standardized targets."""
+        A = self._features(self.x)
+        # A = L^-1 K_zx, so the mean A_new' A C^-1 y is K_new,z (L^-T A C^-1 y)
+        right = A @ self._covariance(A).solve(self.y.unsqueeze(1))
+        return torch.linalg.solve_triangular(self._lower().mT, right, upper=True)[:, 0]
 
     @torch.no_grad()
     def predict(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:

@@ -5,6 +5,10 @@ multivariate t with nu > 2 degrees of freedom and covariance K = variance k(X, X
 predictive mean is the GP's; the variance grows with the misfit y' K^-1 y of the training rows. The
 limits are the GP (nu to infinity) and the heaviest tails (nu to 2).
 
+It is the network of Kandemir and Hamprecht (2015, Theorem 1 ii) with its hidden layer integrated
+out, but for the noise, which is part of K: nu + n - 1 hidden neurons B ~ N(0, K^-1), where the
+theorem prints K, and the output covariance (nu - 2) (B B')^-1.
+
     model = StudentT.build(X, y, df=5)
     model.fit(steps=100)
     mean, variance, df = model.predict(X_new)

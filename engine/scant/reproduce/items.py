@@ -1,7 +1,8 @@
 """Tables and figures of the publications, each with its status here.
 
 `data/published/items.csv` lists them all. Those with experiments are compared with our results;
-for the others the file says why there is no result.
+for the others the file says why there is no result. Its column `alike` is "yes" for results that
+were made like the publication's, on its data and with its settings; the reason is then a remark.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Item(NamedTuple):
         title: What it shows.
         study: Study that it concerns; "" for none.
         experiments: Experiments in our results that show the same.
-        reason: Why there is no result, or how ours differs, as a sentence; "" for neither.
+        reason: Why there is no result, how ours differs, or a remark, as a sentence; or "".
         status: Its status.
         reached: Printed scores that ours reach, and their number; only on the publication's data.
         claims: Conclusions from it that our results can test.
@@ -86,13 +87,14 @@ def _item(
     title: str,
     study: str,
     experiments: str,
+    alike: str,
     reason: str,
 ) -> Item:
     names = tuple(experiments.split(" | ")) if experiments else ()
     own = tuple(c for c in (claims(study) if study else ()) if _concerns(c, publication, item))
     reached = (0, 0)
     if names:
-        status, reached = _compared(study, names, own, alike=not reason)
+        status, reached = _compared(study, names, own, alike=alike == "yes")
     else:
         kind, _, reason = reason.partition(": ")
         status = Status(kind.removeprefix("illustration, "))

@@ -27,6 +27,7 @@ LOWER = (
     "RMSE",
     "seconds",
     "p ",
+    "relevant basis functions",
 )  # metrics for which smaller is better
 EXPLAINED = (
     "Each cell gives our mean and, after ±, the deviation over the repeats; under it the value "

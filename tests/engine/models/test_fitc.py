@@ -88,3 +88,13 @@ def test_training_moves_the_inducing_inputs_and_learns() -> None:
 def test_a_constant_target_is_refused() -> None:
     with pytest.raises(BadInput, match="all are the same"):
         FITC.build(rows()[0], torch.ones(30))
+
+
+def test_weights_of_the_pseudo_points_give_the_mean() -> None:
+    g = torch.Generator().manual_seed(0)
+    X = torch.randn(50, 1, generator=g, dtype=torch.float64)
+    y = torch.sin(2 * X[:, 0]) + 5
+    model = FITC.build(X, y, 8, g)
+    cross = model.covar_module(model.views([X])[0], model.inducing).to_dense()
+    mean = cross @ model.weights() * model.scale + model.centre
+    torch.testing.assert_close(mean, model.predict(X)[0], rtol=1e-8, atol=1e-8)

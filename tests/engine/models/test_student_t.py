@@ -44,6 +44,34 @@ def test_density_is_scipys(df):
     assert math.isclose(found, exact, rel_tol=1e-7)
 
 
+def test_density_is_the_average_over_networks_with_an_inverse_wishart_output():
+    """Kandemir and Hamprecht (2015), Theorem 1 (ii): nu + n - 1 hidden neurons, E = (B B')^-1.
+
+    Hidden neurons have the covariance K^-1, which Shah et al. (2014) need; the theorem prints K.
+    """
+    df, n, draws = 5, 3, 200_000
+    x, y = rows(n)
+    model = StudentT.build(x, y, df=float(df))
+    K = covariance(model, x)
+    density = float(model.log_density().detach() + n * y.std().log().detach())
+
+    def average(hidden):
+        g = torch.Generator().manual_seed(1)
+        normal = torch.randn(draws, n, df + n - 1, generator=g, dtype=torch.float64)
+        B = torch.linalg.cholesky(hidden) @ normal
+        precision = B @ B.mT / (df - 2)  # E has the mean K / (nu - 2)
+        misfit = torch.einsum("i,sij,j->s", model.y, precision, model.y)
+        logs = 0.5 * (torch.logdet(precision) - misfit - n * math.log(2 * math.pi))
+        p = logs.exp()
+        return float(p.mean()), float(p.std()) / draws**0.5
+
+    found, error = average(torch.linalg.inv(K))
+    assert error < 0.01 * found
+    assert abs(found - math.exp(density)) < 4 * error
+    printed, error = average(K)
+    assert abs(printed - math.exp(density)) > 20 * error
+
+
 def test_density_and_predictions_near_the_gps_as_degrees_of_freedom_grow():
     x, y = rows(25)
     new = rows(6, seed=4)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from scant.reproduce import claims, items
@@ -121,6 +122,23 @@ def test_items_have_the_status_that_their_results_give() -> None:
             assert item.experiments
         if item.status == Status.DIFFERS:
             assert reached < printed or any(claim.holds is False for claim in item.claims)
-        if item.status == Status.REPRODUCED:
-            assert not item.reason
         assert item.reason or item.status == Status.REPRODUCED
+
+
+def test_only_what_was_made_alike_is_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the reason says: with one it is a remark."""
+    score = {"metric": "F1", "ours": 0.6, "published": 0.5, "spread": NAN, "published_spread": NAN}
+    rows = pd.DataFrame([{"experiment": "cells", "data": "theirs", "method": "A", **score}])
+    monkeypatch.setattr(items, "read", lambda study: rows)
+    monkeypatch.setattr(items, "claims", lambda study: ())
+
+    def status(alike: str, reason: str) -> tuple[Status, str]:
+        item = items._item("Y21", "Table 9", "3", "Scores", "mitosis", "cells", alike, reason)
+        return item.status, item.reason
+
+    assert status("yes", "") == (Status.REPRODUCED, "")
+    assert status("yes", "on another machine") == (Status.REPRODUCED, "On another machine.")
+    assert status("", "fewer steps") == (Status.CONCLUSIONS_HOLD, "Fewer steps.")
+    assert status("", "") == (Status.CONCLUSIONS_HOLD, "")
+    rows["ours"] = 0.4
+    assert status("yes", "")[0] == Status.DIFFERS

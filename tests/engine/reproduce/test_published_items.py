@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from scant.package_data import package_file
-from scant.reproduce.tables import read
+from scant.reproduce.tables import STAND_IN, read
 from scant.studies import STUDIES
 from scant.studies.published import scores
 
@@ -88,10 +88,21 @@ def test_every_item_has_results_or_says_why_not() -> None:
             runs = {*results(item["study"])["experiment"], *not_run_yet(item["study"])}
             assert set(names) <= runs, what
             assert not item["reason"].startswith(REASONS), what
+            assert item["alike"] in ("", "yes"), what
+            assert item["alike"] or item["reason"], what  # how ours differs
         else:
             assert item["reason"].startswith(REASONS), what
+            assert not item["alike"], what
         # Only illustrations, which nothing of ours can show, are of no study.
         assert bool(item["study"]) != item["reason"].startswith(REASONS[0]), what
+
+
+def test_results_on_other_data_are_not_called_alike() -> None:
+    for _, item in table("items.csv").iterrows():
+        if item["alike"]:
+            rows = results(item["study"])
+            rows = rows[rows["experiment"].isin(experiments(item))]
+            assert not rows["data"].str.contains(STAND_IN).any(), item["item"]
 
 
 def test_figures_named_as_shown_live_are_on_the_page() -> None:

@@ -9,6 +9,7 @@ from panel.viewable import Viewable
 
 from scant.html_table import html_table
 from scant.reproduce.claims import every_claim
+from scant.reproduce.figures import TABLE, definitions_of
 from scant.reproduce.items import Item, Publication, Status, items, publications
 from scant.reproduce.tables import as_tables, read
 from scant.studies import STUDIES, Entry, entry
@@ -16,6 +17,7 @@ from scant.studies.published import settings
 from scant_dashboard.page_parts.citations import citations
 from scant_dashboard.page_parts.conclusions import confirmed, not_confirmed, place
 from scant_dashboard.page_parts.widgets import column
+from scant_dashboard.pages.publications.figure import drawing
 from scant_dashboard.template import text
 from scant_dashboard.translate import as_number, later, tr
 
@@ -46,7 +48,7 @@ REACHED = later(
 )
 HEADS = later("as published"), later("default"), later("where")
 STYLE = """
-:host { max-width: 1120px; margin: 0 auto; padding: 28px clamp(16px, 3vw, 48px) 72px;
+:host { max-width: 70rem; margin: 0 auto; padding: 28px clamp(16px, 3vw, 48px) 72px;
   box-sizing: border-box; }
 h2 { margin-top: 56px; }
 h3 { margin-top: 28px; }
@@ -62,7 +64,17 @@ dt { font-weight: 600; }
 dd { margin: 0; color: var(--quiet); }
 .conclusions li { margin-top: 8px; }
 details { margin-top: 8px; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 20px; margin: 12px 0 4px; padding: 0;
+  list-style: none; }
+.panels { display: grid; gap: 12px; margin-bottom: 20px;
+  max-width: calc(34rem * var(--columns)); grid-template-columns:
+  repeat(auto-fit, minmax(min(100%, max(16rem, 100% / var(--columns) - 12px)), 1fr)); }
+.panels > div { min-width: 0; }
+:root.present & .panels { grid-template-columns: minmax(0, 1fr); --bk-title-text-font-size: 24px;
+  --bk-axis-label-text-font-size: 24px; --bk-major-label-text-font-size: 24px; }
+.legend li { margin: 0; font-size: var(--small, .875rem); }
 .settings :is(td, th) { text-align: left !important; }
+.settings td:last-child { grid-column: 1 / -1; }
 @media (max-width: 600px) {
   .item, dl { grid-template-columns: minmax(0, 1fr); }
   .item :is(details, .live) { grid-column: 1; }
@@ -70,11 +82,15 @@ details { margin-top: 8px; }
 """
 
 
-def publications_page() -> Viewable:
-    """Return the page in the language spoken."""
+def publications_page(scale: float = 1.0) -> Viewable:
+    """Return the page in the language spoken.
+
+    Args:
+        scale: Size of type in figures, relative to the usual one.
+    """
     meanings = "".join(f"<dt>{tr(s)}</dt><dd>{tr(MEANING[s])}.</dd>" for s in Status)
     top = f"<h1>{tr(TITLE)}</h1><p class='lede'>{tr(LEDE)}</p><dl>{meanings}</dl>"
-    parts = map(_publication, publications())
+    parts = (_publication(one, scale) for one in publications())
     sources = "".join(map(_sources, map(entry, STUDIES)))
     last = f"<h2>{tr('All sources, by study')}</h2>{sources}"
     pane = text("".join([top, f"<p class='quiet'>{tr(REACHED)}</p>", *parts, last]))
@@ -82,14 +98,16 @@ def publications_page() -> Viewable:
     return column(pane)
 
 
-def _publication(publication: Publication) -> str:
+def _publication(publication: Publication, scale: float) -> str:
     own = [item for item in items() if item.publication == publication.key]
     counts = Counter(item.status for item in own)
     counted = ", ".join(f"{counts[s]} {tr(s)}" for s in Status if counts[s])
     claims = [claim for claim in every_claim() if claim.publication == publication.key]
     studies = dict.fromkeys(item.study for item in own if item.study)
     presets = "".join(_settings(entry(study)) for study in studies)
-    listed = "".join(_item(item) for item in own if item.status != Status.NO_RESULT)
+    listed = "".join(
+        _item(item, _ours(item, scale)) for item in own if item.status != Status.NO_RESULT
+    )
     return (
         f"<h2>{escape(publication.name)}</h2><p>{escape(publication.citation)}</p>"
         f"<p class='quiet'>{tr('{n} tables and figures', n=len(own))}: {counted}.</p>"
@@ -108,15 +126,15 @@ def _without_result(own: list[Item]) -> str:
     return f"<details><summary>{summary}</summary>{''.join(map(_item, illustrations))}</details>"
 
 
-def _item(item: Item) -> str:
-    ours = item.status in (Status.REPRODUCED, Status.CONCLUSIONS_HOLD)
-    kind = "ours" if ours else "differs" if item.status == Status.DIFFERS else ""
+def _item(item: Item, ours: str = "") -> str:
+    reached = item.status in (Status.REPRODUCED, Status.CONCLUSIONS_HOLD)
+    kind = "ours" if reached else "differs" if item.status == Status.DIFFERS else ""
     name = f"<b>{escape(place(item.name))}</b> <span class='quiet'>{escape(item.section)}</span>"
     reason = " ".join([*_counts(item), escape(tr(item.reason))])
     return (
         f"<div class='item'><span>{name}</span><span>{escape(tr(item.title))}"
         f"<br><span class='quiet'>{reason}</span></span>"
-        f"<span class='status {kind}'>{tr(item.status)}</span>{_ours(item)}</div>"
+        f"<span class='status {kind}'>{tr(item.status)}</span>{ours}</div>"
     )
 
 
@@ -134,8 +152,11 @@ def _counts(item: Item) -> list[str]:
     return [scores] * (printed > 0) + [conclusions] * (tested > 0)
 
 
-def _ours(item: Item) -> str:
-    """Return our results beside the printed ones, collapsed, and how to measure them again."""
+def _ours(item: Item, scale: float) -> str:
+    """Return our results beside the printed ones, collapsed, and how to measure them again.
+
+    Figures are drawn as in the publication, above the table of all rows.
+    """
     if not item.study:
         return ""
     link = f"<a href='./{item.study}'>{escape(tr(entry(item.study).title))}</a>"
@@ -147,9 +168,21 @@ def _ours(item: Item) -> str:
     command = f"<code>scant reproduce {item.study} --data FOLDER</code>"
     again = tr("To measure it again: {command}.", command=command)
     return (
-        f"<details><summary>{tr('Ours beside theirs')}</summary>{table}"
+        f"<details><summary>{tr('Ours beside theirs')}</summary>"
+        f"{_drawn(item, scale)}{table}"
         f"<p class='quiet'>{again} {link}</p></details>"
     )
+
+
+def _drawn(item: Item, scale: float) -> str:
+    """Return a figure as in the publication, or the reason for a table alone; "" for a table."""
+    definitions = definitions_of(item)
+    if not definitions:
+        return ""
+    if definitions[0].kind == TABLE:
+        reason = escape(tr(definitions[0].reason))
+        return f"<p class='quiet'>{tr('Not drawn as published: {reason}.', reason=reason)}</p>"
+    return drawing(item, scale)
 
 
 def _settings(study: Entry) -> str:
@@ -163,7 +196,7 @@ def _settings(study: Entry) -> str:
     summary = f"{escape(tr(study.title))}: {tr('{n} settings', n=len(rows))}"
     return (
         f"<details class='settings'><summary>{summary}</summary>"
-        f"{html_table(heads, rows, tr('setting'))}</details>"
+        f"{html_table(heads, rows, tr('setting'), stacks=True)}</details>"
     )
 
 

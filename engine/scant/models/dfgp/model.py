@@ -73,7 +73,7 @@ class DFGP(GP):
         output: Kernel of the output neuron.
         inducing: Number P of inducing inputs of the output neuron.
         generator: A CPU generator.
-        output_ard, output_scale: See `build`.
+        output_ard, output_scale, output_metric: See `build`.
     """
 
     x: Float[Tensor, "v n d"]
@@ -96,6 +96,7 @@ class DFGP(GP):
         generator: torch.Generator,
         output_ard: bool = True,
         output_scale: bool = True,
+        output_metric: bool = False,
     ) -> None:
         super().__init__()
         self.views, self.hidden_layer = views, hidden
@@ -109,7 +110,7 @@ class DFGP(GP):
         with torch.no_grad():
             mean, _ = hidden.moments(x)
         self.output = (
-            RBFOutput(mean, inducing, generator, output_ard, output_scale)
+            RBFOutput(mean, inducing, generator, output_ard, output_scale, output_metric)
             if output == "rbf"
             else LinearOutput(mean, output_ard)
         )
@@ -149,6 +150,7 @@ class DFGP(GP):
         ard: bool = True,
         output_ard: bool = True,
         output_scale: bool = True,
+        output_metric: bool = False,
         share_kernel: bool = False,
         move: bool = False,
         width: float = START_WIDTH,
@@ -173,6 +175,9 @@ class DFGP(GP):
                 from being switched off.
             output_scale: True to learn the variance of the RBF output kernel; False for 1
                 (Corollary 1).
+            output_metric: True for an RBF output kernel with a full metric J over the neurons
+                (section 4.1), which also learns combinations of neurons; `output_ard` is then
+                ignored.
             share_kernel: True for one hidden kernel for all neurons of a view (eq. 4).
             move: True to learn the hidden neurons' inducing inputs; fixed as published, they make
                 neurons differ.
@@ -214,7 +219,7 @@ class DFGP(GP):
         )
         hidden = HiddenLayer(*hidden_arguments)
         arguments = likelihood, bound, output, min(inducing, len(y)), generator
-        options = output_ard, output_scale
+        options = output_ard, output_scale, output_metric
         return cls(standardization, hidden, x, y, censored, *arguments, *options)
 
     @property

@@ -42,12 +42,17 @@ class Expected(NamedTuple):
 class RBFOutput(Module):
     """Output with an EQ kernel: one lengthscale per neuron, or a shared one (Corollary 1).
 
+    With a full metric J (section 4.1) the exponent is -(b - b')' J^-1 (b - b') / 2. R' R = J^-1
+    with a lower triangular R; its diagonal has the inverse lengthscales. R b is Gaussian, and its
+    kernel has a lengthscale of 1, so expectations stay exact.
+
     Args:
         mean: Initial hidden values, whose k-means centers are the initial inducing inputs.
         inducing: Number P of inducing inputs.
         generator: Generator for k-means.
         ard: True for a lengthscale per neuron, which can switch neurons off.
         scaled: True to learn the kernel's variance; False for 1, as in Corollary 1.
+        metric: True for a full metric, which starts as the diagonal one; `ard` is then ignored.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class RBFOutput(Module):
         generator: torch.Generator,
         ard: bool = True,
         scaled: bool = True,
+        metric: bool = False,
     ) -> None:
         super().__init__()
         self.inducing = nn.Parameter(kmeans_centres(mean, inducing, generator))
@@ -64,7 +70,11 @@ class RBFOutput(Module):
         spread = START_WIDTH * mean.std(0).clamp(min=1e-3)
         width = (spread * mean.shape[1] ** 0.5).log()
         self.n_neurons = len(width)
-        self.log_lengthscale = nn.Parameter(width if ard else width.mean(0, keepdim=True))
+        each = ard or metric
+        self.log_lengthscale = nn.Parameter(width if each else width.mean(0, keepdim=True))
+        # R = (I + tilt) diag(1 / lengthscale), of tilt the part below the diagonal
+        count = self.n_neurons
+        self.tilt = nn.Parameter(mean.new_zeros(count, count)) if metric else None
         variance = mean.new_tensor(START_WIDTH if scaled else 1.0)
         self.log_variance = nn.Parameter(variance.log(), requires_grad=scaled)
         self.register_constraint("log_lengthscale", LogPositive())
@@ -95,12 +105,35 @@ class RBFOutput(Module):
 
     @property
     def precision(self) -> Float[Tensor, " r"]:
-        """Relevance of each neuron: 1 / lengthscale^2."""
+        """Relevance of each neuron: 1 / lengthscale^2, or the diagonal of a full J^-1."""
+        if self.tilt is not None:
+            return self._root().square().sum(0)
         return (-2 * self.log_lengthscale).exp().expand(self.n_neurons)
+
+    def _root(self) -> Float[Tensor, "r r"]:
+        """R of a full metric."""
+        assert self.tilt is not None
+        eye = torch.eye(self.n_neurons).to(self.tilt)
+        return (self.tilt.tril(-1) + eye) * (-self.log_lengthscale).exp()
+
+    def _arguments(
+        self, mean: Float[Tensor, "n r"], variance: Float[Tensor, "n r"]
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Moments of b, inducing inputs and precision; with a full metric those of R b."""
+        if self.tilt is None:
+            return mean, variance, self.inducing, self.precision
+        root = self._root()
+        covariance = (root * variance.unsqueeze(1)) @ root.T
+        return mean @ root.T, covariance, self.inducing @ root.T, torch.ones_like(root[0])
+
+    def _log_kernel(self, b: Float[Tensor, "n r"]) -> Float[Tensor, "n m"]:
+        """ln of the kernel of unit variance between hidden values and inducing inputs."""
+        b, _, inducing, precision = self._arguments(b, torch.zeros_like(b))
+        return log_kernel(b, inducing, precision)
 
     def whiten(self) -> Float[Tensor, "m m"]:
         """L^-1, where L is the Cholesky factor of k(Z, Z)."""
-        K = log_kernel(self.inducing, self.inducing, self.precision).exp()
+        K = self._log_kernel(self.inducing).exp()
         eye = torch.eye(len(K)).to(K)
         with collect_numerical_warnings(self.notes):
             lower = psd_safe_cholesky(K + JITTER * eye)
@@ -109,7 +142,7 @@ class RBFOutput(Module):
 
     def expected(self, mean: Float[Tensor, "n r"], variance: Float[Tensor, "n r"]) -> Expected:
         """Expected features under b_n ~ N(mean_n, diag(variance_n))."""
-        args = mean, variance, self.inducing, self.precision
+        args = self._arguments(mean, variance)
         L_inverse, outputscale = self.whiten(), self.log_variance.exp()
         # The appendix's E[K_Zb] and E[K_ZB K_ZB']
         psi1, psi2 = (
@@ -123,7 +156,7 @@ class RBFOutput(Module):
     ) -> Float[Tensor, "n m"]:
         """E[phi(b)] of each row."""
         outputscale = self.log_variance.exp()
-        psi1 = outputscale * expected_kernel(mean, variance, self.inducing, self.precision)
+        psi1 = outputscale * expected_kernel(*self._arguments(mean, variance))
         return psi1 @ self.whiten().T
 
     def square(
@@ -135,13 +168,12 @@ class RBFOutput(Module):
         """E[k(b, b) + phi(b)' matrix phi(b)] of each row."""
         L_inverse, outputscale = self.whiten(), self.log_variance.exp()
         A = (L_inverse.T @ matrix @ L_inverse) * outputscale.square()
-        args = mean, variance, self.inducing, self.precision
-        return outputscale + expected_product_dot(*args, A)
+        return outputscale + expected_product_dot(*self._arguments(mean, variance), A)
 
     def features(self, b: Float[Tensor, "n r"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, " n"]]:
         """phi(b) and k(b, b) at given hidden values."""
         outputscale = self.log_variance.exp()
-        k = outputscale * log_kernel(b, self.inducing, self.precision).exp()
+        k = outputscale * self._log_kernel(b).exp()
         return k @ self.whiten().T, outputscale.expand(len(b))
 
 

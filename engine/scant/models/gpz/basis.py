@@ -17,10 +17,13 @@ Covariance = Literal["GL", "VL", "GD", "VD", "GC", "VC"]
 COVARIANCES: tuple[Covariance, ...] = ("GL", "VL", "GD", "VD", "GC", "VC")
 
 
-def gamma_shape(covariance: Covariance, n_basis: int, n_features: int) -> tuple[int, ...]:
-    """Shape of Gamma: Global or Variable; Length-scale, Diagonal or full Covariance."""
+def gamma_shape(
+    covariance: Covariance, n_basis: int, n_features: int, rank: int | None = None
+) -> tuple[int, ...]:
+    """Shape of Gamma: Global or Variable; Length-scale, Diagonal or full Covariance of a rank."""
     scope = (n_basis,) if covariance[0] == "V" else ()
-    return scope + {"L": (), "D": (n_features,), "C": (n_features, n_features)}[covariance[1]]
+    full = (rank or n_features, n_features)
+    return scope + {"L": (), "D": (n_features,), "C": full}[covariance[1]]
 
 
 def precision_of(
@@ -39,6 +42,31 @@ def full_precision(
 ) -> Float[Tensor, "m d d"]:
     """Precisions as full matrices."""
     return torch.diag_embed(precision) if precision.dim() == 2 else precision
+
+
+def tanh_basis(
+    X: Float[Tensor, "n d"], centres: Float[Tensor, "m d"], h: Float[Tensor, "m d"]
+) -> Float[Tensor, "n m"]:
+    """tanh(h_j' x + b_j) (4.22, Table 4.1), b_j = -h_j' mu_j for a point mu_j of the hyperplane."""
+    return torch.tanh(X @ h.T - (h * centres).sum(1))
+
+
+def relevant_count(weights: Float[Tensor, " m"], share: float = 0.99) -> int:
+    """Fewest basis functions with this share of all absolute weights (3.2)."""
+    size = weights.abs().sort(descending=True).values
+    return min(int((size.cumsum(0) < share * size.sum()).sum()) + 1, len(size))
+
+
+def start_low_rank(gamma: Tensor, rank: int, generator: torch.Generator) -> Float[Tensor, "*m q d"]:
+    """Initial Gamma of low rank: random orthonormal rows with the size of isotropic ones.
+
+    Args:
+        gamma: Initial isotropic matrices, of all basis functions or of each.
+        rank: Number q of rows.
+        generator: A CPU generator.
+    """
+    normal = torch.randn(gamma.shape, generator=generator, dtype=torch.float64).to(gamma)
+    return (torch.linalg.qr(normal).Q.mT @ gamma)[..., :rank, :]
 
 
 def expected_basis(

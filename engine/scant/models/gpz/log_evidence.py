@@ -56,9 +56,14 @@ class LogEvidence:
         self.model = model
         omega = torch.ones_like(y) if omega is None else omega
         self.total_omega = float(omega.sum())
-        self._noisy = None if noise_variance is None else (X, y, omega, noise_variance)
+        if model.needs_complete_inputs:
+            model.check(X, noise_variance)
+        # Rows with basis functions that are not exponentials of the rows' features
+        dense = noise_variance is not None or model.basis == "tanh"
+        self._dense = (X, y, omega, noise_variance) if dense else None
         self._last: tuple[tuple[Tensor, ...], Posterior] | None = None
-        if noise_variance is None:
+        if not dense:
+            y = y - model.prior_function(X)
             counted = omega > 0
             X, y, omega = X[counted], y[counted], omega[counted]
             linear = model.linear_columns(X)
@@ -75,8 +80,9 @@ class LogEvidence:
     def __call__(self) -> Float[Tensor, ""]:
         """Log evidence in nats, summed over the rows; differentiable once."""
         model = self.model
-        if self._noisy is not None:
-            X, y, omega, noise = self._noisy
+        if self._dense is not None:
+            X, y, omega, noise = self._dense
+            y = y - model.prior_function(X)
             phi, design = model.design(X, noise)
             loss = negative_log_evidence(design, y, omega, model.log_alpha, model.log_beta(phi))
         else:
@@ -110,8 +116,8 @@ class LogEvidence:
 
         It is cached from the last evaluation at these parameters.
         """
-        if self._noisy is not None:
-            return self.model.weight_posterior(*self._noisy)
+        if self._dense is not None:
+            return self.model.weight_posterior(*self._dense)
         parameters = self._parameters()
         if self._last is None or not all(map(torch.equal, self._last[0], parameters)):
             log_alpha, v, b, *weights = parameters

@@ -9,7 +9,7 @@ with separate Gaussian prior precisions for every weight w_j and a (alpha) and v
 relevance determination of mean and noise. w and a are integrated out, the rest is learned.
 
 X and y should be standardized; the prior mean of the linear part is zero, as in the thesis's
-experiments (below 3.36). Subtract any other prior mean from y first.
+experiments (below 3.36), or a linear regression (3.27).
 
     model = GPz(n_features=5, n_basis=100)
     model.init_from_data(X, y, generator)
@@ -43,7 +43,10 @@ from scant.models.gpz.basis import (
     full_precision,
     gamma_shape,
     precision_of,
+    relevant_count,
     start_gamma,
+    start_low_rank,
+    tanh_basis,
 )
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.evidence import Posterior, weight_posterior
@@ -75,6 +78,12 @@ class GPz(gpytorch.Module):
         dtype: float64, or float32 for speed on a GPU.
         projection: Matrix from the columns of X to the d inputs of the basis functions, such as
             principal components; None for the identity.
+        basis: "rbf" (4.38), or "tanh": tanh(h_j' x + b_j) (4.22, 4.34), with h_j in `gamma` and a
+            point of the hyperplane h_j' x + b_j = 0 in `centres`; `covariance` is not used.
+        rank: Rows q of Gamma_j, a low-rank approximation of the precision (section 4.4.2); None
+            for d. Only for full covariances.
+        regression_mean: The prior mean of the linear mean's weights is a linear regression (3.27)
+            instead of zero; `init_from_data` fits it by least squares.
 
     Missing values are NaN in X. The mixture that predicts them, and the single Gaussian that fills
     the linear mean's columns in training, are part of the state.
@@ -82,12 +91,16 @@ class GPz(gpytorch.Module):
     Precisions are stored as logarithms (`alpha`, `tau`), and Gamma enters squared. After
     `fit_posterior`, `state_dict` contains everything that predictions need.
 
+    Basis functions by tanh or of low rank take complete inputs without noise: chapter 5's integrals
+    are of Gaussians with a full covariance.
+
     `model(x)` is the posterior of f at x (a GPyTorch model) and `GPzLikelihood(model)(model(x), x)`
     that of a new target; `predict` returns the same moments with the variance split by source. The
     objective is `scant.models.gpz.log_evidence.LogEvidence`.
 
     Raises:
-        BadInput: An unknown covariance, or sizes below one.
+        BadInput: An unknown covariance or basis, sizes below one, a rank without a full covariance
+            or beyond the inputs, or a regression without a linear mean.
     """
 
     weight_mean: Tensor
@@ -98,6 +111,7 @@ class GPz(gpytorch.Module):
     input_mean: Tensor
     input_precision: Tensor
     projection: Tensor | None
+    prior_mean: Tensor | None  # prior mean of all weights (3.28)
 
     def __init__(
         self,
@@ -108,6 +122,9 @@ class GPz(gpytorch.Module):
         joint_mean: bool = True,
         dtype: torch.dtype = torch.float64,
         projection: Float[Tensor, "d c"] | None = None,
+        basis: str = "rbf",
+        rank: int | None = None,
+        regression_mean: bool = False,
     ) -> None:
         super().__init__()
         if covariance not in COVARIANCES:
@@ -117,7 +134,18 @@ class GPz(gpytorch.Module):
                 f"GPz needs at least one feature and one basis function, got {n_features} "
                 f"and {n_basis}."
             )
-        self.covariance = cast(Covariance, covariance)
+        if basis not in ("rbf", "tanh"):
+            raise BadInput(f"Basis {basis!r} is unknown; use 'rbf' or 'tanh'.")
+        if rank is not None and (
+            basis == "tanh" or covariance[1] != "C" or not 1 <= rank <= n_features
+        ):
+            raise BadInput(
+                f"A rank from 1 to {n_features} needs radial basis functions with a full "
+                f"covariance (GC or VC), got rank {rank}, basis {basis!r} and {covariance!r}."
+            )
+        if regression_mean and not joint_mean:
+            raise BadInput("A regression as prior mean needs the linear mean: set joint_mean.")
+        self.covariance, self.basis, self.rank = cast(Covariance, covariance), basis, rank
         self.heteroscedastic, self.joint_mean = heteroscedastic, joint_mean
         m, d = n_basis, n_features
         p = m + (d + 1 if joint_mean else 0)
@@ -126,7 +154,9 @@ class GPz(gpytorch.Module):
             return nn.Parameter(torch.zeros(shape, dtype=dtype))
 
         self.centres = free(m, d)
-        self.gamma = free(*gamma_shape(covariance, m, d))
+        self.gamma = free(
+            *((m, d) if basis == "tanh" else gamma_shape(self.covariance, m, d, rank))
+        )
         self.log_alpha = free(p)
         self.b = free()
         if heteroscedastic:
@@ -140,6 +170,9 @@ class GPz(gpytorch.Module):
             "weight_factor", p, p
         )  # C, where the posterior covariance of the weights is C C'
         self.register_buffer("projection", projection)
+        self.register_buffer("prior_mean", None)
+        if regression_mean:
+            self._register_zeros("prior_mean", p)
         c = d if projection is None else projection.shape[1]
         k = m if c <= MAX_DENSE_INPUTS else 1  # placeholder; a fitted density may have any number
         self._register_zeros("mixture_log_weights", k)
@@ -160,6 +193,11 @@ class GPz(gpytorch.Module):
     def tau(self) -> Float[Tensor, " m"]:
         """Prior precision of the noise's weights v (3.8)."""
         return self.log_tau_constraint.transform(self.log_tau)  # type: ignore[no-any-return]
+
+    @property
+    def needs_complete_inputs(self) -> bool:
+        """Whether the basis functions have no expectation for missing or noisy inputs."""
+        return self.basis == "tanh" or self.rank is not None
 
     @property
     def noise_weights(self) -> Float[Tensor, " m"]:
@@ -188,7 +226,7 @@ class GPz(gpytorch.Module):
         Raises:
             BadInput: X has the wrong number of columns, an infinite value or an empty column.
         """
-        self._check(X)
+        self.check(X)
         filled = torch.where(X.isnan(), X.nanmean(dim=0), X)
         if not bool(filled.isfinite().all()):
             column = int((~filled.isfinite().all(0)).nonzero()[0])
@@ -200,7 +238,14 @@ class GPz(gpytorch.Module):
             subset = torch.randperm(len(filled), generator=generator)[:START_ROWS]
             filled = filled[subset.to(filled.device)]
         self.centres.copy_(kmeans_centres(filled, len(self.centres), generator))
-        self.gamma.copy_(start_gamma(filled, self.centres, self.covariance))
+        if self.basis == "tanh":
+            isotropic = start_gamma(filled, self.centres, "VC")
+            self.gamma.copy_(start_low_rank(isotropic, 1, generator)[:, 0])
+        elif self.rank is not None:
+            isotropic = start_gamma(filled, self.centres, self.covariance)
+            self.gamma.copy_(start_low_rank(isotropic, self.rank, generator))
+        else:
+            self.gamma.copy_(start_gamma(filled, self.centres, self.covariance))
         self.log_alpha.copy_((-variance.log()).expand_as(self.log_alpha))
         self.b.copy_(-(0.1 * variance).log())
         if self.heteroscedastic:
@@ -209,6 +254,11 @@ class GPz(gpytorch.Module):
         gaussian = single_gaussian(X)
         self.input_mean.copy_(gaussian.means[0])
         self.input_precision.copy_(gaussian.precisions[0])
+        if self.prior_mean is not None:
+            linear = self.linear_columns(X)
+            self.prior_mean[len(self.centres) :] = torch.linalg.lstsq(
+                linear, y.unsqueeze(1), driver="gelsd"
+            ).solution[:, 0]
 
     def precision(self) -> Float[Tensor, "m d"] | Float[Tensor, "m d d"]:
         """Sigma_j^-1 of each basis function; diagonals for the L and D structures."""
@@ -224,7 +274,9 @@ class GPz(gpytorch.Module):
         """
         if self.projection is not None:
             X = self.complete(X) @ self.projection.T
-        if noise_variance is not None or bool(X.isnan().any()):
+        if self.basis == "tanh":
+            phi = tanh_basis(X, self.centres, self.gamma)
+        elif noise_variance is not None or bool(X.isnan().any()):
             phi = expected_basis(X, noise_variance, self.centres, self.precision())
         else:
             phi = log_kernel(X, self.centres, self.precision()).exp()
@@ -238,6 +290,12 @@ class GPz(gpytorch.Module):
             return X[:, :0]
         X = self.complete(X)
         return torch.cat([X, torch.ones_like(X[:, :1])], dim=1)
+
+    def prior_function(self, X: Float[Tensor, "n d"]) -> Float[Tensor, " n"] | float:
+        """Prior mean of f (3.27); zero without a regression."""
+        if self.prior_mean is None:
+            return 0.0
+        return self.linear_columns(X) @ self.prior_mean[len(self.centres) :]
 
     def complete(self, X: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
         """Fill missing values with their expectation under one Gaussian."""
@@ -257,7 +315,11 @@ class GPz(gpytorch.Module):
         omega: Float[Tensor, " n"] | None = None,
         noise_variance: Float[Tensor, "n *d_d"] | None = None,
     ) -> Posterior:
-        """Posterior of the weights (3.32-3.34) given rows, at the current parameters."""
+        """Posterior of the weights (3.32-3.34) given rows, at the current parameters.
+
+        With a regression as prior mean, it is that of w - a: y - Phi' a has a prior mean of zero.
+        """
+        y = y - self.prior_function(X)
         omega = torch.ones_like(y) if omega is None else omega
         phi, design = self.design(X, noise_variance)
         return weight_posterior(design, y, omega * self.log_beta(phi).exp(), self.log_alpha)
@@ -287,9 +349,9 @@ class GPz(gpytorch.Module):
         Warns:
             RuntimeWarning: The Cholesky factorization needed jitter.
         """
-        self._check(X)
+        self.check(X, noise_variance)
         self.take_posterior(self.weight_posterior(X, y, omega, noise_variance))
-        if mixture is not None:
+        if mixture is not None and not self.needs_complete_inputs:
             self.fit_density(X, free=mixture == "data")
 
     @torch.no_grad()
@@ -306,7 +368,8 @@ class GPz(gpytorch.Module):
                 RuntimeWarning,
                 stacklevel=2,
             )
-        self.weight_mean.copy_(posterior.mean)
+        mean = posterior.mean
+        self.weight_mean.copy_(mean if self.prior_mean is None else mean + self.prior_mean)
         self.weight_factor.copy_(posterior.factor)
 
     @torch.no_grad()
@@ -332,7 +395,7 @@ class GPz(gpytorch.Module):
             noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs; entries of
                 missing values are ignored.
         """
-        self._check(X)
+        self.check(X, noise_variance)
         if len(X) > PREDICTED_ROWS:
             noise = noise_variance
             blocks = [slice(i, i + PREDICTED_ROWS) for i in range(0, len(X), PREDICTED_ROWS)]
@@ -354,7 +417,7 @@ class GPz(gpytorch.Module):
         self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
     ) -> Components:
         """Prediction given each component of the inputs' density (5.28, 5.62)."""
-        self._check(X)
+        self.check(X, noise_variance)
         if noise_variance is not None:
             return predict_inputs(self._fitted(), X, noise_variance)
         incomplete = X.isnan().any(1)
@@ -409,7 +472,18 @@ class GPz(gpytorch.Module):
             self._prepared = Prepared(state)
         return self._prepared
 
-    def _check(self, X: Tensor) -> None:
+    def check(self, X: Tensor, noise_variance: Tensor | None = None) -> None:
+        """Refuse inputs that the model cannot take.
+
+        Raises:
+            BadInput: Another shape, infinite values, or missing values or noise where the basis
+                functions need complete inputs.
+        """
+        if self.needs_complete_inputs and (noise_variance is not None or bool(X.isnan().any())):
+            raise BadInput(
+                "Basis functions by tanh or of low rank need inputs without missing values and "
+                "without noise; leave such rows out, or use radial basis functions of full rank."
+            )
         d = self.input_mean.shape[0]
         if X.dim() != 2 or X.shape[1] != d or not len(X):
             raise BadInput(f"X must be rows of {d} features, got shape {tuple(X.shape)}.")
@@ -427,5 +501,4 @@ class GPz(gpytorch.Module):
 
     def relevant_count(self, share: float = 0.99) -> int:
         """Fewest basis functions with this share of all absolute weights (3.2)."""
-        sums = self.relevance().sort(descending=True).values.cumsum(0)
-        return min(int((sums < share).sum()) + 1, len(sums))
+        return relevant_count(self.weight_mean[: len(self.centres)], share)

@@ -133,6 +133,7 @@ def fit(
     batch: int | None = 200,
     sampled: int = 0,
     rate: float = RATE,
+    falls: bool = True,
     seed: int = 0,
     **options: Any,
 ) -> Any:
@@ -147,10 +148,11 @@ def fit(
             functions on standardized columns.
         n_latent: Number Q of kernels; single-output models use one kernel per output.
         inducing: Number M of inducing points.
-        steps: Number of steps, over which Adam's rate decays to a hundredth of `rate`.
+        steps: Number of steps.
         batch: Rows of each output in a step.
         sampled: Number of classes per row in a step; all (0) cost little more and learn faster.
         rate: Initial learning rate of Adam.
+        falls: True if the rate decays over the steps to a hundredth; False keeps it.
         seed: Seed of the generator.
         options: Arguments of `MOGPAR`: rank, covariance, constant.
     """
@@ -162,8 +164,9 @@ def fit(
     rows = kernel.prepare(x)
     sizes = [int(label[output == d].max()) + 1 for d in range(int(output.max()) + 1)]
     model = build(name, kernel, rows, output, sizes, inducing, generator, **options)
+    horizon = steps if falls else None
     trainer = MOGPARTrainer(
-        model, rows, output, label, generator, batch, sampled, rate=rate, horizon=steps
+        model, rows, output, label, generator, batch, sampled, rate=rate, horizon=horizon
     )
     maximize(trainer, steps)
     return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -147,9 +148,10 @@ def baselines(
     problem: Problem,
     deadline: Deadline = NEVER,
     names: Mapping[str, str] = BASELINES,
+    most_rows: float = BASELINE_ROWS,
 ) -> list[Metric]:
     """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
-    if any(kind != "gaussian" for kind in fitted.kinds) or len(train.data.y) > BASELINE_ROWS:
+    if any(kind != "gaussian" for kind in fitted.kinds) or len(train.data.y) > most_rows:
         return []
     pieces = 1 if train.observed.inside is None else train.observed.inside.shape[1]
     if pieces > 1 and pieces * len(train.data.y) > MOST_PIECES:
@@ -188,10 +190,11 @@ def baselines(
     return rows
 
 
-def dependent(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
-    """The same of dependent GPs, which a page's run has no time for."""
+def slow_baselines(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
+    """Those that a page's run has no time for: dependent GPs, and all where rows are many."""
     problem = problem_of(train, fitted.task(fitted.scarce))
-    return baselines(fitted, train, problem, names=DEPENDENT)
+    names = DEPENDENT if len(train.data.y) <= BASELINE_ROWS else {**BASELINES, **DEPENDENT}
+    return baselines(fitted, train, problem, names=names, most_rows=math.inf)
 
 
 def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:

@@ -5,23 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from scant.events import Finished, Metric
 from scant.studies.aggregation.published import AIR, SETTINGS
-from scant.studies.aggregation.report import dependent
+from scant.studies.aggregation.report import slow_baselines
 from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.published import values as as_published
 from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
-Case = tuple[Experiment, str, pd.DataFrame, dict[str, Any]]
 SCORES = ("SMSE", "SNLP", "SNLP of a Gaussian", "coverage of the 95% interval")
-DUST, AS_PUBLISHED = "PM2.5", ", as published"
+BIRTHS, DUST, DAYS = "births", "PM2.5", "PM2.5, day by day"
+AS_PUBLISHED = ", as published"
 VARIES = "cells and starts"  # between repeats
 COUNTS = (50, 100, 200, 500, 1000, 1640)
+FEW = 500  # below it, the publication says, boxes help
+FOUR = 200  # cells of each order at which ours runs, too
+VARYING = "heteroscedastic"
+DUST_VALUES = {"fine_rows": 80, "likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
+
+
+class Case(NamedTuple):
+    """An experiment's method on one draw.
+
+    Attributes:
+        experiment: The experiment.
+        method: Name of the method.
+        table: Long form, with a split.
+        values: Settings other than those of the page or of the publication.
+        ours: Whether to run it with the settings of the page, too.
+        day: Of March 2019, where each day is a repeat; 0 where each seed is.
+    """
+
+    experiment: Experiment
+    method: str
+    table: pd.DataFrame
+    values: dict[str, Any]
+    ours: bool = True
+    day: int = 0
 
 
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
@@ -36,32 +60,35 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
         fit: `scant.fit`.
     """
     for seed in range(1 if quick else 5):
-        for experiment, method, table, values in _cases(seed, quick, data):
-            stated = AIR if experiment.name == DUST else SETTINGS
-            for name, base in (
-                (method, FIXED), (f"{method}{AS_PUBLISHED}", as_published(stated)),
-            ):  # fmt: skip
-                case = (experiment, name, table, {**base, **values, "seed": seed})
-                key = f"{experiment.name}, {name}, seed {seed}"
-                yield Run(key, partial(_scores_of, fit, *case))
+        for case in _cases(seed, quick, data):
+            stated = AIR if case.experiment.name in (DUST, DAYS) else SETTINGS
+            published = case._replace(
+                method=f"{case.method}{AS_PUBLISHED}",
+                values={**as_published(stated), **case.values},
+            )
+            ours = case._replace(values={**FIXED, **case.values})
+            for one in (ours, published) if case.ours else (published,):
+                repeat = f"{case.day} March" if case.day else f"seed {seed}"
+                key = f"{one.experiment.name}, {one.method}, {repeat}"
+                yield Run(key, partial(_scores_of, fit, one, seed))
 
 
-def _scores_of(
-    fit: Fit, experiment: Experiment, method: str, table: pd.DataFrame, values: dict[str, Any]
-) -> list[Score]:
+def _scores_of(fit: Fit, case: Case, seed: int) -> list[Score]:
     """Scores of a run; ours has baselines, which would be the same beside the published model."""
-    ours = not method.endswith(AS_PUBLISHED)
-    metrics = _run(fit, table, values, ours and "boxes" in method)
+    ours = not case.method.endswith(AS_PUBLISHED)
+    slow = ours and case.experiment.name.startswith(BIRTHS) and "boxes" in case.method
+    metrics = _run(fit, case.table, {**case.values, "seed": seed}, slow)
     kept = [m for m in metrics if ours or m.source == "run"]
-    return [Score(experiment, *one) for one in _scores(method, kept)]
+    return [Score(case.experiment, *one) for one in _scores(case.method, kept)]
 
 
 def _cases(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
-    """Experiment, method, table and settings."""
     yield from _toy(seed, folder)
     yield from _births(seed, quick, folder)
-    yield from _orders(seed, folder)
+    yield from _orders(seed, quick, folder)
     yield from _dust(seed, folder)
+    if folder is not None and seed == 0:
+        yield from _days(folder)
 
 
 def _toy(seed: int, folder: Path | None) -> Iterator[Case]:
@@ -75,8 +102,8 @@ def _toy(seed: int, folder: Path | None) -> Iterator[Case]:
     values = {"likelihood": "poisson", "fine_rows": 1000, "n_inducing": 125}
     for experiment, table in draws.items():
         other = str(table["task"].unique()[1])
-        yield experiment, "both tasks", table, values
-        yield experiment, "task 1 alone", table, {**values, "leave_out": other}
+        yield Case(experiment, "both tasks", table, values)
+        yield Case(experiment, "task 1 alone", table, {**values, "leave_out": other})
 
 
 def _cells(seed: int, folder: Path | None) -> tuple[pd.DataFrame, str]:
@@ -87,15 +114,19 @@ def _cells(seed: int, folder: Path | None) -> tuple[pd.DataFrame, str]:
     return canada(folder / "fertility"), "births of Canada, the publication's"
 
 
-def _orders(seed: int, folder: Path | None) -> Iterator[Case]:
+def _orders(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
     """First and second births, in cells and in boxes: with one noise each, and with one that
     varies."""
     cells, source = _cells(seed, folder)
-    experiment = Experiment("four outputs, 200 cells", source, VARIES)
-    table = fertility.experiment(cells, 5, 200, seed, orders=(1, 2))
-    for method, likelihood in (("one noise", "gaussian"), ("noise varies", "heteroscedastic")):
-        values = {"fine_rows": 200, "likelihood": likelihood}
-        yield experiment, method, table, values
+    for n in (FOUR,) if quick else COUNTS:
+        experiment = Experiment(f"four outputs, {n} cells", source, VARIES)
+        for step in (5, 2):
+            table = fertility.experiment(cells, step, n, seed, orders=(1, 2))
+            boxes = "" if step == 5 else f", {step}x{step} boxes"
+            for noise, likelihood in (("one noise", "gaussian"), ("noise varies", VARYING)):
+                values = {"fine_rows": n, "likelihood": likelihood}
+                ours = n == FOUR and step == 5
+                yield Case(experiment, f"{noise}{boxes}", table, values, ours)
 
 
 def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
@@ -106,10 +137,14 @@ def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
             table = fertility.experiment(cells, step, n, seed)
             values = {"fine_rows": n, "likelihood": "gaussian"}
             coarse = str(table["task"].unique()[1])
-            experiment = Experiment(f"births, {n} cells", source, VARIES)
-            yield experiment, f"with {step}x{step} boxes", table, values
+            experiment = Experiment(f"{BIRTHS}, {n} cells", source, VARIES)
+            name = f"with {step}x{step} boxes"
+            yield Case(experiment, name, table, values)
+            if n < FEW and not quick:
+                table = fertility.experiment(cells, step, n, seed, of_all=False)
+                yield Case(experiment, f"{name} of training cells", table, values, ours=False)
             if step == 5:
-                yield experiment, "cells alone", table, {**values, "leave_out": coarse}
+                yield Case(experiment, "cells alone", table, {**values, "leave_out": coarse})
 
 
 def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
@@ -121,17 +156,32 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
         table = kampala(folder / "pm25_kampala", start="2019-03-19")  # the counter's days
         source = "Kampala, 3 days, stand-in for the publication's 9"
         experiment = Experiment(DUST, source, "starts")
-    values = {"fine_rows": 80, "likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
-    yield experiment, "filter and counter", table, values
-    yield experiment, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
+    yield Case(experiment, "filter and counter", table, DUST_VALUES)
+    alone = {**DUST_VALUES, "leave_out": particulates.COUNTER}
+    yield Case(experiment, "filter alone", table, alone)
+
+
+def _days(folder: Path) -> Iterator[Case]:
+    """Each day by itself, the repeats of the publication: nine of the filter, three of both."""
+    from scant.studies.aggregation.published_data import kampala
+
+    alone = Experiment(DAYS, "Kampala, 9 days, the publication's", "days")
+    both = Experiment(DAYS, "Kampala, 3 days, stand-in for the publication's 9", "days")
+    for day in range(13, 22):
+        start, end = (f"2019-03-{d}" for d in (day, day + 1))
+        table = kampala(folder / "pm25_kampala", start=start, end=end)
+        counted = table["task"] == particulates.COUNTER
+        if counted.any():
+            yield Case(both, "filter and counter", table, DUST_VALUES, ours=False, day=day)
+        yield Case(alone, "filter alone", table[~counted], DUST_VALUES, ours=False, day=day)
 
 
 def _run(fit: Fit, table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
-    """Figures of a run and of its baselines; with `more`, of dependent GPs as well."""
+    """Figures of a run and of its baselines; with `more`, of those as well that take long."""
     run = fit("aggregation", table, own=False, **values)
     *_, last = run
     assert isinstance(last, Finished)
-    more_metrics = dependent(run.study.posterior, run.study.data.train) if more else ()
+    more_metrics = slow_baselines(run.study.posterior, run.study.data.train) if more else ()
     return [*last.report.metrics, *more_metrics]
 
 

@@ -27,6 +27,7 @@ def read(
     frames: int = 100,
     replicas: int | None = None,
     seed: int = 0,
+    same: bool = False,
 ) -> pd.DataFrame:
     """Some joints of a subject.
 
@@ -37,6 +38,7 @@ def read(
         frames: Of each trial, drawn at random; all where it has fewer.
         replicas: Only the first so many trials.
         seed: Of the draw.
+        same: True for the same frames of all trials, drawn from those that all have.
 
     Returns:
         `output`, `replica`, `x` (time standardized within its trial, as published), `y` (each
@@ -57,11 +59,13 @@ def read(
     if not wanted:
         raise BadInput(f"{path.name} has none of the joints {', '.join(joints)}.")
     rng = np.random.default_rng([seed, 3])
+    chosen = list(trials.items())[:replicas]
+    shared = rng.permutation(min(len(angles) for _, angles in chosen))[:frames] if same else None
     parts = []
-    for trial, angles in list(trials.items())[:replicas]:
+    for trial, angles in chosen:
         time = np.arange(len(angles), dtype=np.float64)
         time = (time - time.mean()) / time.std()
-        kept = np.sort(rng.permutation(len(angles))[:frames])
+        kept = np.sort(rng.permutation(len(angles))[:frames] if shared is None else shared)
         wide = pd.DataFrame(
             angles[kept][:, wanted].astype(np.float64), columns=pd.Index([names[i] for i in wanted])
         )

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from scant.errors import BadInput
+from scant.studies.mitosis.published import SETTINGS
 from scant.studies.mitosis.simulate import cells
 
 PATCHES = Path("mitosis_amibr") / "patches_gray30.npz"
@@ -34,6 +35,7 @@ class Case:
         splits: Of the slides.
         sets: Test sets of each, drawn from the rows of its test slides.
         steps: Of training.
+        most: Steps of training at most, as published: until convergence.
         inducing: Inducing inputs of a class, where it is not as published.
     """
 
@@ -45,6 +47,7 @@ class Case:
     splits: int = 1
     sets: int = 10
     steps: int = 150
+    most: int = SETTINGS["max_steps"].value
     inducing: int = 30
 
 

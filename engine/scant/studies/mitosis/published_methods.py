@@ -7,20 +7,26 @@ from itertools import product
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
+from torch import Tensor
 
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
 from scant.models.gplvm.training import GPLVMTrainer
-from scant.optim.ascent import maximize
+from scant.optim.ascent import Convergence, maximize
+from scant.studies.mitosis import models
+from scant.studies.mitosis.published import SETTINGS
 from scant.studies.mitosis.published_data import Case, Split
+from scant.studies.mitosis.settings import MODELS, MitosisSettings
+from scant.studies.mitosis.study import TOLERANCE
+from scant.studies.published import values
 
+AS_PUBLISHED = ", as published"  # methods of the preset, which predict at their own threshold
 SPACES, DIMENSIONS = (2, 8), 10  # shared and private dimensions; the publication: 5 and 5
-INDUCING = 50  # of a class, as published
 COMPONENTS = 20  # of latent models: 15 did as well on slides to choose by, 40 and 60 worse
 WIDER = (20, 40)  # that classifiers on components choose from
 LATENT_GRID = [(c, g) for c in (1.0, 10.0) for g in (0.03, 0.1, 0.3)]  # of SVMs on positions
@@ -53,49 +59,64 @@ def ways(published: bool) -> list[Way]:
     Several results of one method are candidates, of which the best is chosen.
     """
     results: list[Way] = [sclvm, bgplvm, dgplvm, weighted_svm, weighted_logistic]
-    return results + [sclvm_on_pixels, bgplvm_on_pixels, dgplvm_on_pixels] * published
+    return results + [sclvm_as_published, bgplvm_as_published, dgplvm_as_published] * published
 
 
 def sclvm(rows: Rows, seed: int) -> Scores:
     """Log odds of the rare class, of rows as they are and the mean over eight symmetries."""
     columns = rows.columns(COMPONENTS)
-    model = _sclvm(rows, columns(rows.learn), SPACES, rows.case.inducing, seed)
+    model = _sclvm(rows, columns(rows.learn), rows.case.inducing, seed)
     turned = (columns(_turned(part)) for part in (rows.choose, rows.test))
     odds = [_odds(model, x).reshape(8, -1) for x in turned]
     yield "SCLVM", odds[0][0], odds[1][0]
     yield "SCLVM, asked in eight turns", odds[0].mean(0), odds[1].mean(0)
 
 
-def sclvm_on_pixels(rows: Rows, seed: int) -> Scores:
-    """As published, but for the number of steps: pixels, 5 + 5 dimensions."""
-    model = _sclvm(rows, rows.learn, (5, 5), INDUCING, seed)
-    yield "SCLVM, pixels", _odds(model, rows.choose), _odds(model, rows.test)
+def sclvm_as_published(rows: Rows, seed: int) -> Scores:
+    """Log odds of the rare class."""
+    model = _as_published("sclvm", rows, np.arange(len(rows.learn)), seed)
+    assert isinstance(model, SCLVM)
+    yield f"{MODELS['sclvm']}{AS_PUBLISHED}", _odds(model, rows.choose), _odds(model, rows.test)
 
 
 def bgplvm(rows: Rows, seed: int) -> Scores:
     """A weighted SVM on positions in the latent space of all classes."""
     columns = rows.columns(COMPONENTS)
-    x = [columns(part) for part in (rows.learn, rows.choose, rows.test)]
-    yield from _bgplvm("BGPLVM + SVM", rows, x, rows.case.inducing, seed)
+    x = [torch.as_tensor(columns(part)) for part in (rows.learn, rows.choose, rows.test)]
+    generator = torch.Generator().manual_seed(seed)
+    model = BGPLVM.build(x[0], DIMENSIONS, 2 * rows.case.inducing, generator)
+    _train(model, rows.case.steps)
+    z = [model.infer(part, 1).mean for part in x[1:]]
+    yield from _on_positions(MODELS["bgplvm"], model, z, rows.rare[0])
 
 
-def bgplvm_on_pixels(rows: Rows, seed: int) -> Scores:
-    """Pixels."""
-    x = [rows.learn, rows.choose, rows.test]
-    yield from _bgplvm("BGPLVM + SVM, pixels", rows, x, INDUCING, seed)
+def bgplvm_as_published(rows: Rows, seed: int) -> Scores:
+    """A weighted SVM on positions in the latent space of all classes."""
+    model = _as_published("bgplvm", rows, np.arange(len(rows.learn)), seed)
+    assert isinstance(model, BGPLVM)
+    z = [model.infer(torch.as_tensor(part), 1).mean for part in (rows.choose, rows.test)]
+    yield from _on_positions(f"{MODELS['bgplvm']}{AS_PUBLISHED}", model, z, rows.rare[0])
 
 
 def dgplvm(rows: Rows, seed: int) -> Scores:
     """A weighted SVM on positions of a discriminative model."""
-    columns = rows.columns(COMPONENTS)
-    x = [columns(part) for part in (rows.learn, rows.choose, rows.test)]
-    yield from _dgplvm("DGPLVM + SVM", rows, x)
+    columns, kept = rows.columns(COMPONENTS), _discriminant(rows.rare[0])
+    x = [torch.as_tensor(columns(part)) for part in (rows.learn[kept], rows.choose, rows.test)]
+    rare = rows.rare[0][kept]
+    model = DGPLVM.build(x[0], torch.as_tensor(rare).long(), DIMENSIONS, scale=0.1)
+    maximize(GPLVMTrainer(model, adam=0), rows.case.steps // 4)
+    yield from _on_positions(
+        MODELS["dgplvm"], model, [model.infer(part, 1, 15) for part in x[1:]], rare
+    )
 
 
-def dgplvm_on_pixels(rows: Rows, seed: int) -> Scores:
-    """Pixels."""
-    x = [rows.learn, rows.choose, rows.test]
-    yield from _dgplvm("DGPLVM + SVM, pixels", rows, x)
+def dgplvm_as_published(rows: Rows, seed: int) -> Scores:
+    """A weighted SVM on positions of a discriminative model of fewer rows."""
+    kept = _discriminant(rows.rare[0])
+    model = _as_published("dgplvm", rows, kept, seed)
+    assert isinstance(model, DGPLVM)
+    z = [model.infer(torch.as_tensor(part), 1) for part in (rows.choose, rows.test)]
+    yield from _on_positions(f"{MODELS['dgplvm']}{AS_PUBLISHED}", model, z, rows.rare[0][kept])
 
 
 def weighted_svm(rows: Rows, seed: int) -> Scores:
@@ -124,10 +145,10 @@ def weighted_logistic(rows: Rows, seed: int) -> Scores:
         yield "weighted logistic regression", choose, test
 
 
-def _sclvm(rows: Rows, x: np.ndarray, spaces: tuple[int, int], inducing: int, seed: int) -> SCLVM:
+def _sclvm(rows: Rows, x: np.ndarray, inducing: int, seed: int) -> SCLVM:
     generator = torch.Generator().manual_seed(seed)
     label = torch.as_tensor(rows.rare[0]).long()
-    model = SCLVM.build(torch.as_tensor(x), label, 2, *spaces, inducing, generator)
+    model = SCLVM.build(torch.as_tensor(x), label, 2, *SPACES, inducing, generator)
     _train(model, rows.case.steps)
     return model
 
@@ -138,27 +159,43 @@ def _odds(model: SCLVM, x: np.ndarray) -> np.ndarray:
     return np.asarray(evidence[:, 1] - evidence[:, 0] + prior[1] - prior[0])
 
 
-def _bgplvm(name: str, rows: Rows, x: list[np.ndarray], inducing: int, seed: int) -> Scores:
-    generator = torch.Generator().manual_seed(seed)
-    model = BGPLVM.build(torch.as_tensor(x[0]), DIMENSIONS, 2 * inducing, generator)
-    _train(model, rows.case.steps)
-    z = [model.latent()[0], *(model.infer(torch.as_tensor(part), 1).mean for part in x[1:])]
-    yield from _machines(name, [np.asarray(part) for part in z], rows.rare[0], LATENT_GRID)
+def _as_published(name: str, rows: Rows, kept: Int[np.ndarray, " n"], seed: int) -> BGPLVM | DGPLVM:
+    """A model of the preset "as published", trained on rows `kept` as the study trains it."""
+    s = MitosisSettings(**values(SETTINGS) | {"model": name, "max_steps": rows.case.most})
+    x, label = torch.as_tensor(rows.learn[kept]), torch.as_tensor(rows.rare[0][kept]).long()
+    model = models.build(s, name, x, label, 2, torch.Generator().manual_seed(seed))
+    train_to_convergence(model, s)
+    return model
 
 
-def _dgplvm(name: str, rows: Rows, x: list[np.ndarray]) -> Scores:
-    """At most half of the `DISCRIMINANT_ROWS` are of the rare class."""
-    rare = rows.rare[0]
+def train_to_convergence(model: BGPLVM | DGPLVM, s: MitosisSettings) -> list[float]:
+    """Train until the bound of a row gains too little in `patience` steps, or to `max_steps`.
+
+    Returns:
+        The ELBO of each step in nats.
+    """
+    rule = Convergence()
+
+    def done(elbo: float) -> bool:
+        rule.gains(elbo / len(model.label), TOLERANCE)
+        return rule.reached(s.patience)
+
+    return maximize(models.trainer(model, s.max_steps, s.adam_steps), s.max_steps, done)
+
+
+def _discriminant(rare: Bool[np.ndarray, " n"]) -> Int[np.ndarray, " k"]:
+    """`DISCRIMINANT_ROWS` rows, at most half of them of the rare class."""
     most = min(int(rare.sum()), DISCRIMINANT_ROWS // 2)
     others = np.flatnonzero(~rare)[: DISCRIMINANT_ROWS - most]
-    kept = np.concatenate([np.flatnonzero(rare)[:most], others])
-    label = torch.as_tensor(rare[kept]).long()
-    model = DGPLVM.build(torch.as_tensor(x[0][kept]), label, DIMENSIONS, scale=0.1)
-    trainer = GPLVMTrainer(model, adam=0)
-    for _ in range(rows.case.steps // 4):
-        trainer.step()
-    z = [model.latent()[0], *(model.infer(torch.as_tensor(part), 1, 15) for part in x[1:])]
-    yield from _machines(name, [np.asarray(part) for part in z], rare[kept], LATENT_GRID)
+    return np.concatenate([np.flatnonzero(rare)[:most], others])
+
+
+def _on_positions(
+    name: str, model: BGPLVM | DGPLVM, z: list[Tensor], rare: Bool[np.ndarray, " n"]
+) -> Scores:
+    """Weighted SVMs on latent positions of the training rows, and at those of other rows."""
+    x = [np.asarray(part) for part in (model.latent()[0], *z)]
+    yield from _machines(name, x, rare, LATENT_GRID)
 
 
 def _machines(

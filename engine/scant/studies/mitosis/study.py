@@ -29,12 +29,14 @@ from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors
 from scant.studies.trained import TrainedStudy
 
+TOLERANCE = 1e-3  # gain of the bound in nats a row, below which a step counts as none
+
 
 class Study(TrainedStudy):
     """One model of a few classes on one table (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
-    tolerance = 1e-3
+    tolerance = TOLERANCE
     settings: MitosisSettings
     data: Prepared
     model: models.Model

@@ -7,7 +7,12 @@ from typing import Any
 
 from scant.studies.auto import AUTO, Choice
 from scant.studies.base import Counts
-from scant.studies.multiview.settings import MOST_PROCESS, PROCESS_STEPS, MultiviewSettings
+from scant.studies.multiview.settings import (
+    MOST_PROCESS,
+    PROCESS_STEPS,
+    PUBLISHED_SHARE,
+    MultiviewSettings,
+)
 from scant.studies.query import names_in
 from scant.studies.split import TEST, SplitCounts
 from scant.tables.levels import origin
@@ -24,7 +29,9 @@ WIDE = 0.5  # columns of a view for a training row, from which on it is learned 
 
 def parts(s: MultiviewSettings, rows: int, counts: Counts) -> SplitCounts:
     """Rows that the fit divides a table into."""
-    published = 1 / len(counts["group"]) if counts.get("group") else 0.4
+    task = _task(s, counts)
+    groups = counts.get("group") if task == "classification" else None
+    published = 1 / len(groups) if groups else PUBLISHED_SHARE[task]
     marked = counts.get("split", {}).get(TEST, 0)
     train = rows - marked if marked else round(rows * (s.training_share or published))
     return SplitCounts(min(train, s.training_size or train), 0, marked or rows - train, rows)
@@ -42,7 +49,7 @@ def estimate(
     of eight views 14 ms; with values and ten points 3 to 4 ms.
     """
     s = settings
-    n, classes = parts(s, rows, counts).train, _classes(s, counts)
+    n, classes = parts(s, rows, counts).train, _task(s, counts) == "classification"
     m, neurons, step = _step(s, n, classes, counts)
     process = 0.002 + 1.4e-10 * n**3
     own = process if s.model == "student-t" else step
@@ -56,9 +63,13 @@ def estimate(
     return seconds, 500e6 + 8 * rows * (3 * columns + 6 * m * neurons)
 
 
-def _classes(s: MultiviewSettings, counts: Counts) -> bool:
-    """Whether classes are learned, as far as settings and columns tell."""
-    return s.task == "classification" or (s.task == "auto" and ("label" in counts or not counts))
+def _task(s: MultiviewSettings, counts: Counts) -> str:
+    """The task, as far as settings and columns tell."""
+    if s.task != "auto":
+        return s.task
+    if "label" in counts or not counts:
+        return "classification"
+    return "survival" if "time" in counts else "regression"
 
 
 def _step(s: Any, n: int, classes: bool, counts: Counts) -> tuple[int, int, float]:
@@ -76,7 +87,7 @@ def capacity(
 ) -> dict[str, Choice]:
     """Sizes by the rows to learn from; steps and repeats by the time budget."""
     s = settings
-    n, classes = parts(s, rows, counts).train, _classes(s, counts)
+    n, classes = parts(s, rows, counts).train, _task(s, counts) == "classification"
     within, seconds = f"within {s.time_budget:g} s", SHARE * s.time_budget
     widest = max(_widths(counts, columns))
     components = min(max(10, n // 4), widest, MOST_COMPONENTS)
@@ -95,9 +106,7 @@ def capacity(
         made = type(s)(**s.values() | given | more)
         return estimate(made, rows, columns, counts)[0]
 
-    drawn = (
-        s.bound == "stochastic" or s.task == "survival" or (s.task == "auto" and "time" in counts)
-    )
+    drawn = s.bound == "stochastic" or _task(s, counts) == "survival"
     wanted, steps = STEPS[drawn], s.max_steps
     if s.max_steps == AUTO:
         idle = cost(max_steps=1)

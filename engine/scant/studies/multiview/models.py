@@ -72,6 +72,7 @@ class Learner:
                 ard=s.ard,
                 output_ard=s.output_ard,
                 output_scale=s.output_scale,
+                output_metric=s.output_metric,
                 share_kernel=s.share_kernel,
                 move=s.inducing_init == "learned",
                 width=s.start_width,

@@ -40,6 +40,9 @@ SETTINGS: dict[str, Stated] = {  # cell events, section 5.3; SO2, section 5.1, d
     "output_ard": Stated(
         False, "Corollary 1: one sigma for all neurons; Theorem 1: an unweighted sum"
     ),
+    "output_metric": Stated(
+        False, "section 4.1: J = gamma I; a full J is called tractable, and no experiment has one"
+    ),
     "output_scale": Stated(False, "Corollary 1: a kernel of variance 1"),
     "log_target": Stated(
         "no", "section 5.1: the level itself; survival times (section 5.2) are logarithms here"

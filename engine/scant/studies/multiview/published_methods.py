@@ -38,6 +38,7 @@ PATIENTS_SHARE = 0.25  # of the patients, whose rows are learned from
 TIMES = 120  # of a survival curve
 Scored = list[tuple[str, str, float]]  # method, metric and value
 Rows = Float[np.ndarray, " n"]
+Tissue = tuple[MultiviewData, Float[np.ndarray, "n d"]]  # rows with patients, their inputs
 
 
 def moments(
@@ -121,7 +122,7 @@ def event_probability(method: str, views: list[Tensor], y: Tensor, new: list[Ten
     return probability
 
 
-def tissue() -> tuple[MultiviewData, Float[np.ndarray, "n d"]]:
+def tissue() -> Tissue:
     """A simulated cohort with the publication's number of features, and its principal components.
 
     All features are one view, and the components those of all rows (section 5.2).

@@ -20,6 +20,8 @@ LAYERED = ("dfgp", "dfgp-wp")
 MOST_PROCESS = 1200  # rows up to which a Student-t process, cubic in them, is compared
 PROCESS_STEPS = 20  # of L-BFGS, of one that is compared
 SHOWN = 300  # held-out rows of a snapshot
+# Of the rows or patients, to learn from; of classes with groups, one group
+PUBLISHED_SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}
 
 
 class MultiviewSettings(SplitSettings):
@@ -103,6 +105,12 @@ class MultiviewSettings(SplitSettings):
         doc="Learn one lengthscale per hidden neuron in the output kernel, or one weight per neuron"
         " for dfgp-wp; off: one lengthscale for all, or the unweighted sum of a Wishart process, "
         "as published.",
+    )
+    output_metric = param.Boolean(
+        False,
+        label="Full metric of the output",
+        doc="Learn a full matrix J in the RBF output kernel, which combines hidden neurons; "
+        "'output_ard' is then unused. Off: J is diagonal, as published.",
     )
     output_scale = param.Boolean(
         True,

@@ -10,12 +10,16 @@ from scipy.stats import skew
 from scant.errors import BadInput
 from scant.studies.auto import set_or
 from scant.studies.multiview.data import MultiviewData
-from scant.studies.multiview.settings import LAYERED, SHOWN, MultiviewSettings
+from scant.studies.multiview.settings import (
+    LAYERED,
+    PUBLISHED_SHARE,
+    SHOWN,
+    MultiviewSettings,
+)
 from scant.studies.multiview.table import of
 from scant.studies.query import names_in
 from scant.studies.split import EVERYTHING, TEST, evenly_spaced, marks, with_groups
 
-SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
 POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
 WIDTHS = {"classification": 4.0, "regression": 1.0, "survival": 1.0}  # neurons' start
 MOST_SKEW = 1.0  # of values that are learned as they are
@@ -154,7 +158,7 @@ def _chosen(
     """
     names = np.unique(block)
     classes, alone = observed.task == "classification", len(names) == len(observed)
-    share = s.training_share or (0.0 if classes and not alone else SHARE[observed.task])
+    share = s.training_share or (0.0 if classes and not alone else PUBLISHED_SHARE[observed.task])
     parts = (
         [np.flatnonzero(observed.target == c) for c in (0.0, 1.0)] if classes and alone else [names]
     )

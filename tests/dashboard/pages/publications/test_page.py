@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from html import escape, unescape
 
+import pandas as pd
 import pytest
 
 from scant.reproduce.claims import every_claim
+from scant.reproduce.figures import TABLE, definitions, drawn_items, figure_rows
 from scant.reproduce.items import Status, items, publications
 from scant.studies import STUDIES, entry
 from scant.studies.published import settings
 from scant_dashboard.page_parts.conclusions import place
+from scant_dashboard.pages.publications.figure import PublishedFigure
 from scant_dashboard.pages.publications.page import publications_page
+from scant_dashboard.static_page.publications import Publications
 from scant_dashboard.translate import speaking
 
 
@@ -93,3 +97,59 @@ def test_the_page_is_german_where_that_is_spoken() -> None:
     for item in items():
         if len(item.title.split()) > 3:
             assert f">{item.title}<" not in german, item.title
+
+
+def test_figures_have_a_place_for_each_of_their_panels(markup: str) -> None:
+    for name, item in drawn_items().items():
+        (part,) = re.findall(f"data-figures='{re.escape(name)}'>(.*?)<h4>", markup)
+        alts = re.findall("aria-label='(.*?)'", part)
+        rows = figure_rows(item)
+        assert len(alts) == rows["panel"].nunique()
+        for alt, (_, panel) in zip(alts, rows.groupby("panel"), strict=True):
+            assert unescape(alt).startswith(f"{item.title}: ")
+            assert f"{panel['metric'].iloc[0]}. The table below has" in unescape(alt)
+        legend = markup[: markup.index(part)].rpartition("<ul class='legend'>")[2]
+        if rows["x"].notna().any():
+            for series in rows["series"].unique():
+                assert escape(series) in legend
+        assert bool(re.search("[○◇]", legend)) == rows["printed"].notna().any()
+    assert drawn_items()
+
+
+def test_figures_that_are_tables_say_why(markup: str) -> None:
+    with_rows = {(item.publication, item.name) for item in items() if item.experiments}
+    tables = [
+        one
+        for one in definitions()
+        if one.kind == TABLE and (one.publication, one.item) in with_rows
+    ]
+    assert tables
+    for one in tables:
+        assert f"Not drawn as published: {escape(one.reason)}." in markup
+
+
+@pytest.mark.parametrize("name", ["A17 Figure 6.11", "KH15 Figure 3"])
+def test_models_of_a_figure_hold_our_numbers_and_the_printed_ones(name: str) -> None:
+    item, rows = drawn_items()[name], figure_rows(drawn_items()[name])
+    figure = PublishedFigure(item)
+    assert len(figure.figures) == rows["panel"].nunique()
+    for plot, (_, panel) in zip(figure.figures, rows.groupby("panel"), strict=True):
+        sources = {r.data_source.id: r.data_source.data for r in plot.renderers}
+        drawn = [data for data in sources.values() if "tip" in data]
+        values = sorted(float(v) for data in drawn for v in data["value"])
+        both = pd.concat([panel["value"], panel["printed"]]).dropna()
+        assert values == sorted(both)
+        value_axis = plot.yaxis[0] if panel["x"].notna().any() else plot.xaxis[0]
+        limits = plot.y_range if panel["x"].notna().any() else plot.x_range
+        for data in drawn:
+            assert all(limits.start <= v <= limits.end for v in (*data["low"], *data["high"]))
+        assert len(value_axis.ticker.ticks) >= 3
+        assert all(limits.start <= tick <= limits.end for tick in value_axis.ticker.ticks)
+
+
+def test_german_figures_have_german_numbers_and_need_no_formatter_in_the_browser() -> None:
+    sent = Publications.figures(None, "A17 Figure 6.11", False, "de")  # type: ignore[arg-type]
+    assert sent is not None
+    assert '"0,06"' in sent
+    assert "Basisfunktionen m" in sent
+    assert "CustomJS" not in sent

@@ -114,6 +114,49 @@ def test_predictions_are_the_moments_of_samples(output, bound):
         assert torch.allclose(y_variance, (variance + model.noise) * y.var())
 
 
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_a_full_metric_has_the_moments_of_samples(bound):
+    """The features of sampled hidden values are those of the kernel with J^-1 written out."""
+    x, y = regression(12)
+    options = {"inducing": 4, "neurons": 3, "output_metric": True, "bound": bound}
+    model = moved(DFGP.build([x], y, **options), by=0.6)
+    with torch.no_grad():
+        output, b = model.output, normal(7, 3, seed=2)
+        off = output.tilt.tril(-1) + torch.eye(3)
+        root = off @ torch.diag(1 / output.lengthscale)
+        metric = torch.linalg.inv(root.T @ root)  # J
+        assert float(metric[0, 1].abs()) > 0.05  # neurons are combined
+        apart = b.unsqueeze(1) - output.inducing
+        exponent = torch.einsum("nmr,rs,nms->nm", apart, torch.linalg.inv(metric), apart)
+        cross = output.outputscale * (-0.5 * exponent).exp()
+        assert torch.allclose(output.features(b)[0], cross @ output.whiten().T)
+        assert torch.allclose(output.precision, torch.linalg.inv(metric).diagonal())
+
+        e = output.expected(*model.hidden([x]))
+        f, spread, phi = samples(model, [x], 40_000)
+        products = torch.einsum("sni,snj->ij", phi, phi) / len(phi)
+        assert torch.allclose(e.features, phi.mean(0), atol=0.02 * float(phi.abs().max()))
+        assert torch.allclose(e.products, products, atol=0.02 * float(e.products.abs().max()))
+        mean, variance = model.latent([x])
+        assert torch.allclose(mean, f.mean(0), atol=0.02 * float(1 + f.abs().mean()))
+        assert torch.allclose(variance, f.var(0) + spread.mean(0), rtol=0.05, atol=0.02)
+
+
+@pytest.mark.slow
+def test_a_full_metric_starts_as_the_diagonal_one_and_raises_the_bound():
+    x, y = regression(60)
+    full, diagonal = (
+        DFGP.build([x], y, inducing=8, neurons=3, bound="closed", output_metric=metric)
+        for metric in (True, False)
+    )
+    with torch.no_grad():
+        assert math.isclose(full.bound(), diagonal.bound(), rel_tol=1e-9)
+    trained(full), trained(diagonal)
+    with torch.no_grad():
+        assert full.bound() > diagonal.bound()
+        assert float(full.output.tilt.tril(-1).abs().max()) > 0.01
+
+
 def test_the_best_q_of_the_output_gives_the_collapsed_bound():
     e, y, noise = _some_expected()
     mean, covariance = optimal(e, y, noise)

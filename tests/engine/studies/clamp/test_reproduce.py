@@ -11,8 +11,10 @@ import pytest
 from scant.errors import BadInput
 from scant.studies.clamp import network
 from scant.studies.clamp import reproduce as tables
-from scant.studies.clamp.settings import CNN, COMPARED
+from scant.studies.clamp.published import SETTINGS
+from scant.studies.clamp.settings import CNN, COMPARED, VALIDATION_F1
 from scant.studies.clamp.study import Study
+from scant.studies.published import values as as_published
 from scant.tables.images.cutting import cut, table_of
 from scant.training.api import fit
 from tests.engine.studies.clamp.test_study import clouds
@@ -74,6 +76,28 @@ def test_curves_are_those_of_the_sessions() -> None:
     last = result[(result["method"] == COMPARED[0]) & (result["labels"] == 40)]
     assert last["F1"].item() == pytest.approx(np.mean(values))
     assert last["spread"].item() == pytest.approx(np.std(values))
+
+
+def test_sessions_end_as_the_preset_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the session of the row as published, by the validation F1 of three batches."""
+    monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: pd.DataFrame())
+    (like, _, values), *others = tables.experiments(quick=False, folder=None)
+    assert like == tables.LIKE
+    preset = as_published(SETTINGS)
+    assert {k: v for k, v in values.items() if preset.get(k) != v} == {
+        "repeats": 1,
+        "fixed_split": False,
+        "network": True,
+    }
+    for _, _, other in others:
+        assert (tables.SESSION | other)["patience"] == 0
+    few = {**SMALL, "budget": 100, "seed": 0, "batch_size": 5, "validation_share": 0.2}
+    stop = {"stop_rule": VALIDATION_F1, "patience": 3, "count_validation": False}
+    labels, scores = tables.session(Study, clouds(), {**tables.SESSION, **few, **stop})
+    every, _ = tables.session(Study, clouds(), {**tables.SESSION, **few, **stop, "patience": 0})
+    assert len(labels) == scores.shape[1]
+    assert labels == every[: len(labels)]
+    assert len(labels) < len(every)
 
 
 def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:

@@ -105,6 +105,15 @@ def test_motion_capture_needs_its_file(tmp_path: Path) -> None:
         cmu_mocap.read(tmp_path / "none.npz", ("arm",))
 
 
+def test_all_trials_have_the_same_frames(tmp_path: Path) -> None:
+    trials = {f"trial_{n:02}": np.arange(40.0)[:n, None] for n in (30, 40)}
+    np.savez(tmp_path / "toy.npz", channels=np.array(["arm_0"]), **trials)
+    for same in (True, False):
+        toy = cmu_mocap.read(tmp_path / "toy.npz", ("arm",), frames=10, same=same)
+        frames = toy["y"].groupby(toy["replica"]).apply(lambda y: tuple(y.round(9)))  # y: the frame
+        assert (frames.nunique() == 1) == same
+
+
 @pytest.mark.parametrize(
     ("generator", "replicas", "held"),
     [(simulate.first, 3, 750), (simulate.second, 4, 500)],

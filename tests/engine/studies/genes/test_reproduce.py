@@ -38,8 +38,18 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     result = gathered("genes", reproduce.reproduce(quick=True, data=None, fit=briefly))
     names = ("half of the points", "one replica of each output")
     simulated = [f"six simulated genes, {name}" for name in names]
-    assert list(result["experiment"].unique()) == ["synthetic 1", "synthetic 2", *simulated]
-    for _, part in result.groupby("experiment"):
+    compared = ["synthetic 1", "synthetic 2", *simulated]
+    sweeps = {
+        reproduce.BY_LATENT: [f"Q_H={q}" for q in reproduce.LATENT],
+        reproduce.BY_INDUCING: [f"M_H={m}" for m in reproduce.INDUCING],
+    }
+    assert list(result["experiment"].unique()) == [*compared, *sweeps]
+    for experiment, part in result.groupby("experiment"):
+        if experiment in sweeps:
+            points = [f"{reproduce.AS_PUBLISHED}, {point}" for point in sweeps[str(experiment)]]
+            assert set(part["method"]) == set(points)
+            assert (part.groupby("method")["metric"].nunique() == len(reproduce.SCORES)).all()
+            continue
         others = {reproduce.AS_PUBLISHED, reproduce.EACH_OUTPUT, reproduce.NETWORK}
         if part["experiment"].iloc[0] != simulated[0]:  # where the publication is clear on M_X
             others -= {reproduce.EACH_OUTPUT}
@@ -51,8 +61,12 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     # 3 and 6 of each of three outputs; 14, of six outputs or of each; half of the training rows
     assert numbers[:4] == [(5, 9), (5, 18), (2, 14), (2, 84)]
     assert numbers[4][0] == 2
+    # 3 of each of three outputs, the shared point of both sweeps once
+    swept = [(o["n_latent_dims"], o["n_inducing_outputs"], o["n_inducing_inputs"]) for o in literal]
+    others = [(2, m, 9) for m in reproduce.INDUCING if m != 5]
+    assert swept[5:] == [*((q, 5, 9) for q in reproduce.LATENT), *others]
     for options in literal:
-        sizes = {"n_inducing_outputs", "n_inducing_inputs", "max_steps", "split"}
+        sizes = {"n_latent_dims", "n_inducing_outputs", "n_inducing_inputs", "max_steps", "split"}
         stated = {name: value for name, value in values(SETTINGS).items() if name not in sizes}
         assert {name: options[name] for name in stated} == stated
     assert np.isfinite(result["ours"]).all()

@@ -21,6 +21,7 @@ from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.partners import FOLDS, behind, folds
 from scant.studies.multiview.settings import MultiviewSettings
 from scant.studies.multiview.study import Study
+from scant.tables.schema import counts
 from scant.training.api import restore
 from tests.engine.studies.multiview.views import CPU, classes, lives, settings, values
 
@@ -44,6 +45,19 @@ def test_every_size_is_chosen_and_within_the_budget(
     assert chosen == ENTRY.settled(given_, *made_of)[1]
     seconds, _ = ENTRY.estimate(made, *made_of)
     assert seconds <= SHARE * budget + 0.1 or (made.repeats == 1 and made.max_steps == LEAST_STEPS)
+
+
+@pytest.mark.parametrize(
+    "table", [classes(), values(), lives()], ids=["classes", "values", "lives"]
+)
+def test_a_fit_as_published_learns_from_the_rows_that_its_time_is_estimated_for(
+    table: pd.DataFrame,
+) -> None:
+    study = Study(settings(training_share=0.0), table, CPU)
+    known = counts(table, ENTRY.table)
+    assert ENTRY.parts is not None
+    assert ENTRY.parts(study.settings, len(table), known).train == len(study.data.train)
+    assert len(study.data.train) < 0.6 * len(table)
 
 
 def test_a_view_with_more_columns_than_rows_is_learned_by_components() -> None:

@@ -166,6 +166,24 @@ def test_survival_is_learned_from_a_quarter_of_the_patients_and_scored_by_patien
     assert other != result
 
 
+@pytest.mark.usefixtures("brief")
+def test_tissue_is_made_once_by_the_first_run_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    tissue = (object(), object())
+    monkeypatch.setattr(published_methods, "tissue", lambda: made.append(1) or tissue)
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        published_methods, "survival_scores", lambda *given: asked.append(given) or []
+    )
+    runs = list(reproduce.reproduce(quick=True, data=None, fit=fit))
+    assert not made
+    survival = [run for run in runs if run.key.startswith(reproduce.SURVIVAL)]
+    for run in survival:
+        assert list(run.scores()) == []
+    assert asked == [(*tissue, repeat) for repeat in range(2)]
+    assert made == [1]
+
+
 def test_tissue_has_the_publications_components() -> None:
     observed, x = published_methods.tissue()
     assert (len(observed.features), observed.names) == (738, ["features"])

@@ -141,6 +141,14 @@ def test_kernels_as_published_reach_the_model_and_what_is_stored(
     assert np.array_equal(back.snapshot()["predicted"], study.snapshot()["predicted"])
 
 
+def test_a_full_metric_reaches_the_model_and_what_is_stored(values: pd.DataFrame) -> None:
+    study = Study(settings(output_metric=True, bound="closed"), values, CPU)
+    run(study)
+    assert float(study.learner.model.output.tilt.detach().tril(-1).abs().max()) > 0
+    back = Study.restore(study.settings, *study.fitted(), CPU)
+    assert np.array_equal(back.snapshot()["predicted"], study.snapshot()["predicted"])
+
+
 def test_the_preset_of_survival_has_a_quarter_of_the_components_as_neurons(
     lives: pd.DataFrame,
 ) -> None:

@@ -12,6 +12,10 @@ import pytest
 from scant.errors import BadInput
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
+from scant.studies.omniglot.published import SETTINGS
+from scant.studies.omniglot.reproduce import as_published as published
+from scant.studies.omniglot.reproduce import fits
+from scant.studies.published import printed
 from scant.training.api import fit
 from tests.engine.studies.studying import gathered
 from tests.paths import REAL_DATA
@@ -29,14 +33,14 @@ def smaller(case: cases.Case, steps: int) -> cases.Case:
 
 
 def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = tables.training.fit
+    real = fits.training.fit
 
     def briefly(*args: Any, **values: Any) -> Any:
         return real(*args, **{**values, "steps": 2})
 
     kept = [(name, smaller(case, 2)) for name, case in tables._cases(None)]
     monkeypatch.setattr(tables, "_cases", lambda _: kept)
-    monkeypatch.setattr(tables.training, "fit", briefly)
+    monkeypatch.setattr(fits.training, "fit", briefly)
     result = gathered("omniglot", tables.reproduce(quick=True, data=None, fit=fit))
     strokes = "two alphabets of strokes"
     images = [strokes, f"{strokes}: first", f"{strokes}: second"]
@@ -49,8 +53,8 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
             expected = published | plain | {f"{model}, patches" for model in published}
         assert set(part["method"]) == expected
         scores = set() if name in images[:1] else {"recall", "precision", "F1"}
-        assert set(part["metric"]) == scores | (set() if name in images[1:] else {tables.SECONDS})
-    shares = result[result["metric"] != tables.SECONDS]["ours"]
+        assert set(part["metric"]) == scores | (set() if name in images[1:] else {fits.SECONDS})
+    shares = result[result["metric"] != fits.SECONDS]["ours"]
     assert shares.between(0, 1).all()
     theirs = result.dropna(subset="theirs")
     assert set(theirs["experiment"]) == {"Balance"}
@@ -68,11 +72,12 @@ def test_folds_hold_every_row_out_once_and_scores_are_those_of_the_held_out() ->
     def all_left(x: np.ndarray, output: np.ndarray) -> np.ndarray:
         return np.zeros(len(x), dtype=int)
 
-    def scored(predict: tables.Predict, metric: str) -> list[float]:
-        results = (tables.scores(case, fold, lambda: predict) for fold in range(5))
+    held = [fits.shuffled_folds(case, fold)[1] for fold in range(5)]
+
+    def scored(predict: fits.Predict, metric: str) -> list[float]:
+        results = (fits.scores(case, held[fold], lambda: predict) for fold in range(5))
         return [value for one in results for _, name, value in one if name == metric]
 
-    held = [tables._split(case, fold)[1] for fold in range(5)]
     assert sorted(np.concatenate(held)) == list(range(625))
     assert scored(all_right, "recall") == [1.0] * 5
     recall = scored(all_left, "recall")
@@ -123,8 +128,76 @@ def test_patches_know_blackfoot_better_than_lengthscales_of_pixels() -> None:
     both = dict(cases.alphabets(REAL_DATA))["Ojibwe and Blackfoot, as published"]
     case = replace(both, steps=150)
     methods, recall = dict(tables.methods(case, 0)), {}
+    _, test = fits.shuffled_folds(case, 0)
     for name in ("MOGPs-AR (1)", "MOGPs-AR (1), patches"):
-        scores = tables.scores(case, 0, methods[name])
+        scores = fits.scores(case, test, methods[name])
         recall[name] = next(v for d, m, v in scores if (d, m) == ("Blackfoot", "recall"))
     rbf, patches = recall.values()
     assert patches > rbf > 5 / 14  # by chance 1 of 14
+
+
+def test_settings_as_published_are_those_of_the_preset() -> None:
+    """Patches of the two alphabets, which the study's preset has, too."""
+    preset = {name: stated.value for name, stated in SETTINGS.items()}
+    rows = {own.get(published.TWO): method for own, method in published.planned(published.TWO)}
+    method = rows["MOGPs-AR (1), patches, as published"]
+    assert (method.model, method.patch) == (preset["model"], preset["patch"])
+    assert method.sampled == preset["sampled_classes"]
+    assert (method.inducing, method.batch) == (preset["n_inducing"], preset["batch_size"])
+    assert preset["n_latent"] in method.latent
+    assert (preset["max_steps"], preset["learning_rate"]) == (published.STEPS, published.RATE)
+    methods = {row.method for row in printed("omniglot", f"{published.TWO}: Blackfoot")}
+    assert methods
+    assert methods <= set(rows)  # what the publication prints has a row of ours
+
+
+def test_runs_as_published_have_their_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4,000 steps at a constant rate, no constants; on all training rows with the Q chosen."""
+    calls: list[dict[str, Any]] = []
+
+    def remembered(x: np.ndarray, *rows: np.ndarray, **values: Any) -> fits.Predict:
+        calls.append({"rows": len(x), **values})
+        return lambda x, output: (x[:, 0] if values["n_latent"] == 3 else 0 * x[:, 0]).astype(int)
+
+    case = cases.balance()
+    case = replace(case, x=np.column_stack([case.label, case.x]).astype(float))
+    monkeypatch.setattr(published, "gaussian", remembered)
+    runs = {run.key: run for run in published.runs([("Balance", case)])}
+    scores = list(runs["as published: Balance, MOGPs-AR (1), fold 2"].scores())
+    assert [call["n_latent"] for call in calls] == [1, 2, 3, 3]
+    assert [call["rows"] for call in calls] == [400, 400, 400, 500]
+    for call in calls:
+        assert (call["steps"], call["rate"], call["falls"]) == (4000, 0.01, False)
+        assert (call["sampled"], call["constant"], call["covariance"]) == (1, False, "dropped")
+    assert {s.metric: s.value for s in scores}["recall"] == 1.0  # by Q = 3
+    assert {s.method for s in scores} == {"MOGPs-AR (1), as published"}
+
+
+def test_folds_as_published_are_in_the_order_of_the_rows() -> None:
+    """Of each of two outputs the first four drawers are held out first."""
+    case = cases.drawn()
+    train, test = published.folds(case, 0)
+    drawer = np.arange(560) % 20
+    assert sorted(np.concatenate([train, test])) == list(range(560))
+    assert set(drawer[test]) == {0, 1, 2, 3}
+
+
+def test_sweeps_share_the_runs_that_they_have_in_common() -> None:
+    rows = [own for own, _ in published.planned("S-20")]
+    names = [row for own in rows for row in own.items()]
+    assert len(names) == len(set(names))
+    by_classes = {own[published.BY_CLASSES] for own in rows if published.BY_CLASSES in own}
+    assert by_classes == {"MG-M", *(f"MOGPs-AR, |S_d|={n}" for n in published.CLASSES)}
+    by_inducing = {own[published.BY_INDUCING] for own in rows if published.BY_INDUCING in own}
+    assert by_inducing == {f"MOGPs-AR (5), M={m}" for m in published.INDUCING}
+
+
+@needs_data
+def test_bibtex_comes_with_its_splits() -> None:
+    case = cases.bibtex(REAL_DATA)
+    assert case.x.shape == (7395, 1836)
+    assert case.label.max() + 1 == 148
+    for fold in range(3):
+        train, test = published.folds(case, fold)
+        assert (len(train), len(test)) == (4880, 2515)
+        assert len(np.union1d(train, test)) == 7395

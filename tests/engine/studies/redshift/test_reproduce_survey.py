@@ -23,7 +23,7 @@ def briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Fit:
 
 
 def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
-    result = gathered("redshift", reproduce(quick=True, data=None, fit=briefly))
+    result = gathered("redshift", survey.runs(quick=True, data=None, fit=briefly))
     assert set(result["experiment"]) == {survey.TABLE, survey.MISSING}
     ours = result[result["ours"].notna()]
     assert {

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-from scant.studies.redshift.reproduce import noise_and_gaps, survey
+from scant.studies.redshift.reproduce import basis_functions, noise_and_gaps, survey
 from scant.studies.reproduction import Fit, Runs
 
-PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (noise_and_gaps.runs, survey.runs)
+PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (
+    survey.runs,
+    basis_functions.runs,
+    noise_and_gaps.runs,
+)
 
 
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:

@@ -1,4 +1,4 @@
-"""Artificial data of Almosallam (2017), chapters 3 to 5, and GPz fitted to them."""
+"""Artificial data of chapter 5 (Almosallam 2017), and GPz fitted to them."""
 
 from __future__ import annotations
 
@@ -17,49 +17,30 @@ from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.training import GPzTrainer
+from scant.studies.redshift.reproduce.basis_functions import bumps, deviation
 
 RANGE = 12.0  # of the inputs of the sinc example, on both sides of 0 (section 5.1.1)
 INPUT_VARIANCE = 0.5  # mean of the input variances, Gamma(1, 2) (section 5.1.1)
-NOISE = 0.01  # of the two-dimensional example (4.36)
-# Weights, means and covariances of the three densities of (4.35).
-WEIGHTS = (-9.0, 6.0, 3.0)
-MEANS = ((10.0, 0.0), (10.0, 10.0), (5.0, 5.0))
-COVARIANCES = (((10.0, 0.0), (0.0, 1.0)), ((5.0, -3.0), (-3.0, 3.0)), ((2.0, 0.0), (0.0, 2.0)))
 
 Inputs = Float[ndarray, "n d"]
 Values = Float[ndarray, " n"]
 
 
 def noisy_sinc(x: Values, rng: np.random.Generator) -> Values:
-    """Draw N(sinc(x), sigma(x)^2) with sigma = .01 + .2 (1 + sin 2x) / (1 + exp(-.2x)).
+    """Draw targets with the noise of section 3.2 around sinc(x) = sin(pi x) / (pi x).
 
-    Section 3.2. sinc(x) is sin(pi x) / (pi x), as in the authors' program; the text does not say.
+    The text does not say whether its sinc has pi in it; that of the authors' program has.
     """
-    sigma = 0.01 + 0.2 * (1 + np.sin(2 * x)) / (1 + np.exp(-0.2 * x))
+    sigma = deviation(torch.tensor(x)).numpy()
     return np.asarray(np.sinc(x) + sigma * rng.standard_normal(len(x)))
 
 
-def three_gaussians(rows: int, rng: np.random.Generator) -> tuple[Inputs, Values]:
-    """Draw inputs, as many from each density of (4.35), and targets (4.36), in random order.
-
-    Args:
-        rows: Number of rows, a multiple of three.
-        rng: Source of chance.
-    """
-    parts = [rng.multivariate_normal(m, c, rows // 3) for m, c in zip(MEANS, COVARIANCES)]
-    x = rng.permutation(np.concatenate(parts))
-    return x, surface(x) + NOISE * rng.standard_normal(len(x))
-
-
-def surface(x: Inputs) -> Values:
-    """The function f of (4.35)."""
-    total = np.zeros(len(x))
-    for weight, mean, covariance in zip(WEIGHTS, MEANS, COVARIANCES):
-        a = x - np.array(mean)
-        square = np.einsum("ni,ij,nj->n", a, np.linalg.inv(covariance), a)
-        scale = 2 * math.pi * math.sqrt(np.linalg.det(covariance))
-        total += weight * np.exp(-0.5 * square) / scale
-    return total
+def three_gaussians(rows: int, seed: int) -> tuple[Inputs, Values]:
+    """Draw rows, a multiple of three, of the example of (4.35), in random order."""
+    generator = torch.Generator().manual_seed(seed)
+    x, y = bumps(rows // 3, generator)
+    order = torch.randperm(len(x), generator=generator)
+    return x[order].numpy(), y[order].numpy()
 
 
 class Learned(NamedTuple):

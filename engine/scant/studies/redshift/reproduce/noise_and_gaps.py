@@ -173,7 +173,7 @@ def one_missing(size: Size, seed: int) -> Iterator[Score]:
     5.2: predicted by a GPz of the missing input given the other.
     """
     rng = np.random.default_rng(seed)
-    x, y = three_gaussians(3 * size.rows, rng)
+    x, y = three_gaussians(3 * size.rows, seed)
     (x, x_valid, x_test), (y, y_valid, y_test) = np.split(x, 3), np.split(y, 3)
     fit = partial(learn, m=size.basis, steps=size.steps, seed=seed)
     learned = fit(x, y, validation=(x_valid, y_valid))
@@ -316,7 +316,7 @@ def training_with_gaps(size: Size, share: int, seed: int) -> Iterator[Score]:
     """
     rng = np.random.default_rng(seed)
     n = size.trained
-    x, y = three_gaussians(3 * (n // 2), rng)
+    x, y = three_gaussians(3 * (n // 2), seed)
     x_test, y_test = x[n:], y[n:]
     x, y = x[:n], y[:n]
     lacking = rng.permutation(n)[: n * share // 100]

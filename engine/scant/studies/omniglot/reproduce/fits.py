@@ -1,0 +1,78 @@
+"""One model on one fold: how it is trained, and its scores on the rows held out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from sklearn.metrics import precision_recall_fscore_support
+from sklearn.model_selection import StratifiedKFold
+
+from scant.models.mogp_ar import training
+from scant.studies.omniglot.published_data import Case
+from scant.studies.reproduction import Experiment, Score
+
+SECONDS = "seconds to train"  # of processor time
+ALL = "all outputs"
+Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]  # classes of rows of outputs
+Train = Callable[[], Predict]
+
+
+def shuffled_folds(case: Case, fold: int) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " k"]]:
+    """Rows to train on and to test, of folds drawn at random."""
+    number = case.label + 1000 * case.output
+    split = StratifiedKFold(case.folds, shuffle=True, random_state=0).split(case.x, number)
+    return next(islice(split, fold, None))
+
+
+def scores(case: Case, test: Int[np.ndarray, " k"], train: Train) -> list[tuple[str, str, float]]:
+    """Output, metric and value on the rows held out.
+
+    Args:
+        case: The data.
+        test: Rows held out.
+        train: Trains the model, which is timed.
+    """
+    start = time.process_time()
+    predict = train()
+    results = [(ALL, SECONDS, time.process_time() - start)]
+    best = predict(case.x[test], case.output[test])
+    for d, name in enumerate(case.outputs):
+        own = case.output[test] == d
+        precision, recall, f1, _ = precision_recall_fscore_support(
+            case.label[test][own], best[own], average="weighted", zero_division=0.0
+        )
+        for metric, value in (("recall", recall), ("precision", precision), ("F1", f1)):
+            results.append((name, metric, float(value)))
+    return results
+
+
+def score(name: str, case: Case, method: str, output: str, metric: str, value: float) -> Score:
+    """A score of an output, whose experiment is named after it if there are several."""
+    own = name if output == ALL or len(case.outputs) == 1 else f"{name}: {output}"
+    experiment = Experiment(own, case.source, "folds of the cross-validation")
+    return Score(experiment, method, metric, value)
+
+
+def gaussian(
+    x: Float[np.ndarray, "m v"],
+    output: Int[np.ndarray, " m"],
+    label: Int[np.ndarray, " m"],
+    **values: Any,
+) -> Predict:
+    """Train a Gaussian process; `values` are arguments of `scant.models.mogp_ar.training.fit`."""
+    fitted = training.fit(
+        torch.as_tensor(x), torch.as_tensor(output), torch.as_tensor(label), **values
+    )
+
+    def predict(x: np.ndarray, output: np.ndarray) -> np.ndarray:
+        rows = fitted.kernel.prepare(torch.as_tensor(x))
+        best: np.ndarray = fitted.probabilities(rows, torch.as_tensor(output)).argmax(1).numpy()
+        return best
+
+    return predict
