@@ -86,7 +86,7 @@ class Size(NamedTuple):
     steps: int = 500
 
 
-SMALL = Size(1, 300, 10, 20, 20, 2, 60, 5, 100, 10, (0, 50, 100), 30)
+SMALL = Size(1, 150, 6, 10, 8, 2, 40, 4, 60, 6, (0, 100), 4)
 
 
 def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
@@ -235,7 +235,14 @@ def by_mixture(
     return metrics.mean_log_likelihood(y, predicted, covariance[:, -1, -1].numpy() * scale[-1] ** 2)
 
 
-def by_forest(x: Inputs, y: Values, query: Inputs, truth: Values, trees: int, seed: int) -> float:
+def by_forest(
+    x: Inputs,
+    y: Values,
+    query: Float[ndarray, "k d"],
+    truth: Float[ndarray, " k"],
+    trees: int,
+    seed: int,
+) -> float:
     """Mean log-likelihood under a forest whose trees stop where the input to split by is missing.
 
     A tree then predicts the rows to learn from that reach that node. The variance is that within
