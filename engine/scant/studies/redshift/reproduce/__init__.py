@@ -15,6 +15,8 @@ PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (
     noise_and_gaps.runs,
 )
 
+compared = survey.advantages
+
 
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Scores of every experiment, chapter after chapter of the publication.
