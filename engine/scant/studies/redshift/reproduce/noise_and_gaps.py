@@ -207,11 +207,11 @@ def one_missing(size: Size, seed: int) -> Iterator[Score]:
             metric = f"z-score of {of}, {name} missing"
             yield Score(BOTH, f"formulas beside {size.draws:,} draws", metric, score)
     line = np.column_stack([np.linspace(-5, 18, 100), np.full(100, np.nan)])  # Figure 5.5
-    for variance in VARIANCES:
-        spread = np.full((100, 2), (variance, 0.0))
+    for common in VARIANCES:
+        spread = np.full((100, 2), (common, 0.0))
         scores = z_scores(learned.predict, line, spread, size.draws // 2, rng)
         for of, score in scores.items():
-            metric = f"z-score of {of}, variance {variance:.0f}"
+            metric = f"z-score of {of}, variance {common:.0f}"
             yield Score(BOTH, f"formulas beside {size.draws // 2:,} draws", metric, score)
 
 
