@@ -27,6 +27,7 @@ LOWER = (
     "RMSE",
     "seconds",
     "p ",
+    "z-score",
     "relevant basis functions",
 )  # metrics for which smaller is better
 EXPLAINED = (

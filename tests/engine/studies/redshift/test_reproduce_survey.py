@@ -23,8 +23,10 @@ def briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Fit:
 
 
 def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
-    result = gathered("redshift", survey.runs(quick=True, data=None, fit=briefly))
-    assert set(result["experiment"]) == {survey.TABLE, survey.MISSING}
+    runs = survey.runs(quick=True, data=None, fit=briefly)
+    result = gathered("redshift", runs, survey.advantages)
+    of_fits = {survey.SELECTED, survey.WITHIN, survey.ADVANTAGE}  # too few rows for bins
+    assert set(result["experiment"]) == {survey.TABLE, survey.MISSING} | of_fits
     ours = result[result["ours"].notna()]
     assert {
         f"GP{covariance} m=25, {whose}"
@@ -33,7 +35,8 @@ def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
     } < set(ours["method"])
     assert (ours["repeats"] == 1).all()
     assert ours["data"].str.contains("stand-in for SDSS").all()
-    published = result.set_index(["method", "metric"])["published"].dropna()
+    of_table = result[result["experiment"] == survey.TABLE]
+    published = of_table.set_index(["method", "metric"])["published"].dropna()
     assert published["GPVC m=100, as published", "RMSE"] == 0.0540
     assert (
         "GPVC m=25, ours" not in published
@@ -62,3 +65,25 @@ def test_surveys_are_mixed_and_a_forest_stands_beside(monkeypatch: pytest.Monkey
 def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no file galaxies\.parquet"):
         next(reproduce(quick=True, data=tmp_path, fit=briefly))
+
+
+def test_the_advantage_of_gpvc_is_a_share_of_the_other_score_averaged_over_selections() -> None:
+    experiment = survey.Experiment(survey.SELECTED, "data", "seeds")
+    values = {  # GPVL's, then GPVC's, of two seeds
+        "RMSE, 10% selected": ((4.0, 2.0), (3.0, 2.0)),
+        "RMSE, 100% selected": ((10.0, 4.0), (5.0, 5.0)),
+        "mean log-likelihood, 10% selected": ((-2.0, 1.0), (-1.0, 1.5)),
+    }
+    scores = [
+        survey.Score(experiment, method, metric, value)
+        for metric, pair in values.items()
+        for method, of_seeds in zip(("GPVL m=9, as published", "GPVC m=9, as published"), pair)
+        for value in of_seeds
+    ]
+    found = [(s.method, s.metric, s.value) for s in survey.advantages(scores)]
+    assert found == [
+        ("GPVL m=9, as published", "advantage in RMSE", 37.5),  # of 25 and 50
+        ("GPVL m=9, as published", "advantage in RMSE", -12.5),  # of 0 and -25
+        ("GPVL m=9, as published", "advantage in mean log-likelihood", 50.0),
+        ("GPVL m=9, as published", "advantage in mean log-likelihood", 50.0),
+    ]

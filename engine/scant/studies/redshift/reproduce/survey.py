@@ -1,8 +1,8 @@
-"""Photometric redshifts (Almosallam 2017, Table 6.7 and Figure 6.17)."""
+"""Photometric redshifts (Almosallam 2017, Tables 6.7 and 6.8, Figures 6.11 to 6.17)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from scant import metrics
 from scant.errors import BadInput
 from scant.events import Finished, Report
 from scant.learners.knocked_out import NAMES as RIVALS
@@ -26,6 +27,14 @@ MISSING = "photometric redshifts with bands missing"
 MIXED = "photometric redshifts, three samples mixed"
 MIXED_SIZES = {"training_size": 7000, "validation_size": 1000, "test_size": 4000}
 COVERED = "coverage of the 95% interval"
+SIZES_TRIED = (5, 10, 25, 50, 250, 500)  # basis functions of Figure 6.11 beside 100
+SELECTED = "photometric redshifts, the surest rows"  # Figure 6.14
+ADVANTAGE = "photometric redshifts, advantage of GPVC"  # Table 6.8
+WITHIN = "photometric redshifts, share within an error"  # Figure 6.13
+UNCERTAIN = "photometric redshifts, uncertainty by redshift"  # Figure 6.16
+ERRORS = np.arange(0.01, 0.16, 0.02)
+SELECTION_SCORES = ("RMSE", "mean log-likelihood", "F_0.15", "F_0.05")  # of `by_confidence`
+LEAST_ROWS = 20  # of a bin, to tell a median
 
 
 def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
@@ -43,7 +52,9 @@ def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
     for seed in range(1 if quick else 3):
         for place, (method, values) in enumerate(_variants(quick)):
             seeds = {"seed": seed, "data_seed": seed}
-            case = (fit, table, {**values, **sizes, **seeds}, method, source, place == 0)
+            size_alone = not quick and values["n_basis"] in SIZES_TRIED
+            first = place == 0
+            case = (fit, table, {**values, **sizes, **seeds}, method, source, first, size_alone)
             yield Run(f"{TABLE}, {method}, seed {seed}", partial(_scores, *case))
         if data is not None and not quick:
             for m in (25, 100):
@@ -57,11 +68,22 @@ def _scores(
     method: str,
     source: str,
     baselines: bool,
+    size_alone: bool,
 ) -> list[Score]:
-    """Scores of a run; and, if asked for, of its baselines, which do not depend on the method."""
+    """Scores of a run; and, if asked for, of its baselines, which do not depend on the method.
+
+    `size_alone` leaves out what Figure 6.11 does not show.
+    """
+    report = _run(fit, table, values)
+    figures = list(_figures(method, report))
+    published = "as published" in method
+    if published and size_alone:
+        figures = [figure for figure in figures if figure[0] == TABLE]
+    elif published:
+        figures += _selection(method, report)
     return [
         Score(Experiment(experiment, source, "splits and starts"), name, metric, value)
-        for experiment, name, metric, value in _figures(method, _run(fit, table, values))
+        for experiment, name, metric, value in figures
         if baselines or name == method
     ]
 
@@ -116,6 +138,10 @@ def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     for covariance in SHAPES:
         name = f"GP{covariance} m={published['n_basis']}, as published"
         yield name, {**published, "covariance": covariance}
+    for m in () if quick else SIZES_TRIED:
+        for covariance in SHAPES:
+            name = f"GP{covariance} m={m}, as published"
+            yield name, {**published, "n_basis": m, "covariance": covariance}
     for m in (25,) if quick else (25, 100):
         for covariance in SHAPES:
             yield f"GP{covariance} m={m}, ours", {**FIXED, "n_basis": m, "covariance": covariance}
@@ -138,3 +164,57 @@ def _figures(method: str, report: Report) -> Iterator[tuple[str, str, str, float
         for name, error in zip((method, *RIVALS), scores):
             if np.isfinite(error):
                 yield MISSING, name, f"RMSE, {count:.0f} missing", float(error)
+
+
+def _selection(method: str, report: Report) -> Iterator[tuple[str, str, str, float]]:
+    """As `_figures`: of the surest rows, by error, and medians of uncertainties by redshift.
+
+    The last two are of the test rows that the report shows.
+    """
+    for share, *scores, _ in report.arrays["kept"].T[1::2]:  # every tenth percent
+        for name, value in zip(SELECTION_SCORES, scores):
+            yield SELECTED, method, f"{name}, {100 * share:.0f}% selected", float(value)
+    z, mean = report.arrays["z_true"], report.arrays["z_mean"]
+    for error in ERRORS:
+        yield WITHIN, method, f"F, error {error:.2f}", metrics.fraction_within(z, mean, error)
+    place = np.floor(z * 10).astype(int)
+    for k in np.flatnonzero(np.bincount(place) >= LEAST_ROWS):
+        for source in ("model", "noise"):
+            median = np.median(report.arrays[f"std_{source}"][place == k])
+            yield (
+                UNCERTAIN,
+                method,
+                f"deviation of the {source}, z={k / 10 + 0.05:.2f}",
+                float(median),
+            )
+
+
+def advantages(scores: Sequence[Score]) -> list[Score]:
+    """Relative advantage of GPVC over others, averaged over the shares selected (Table 6.8).
+
+    It is 100 (other - GPVC) / |other| for the RMSE, and its negative for scores of which more is
+    better: positive where GPVC is better.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    selected = [score for score in scores if score.experiment.name == SELECTED]
+    for score in selected:
+        found.setdefault((score.method, score.metric), []).append(score.value)
+    result = []
+    for other in sorted({m for m, _ in found if not m.startswith("GPVC")}):
+        best = other.replace(other[:4], "GPVC", 1)
+        for name in SELECTION_SCORES:
+            sign = 1 if name == "RMSE" else -1
+            pairs = [
+                (values, found[best, metric])
+                for (method, metric), values in found.items()
+                if method == other and metric.startswith(f"{name},") and (best, metric) in found
+            ]
+            for seed in range(min((min(map(len, pair)) for pair in pairs), default=0)):
+                gains = [
+                    100 * sign * (a[seed] - b[seed]) / abs(a[seed]) for a, b in pairs if a[seed]
+                ]
+                experiment = selected[0].experiment._replace(name=ADVANTAGE)
+                result.append(
+                    Score(experiment, other, f"advantage in {name}", float(np.mean(gains)))
+                )
+    return result
