@@ -94,8 +94,8 @@ def _normal(generator: torch.Generator, *shape: int) -> Tensor:
 
 
 def _sinc(x: Tensor) -> Tensor:
-    """sin(x) / x; the thesis does not say whether its sinc has pi in it."""
-    return torch.sinc(x / math.pi)
+    """sin(pi x) / (pi x): the text does not say whether pi is in it; the authors' program has it."""
+    return torch.sinc(x)
 
 
 def noisy_sinc(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
