@@ -94,7 +94,7 @@ def _normal(generator: torch.Generator, *shape: int) -> Tensor:
 
 
 def _sinc(x: Tensor) -> Tensor:
-    """sin(pi x) / (pi x): the text does not say whether pi is in it; the authors' program has it."""
+    """Return sin(pi x) / (pi x); the text does not name pi, which the authors' program has."""
     return torch.sinc(x)
 
 
