@@ -193,9 +193,7 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
 
     monkeypatch.setattr(reproduce, "COUNTS", (50,))
     result = gathered("aggregation", reproduce.reproduce(quick=True, data=None, fit=briefly))
-    published = result.dropna(subset="published")
-    assert set(published["experiment"]) == {"PM2.5"}
-    assert (published["repeats"] > 0).all()  # each beside one of ours
+    assert result["published"].isna().all()  # printed scores are of the publication's data
     births = result[result["experiment"] == "births, 50 cells"]
     assert {"with 5x5 boxes", "with 2x2 boxes", "cells alone"} <= set(births["method"])
     for rival in ("ICM on centroids", "dependent GPs on centroids"):
