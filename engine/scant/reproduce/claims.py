@@ -61,12 +61,12 @@ class Comparison(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """Whether our scores agree; None if they do not tell, or if one was not measured.
+        """Whether our scores agree; None if they do not tell, or if one was not measured twice.
 
         Of two methods, one is better if their means differ clearly. They are equal unless single
         repeats differ clearly: with many repeats, small differences of means are clear.
         """
-        if self.ours is None:
+        if self.ours is None or any(math.isnan(score.spread) for score in self.ours):
             return None
         one, other = self.ours
         ahead = at_least_as_good(self.metric, one.mean, other.mean)

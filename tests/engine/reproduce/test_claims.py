@@ -40,6 +40,7 @@ def comparison(
         (comparison("better", 0.66, 0.8, spread=0.1), None),
         (comparison("better", 0.65, 0.8, spread=0.1), False),
         (comparison("better", 0.8, 0.65, spread=0.1), True),
+        (comparison("better", 0.9, 0.1, spread=NAN), None),  # one repeat tells nothing of chance
         (comparison("not worse", 0.79, 0.8, spread=0.1), True),
         (comparison("not worse", 0.5, 0.8, spread=0.1), False),
         (comparison("equal", 0.79, 0.8, spread=0.1), True),

@@ -44,7 +44,7 @@ MEANING = {
 REACHED = later(
     "A printed score is reached if ours is at least as good, or worse by no more than two "
     "deviations over repeats. Methods differ clearly if their means do by more than two of their "
-    "deviations, without regard to repeats that share a split."
+    "deviations, without regard to repeats that share a split; with one repeat none are clear."
 )
 HEADS = later("as published"), later("default"), later("where")
 STYLE = """
