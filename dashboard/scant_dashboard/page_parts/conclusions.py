@@ -101,5 +101,10 @@ def _data(shown: Sequence[Comparison]) -> str:
 
 
 def _number(score: MeanScore) -> str:
-    spread = "" if math.isnan(score.spread) else f" ± {score.spread:.2g}"
-    return as_number(f"{score.mean:.3g}{spread}")
+    """Return a mean and its deviation with as many digits as tell."""
+    spread = "" if math.isnan(score.spread) else f" ± {_digits(score.spread, 2)}"
+    return as_number(f"{_digits(score.mean, 3)}{spread}")
+
+
+def _digits(value: float, digits: int) -> str:
+    return f"{float(f'{value:.{digits}g}'):,.15g}"  # no exponent for thousands

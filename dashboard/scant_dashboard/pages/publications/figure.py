@@ -87,6 +87,7 @@ class PublishedFigure(Plot):
             plot = _bars(panel) if bars else _curves(panel, styles)
             plot.height = round(plot.height * scale)
             plot.title.text = name.rpartition(SEPARATOR)[0].rpartition(": ")[2]
+            plot.title.text_font_size = "1em"
             figures.append(plot)
         super().__init__(item.title, *figures)
 

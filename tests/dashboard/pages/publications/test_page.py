@@ -59,7 +59,7 @@ def test_what_is_not_confirmed_is_said_with_our_scores_and_their_data(markup: st
             own = text[text.index(f"{claim.text} {place(claim.where)}") :]
             one = claim.with_verdict(verdict)[0]
             assert one.ours is not None
-            first, second = (f"{score.mean:.3g}" for score in one.ours)
+            first, second = (f"{float(f'{score.mean:.3g}'):,.15g}" for score in one.ours)
             assert re.match(rf".{{0,600}}{re.escape(one.better)} {first}.*?{second}", own)
             assert own.index(f"Data: {one.data}") < 1500
 
