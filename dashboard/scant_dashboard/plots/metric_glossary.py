@@ -105,6 +105,14 @@ MEANINGS = {
     "relevant basis functions": later(
         "the smallest number of basis functions that have 99% of the sum of absolute weights."
     ),
+    "log marginal likelihood": later(
+        "the logarithm of the density of all training targets under the model (nats); higher is "
+        "better."
+    ),
+    "z-score of": later(
+        "mean distance of a mean over random draws from the formula, in deviations of the draws; 0 "
+        "is best."
+    ),
     "bound": later("how well the model explains its training rows (see Objective)."),
 }
 # Other names of metrics that are shown; the rest, such as RMSE, are the same in every language.
