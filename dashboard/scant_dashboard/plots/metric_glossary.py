@@ -113,6 +113,14 @@ MEANINGS = {
         "mean distance of a mean over random draws from the formula, in deviations of the draws; 0 "
         "is best."
     ),
+    later("B of classes"): later(
+        "an entry of the coregionalization matrix: the prior covariance of the functions of two "
+        "classes."
+    ),
+    later("mean absolute coregionalization"): later(
+        "the mean absolute entry of the coregionalization matrices of the classes of two groups; "
+        "high values mean that the groups learn from each other."
+    ),
     "bound": later("how well the model explains its training rows (see Objective)."),
 }
 # Other names of metrics that are shown; the rest, such as RMSE, are the same in every language.

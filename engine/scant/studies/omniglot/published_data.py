@@ -68,6 +68,7 @@ def published(folder: Path | None) -> Iterator[tuple[str, Case]]:
     Raises:
         BadInput: A file is missing.
     """
+    yield "two classes", two_classes()
     yield from generated()
     if folder is not None:
         yield next(alphabets(folder))
@@ -87,6 +88,20 @@ def drawn(seed: int = 0) -> Case:
     x = (made.x > INK).astype(np.float64)
     source = "random simulate, stand-in for Ojibwe and Blackfoot"
     return _images(tuple(made.outputs), source, x, made.output, made.label)
+
+
+def two_classes(seed: int = 0) -> Case:
+    """2,000 inputs between -10 and 10 of two classes, f ~ N(0, B (x) K) (section 3.3.1).
+
+    K is RBF with lengthscale .1, and the printed B has rank one: both functions are one draw u,
+    times 3.35 and -3.45. How the inputs were drawn is not stated, and is uniform here.
+    """
+    random = np.random.default_rng(seed)
+    x = random.uniform(-10.0, 10.0, 2000)
+    K = np.exp(-0.5 * ((x[:, None] - x) / 0.1) ** 2) + 1e-8 * np.eye(len(x))  # jitter
+    u = np.linalg.cholesky(K) @ random.standard_normal(len(x))
+    label = (u < 0).astype(int)  # the first class where 3.35 u is larger
+    return _single("two classes", "drawn as published", x[:, None], label, n_latent=1)
 
 
 def balance() -> Case:

@@ -155,9 +155,13 @@ def test_runs_as_published_have_their_settings(monkeypatch: pytest.MonkeyPatch) 
     """4,000 steps at a constant rate, no constants; on all training rows with the Q chosen."""
     calls: list[dict[str, Any]] = []
 
-    def remembered(x: np.ndarray, *rows: np.ndarray, **values: Any) -> fits.Predict:
+    class ByLatent(fits.Gaussian):
+        def __call__(self, x: np.ndarray, output: np.ndarray) -> np.ndarray:
+            return (x[:, 0] if self.model == 3 else 0 * x[:, 0]).astype(int)
+
+    def remembered(x: np.ndarray, *rows: np.ndarray, **values: Any) -> fits.Gaussian:
         calls.append({"rows": len(x), **values})
-        return lambda x, output: (x[:, 0] if values["n_latent"] == 3 else 0 * x[:, 0]).astype(int)
+        return ByLatent(values["n_latent"])
 
     case = cases.balance()
     case = replace(case, x=np.column_stack([case.label, case.x]).astype(float))
@@ -171,6 +175,37 @@ def test_runs_as_published_have_their_settings(monkeypatch: pytest.MonkeyPatch) 
         assert (call["sampled"], call["constant"], call["covariance"]) == (1, False, "dropped")
     assert {s.metric: s.value for s in scores}["recall"] == 1.0  # by Q = 3
     assert {s.method for s in scores} == {"MOGPs-AR (1), as published"}
+
+
+@pytest.mark.slow
+def test_coregionalization_is_of_the_trained_model() -> None:
+    """B of two classes whose functions are opposite; the mean |B_q| of each pair of outputs."""
+    case = cases.two_classes()
+    assert abs(case.label.mean() - 0.5) < 0.2  # some 60 changes of sign
+    rows = np.flatnonzero(np.abs(case.x[:, 0]) < 0.5)
+    method = published.Method("mogp-ar", sampled=1, inducing=20)
+    model = published.fitted(case, rows, method, 1, 300, 0).model
+    scores = published.coregionalization(case, published.TWO_CLASSES, "ours", model)
+    found = {score.metric: score.value for score in scores}
+    first, between, second = (
+        found[f"B of classes {pair}"] for pair in ("1 and 1", "1 and 2", "2 and 2")
+    )
+    assert between < 0 < min(first, second)
+    assert between**2 == pytest.approx(first * second)  # one draw makes both functions
+
+    case, method = cases.drawn(), published.Method("mogp-ar", inducing=5, batch=20, sampled=1)
+    model = published.fitted(case, np.arange(560), method, 2, 3, 0).model
+    values = {
+        score.method: score.value
+        for score in published.coregionalization(case, published.TWO, "ours", model)
+    }
+    B = model.coregionalisation().detach().abs().mean(0).numpy()
+    means = {
+        "first and first": B[:14, :14],
+        "first and second": B[:14, 14:],
+        "second and second": B[14:, 14:],
+    }
+    assert values == pytest.approx({pair: block.mean() for pair, block in means.items()})
 
 
 def test_folds_as_published_are_in_the_order_of_the_rows() -> None:

@@ -59,20 +59,29 @@ def score(name: str, case: Case, method: str, output: str, metric: str, value: f
     return Score(experiment, method, metric, value)
 
 
+class Gaussian:
+    """A trained Gaussian process, which predicts classes of rows of outputs.
+
+    Args:
+        model: As `scant.models.mogp_ar.training.fit` returns it.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __call__(self, x: np.ndarray, output: np.ndarray) -> np.ndarray:
+        rows = self.model.kernel.prepare(torch.as_tensor(x))
+        probabilities = self.model.probabilities(rows, torch.as_tensor(output))
+        best: np.ndarray = probabilities.argmax(1).numpy()
+        return best
+
+
 def gaussian(
     x: Float[np.ndarray, "m v"],
     output: Int[np.ndarray, " m"],
     label: Int[np.ndarray, " m"],
     **values: Any,
-) -> Predict:
+) -> Gaussian:
     """Train a Gaussian process; `values` are arguments of `scant.models.mogp_ar.training.fit`."""
-    fitted = training.fit(
-        torch.as_tensor(x), torch.as_tensor(output), torch.as_tensor(label), **values
-    )
-
-    def predict(x: np.ndarray, output: np.ndarray) -> np.ndarray:
-        rows = fitted.kernel.prepare(torch.as_tensor(x))
-        best: np.ndarray = fitted.probabilities(rows, torch.as_tensor(output)).argmax(1).numpy()
-        return best
-
-    return predict
+    rows = (torch.as_tensor(x), torch.as_tensor(output), torch.as_tensor(label))
+    return Gaussian(training.fit(*rows, **values))
