@@ -96,8 +96,8 @@ def check_values(
 
     Args:
         supports: The observations; NaN values are skipped.
-        likelihoods: Task to "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1) or any
-            other (all numbers).
+        likelihoods: Task to "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1),
+            "categorical" (whole numbers) or any other (all numbers).
         rates: Whether y are counts divided by exposures, which need not be whole.
         rows: Row numbers for messages; counted from 0 where None.
 
@@ -112,6 +112,7 @@ def check_values(
         "poisson": counted,
         "negative_binomial": counted,
         "bernoulli": ((y != 0) & (y != 1), "0 or 1", "another"),
+        "categorical": (y != np.round(y), "the whole number of a class", "another"),
     }
     for t, task in enumerate(supports.tasks):
         likelihood = likelihoods.get(task, "gaussian")

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scant.ensemble import describe
 from scant.models.mtgpa.area_nodes import AreaNodes
 from scant.models.mtgpa.hyperparameter_nodes import NodesGP
-from scant.studies.aggregation import explore, maps, totals
+from scant.studies.aggregation import classes, explore, maps, totals
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.beside import known_covariates
 from scant.studies.aggregation.fitted import FittedMTGPA
@@ -65,7 +65,8 @@ class FittedAggregation:
     @property
     def further(self) -> tuple[ArraySpec, ...]:
         """Columns that `predict` adds beside those of the catalog."""
-        return (maps.EXCEEDANCE,) if MAP in self.metadata else ()
+        exceedance = (maps.EXCEEDANCE,) if MAP in self.metadata else ()
+        return (*exceedance, *classes.further(self.metadata))
 
     def totals(self, table: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
         """Predicted parts against observed totals, and a sentence on them; None where no row is

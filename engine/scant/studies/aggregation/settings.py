@@ -22,6 +22,7 @@ LIKELIHOODS = (
     "bernoulli",
     "gaussian_rate",
     "negative_binomial",
+    "categorical",
 )
 CLUSTERS, GRID = "cluster centers", "even grid"  # of inducing points
 EXACT = ("gaussian", "gaussian_rate")  # likelihoods under which the posterior can be exact
@@ -88,7 +89,8 @@ class AggregationSettings(SplitSettings):
         "larger counts (Poisson if inference is laplace), and gaussian_rate for values that are "
         "not counts. gaussian_rate: part of the noise variance is divided by the exposure. "
         "negative_binomial: counts that vary more than Poisson's, by a dispersion that is learned. "
-        "heteroscedastic: a second function models the noise over the inputs.",
+        "heteroscedastic: a second function models the noise over the inputs. categorical: values "
+        "are numbers of classes, with a softmax of one function fewer than there are classes.",
     )
     likelihoods = param.String(
         "",
