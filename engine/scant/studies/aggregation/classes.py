@@ -1,8 +1,8 @@
 """Classes of categorical tasks: their order, their numbers in the model, and their probabilities.
 
 The model numbers classes from the rarest (0), whose probability figures and maps show, to the most
-frequent, which is the reference of the log odds (`scant.models.mtgpa.categorical`). Tables have any
-whole numbers, such as codes of land cover.
+frequent, which is the reference of the log odds (`scant.models.mtgpa.categorical`). Tables have
+labels, or any whole numbers, such as codes of land cover.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scant.models.mtgpa.likelihoods import CATEGORICAL, Categorical, Likelihood
 from scant.studies.aggregation.supports import Supports
 from scant.studies.base import ArraySpec
 from scant.studies.predicted_columns import of_classes
+from scant.tables.class_labels import MAX_CLASSES
 
-MOST_CLASSES = 20  # each has a function; more distinct values are rather counts or measurements
 COLUMNS = of_classes(doubt=False)[:-1]  # columns of predictions beside those of values
 Classes = Mapping[str, Sequence[float]]  # task to the table's values of its classes
 
@@ -44,10 +44,10 @@ def classes_of(
             continue
         mine = (observed.task == t) & np.isfinite(observed.y)
         values = np.unique(observed.y[mine])
-        if not 2 <= len(values) <= MOST_CLASSES:
+        if not 2 <= len(values) <= MAX_CLASSES:
             raise BadInput(
                 f"Task {task!r} is categorical and has {len(values):,} distinct values; between 2 "
-                f"and {MOST_CLASSES} classes can be learned. Choose another likelihood."
+                f"and {MAX_CLASSES} classes can be learned. Choose another likelihood."
             )
         count = [int((observed.y[mine & rows] == v).sum()) for v in values]
         result[task] = values[np.argsort(count, kind="stable")].tolist()
@@ -95,9 +95,12 @@ def outputs(metadata: Mapping[str, Any]) -> int:
     return sum(2 * (len(classes[t]) - 1) if t in classes else 1 for t in metadata["tasks"])
 
 
-def words(values: Sequence[float]) -> list[str]:
-    """Names of classes in columns and sentences."""
-    return [f"{v:g}" for v in values]
+def names_of(observed: Supports, classes: Classes) -> dict[str, list[str]]:
+    """Names of the classes in columns and sentences: labels, or else codes."""
+    return {
+        task: [observed.labels.get(task, {}).get(v, f"{v:g}") for v in values]
+        for task, values in classes.items()
+    }
 
 
 def further(metadata: Mapping[str, Any]) -> tuple[ArraySpec, ...]:
@@ -106,10 +109,9 @@ def further(metadata: Mapping[str, Any]) -> tuple[ArraySpec, ...]:
 
 
 def columns_of(
-    probabilities: Float[np.ndarray, "n c"], values: Sequence[float]
+    probabilities: Float[np.ndarray, "n c"], names: Sequence[str]
 ) -> dict[str, np.ndarray]:
     """Predicted class, its probability, and a column of probabilities for each class."""
-    names = words(values)
     return {
         "label": np.array(names, dtype=object)[probabilities.argmax(1)],
         "probability": probabilities.max(1),
@@ -117,10 +119,10 @@ def columns_of(
     }
 
 
-def notes(classes: Classes) -> list[str]:
+def notes(names: Mapping[str, Sequence[str]]) -> list[str]:
     """Sentences on what means and figures of categorical tasks are."""
     return [
-        f"Task {task} has {len(values)} classes: {', '.join(words(values))}, the rarest first. Its "
-        f"means, deviations, figures and maps are of the probability of {words(values)[0]}."
-        for task, values in classes.items()
+        f"Task {task} has {len(own)} classes: {', '.join(own)}, the rarest first. Its means, "
+        f"deviations, figures and maps are of the probability of {own[0]}."
+        for task, own in names.items()
     ]

@@ -20,6 +20,7 @@ from scant.studies.aggregation.map_layers import MAP
 from scant.studies.aggregation.metadata import cells, input_columns
 from scant.studies.aggregation.predictive import predicted_columns
 from scant.studies.aggregation.supports import Supports
+from scant.studies.aggregation.table import LABELS
 from scant.studies.base import ArraySpec
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
@@ -59,7 +60,7 @@ class FittedAggregation:
         """
         noise = ["y_err"] if self.settings.known_noise else []
         query = checked(table, self.inputs, gaps=["exposure", *noise])
-        unread = {"y", "y_err", "truth"} - set(noise)
+        unread = {"y", LABELS, "y_err", "truth"} - set(noise)
         return self._predicted(table, self._read(query.drop(columns=unread, errors="ignore")))
 
     @property

@@ -93,10 +93,12 @@ def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.n
             **{"mean": mean, "std": std, "std_y": new, "std_model": std},
             "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
         }
-        if values := fitted.classes.get(fitted.tasks[t]):  # no interval holds a class
+        if names := fitted.metadata.get("class_names", {}).get(
+            fitted.tasks[t]
+        ):  # no interval holds a class
             empty = np.full(int(mine.sum()), np.nan)
             own |= interval_columns(lambda p, empty=empty: np.tile(empty, (len(p), 1)))
-            own |= columns_of(class_predictive(fitted, boxes, t).probabilities, values)
+            own |= columns_of(class_predictive(fitted, boxes, t).probabilities, names)
         else:
             own |= interval_columns(predictive(fitted, boxes, t, exposure, known).quantile)
         for name, column in own.items():

@@ -14,7 +14,7 @@ from scant.errors import BadInput
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation import beside, inference, maps, polygons
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation.classes import as_indicators, classes_of, outputs
+from scant.studies.aggregation.classes import as_indicators, classes_of, names_of, outputs
 from scant.studies.aggregation.classes import notes as notes_on_classes
 from scant.studies.aggregation.fitted import TrainingData
 from scant.studies.aggregation.inference import EXACT_GP, LAPLACE
@@ -129,7 +129,7 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
     shown = [as_indicators(each, classes) for each in (observed, whole)]
     metadata = metadata_of(shown[0], rows, scarce, kinds, shown[1])
     if classes:
-        metadata["classes"] = classes
+        metadata |= {"classes": classes, "class_names": names_of(observed, classes)}
     metadata["scale"] = [[s.offset, s.factor] for s in scale]
     rates, on_page = maps.rates_of(settings, kinds), table.iloc[used]
     map_metadata, on_map = maps.shown(on_page, shown[0], rows, rates, scarce)
@@ -158,7 +158,7 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
     notes = [f"The model has no training rows of {', '.join(untrained)}."] if untrained else []
     of_tasks = (f"{task} {kind}" for task, kind in zip(tasks, kinds))
     notes.append(f"Likelihoods: {', '.join(of_tasks)}.")
-    notes += notes_on_classes(classes)
+    notes += notes_on_classes(metadata.get("class_names", {}))
     if on_map is not None and len(on_map) < len(used):
         notes.append(f"Maps show {len(on_map):,} of {len(used):,} rows.")
     notes += _notes_on_columns(settings, data, kinds, observed, people, whole.empty)

@@ -13,6 +13,8 @@ import torch
 from scant.errors import BadInput
 from scant.events import Report
 from scant.studies.aggregation.study import Study
+from scant.studies.aggregation.table import TABLE
+from scant.tables.read import read_table
 from tests.engine.studies import studying
 from tests.engine.studies.studying import run, value
 
@@ -112,3 +114,30 @@ def test_a_stored_run_predicts_as_before(fitted: tuple[Study, Report], cover: pd
     back = Study.restore(study.settings, tensors, json.loads(json.dumps(meta)), CPU)
     query = cover.drop(columns="y")
     pd.testing.assert_frame_equal(back.predict(query), study.predict(query))
+
+
+def test_labels_of_classes_in_a_file_name_the_columns_of_predictions(cover: pd.DataFrame) -> None:
+    words = dict(zip(CODES, ("bare", "forest", "water")))
+    labels = [words.get(y, f"{y:.3f}") for y in cover["y"]]
+    file = cover.assign(y=labels).to_csv(index=False).encode()
+    table = read_table(file, TABLE, name="cover.csv")
+    assert any("3 labels were read as classes" in note for note in table.notes)
+    study = Study(settings(likelihoods="", max_steps=1, n_inducing=8), table.frame, CPU)
+    assert study.metadata["likelihoods"] == ["categorical", "gaussian"]
+    assert sorted(study.metadata["class_names"]["cover"]) == sorted(words.values())
+    run(study)
+    told = study.predict(cover.drop(columns="y")[:5])
+    assert set(told["label"]) <= set(words.values())
+    assert {f"p({word})" for word in words.values()} <= set(told)
+    with pytest.raises(BadInput, match="'cover' are labels of classes"):
+        Study(settings(likelihoods="cover=poisson"), table.frame, CPU)
+    two = table.frame.assign(y_label=["bare", "sand"] * (len(cover) // 2))
+    with pytest.raises(BadInput, match=r"column 'y_label', row .* give each class one code"):
+        Study(settings(likelihoods=""), two, CPU)
+
+
+def test_a_word_among_numbers_is_no_class(cover: pd.DataFrame) -> None:
+    typed = cover.astype({"y": object})
+    typed.loc[3, "y"] = "forest"
+    with pytest.raises(BadInput, match="got 'forest', which is not a number"):
+        read_table(typed.to_csv(index=False).encode(), TABLE, name="cover.csv")
