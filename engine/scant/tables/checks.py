@@ -115,7 +115,8 @@ def named(
             cells, labels = coded(cells, columns.get("task"), column.labels)
             if labels is not None:
                 columns[column.labels] = labels
-                findings.note(column.name, f"{labels.levels} labels were read as classes")
+                count = labels.levels
+                findings.note(column.name, f"{count} labels were read as classes")
         lenient = predict and column.target
         if cells is None:
             if column.default:

@@ -76,8 +76,8 @@ class TaskGP(GP):
             starts.append(lik.start(own.y, own.exposures(), noise))
             trends.append(lik.trends(own.y))
         offset, scale = torch.cat(starts, dim=1)
-        for own, sign in zip(self.functions, signs(data, self.prior.dimensions, trends)):
-            scale[own[: len(sign)]] *= sign
+        for positions, sign in zip(self.functions, signs(data, self.prior.dimensions, trends)):
+            scale[positions[: len(sign)]] *= sign
         self.prior.start(offset if offsets else 0 * offset, scale, lengthscale, generator)
         self.prior.offset.requires_grad_(offsets)
 

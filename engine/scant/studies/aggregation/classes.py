@@ -46,8 +46,8 @@ def classes_of(
         values = np.unique(observed.y[mine])
         if not 2 <= len(values) <= MAX_CLASSES:
             raise BadInput(
-                f"Task {task!r} is categorical and has {len(values):,} distinct values; between 2 "
-                f"and {MAX_CLASSES} classes can be learned. Choose another likelihood."
+                f"Number of classes of the categorical task {task!r}: {len(values):,}; between 2 "
+                f"and {MAX_CLASSES} can be learned. Choose another likelihood."
             )
         count = [int((observed.y[mine & rows] == v).sum()) for v in values]
         result[task] = values[np.argsort(count, kind="stable")].tolist()
@@ -121,8 +121,11 @@ def columns_of(
 
 def notes(names: Mapping[str, Sequence[str]]) -> list[str]:
     """Sentences on what means and figures of categorical tasks are."""
-    return [
-        f"Task {task} has {len(own)} classes: {', '.join(own)}, the rarest first. Its means, "
-        f"deviations, figures and maps are of the probability of {own[0]}."
-        for task, own in names.items()
-    ]
+    made = []
+    for task, own in names.items():
+        rarest, classes = own[0], ", ".join(own)
+        made.append(
+            f"Classes of task {task}, the rarest first: {classes}. Means, deviations, figures and "
+            f"maps of this task are of the probability of {rarest}."
+        )
+    return made

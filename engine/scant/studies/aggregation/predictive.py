@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from scant.models.mtgpa.counts import Counts
@@ -81,7 +84,8 @@ def predictive(
 def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.ndarray]:
     """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
     columns = dict[str, np.ndarray]()
-    for t in range(len(fitted.tasks)):
+    classes = fitted.metadata.get("class_names", {})
+    for t, task in enumerate(fitted.tasks):
         mine = supports.task == t
         if not mine.any():
             continue
@@ -93,19 +97,22 @@ def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.n
             **{"mean": mean, "std": std, "std_y": new, "std_model": std},
             "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
         }
-        if names := fitted.metadata.get("class_names", {}).get(
-            fitted.tasks[t]
-        ):  # no interval holds a class
-            empty = np.full(int(mine.sum()), np.nan)
-            own |= interval_columns(lambda p, empty=empty: np.tile(empty, (len(p), 1)))
-            own |= columns_of(class_predictive(fitted, boxes, t).probabilities, names)
+        if task in classes:
+            told = class_predictive(fitted, boxes, t)
+            own |= interval_columns(partial(_no_quantiles, len(told)))
+            own |= columns_of(told.probabilities, classes[task])
         else:
             own |= interval_columns(predictive(fitted, boxes, t, exposure, known).quantile)
-        for name, column in own.items():
-            blank = None if column.dtype == object else np.nan
-            start = np.full(len(supports), blank, dtype=column.dtype)
-            columns.setdefault(name, start)[mine] = column
+        for name, values in own.items():
+            empty = np.full(len(supports), None if values.dtype == object else np.nan)
+            columns.setdefault(name, empty)[mine] = values
     return columns
+
+
+def _no_quantiles(
+    count: int, probabilities: Float[np.ndarray, " q"]
+) -> Float[np.ndarray, "q {count}"]:
+    return np.full((len(probabilities), count), np.nan)
 
 
 def _array(values: Tensor | float) -> np.ndarray:

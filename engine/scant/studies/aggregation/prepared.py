@@ -213,17 +213,17 @@ def _stages(
     settings: AggregationSettings, metadata: dict[str, Any], method: str, rows: int
 ) -> tuple[int, AggregationSettings]:
     """How many numbers of latent functions are tried, and the settings."""
-    tasks = outputs(metadata)
-    functions = len(inference.ranks(settings, tasks))
+    functions = len(inference.ranks(settings, outputs(metadata)))
     stages = 1
     grows = settings.n_latent == AUTO and method == EXACT_GP and not settings.lengthscale
     if grows and rows <= MOST_FINER:
         stages += min(MOST_GROWN, MOST_LATENT - functions)
     if stages > 1:
         return stages, settings
-    why = f"one for every two of {len(metadata['tasks'])} tasks"
+    tasks = len(metadata["tasks"])
+    why = f"one for every two of {tasks} tasks"
     if "classes" in metadata:
-        why += ", and for each class but one of categorical tasks"
+        why = f"one for every two of {tasks} tasks, one for each class but one of categorical tasks"
     return stages, choose(settings, metadata, "n_latent", functions, why)
 
 

@@ -60,7 +60,7 @@ def test_codes_are_classes_from_the_rarest_to_the_most_frequent(
     counts = [(own == v).sum() for v in values]
     assert counts == sorted(counts)
     assert len(study.model.functions[0]) == 2
-    assert any("Task cover has 3 classes" in note for note in study.notes)
+    assert any("Classes of task cover, the rarest first" in note for note in study.notes)
     shown = study.metadata["observed"]
     assert {y for y, t in zip(shown["y"], shown["task"]) if t == 0} == {0.0, 1.0}
 
@@ -102,7 +102,7 @@ def test_predictions_have_a_column_for_each_class(fitted: tuple[Study, Report]) 
 def test_what_is_no_class_is_refused(fitted: tuple[Study, Report], cover: pd.DataFrame) -> None:
     with pytest.raises(BadInput, match=r"row 0: got 20\.5.*'cover' needs the whole number"):
         Study(settings(), cover.assign(y=cover["y"] + 0.5), CPU)
-    with pytest.raises(BadInput, match="'cover' is categorical and has 1 distinct value"):
+    with pytest.raises(BadInput, match="categorical task 'cover': 1; between 2 and 20"):
         Study(settings(), cover.assign(y=cover["y"].where(cover["task"] == "height", 3.0)), CPU)
     with pytest.raises(BadInput, match="task 'cover' has classes"):
         fitted[0].explore("retrain", n=20)
