@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from scant.tables.cells import Cells
+from scant.tables.class_labels import coded
 from scant.tables.column_matching import listed
 from scant.tables.levels import TEXT, levels_of
 from scant.tables.limits import beside
@@ -107,8 +108,15 @@ def named(
 ) -> dict[str, np.ndarray]:
     """Check the columns of the schema and return them as float64 numbers or text with None."""
     made: dict[str, np.ndarray] = {}
+    columns = dict(columns)
     for column in schema.columns:
         cells = columns.get(column.name)
+        if cells is not None and column.labels and column.labels not in columns and not predict:
+            cells, labels = coded(cells, columns.get("task"), column.labels)
+            if labels is not None:
+                columns[column.labels] = labels
+                count = labels.levels
+                findings.note(column.name, f"{count} labels were read as classes")
         lenient = predict and column.target
         if cells is None:
             if column.default:

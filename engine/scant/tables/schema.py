@@ -39,6 +39,7 @@ class Column:
         default: Label of all rows in a table without the column.
         dates: True to convert dates to days and times to hours.
         guessed: True if a column with another header may be suggested, with a question.
+        labels: Column that takes the labels of classes, if numbers may be such labels.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Column:
     default: str = ""
     dates: bool = False
     guessed: bool = True
+    labels: str = ""
 
     @property
     def question(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -87,24 +89,33 @@ def spacing(
     return torch.where(upper > lower, upper - lower, torch.ones_like(lower)) / sides
 
 
-def signs(data: Data, dimensions: int, tasks: int) -> Float[Tensor, " t"]:
-    """Sign of each task's correlation with the largest task.
+def signs(
+    data: Data, dimensions: int, trends: Sequence[Float[Tensor, "_ _"]]
+) -> list[Float[Tensor, " _"]]:
+    """Signs of the correlations of each task's trends with the first one of the largest task.
 
     Training rarely recovers from a wrong initial sign of the mixing. Rows are compared with the
     nearest row of the largest task; without a clear correlation the sign is +1.
+
+    Args:
+        data: All observations.
+        dimensions: Dimension of the input space.
+        trends: `Likelihood.trends` of each task's rows.
     """
-    largest = max(range(tasks), key=lambda d: int((data.task == d).sum()))
+    largest = max(range(len(trends)), key=lambda d: trends[d].shape[1])
     scale = centroids(data.supports, dimensions).std(0, correction=0).clamp(min=1e-12)
-    reference = _thinned(data.of_task(largest))
+    reference = _thinned(data.of_task(largest)._replace(y=trends[largest][0]))
     centers = centroids(reference.supports, dimensions) / scale
-    result = data.y.new_ones(tasks)
-    for d in range(tasks):
-        own = _thinned(data.of_task(d))
-        nearest = square_distances(centroids(own.supports, dimensions) / scale, centers).argmin(1)
-        pair = torch.stack([own.y, reference.y[nearest]])
-        r = torch.corrcoef(pair)[0, 1] if len(own.y) > 2 else pair.new_zeros(())
-        if r < -2 / len(own.y) ** 0.5:
-            result[d] = -1
+    result = []
+    for d, values in enumerate(trends):
+        result.append(data.y.new_ones(len(values)))
+        for k, y in enumerate(values):
+            own = _thinned(data.of_task(d)._replace(y=y))
+            nearest = square_distances(centroids(own.supports, dimensions) / scale, centers)
+            pair = torch.stack([own.y, reference.y[nearest.argmin(1)]])
+            r = torch.corrcoef(pair)[0, 1] if len(own.y) > 2 else pair.new_zeros(())
+            if r < -2 / len(own.y) ** 0.5:
+                result[d][k] = -1
     return result
 
 

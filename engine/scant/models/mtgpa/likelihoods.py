@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.distributions import Bernoulli as BernoulliDistribution
 
 from scant.errors import BadInput
+from scant.models.mtgpa.categorical import Categorical
 from scant.models.mtgpa.counts import NegativeBinomial, Poisson
 from scant.models.mtgpa.gaussian import (
     MIN_NOISE,
@@ -21,9 +22,11 @@ from scant.models.mtgpa.gaussian import (
 from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, hermite, moments
 
 __all__ = [
+    "CATEGORICAL",
     "LIKELIHOODS",
     "MIN_NOISE",
     "Bernoulli",
+    "Categorical",
     "Gaussian",
     "GaussianRate",
     "HeteroscedasticGaussian",
@@ -84,14 +87,17 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
     "negative_binomial": NegativeBinomial,
     "bernoulli": Bernoulli,
 }
+CATEGORICAL = "categorical"  # the name of `Categorical`, which needs the number of classes
 
 
-def likelihood(name: str) -> Likelihood:
-    """Create a likelihood by its name.
+def likelihood(name: str | Likelihood) -> Likelihood:
+    """Create a likelihood by its name; one that is already created is returned.
 
     Raises:
-        BadInput: The name is unknown.
+        BadInput: The name is unknown, or "categorical", which needs the number of classes.
     """
+    if isinstance(name, Likelihood):
+        return name
     if name not in LIKELIHOODS:
         raise BadInput(f"Likelihood {name!r} is unknown; use one of {tuple(LIKELIHOODS)}.")
     return LIKELIHOODS[name]()

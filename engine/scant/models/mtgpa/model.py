@@ -35,7 +35,13 @@ from torch import Tensor, nn
 from scant.models.hyperprior import log_hyperprior
 from scant.models.mtgpa.coefficients import Coefficients
 from scant.models.mtgpa.initialization import check, inducing_points, spacing
-from scant.models.mtgpa.likelihoods import Moments, likelihood
+from scant.models.mtgpa.likelihoods import (
+    CATEGORICAL,
+    Categorical,
+    Likelihood,
+    Moments,
+    likelihood,
+)
 from scant.models.mtgpa.prior import Coregionalisation, Data, mass
 from scant.models.mtgpa.rates import log_rate, points, points_each
 from scant.models.mtgpa.tasks import TaskGP
@@ -46,7 +52,7 @@ class MTGPA(TaskGP):
     """Sparse variational multi-task GP over supports; construct it with `build`.
 
     Args:
-        likelihoods: Name of each task's likelihood, from `LIKELIHOODS`.
+        likelihoods: Each task's likelihood, or its name in `LIKELIHOODS`.
         inducing: Supports (usually points) of the inducing variables of every latent function.
         dimensions: Dimension d of the input space.
         ranks: R_q for each of the Q kernels.
@@ -68,7 +74,7 @@ class MTGPA(TaskGP):
 
     def __init__(
         self,
-        likelihoods: Sequence[str],
+        likelihoods: Sequence[str | Likelihood],
         inducing: Float[Tensor, "m c"],
         dimensions: int,
         ranks: Sequence[int] = (1,),
@@ -100,7 +106,7 @@ class MTGPA(TaskGP):
     def build(
         cls,
         data: Data,
-        likelihoods: Sequence[str],
+        likelihoods: Sequence[str | Likelihood],
         dimensions: int,
         generator: torch.Generator,
         inducing: int | Float[Tensor, "m c"] = 100,
@@ -124,6 +130,8 @@ class MTGPA(TaskGP):
 
         Args:
             data: All observations; tasks are numbered from 0.
+            likelihoods: As of the class, or `"categorical"`, with the classes from 0 to the largest
+                value of the task.
             generator: A CPU generator; equal seeds give bitwise equal results.
             inducing: Number of inducing points, or the points (or supports) themselves.
             place: `"kmeans"` over the supports' centroids, `"even"` or `"inside"`.
@@ -143,8 +151,12 @@ class MTGPA(TaskGP):
         if isinstance(inducing, int):
             boxes = data.supports[:, : data.supports.shape[1] - covariates]
             inducing = inducing_points(boxes, dimensions, inducing, place, generator)
+        built = [
+            Categorical.from_values(data.of_task(d).y, d) if name == CATEGORICAL else name
+            for d, name in enumerate(likelihoods)
+        ]
         model = cls(
-            likelihoods,
+            built,
             inducing,
             dimensions,
             ranks,
@@ -192,8 +204,8 @@ class MTGPA(TaskGP):
     def forward(self, supports: Float[Tensor, "n c"], task: int = 0) -> MultivariateNormal:
         """Posterior q of a task's functions averaged over supports, with lazy covariances.
 
-        Counts have averages of f, too; `moments` gives log rates if these are sums. A task with two
-        functions (mean and log variance) gives a `MultitaskMultivariateNormal`.
+        Counts have averages of f, too; `moments` gives log rates if these are sums. A task with
+        several functions gives a `MultitaskMultivariateNormal`.
         """
         own = self.functions[task]
         mean = self._mix(supports, *self.latent_moments(supports), task).mean

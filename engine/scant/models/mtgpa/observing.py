@@ -62,9 +62,9 @@ def moments(q: Moments | MultivariateNormal) -> Moments:
 class Likelihood(gpytorch.likelihoods.Likelihood):
     """Likelihood of one task; y and exposure have one entry per support (default exposure 1).
 
-    Expectations take a `MultivariateNormal` (for two functions a `MultitaskMultivariateNormal`) or
-    `Moments`, without covariances between supports. `marginal` uses GPyTorch's samples unless a
-    subclass has a closed form.
+    Expectations take a `MultivariateNormal` (of several functions a
+    `MultitaskMultivariateNormal`) or `Moments`, without covariances between supports. `marginal`
+    uses GPyTorch's samples unless a subclass has a closed form.
     """
 
     functions = 1
@@ -83,10 +83,18 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
         """
         raise NotImplementedError
 
+    def trends(self, y: Float[Tensor, " n"]) -> Float[Tensor, "k n"]:
+        """Values that each of the first k functions rises with, for initial signs."""
+        return y.unsqueeze(0)
+
+    def value(self, y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """The quantity that `predict` has mean and variance of; here y itself."""
+        return y
+
     def forward(
         self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
     ) -> Distribution:
-        """p(y | f); two functions are in the last dimension of the samples."""
+        """p(y | f); several functions are in the last dimension of the samples."""
         raise NotImplementedError
 
     def expected_log_prob(

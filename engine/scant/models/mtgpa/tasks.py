@@ -69,14 +69,15 @@ class TaskGP(GP):
     ) -> None:
         """Initialize prior and likelihoods from the data (see `MTGPA.build`)."""
         data = data._replace(supports=self.prior.split(data.supports)[0])
-        starts = []
+        starts, trends = [], []
         for d, lik in enumerate(self.likelihoods):
             own = data.of_task(d)
             lik.check(own.y, d)
             starts.append(lik.start(own.y, own.exposures(), noise))
+            trends.append(lik.trends(own.y))
         offset, scale = torch.cat(starts, dim=1)
-        first = [own[0] for own in self.functions]
-        scale[first] *= signs(data, self.prior.dimensions, len(self.likelihoods))
+        for positions, sign in zip(self.functions, signs(data, self.prior.dimensions, trends)):
+            scale[positions[: len(sign)]] *= sign
         self.prior.start(offset if offsets else 0 * offset, scale, lengthscale, generator)
         self.prior.offset.requires_grad_(offsets)
 
@@ -171,16 +172,18 @@ class TaskGP(GP):
     def aggregate_check(self, data: Data) -> PredictiveCheck:
         """Compare observations with the posterior predictions at their supports."""
         columns = torch.zeros(3, len(data.y), dtype=data.y.dtype, device=data.y.device)
-        for d in range(len(self.likelihoods)):
+        value = data.y.clone()
+        for d, lik in enumerate(self.likelihoods):
             rows = (data.task == d).nonzero().squeeze(1)
             if len(rows):
                 own = data.at(rows)
                 columns[:, rows] = torch.stack(
                     self.predict(own.supports, d, own.exposures(), own.known)
                 )
+                value[rows] = lik.value(own.y)
         prediction = MTGPAPrediction(*columns)
         deviation = (prediction.variance + prediction.noise).sqrt()
-        return PredictiveCheck(prediction, (data.y - prediction.mean) / deviation)
+        return PredictiveCheck(prediction, (value - prediction.mean) / deviation)
 
     @contextmanager
     def _held(self) -> Iterator[None]:

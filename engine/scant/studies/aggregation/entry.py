@@ -171,6 +171,8 @@ ENTRY = Entry(
         "problem. The demonstrations use the exponential of an average, as published.",
         "auto does not test whether counts vary more than Poisson counts: it chooses Poisson if "
         "their mean is at most 100. Choose negative_binomial if intervals turn out too narrow.",
+        "A class of a categorical task is one observation of its whole support, with averages of "
+        "the log odds. Figures and maps show the probability of the rarest class.",
         "A polygon is represented by 9 to 36 points, weighted by area, or by population if a task "
         "gives it. Columns of a map other than times and covariates are not used.",
         "The mean of each task is constant except for covariates; predictions return to it far "

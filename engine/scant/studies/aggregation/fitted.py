@@ -74,6 +74,11 @@ class FittedMTGPA:
         return list(self.metadata["likelihoods"])
 
     @property
+    def classes(self) -> dict[str, list[float]]:
+        """Values of the classes of each categorical task, in the order of the model."""
+        return dict(self.metadata.get("classes", {}))
+
+    @property
     def scale(self) -> list[Scale]:
         """Scale of each task, from the model's unit to the table's."""
         return [Scale(*pair) for pair in self.metadata["scale"]]
@@ -101,7 +106,14 @@ class FittedMTGPA:
     def data_of(self, observed: Supports, rows: np.ndarray) -> Data:
         """Rows of a table as the model takes them: its own task numbers, values scaled."""
         return space.data_of(
-            self.settings, observed, rows, self.tasks, self.kinds, self.scale, self.device
+            self.settings,
+            observed,
+            rows,
+            self.tasks,
+            self.kinds,
+            self.scale,
+            self.device,
+            self.classes,
         )
 
     def unit(self, task: int, exposure: Tensor | None = None) -> Tensor | float:

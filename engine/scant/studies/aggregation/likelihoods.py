@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from scant.errors import BadInput
+from scant.models.mtgpa.likelihoods import CATEGORICAL
 from scant.studies.aggregation.settings import AggregationSettings
 from scant.studies.aggregation.supports import Supports
 from scant.studies.auto import AUTO
@@ -43,7 +44,7 @@ def counts_of(
 
 
 def likelihoods(settings: AggregationSettings, observed: Supports) -> list[str]:
-    """The likelihood of each task.
+    """The likelihood of each task; tasks with labels of classes are categorical.
 
     Raises:
         BadInput: A value is impossible under the likelihood that was set, a task or likelihood is
@@ -59,6 +60,9 @@ def likelihoods(settings: AggregationSettings, observed: Supports) -> list[str]:
     chosen = named(settings.likelihoods, observed)
     for t, task in enumerate(observed.tasks):
         if task in chosen:
+            continue
+        if task in observed.labels:
+            chosen[task] = CATEGORICAL
             continue
         rows = (observed.task == t) & np.isfinite(observed.y)
         y, exposure = observed.y[rows], observed.exposure[rows]
@@ -81,6 +85,11 @@ def named(text: str, observed: Supports) -> dict[str, str]:
                 f"Setting 'likelihoods' has {word!r}; give TASK=LIKELIHOOD with a task of "
                 f"{listed(observed.tasks)} and a likelihood of {listed(allowed)}."
             )
+        if task in observed.labels and kind != CATEGORICAL:
+            raise BadInput(
+                f"Setting 'likelihoods' has {word!r}, but the values of task {task!r} are labels "
+                "of classes; leave the task out, whose likelihood is then categorical."
+            )
         result[task] = kind
     return result
 
@@ -96,8 +105,8 @@ def check_values(
 
     Args:
         supports: The observations; NaN values are skipped.
-        likelihoods: Task to "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1) or any
-            other (all numbers).
+        likelihoods: Task to "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1),
+            "categorical" (whole numbers) or any other (all numbers).
         rates: Whether y are counts divided by exposures, which need not be whole.
         rows: Row numbers for messages; counted from 0 where None.
 
@@ -112,6 +121,7 @@ def check_values(
         "poisson": counted,
         "negative_binomial": counted,
         "bernoulli": ((y != 0) & (y != 1), "0 or 1", "another"),
+        "categorical": (y != np.round(y), "the whole number of a class", "another"),
     }
     for t, task in enumerate(supports.tasks):
         likelihood = likelihoods.get(task, "gaussian")

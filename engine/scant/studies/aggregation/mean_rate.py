@@ -13,6 +13,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 LEVEL = 0.95
 _NORMAL = ("gaussian", "heteroscedastic")
+_PROBABILITY = ("bernoulli", "categorical")  # the latter of its rarest class
 _LEAST = 1e-9  # of a mean: a deviation below it is one
 Rows = Float[np.ndarray, " n"]
 
@@ -29,7 +30,7 @@ def exceedance(kind: str, mean: Rows, std: Rows, threshold: float) -> Rows:
     mean, std = _moments(mean, std)
     if kind in _NORMAL:
         return np.asarray(ndtr((mean - threshold) / std))
-    if kind == "bernoulli":
+    if kind in _PROBABILITY:
         a, b = _beta(mean, std)
         return np.asarray(1 - betainc(a, b, np.clip(threshold, 0, 1)))
     if threshold <= 0:
@@ -53,7 +54,7 @@ def quantiles(
     p = np.asarray(probabilities, float)[:, None]
     if kind in _NORMAL:
         return np.asarray(mean + ndtri(p) * std)
-    if kind == "bernoulli":
+    if kind in _PROBABILITY:
         return np.asarray(betaincinv(*_beta(mean, std), p))
     middle, spread = _log_normal(mean, std)
     return np.asarray(np.exp(middle + ndtri(p) * spread))

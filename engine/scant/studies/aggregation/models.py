@@ -13,10 +13,11 @@ from scant.models.mtgpa.baselines import CentroidGP, DependentGP
 from scant.models.mtgpa.exact import NOISE_PRIOR, ExactGP, ExactTrainer
 from scant.models.mtgpa.hyperparameter_nodes import NodesGP
 from scant.models.mtgpa.hyperpriors import favor_flat_maps
-from scant.models.mtgpa.likelihoods import likelihood
+from scant.models.mtgpa.likelihoods import Likelihood, likelihood
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
 from scant.models.mtgpa.training import MTGPATrainer
+from scant.studies.aggregation.classes import outputs, with_classes
 from scant.studies.aggregation.inference import LAPLACE, VARIATIONAL, over_nodes, ranks
 from scant.studies.aggregation.prepared import Prepared
 from scant.studies.aggregation.settings import CLUSTERS, COUNTED, EXACT, SUMMED, AggregationSettings
@@ -34,7 +35,7 @@ def build(
         model = from_state(s, prepared.metadata, kernel, state)
     else:
         options: dict[str, Any] = {
-            "ranks": ranks(s, len(kinds)),
+            "ranks": ranks(s, outputs(prepared.metadata)),
             "shape": kernel,
             "lengthscale": s.lengthscale or None,
             "fixed_lengthscale": s.lengthscale > 0,
@@ -52,7 +53,7 @@ def build(
             place = "kmeans" if clusters and len(data.y) > s.n_inducing else "even"
             model = MTGPA.build(
                 data,
-                kinds,
+                _built(prepared.metadata),
                 dimensions,
                 generator,
                 inducing=s.n_inducing,
@@ -83,6 +84,10 @@ def build(
     return model
 
 
+def _built(metadata: Mapping[str, Any]) -> list[str | Likelihood]:
+    return with_classes(metadata["likelihoods"], metadata["tasks"], metadata.get("classes", {}))
+
+
 def trainer(
     model: Model, prepared: Prepared, generator: torch.Generator
 ) -> MTGPATrainer | ExactTrainer:
@@ -91,7 +96,7 @@ def trainer(
         return ExactTrainer(model)
     s = prepared.settings
     gaussian = all(kind in EXACT for kind in prepared.kinds) and not s.batch_size
-    single = sum(ranks(s, len(prepared.kinds))) == 1
+    single = sum(ranks(s, outputs(prepared.metadata))) == 1
     return MTGPATrainer(
         model,
         prepared.train.data,
@@ -116,10 +121,10 @@ def from_state(
         model = exact_from_state(state, kernel, kinds, covariates, shared)
     else:
         model = MTGPA(
-            kinds,
+            _built(metadata),
             inducing,
             len(metadata["dims"]),
-            ranks(settings, len(kinds)),
+            ranks(settings, outputs(metadata)),
             kernel,
             settings.learn_inducing,
             natural=settings.optimizer == "natural",

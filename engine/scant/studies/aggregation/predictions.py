@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scant.ensemble import describe
 from scant.models.mtgpa.area_nodes import AreaNodes
 from scant.models.mtgpa.hyperparameter_nodes import NodesGP
-from scant.studies.aggregation import explore, maps, totals
+from scant.studies.aggregation import classes, explore, maps, totals
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.beside import known_covariates
 from scant.studies.aggregation.fitted import FittedMTGPA
@@ -20,6 +20,7 @@ from scant.studies.aggregation.map_layers import MAP
 from scant.studies.aggregation.metadata import cells, input_columns
 from scant.studies.aggregation.predictive import predicted_columns
 from scant.studies.aggregation.supports import Supports
+from scant.studies.aggregation.table import LABELS
 from scant.studies.base import ArraySpec
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
@@ -59,13 +60,14 @@ class FittedAggregation:
         """
         noise = ["y_err"] if self.settings.known_noise else []
         query = checked(table, self.inputs, gaps=["exposure", *noise])
-        unread = {"y", "y_err", "truth"} - set(noise)
+        unread = {"y", LABELS, "y_err", "truth"} - set(noise)
         return self._predicted(table, self._read(query.drop(columns=unread, errors="ignore")))
 
     @property
     def further(self) -> tuple[ArraySpec, ...]:
         """Columns that `predict` adds beside those of the catalog."""
-        return (maps.EXCEEDANCE,) if MAP in self.metadata else ()
+        exceedance = (maps.EXCEEDANCE,) if MAP in self.metadata else ()
+        return (*exceedance, *classes.further(self.metadata))
 
     def totals(self, table: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
         """Predicted parts against observed totals, and a sentence on them; None where no row is

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from scant.models.mtgpa.counts import Counts
-from scant.models.mtgpa.likelihoods import Bernoulli, HeteroscedasticGaussian
+from scant.models.mtgpa.likelihoods import Bernoulli, Categorical, HeteroscedasticGaussian
 from scant.predictive import (
     BernoulliPredictive,
+    CategoricalPredictive,
     CountsPredictive,
     MixturePredictive,
     ValuePredictive,
 )
 from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.classes import columns_of
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.supports import Supports
 from scant.studies.predicted_table import interval_columns
+
+
+@torch.no_grad()
+def class_predictive(fitted: FittedMTGPA, supports: Tensor, task: int) -> CategoricalPredictive:
+    """Predict the classes of a categorical task at supports, in the order of the model."""
+    likelihood = fitted.model.likelihoods[task]
+    assert isinstance(likelihood, Categorical)
+    parts = fitted.model.log_rates(supports, task)
+    columns = [w * likelihood.probabilities(q) for w, q in parts]
+    made = (
+        sum(columns[1:], start=columns[0]) if parts else supports.new_zeros(likelihood.classes, 0)
+    )
+    return CategoricalPredictive(_array(made.T))
 
 
 @torch.no_grad()
@@ -28,7 +46,10 @@ def predictive(
     exposure: Tensor | None = None,
     known: Tensor | None = None,
 ) -> ValuePredictive:
-    """Predict new observations of a task at supports (arguments as of `TaskGP.predict`)."""
+    """Predict new observations of a task at supports (arguments as of `TaskGP.predict`).
+
+    For a categorical task use `class_predictive`.
+    """
     model, likelihood = fitted.model, fitted.model.likelihoods[task]
     given = supports.new_ones(len(supports)) if exposure is None else exposure
     unit = np.broadcast_to(_array(fitted.unit(task, exposure)), len(supports))
@@ -63,7 +84,8 @@ def predictive(
 def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.ndarray]:
     """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
     columns = dict[str, np.ndarray]()
-    for t in range(len(fitted.tasks)):
+    classes = fitted.metadata.get("class_names", {})
+    for t, task in enumerate(fitted.tasks):
         mine = supports.task == t
         if not mine.any():
             continue
@@ -71,15 +93,26 @@ def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.n
         boxes = space.supports_of(supports, mine, fitted.device)
         known = fitted.known(supports, mine, t)
         mean, std, new = fitted.moments(boxes, t, exposure, known)
-        told = predictive(fitted, boxes, t, exposure, known)
         own = {
             **{"mean": mean, "std": std, "std_y": new, "std_model": std},
             "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
-            **interval_columns(told.quantile),
         }
+        if task in classes:
+            told = class_predictive(fitted, boxes, t)
+            own |= interval_columns(partial(_no_quantiles, len(told)))
+            own |= columns_of(told.probabilities, classes[task])
+        else:
+            own |= interval_columns(predictive(fitted, boxes, t, exposure, known).quantile)
         for name, values in own.items():
-            columns.setdefault(name, np.full(len(supports), np.nan))[mine] = values
+            empty = np.full(len(supports), None if values.dtype == object else np.nan)
+            columns.setdefault(name, empty)[mine] = values
     return columns
+
+
+def _no_quantiles(
+    count: int, probabilities: Float[np.ndarray, " q"]
+) -> Float[np.ndarray, "q {count}"]:
+    return np.full((len(probabilities), count), np.nan)
 
 
 def _array(values: Tensor | float) -> np.ndarray:

@@ -14,6 +14,8 @@ from scant.errors import BadInput
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation import beside, inference, maps, polygons
 from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.classes import as_indicators, classes_of, names_of, outputs
+from scant.studies.aggregation.classes import notes as notes_on_classes
 from scant.studies.aggregation.fitted import TrainingData
 from scant.studies.aggregation.inference import EXACT_GP, LAPLACE
 from scant.studies.aggregation.likelihoods import likelihoods, named
@@ -123,13 +125,17 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
         used, rows, kinds = used[own], rows[own], [kinds[t] for t in trained]
         observed = observed.at(own, [observed.tasks[t] for t in trained])
     scale = space.scales(settings, observed, rows, kinds)
-    metadata = metadata_of(observed, rows, scarce, kinds, whole)
+    classes = classes_of(observed, rows, kinds)
+    shown = [as_indicators(each, classes) for each in (observed, whole)]
+    metadata = metadata_of(shown[0], rows, scarce, kinds, shown[1])
+    if classes:
+        metadata |= {"classes": classes, "class_names": names_of(observed, classes)}
     metadata["scale"] = [[s.offset, s.factor] for s in scale]
     rates, on_page = maps.rates_of(settings, kinds), table.iloc[used]
-    map_metadata, on_map = maps.shown(on_page, observed, rows, rates, scarce)
+    map_metadata, on_map = maps.shown(on_page, shown[0], rows, rates, scarce)
     metadata |= map_metadata
     tasks = list(observed.tasks)
-    data = space.data_of(settings, observed, rows, tasks, kinds, scale, device)
+    data = space.data_of(settings, observed, rows, tasks, kinds, scale, device, classes)
 
     points = not observed.width[rows].any()
     pieces = 1 if observed.inside is None else observed.inside.shape[1]
@@ -152,6 +158,7 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
     notes = [f"The model has no training rows of {', '.join(untrained)}."] if untrained else []
     of_tasks = (f"{task} {kind}" for task, kind in zip(tasks, kinds))
     notes.append(f"Likelihoods: {', '.join(of_tasks)}.")
+    notes += notes_on_classes(metadata.get("class_names", {}))
     if on_map is not None and len(on_map) < len(used):
         notes.append(f"Maps show {len(on_map):,} of {len(used):,} rows.")
     notes += _notes_on_columns(settings, data, kinds, observed, people, whole.empty)
@@ -206,15 +213,17 @@ def _stages(
     settings: AggregationSettings, metadata: dict[str, Any], method: str, rows: int
 ) -> tuple[int, AggregationSettings]:
     """How many numbers of latent functions are tried, and the settings."""
-    tasks = len(metadata["tasks"])
-    functions = len(inference.ranks(settings, tasks))
+    functions = len(inference.ranks(settings, outputs(metadata)))
     stages = 1
     grows = settings.n_latent == AUTO and method == EXACT_GP and not settings.lengthscale
     if grows and rows <= MOST_FINER:
         stages += min(MOST_GROWN, MOST_LATENT - functions)
     if stages > 1:
         return stages, settings
+    tasks = len(metadata["tasks"])
     why = f"one for every two of {tasks} tasks"
+    if "classes" in metadata:
+        why = f"one for every two of {tasks} tasks, one for each class but one of categorical tasks"
     return stages, choose(settings, metadata, "n_latent", functions, why)
 
 

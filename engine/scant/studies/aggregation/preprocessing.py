@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation.beside import covariates, known_covariates, known_of, with_errors
 from scant.studies.aggregation.capacity import inside_each
+from scant.studies.aggregation.classes import Classes, in_model
 from scant.studies.aggregation.likelihoods import counts_of
 from scant.studies.aggregation.population import People
 from scant.studies.aggregation.settings import COUNTED, EXACT, AggregationSettings
@@ -184,6 +186,7 @@ def data_of(
     kinds: list[str],
     scale: list[Scale],
     device: torch.device,
+    classes: Classes = MappingProxyType({}),
 ) -> Data:
     """Rows (by mask or numbers) of a table as the model takes them.
 
@@ -195,10 +198,11 @@ def data_of(
         kinds: Likelihood of each task.
         scale: Scale of each task.
         device: Device of the tensors.
+        classes: Values of the classes of categorical tasks.
     """
     number = observed.numbered(tasks)[rows]
     offset, factor = of_rows(scale, number)
-    y, exposure = observed.y[rows], observed.exposure[rows]
+    y, exposure = in_model(observed, rows, classes), observed.exposure[rows]
     if settings.rate_per:
         counted = np.isin(np.array(kinds, dtype=object)[number], COUNTED)
         y = np.where(counted, counts_of(y, exposure, settings.rate_per), y)

@@ -6,21 +6,27 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from scant.problem import Problem
-from scant.studies.aggregation.fitted import TrainingData
+from scant.studies.aggregation.classes import in_model
+from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.supports import Supports
 
+OF_CLASSES = ("mean log probability (nats)", "accuracy")  # scores
 
-def problem_of(train: TrainingData, number: int) -> Problem:
-    """Boxes of a task to its values, as a tool for one table would take them."""
-    observed = train.observed
+
+def problem_of(train: TrainingData, fitted: FittedMTGPA) -> Problem:
+    """Boxes of the scarce task to its values or classes, as a tool for one table takes them."""
+    observed, number = train.observed, fitted.task(fitted.scarce)
+    classes = fitted.classes.get(fitted.scarce, [])
+    y = in_model(observed, np.arange(len(observed)), fitted.classes)
     mine = observed.task == number
     test, learned = held_out(train, number), train.rows & mine
     return Problem(
         x=_columns(observed, learned),
-        y=observed.y[learned],
+        y=y[learned].astype(int) if classes else y[learned],
         x_test=_columns(observed, test),
-        y_test=observed.y[test],
-        scores=("RMSE", "SMSE", "SNLP"),
+        y_test=y[test].astype(int) if classes else y[test],
+        scores=OF_CLASSES if classes else ("RMSE", "SMSE", "SNLP"),
+        classes=len(classes),
     )
 
 

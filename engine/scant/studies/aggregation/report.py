@@ -15,12 +15,12 @@ from scant.evaluate.scores import COVERAGE, coverage, metrics_of
 from scant.events import Metric, Report
 from scant.models.mtgpa.baselines import alone, baseline
 from scant.models.mtgpa.prior import Data
-from scant.predictive import ValuePredictive
+from scant.predictive import CategoricalPredictive, ValuePredictive
 from scant.predictive.scored import Scored
 from scant.problem import Problem
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
-from scant.studies.aggregation.predictive import predictive
+from scant.studies.aggregation.predictive import class_predictive, predictive
 from scant.studies.aggregation.problem import held_out, problem_of
 from scant.studies.aggregation.settings import COUNTED, MOST_PIECES
 
@@ -121,6 +121,11 @@ def on_test_rows(
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
     """Scores of this run and of the baselines, and the predictions themselves."""
     own, s = scored.predictive, slice(0, SHOWN)
+    if isinstance(own, CategoricalPredictive):
+        p = own.probabilities[:, 0]
+        told = ((problem.y_test == 0).astype(float), p, np.sqrt(p * (1 - p)))
+        arrays = {name: v[s] for name, v in zip(("test_y", "test_mean", "test_std"), told)}
+        return metrics_of(problem, scored, "this run", problem.scores, "run"), arrays
     assert isinstance(own, ValuePredictive)
     names = [n for n in NAMES if n != "SNLP" or len(problem.y) > 1]  # measured by their variance
     rows = metrics_of(problem, scored, "this run", (*names, *COVERAGE), "run")
@@ -133,11 +138,13 @@ def on_test_rows(
     return rows, {**arrays, "coverage": coverage(scored)}
 
 
-def answer_of(fitted: FittedMTGPA, train: TrainingData) -> ValuePredictive:
+def answer_of(fitted: FittedMTGPA, train: TrainingData) -> ValuePredictive | CategoricalPredictive:
     """What the run says of the held-out rows of the scarce task."""
     number, observed = fitted.task(fitted.scarce), train.observed
     test = held_out(train, number)
     supports = space.supports_of(observed, test, fitted.device)
+    if fitted.scarce in fitted.classes:
+        return class_predictive(fitted, supports, number)
     exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
     return predictive(fitted, supports, number, exposure, fitted.known(observed, test, number))
 
@@ -192,7 +199,7 @@ def baselines(
 
 def slow_baselines(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
     """Those that a page's run has no time for: dependent GPs, and all where rows are many."""
-    problem = problem_of(train, fitted.task(fitted.scarce))
+    problem = problem_of(train, fitted)
     names = DEPENDENT if len(train.data.y) <= BASELINE_ROWS else {**BASELINES, **DEPENDENT}
     return baselines(fitted, train, problem, names=names, most_rows=math.inf)
 
@@ -215,7 +222,10 @@ def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
         units = [fitted.unit(t, exposure) for t in range(len(fitted.kinds))]
         table = torch.stack([torch.as_tensor(u).to(exposure).expand_as(exposure) for u in units])
         factor = table[chosen.task, torch.arange(len(task))].cpu().numpy()
-    y = offset + factor * chosen.y.cpu().numpy()
+    values = chosen.y.clone()
+    for t, likelihood in enumerate(fitted.model.likelihoods):
+        values[chosen.task == t] = likelihood.value(chosen.y[chosen.task == t])
+    y = offset + factor * values.cpu().numpy()
     mean = offset + factor * result.prediction.mean.cpu().numpy()
     variance = (result.prediction.variance + result.prediction.noise).cpu().numpy()
     held = np.abs(result.error.cpu().numpy()) <= 1.959964

@@ -151,8 +151,13 @@ def _rows(fitted: FittedMTGPA) -> tuple[Rows, Rows, Rows]:
     """Held-out rows of the scarce task, its other rows, and those of the other tasks.
 
     Raises:
-        BadInput: No row is held out, or too few are left.
+        BadInput: No row is held out, too few are left, or the task has classes.
     """
+    if fitted.scarce in fitted.classes:
+        raise BadInput(
+            f"This curve shows errors of values, and task {fitted.scarce!r} has classes; choose a "
+            "task of values in the setting 'scarce'."
+        )
     whole = fitted.whole
     names = np.array(whole.tasks, dtype=object)[whole.task]
     known = np.isfinite(whole.y) & np.isin(names, fitted.tasks)

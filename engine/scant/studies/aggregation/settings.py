@@ -22,6 +22,7 @@ LIKELIHOODS = (
     "bernoulli",
     "gaussian_rate",
     "negative_binomial",
+    "categorical",
 )
 CLUSTERS, GRID = "cluster centers", "even grid"  # of inducing points
 EXACT = ("gaussian", "gaussian_rate")  # likelihoods under which the posterior can be exact
@@ -84,11 +85,13 @@ class AggregationSettings(SplitSettings):
     likelihood = param.Selector(
         objects=[AUTO, *LIKELIHOODS],
         doc="Distribution of the observations. auto: Poisson for counts with a mean of at most "
-        "100, Bernoulli for 0 and 1, else Gaussian. If exposures differ: negative binomial for "
-        "larger counts (Poisson if inference is laplace), and gaussian_rate for values that are "
-        "not counts. gaussian_rate: part of the noise variance is divided by the exposure. "
+        "100, Bernoulli for 0 and 1, categorical for labels, else Gaussian. If exposures differ: "
+        "negative binomial for larger counts (Poisson if inference is laplace), and gaussian_rate "
+        "for values that are not counts. gaussian_rate: part of the noise variance is divided by "
+        "the exposure. "
         "negative_binomial: counts that vary more than Poisson's, by a dispersion that is learned. "
-        "heteroscedastic: a second function models the noise over the inputs.",
+        "heteroscedastic: a second function models the noise over the inputs. categorical: values "
+        "are labels or codes of classes, with a softmax of one function fewer than classes.",
     )
     likelihoods = param.String(
         "",
@@ -130,9 +133,9 @@ class AggregationSettings(SplitSettings):
         AUTO,
         bounds=(0, 8),
         label="Latent functions",
-        doc="Number Q of latent functions that the tasks share; 0: one for every two tasks. auto: "
-        "as 0, and up to two more where exact inference of up to 800 rows finds them more "
-        "probable.",
+        doc="Number Q of latent functions that the tasks share; 0: one for every two tasks, and "
+        "one for each class but one of categorical tasks. auto: as 0, and up to two more where "
+        "exact inference of up to 800 rows finds them more probable.",
     )
     rank = AutoInteger(
         AUTO,

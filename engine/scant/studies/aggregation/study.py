@@ -21,6 +21,7 @@ from scant.predictive.scored import Scored
 from scant.problem import Comparison, Problem
 from scant.random import restart_generator
 from scant.studies.aggregation import maps, models, stored, totals
+from scant.studies.aggregation.classes import outputs
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.inference import VARIATIONAL, ranks
 from scant.studies.aggregation.metadata import input_columns
@@ -66,7 +67,7 @@ class Study(TrainedStudy):
         generator = restart_generator(self.settings.seed, 0)
         self.model = models.build(self.data, kernel, generator, best)
         # A stage adds a function, unless the one before did not raise the score.
-        functions = len(ranks(self.data.settings, len(self.data.kinds))) + stage
+        functions = len(ranks(self.data.settings, outputs(self.metadata))) + stage
         if stage and restart == 0 and functions == len(self.model.prior.kernels) + 1:
             self.model.grow(self.settings.rank, generator)
         self.trainer = models.trainer(self.model, self.data, generator)
@@ -129,7 +130,7 @@ class Study(TrainedStudy):
     @cached_property
     def problem(self) -> Problem:
         """Training and held-out rows of the scarce task."""
-        return problem_of(self.data.train, self.posterior.task(self.posterior.scarce))
+        return problem_of(self.data.train, self.posterior)
 
     @cached_property
     def held_scores(self) -> Scored:

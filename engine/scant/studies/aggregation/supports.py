@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ class Supports:
         system: The projection to these two dimensions; "" where the table has no geometries.
         covariates: Standardized covariates, in the order of `named`.
         named: Columns of the covariates.
+        labels: Of tasks with labels of classes, the label of each code in `y`.
         empty: Number of polygons without people inside, which are weighted by area.
     """
 
@@ -56,6 +57,7 @@ class Supports:
     covariates: Float[np.ndarray, "n p"] | None = None
     named: tuple[Covariate, ...] = ()
     empty: int = 0
+    labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.task)

@@ -27,6 +27,7 @@ from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
 from scant.tables.schema import COVARIATE, Column, RowNumbers, TableSchema
 
+LABELS = "y_label"
 TABLE = TableSchema(
     columns=(
         Column(
@@ -41,8 +42,17 @@ TABLE = TableSchema(
             "y",
             target=True,
             doc="the average over the row's box, or the value at its point; counts for a Poisson "
-            "task, 0 or 1 for a Bernoulli task",
+            "task, 0 or 1 for a Bernoulli task, labels or codes for a categorical task",
+            labels=LABELS,
             aliases=("value", "mean", "average", "count"),
+        ),
+        Column(
+            LABELS,
+            "label",
+            required=False,
+            missing=True,
+            doc="label of the class whose code y is, of a categorical task",
+            guessed=False,
         ),
         Column(
             "y_err",
@@ -185,6 +195,7 @@ def of(
         covariates=(values - [c.mean for c in own]) / [c.deviation for c in own] if own else None,
         named=own,
         empty=0 if drawn is None else drawn.empty,
+        labels=_labels(frame, known, task, name, at),
     )
 
 
@@ -215,6 +226,28 @@ def _bounds(
             f"{names[0]} = {lo[i]:g}; swap the two or correct them."
         )
     return lo, hi
+
+
+def _labels(
+    frame: pd.DataFrame,
+    tasks: Sequence[str],
+    task: Int[np.ndarray, " n"],
+    name: str,
+    rows: Int[np.ndarray, " n"],
+) -> dict[str, dict[float, str]]:
+    """Label of each code, of the tasks whose rows have labels."""
+    result = dict[str, dict[float, str]]()
+    if LABELS not in frame or "y" not in frame:
+        return result
+    y = _numbers(frame, "y")
+    for i in np.flatnonzero(frame[LABELS].notna().to_numpy() & np.isfinite(y)):
+        label, own = str(frame[LABELS].iloc[i]), result.setdefault(tasks[task[i]], {})
+        if own.setdefault(float(y[i]), label) != label:
+            raise BadInput(
+                f"{name}, column {LABELS!r}, row {rows[i]}: code {y[i]:g} is {label!r}, but "
+                f"{own[float(y[i])]!r} in a row above; give each class one code."
+            )
+    return result
 
 
 def _numbers(frame: pd.DataFrame, column: str) -> Float[np.ndarray, " n"]:
