@@ -84,6 +84,10 @@ class GPz(gpytorch.Module):
             for d. Only for full covariances.
         regression_mean: The prior mean of the linear mean's weights is a linear regression (3.27)
             instead of zero; `init_from_data` fits it by least squares.
+        noise_link: "exp", or "squared": the noise variance is (sum_j v_j phi_j(x) + b)^2, whose
+            expectation for uncertain inputs is exact (section 5.1.1, below 5.17). The thesis
+            advises against it, since the exponential trains more stably: the evidence has a pole
+            where the root is zero at a row. Each step allocates the n x p design matrix.
 
     Missing values are NaN in X. The mixture that predicts them, and the single Gaussian that fills
     the linear mean's columns in training, are part of the state.
@@ -99,8 +103,8 @@ class GPz(gpytorch.Module):
     objective is `scant.models.gpz.log_evidence.LogEvidence`.
 
     Raises:
-        BadInput: An unknown covariance or basis, sizes below one, a rank without a full covariance
-            or beyond the inputs, or a regression without a linear mean.
+        BadInput: An unknown covariance, basis or link, sizes below one, a rank without a full
+            covariance or beyond the inputs, or a regression without a linear mean.
     """
 
     weight_mean: Tensor
@@ -125,6 +129,7 @@ class GPz(gpytorch.Module):
         basis: str = "rbf",
         rank: int | None = None,
         regression_mean: bool = False,
+        noise_link: str = "exp",
     ) -> None:
         super().__init__()
         if covariance not in COVARIANCES:
@@ -136,6 +141,8 @@ class GPz(gpytorch.Module):
             )
         if basis not in ("rbf", "tanh"):
             raise BadInput(f"Basis {basis!r} is unknown; use 'rbf' or 'tanh'.")
+        if noise_link not in ("exp", "squared"):
+            raise BadInput(f"Noise link {noise_link!r} is unknown; use 'exp' or 'squared'.")
         if rank is not None and (
             basis == "tanh" or covariance[1] != "C" or not 1 <= rank <= n_features
         ):
@@ -147,6 +154,7 @@ class GPz(gpytorch.Module):
             raise BadInput("A regression as prior mean needs the linear mean: set joint_mean.")
         self.covariance, self.basis, self.rank = cast(Covariance, covariance), basis, rank
         self.heteroscedastic, self.joint_mean = heteroscedastic, joint_mean
+        self.noise_link = noise_link
         m, d = n_basis, n_features
         p = m + (d + 1 if joint_mean else 0)
 
@@ -201,7 +209,7 @@ class GPz(gpytorch.Module):
 
     @property
     def noise_weights(self) -> Float[Tensor, " m"]:
-        """Weights v of the noise's log precision; zeros for a homoscedastic model."""
+        """Weights v of the noise; zeros for a homoscedastic model."""
         return self.v if self.heteroscedastic else torch.zeros_like(self.centres[:, 0])
 
     def forward(self, X: Float[Tensor, "n d"]) -> MultivariateNormal:
@@ -247,7 +255,8 @@ class GPz(gpytorch.Module):
         else:
             self.gamma.copy_(start_gamma(filled, self.centres, self.covariance))
         self.log_alpha.copy_((-variance.log()).expand_as(self.log_alpha))
-        self.b.copy_(-(0.1 * variance).log())
+        noise = 0.1 * variance
+        self.b.copy_(-noise.log() if self.noise_link == "exp" else noise.sqrt())
         if self.heteroscedastic:
             self.v.zero_()
             self.log_tau.zero_()
@@ -306,7 +315,8 @@ class GPz(gpytorch.Module):
 
     def log_beta(self, phi: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
         """Log precision ln beta of the noise (section 3.2), given basis function values phi."""
-        return phi @ self.v + self.b if self.heteroscedastic else self.b.expand(len(phi))
+        linear = phi @ self.v + self.b if self.heteroscedastic else self.b.expand(len(phi))
+        return linear if self.noise_link == "exp" else -linear.square().log()
 
     def weight_posterior(
         self,
@@ -469,7 +479,7 @@ class GPz(gpytorch.Module):
             projection=self.centres[:0] if self.projection is None else self.projection,
         )
         if self._prepared is None or not self._prepared.matches(state):
-            self._prepared = Prepared(state)
+            self._prepared = Prepared(state, self.noise_link)
         return self._prepared
 
     def check(self, X: Tensor, noise_variance: Tensor | None = None) -> None:

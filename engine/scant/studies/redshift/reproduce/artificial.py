@@ -109,6 +109,7 @@ def learn(
     variances: Inputs | None = None,
     omega: Values | None = None,
     heteroscedastic: bool = True,
+    noise_link: str = "exp",
 ) -> Learned:
     """Fit GPVC without a linear mean, which the equations of chapter 5 do not have.
 
@@ -123,8 +124,9 @@ def learn(
         variances: Variances of the inputs (5.72).
         omega: Weights of the rows (3.20).
         heteroscedastic: Whether the noise varies with the inputs.
+        noise_link: See `GPz`.
     """
-    model = GPz(x.shape[1], m, "VC", heteroscedastic, joint_mean=False)
+    model = GPz(x.shape[1], m, "VC", heteroscedastic, joint_mean=False, noise_link=noise_link)
     center, scale = np.nanmean(x, 0), np.nanstd(x, 0)
     learned = Learned(model, center, scale, float(y.mean()), float(y.std()))
     rows, targets = learned.inner(x), torch.tensor((y - learned.mean) / learned.deviation)
