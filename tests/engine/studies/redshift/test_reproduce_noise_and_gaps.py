@@ -24,6 +24,14 @@ def learned() -> artificial.Learned:
     return _learned("exp")
 
 
+def test_targets_around_sinc_take_the_next_numbers_of_the_generator() -> None:
+    """Stored results depend on it."""
+    x = np.linspace(-3, 3, 50)
+    sigma = 0.01 + 0.2 * (1 + np.sin(2 * x)) / (1 + np.exp(-0.2 * x))  # section 3.2
+    expected = np.sinc(x) + sigma * np.random.default_rng(0).standard_normal(50)
+    assert artificial.noisy_sinc(x, np.random.default_rng(0)) == pytest.approx(expected)
+
+
 def test_every_run_has_finite_scores_of_its_own() -> None:
     runs = list(chapter.runs(quick=True, data=None, fit=fit))
     assert len({run.key for run in runs}) == len(runs)

@@ -17,7 +17,7 @@ from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.training import GPzTrainer
-from scant.studies.redshift.reproduce.basis_functions import bumps, deviation
+from scant.studies.redshift.reproduce.basis_functions import bumps, sinc_with_noise
 
 RANGE = 12.0  # of the inputs of the sinc example, on both sides of 0 (section 5.1.1)
 INPUT_VARIANCE = 0.5  # mean of the input variances, Gamma(1, 2) (section 5.1.1)
@@ -27,12 +27,8 @@ Values = Float[ndarray, " n"]
 
 
 def noisy_sinc(x: Values, rng: np.random.Generator) -> Values:
-    """Draw targets with the noise of section 3.2 around sinc(x) = sin(pi x) / (pi x).
-
-    The text does not say whether its sinc has pi in it; that of the authors' program has.
-    """
-    sigma = deviation(torch.tensor(x)).numpy()
-    return np.asarray(np.sinc(x) + sigma * rng.standard_normal(len(x)))
+    """Draw targets with the noise of section 3.2 around sinc(x)."""
+    return sinc_with_noise(torch.tensor(x), torch.tensor(rng.standard_normal(len(x)))).numpy()
 
 
 def three_gaussians(rows: int, seed: int) -> tuple[Inputs, Values]:
