@@ -67,12 +67,7 @@ class Learned(NamedTuple):
 
     def predict_by_one_gaussian(self, x: Inputs, observed: Bool[ndarray, " d"]) -> GPzPrediction:
         """Predict rows whose unobserved inputs have one Gaussian density (5.32-5.34)."""
-        of_inputs = Mixture(
-            self.model.mixture_log_weights,
-            self.model.mixture_means,
-            self.model.mixture_precisions,
-        )
-        moments = moments_given(of_inputs, self.inner(x), torch.tensor(observed))
+        moments = moments_given(self.model.mixture, self.inner(x), torch.tensor(observed))
         return self._outer(self.model.predict(*moments))
 
     def _outer(self, prediction: GPzPrediction) -> GPzPrediction:
