@@ -26,6 +26,7 @@ class Status(StrEnum):
     CONCLUSIONS_HOLD = "conclusions hold"
     DIFFERS = "differs"
     UNCLEAR = "no clear difference"
+    SHOWN = "shown, not compared"
     SHOWN_LIVE = "shown live"
     NOT_YET = "not yet"
     NOT_POSSIBLE = "not possible here"
@@ -127,15 +128,22 @@ def _compared(
     rows = read(study)
     assert rows is not None
     rows = rows[rows["experiment"].isin(names)]
+    ours = rows[rows["ours"].notna()]
     printed = rows[rows["published"].notna() & ~rows["data"].str.contains(STAND_IN)]
     measured = printed[printed["ours"].notna()]
     reached = sum(reaches(row) for row in measured.itertuples())
-    missing = len(measured) < len(printed) or not all(claim.measured for claim in own)
+    missing = (
+        len(measured) < len(printed)
+        or not all(claim.measured for claim in own)
+        or not set(names) <= set(ours["experiment"])
+    )
     verdicts = {claim.holds for claim in own}
     if reached < len(measured) or False in verdicts:
         status = Status.DIFFERS
-    elif missing or not (len(printed) or own):
+    elif missing:
         status = Status.NOT_YET
+    elif not (len(printed) or own):
+        status = Status.SHOWN
     elif None in verdicts:
         status = Status.UNCLEAR
     else:

@@ -121,6 +121,9 @@ def test_items_have_the_status_that_their_results_give() -> None:
             assert printed or item.claims
         if item.status in (Status.DIFFERS, Status.UNCLEAR):
             assert item.experiments
+        if item.status == Status.SHOWN:
+            assert not printed
+            assert not item.claims
         if item.status == Status.DIFFERS:
             assert reached < printed or any(claim.holds is False for claim in item.claims)
         assert item.reason or item.status == Status.REPRODUCED
@@ -143,3 +146,18 @@ def test_only_what_was_made_alike_is_reproduced(monkeypatch: pytest.MonkeyPatch)
     assert status("", "") == (Status.CONCLUSIONS_HOLD, "")
     rows["ours"] = 0.4
     assert status("yes", "")[0] == Status.DIFFERS
+
+
+def test_results_without_anything_to_compare_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pd.DataFrame({"experiment": ["cells"], "data": ["ours"], "ours": [0.6]})
+    rows["published"] = NAN
+    monkeypatch.setattr(items, "read", lambda study: rows)
+    assert items._compared("mitosis", ("cells",), (), alike=False) == (Status.SHOWN, (0, 0))
+    # The other experiment of the item has not been run
+    names = ("cells", "more cells")
+    assert items._compared("mitosis", names, (), alike=False) == (Status.NOT_YET, (0, 0))
+    claim = Claim("Y21", "mitosis", "text", "Table 9", (comparison("better", 2, 1),))
+    assert items._compared("mitosis", ("cells",), (claim,), alike=False) == (
+        Status.CONCLUSIONS_HOLD,
+        (0, 0),
+    )

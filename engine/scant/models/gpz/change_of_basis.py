@@ -36,6 +36,7 @@ def in_coordinates(model: GPz, T: Float[Tensor, "q d"]) -> GPz:
         model.joint_mean,
         model.centres.dtype,
         T.clone() if keep_coordinates else None,
+        noise_link=model.noise_link,
     )
     result.to(model.centres.device)
     if keep_coordinates:

@@ -98,9 +98,11 @@ class Prepared:
 
     Args:
         fitted: State of the model, copied because training changes it in place.
+        noise_link: "exp" or "squared" (see `GPz`).
     """
 
-    def __init__(self, fitted: PosteriorState) -> None:
+    def __init__(self, fitted: PosteriorState, noise_link: str = "exp") -> None:
+        self.noise_link = noise_link
         copies = (t.detach().clone() for t in fitted.tensors())
         self.fitted = PosteriorState.from_tensors(copies)
         self.quadratic = self.fitted.quadratic()
@@ -108,7 +110,7 @@ class Prepared:
 
     @cached_property
     def shares(self) -> Float[Tensor, "3 m m"]:
-        """Coefficients of each product of basis functions in f^2, nu^2 and ln^2 beta."""
+        """Coefficients of each product of basis functions in f^2, nu^2 and (phi' v)^2."""
         m = len(self.fitted.weights)
         squares = [*self.quadratic[:, :m, :m], torch.outer(self.fitted.v, self.fitted.v)]
         return torch.stack(squares)

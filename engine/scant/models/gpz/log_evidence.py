@@ -41,7 +41,8 @@ class LogEvidence:
         y: Targets.
         omega: Sample weights (3.20); ones by default.
         noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs (section 5.2.1).
-        place: Constructor of a `RowSums` from the rows' patterns and m; not used for noisy inputs.
+        place: Constructor of a `RowSums` from the rows' patterns and m; used for exact inputs,
+            radial basis functions and the exponential link.
     """
 
     def __init__(
@@ -58,8 +59,8 @@ class LogEvidence:
         self.total_omega = float(omega.sum())
         if model.needs_complete_inputs:
             model.check(X, noise_variance)
-        # Rows with basis functions that are not exponentials of the rows' features
-        dense = noise_variance is not None or model.basis == "tanh"
+        # Basis functions that are not exponentials of the rows' features, or another link
+        dense = noise_variance is not None or model.basis == "tanh" or model.noise_link != "exp"
         self._dense = (X, y, omega, noise_variance) if dense else None
         self._last: tuple[tuple[Tensor, ...], Posterior] | None = None
         if not dense:

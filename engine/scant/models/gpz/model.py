@@ -21,11 +21,9 @@ experiments (below 3.36), or a linear regression (3.27).
 
 from __future__ import annotations
 
-import math
 import warnings
-from typing import Literal, cast
+from typing import Literal
 
-import gpytorch
 import torch
 from gpytorch.distributions import MultivariateNormal
 from jaxtyping import Float
@@ -33,39 +31,19 @@ from linear_operator.operators import RootLinearOperator
 from torch import Tensor, nn
 
 from scant.errors import BadInput
-from scant.inference.expectations import kernel_forms, log_kernel
-from scant.inference.kmeans import kmeans_centres
+from scant.inference.expectations import kernel_forms
 from scant.kernels.constraints import LogPositive
-from scant.models.gpz.basis import (
-    COVARIANCES,
-    Covariance,
-    expected_basis,
-    full_precision,
-    gamma_shape,
-    precision_of,
-    relevant_count,
-    start_gamma,
-    start_low_rank,
-    tanh_basis,
-)
-from scant.models.gpz.completion import MAX_DENSE_INPUTS
+from scant.models.gpz.basis import relevant_count
+from scant.models.gpz.design import BasisFunctionModel
 from scant.models.gpz.evidence import Posterior, weight_posterior
 from scant.models.gpz.given import PosteriorState, Prepared
-from scant.models.gpz.input_density import (
-    MIN_PRECISION,
-    Mixture,
-    fill,
-    fit_mixture,
-    single_gaussian,
-)
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.uncertain_inputs import predict_inputs
 
-START_ROWS = 50_000  # most rows used to initialize centers and widths
 PREDICTED_ROWS = 1 << 16  # rows per block of a prediction, which bounds its memory
 
 
-class GPz(gpytorch.Module):
+class GPz(BasisFunctionModel):
     """Sparse GP with basis functions of one of six covariance structures.
 
     Args:
@@ -84,6 +62,10 @@ class GPz(gpytorch.Module):
             for d. Only for full covariances.
         regression_mean: The prior mean of the linear mean's weights is a linear regression (3.27)
             instead of zero; `init_from_data` fits it by least squares.
+        noise_link: "exp", or "squared": the noise variance is (sum_j v_j phi_j(x) + b)^2, whose
+            expectation for uncertain inputs is exact (section 5.1.1, below 5.17). The thesis
+            advises against it, since the exponential trains more stably: the evidence has a pole
+            where the root is zero at a row. Each step allocates the n x p design matrix.
 
     Missing values are NaN in X. The mixture that predicts them, and the single Gaussian that fills
     the linear mean's columns in training, are part of the state.
@@ -99,18 +81,12 @@ class GPz(gpytorch.Module):
     objective is `scant.models.gpz.log_evidence.LogEvidence`.
 
     Raises:
-        BadInput: An unknown covariance or basis, sizes below one, a rank without a full covariance
-            or beyond the inputs, or a regression without a linear mean.
+        BadInput: An unknown covariance, basis or link, sizes below one, a rank without a full
+            covariance or beyond the inputs, or a regression without a linear mean.
     """
 
     weight_mean: Tensor
     weight_factor: Tensor
-    mixture_log_weights: Tensor
-    mixture_means: Tensor
-    mixture_precisions: Tensor
-    input_mean: Tensor
-    input_precision: Tensor
-    projection: Tensor | None
     prior_mean: Tensor | None  # prior mean of all weights (3.28)
 
     def __init__(
@@ -125,38 +101,22 @@ class GPz(gpytorch.Module):
         basis: str = "rbf",
         rank: int | None = None,
         regression_mean: bool = False,
+        noise_link: str = "exp",
     ) -> None:
-        super().__init__()
-        if covariance not in COVARIANCES:
-            raise BadInput(f"Covariance {covariance!r} is unknown; use one of {COVARIANCES}.")
-        if n_features < 1 or n_basis < 1:
-            raise BadInput(
-                f"GPz needs at least one feature and one basis function, got {n_features} "
-                f"and {n_basis}."
-            )
-        if basis not in ("rbf", "tanh"):
-            raise BadInput(f"Basis {basis!r} is unknown; use 'rbf' or 'tanh'.")
-        if rank is not None and (
-            basis == "tanh" or covariance[1] != "C" or not 1 <= rank <= n_features
-        ):
-            raise BadInput(
-                f"A rank from 1 to {n_features} needs radial basis functions with a full "
-                f"covariance (GC or VC), got rank {rank}, basis {basis!r} and {covariance!r}."
-            )
+        super().__init__(
+            n_features, n_basis, covariance, joint_mean, dtype, projection, basis, rank
+        )
+        if noise_link not in ("exp", "squared"):
+            raise BadInput(f"Noise link {noise_link!r} is unknown; use 'exp' or 'squared'.")
         if regression_mean and not joint_mean:
             raise BadInput("A regression as prior mean needs the linear mean: set joint_mean.")
-        self.covariance, self.basis, self.rank = cast(Covariance, covariance), basis, rank
-        self.heteroscedastic, self.joint_mean = heteroscedastic, joint_mean
+        self.heteroscedastic, self.noise_link = heteroscedastic, noise_link
         m, d = n_basis, n_features
         p = m + (d + 1 if joint_mean else 0)
 
         def free(*shape: int) -> nn.Parameter:
             return nn.Parameter(torch.zeros(shape, dtype=dtype))
 
-        self.centres = free(m, d)
-        self.gamma = free(
-            *((m, d) if basis == "tanh" else gamma_shape(self.covariance, m, d, rank))
-        )
         self.log_alpha = free(p)
         self.b = free()
         if heteroscedastic:
@@ -166,23 +126,11 @@ class GPz(gpytorch.Module):
         self.register_constraint("log_alpha", LogPositive())
         self._prepared: Prepared | None = None
         self._register_zeros("weight_mean", p)
-        self._register_zeros(
-            "weight_factor", p, p
-        )  # C, where the posterior covariance of the weights is C C'
-        self.register_buffer("projection", projection)
+        # C, where the posterior covariance of the weights is C C'
+        self._register_zeros("weight_factor", p, p)
         self.register_buffer("prior_mean", None)
         if regression_mean:
             self._register_zeros("prior_mean", p)
-        c = d if projection is None else projection.shape[1]
-        k = m if c <= MAX_DENSE_INPUTS else 1  # placeholder; a fitted density may have any number
-        self._register_zeros("mixture_log_weights", k)
-        self._register_zeros("mixture_means", k, c)
-        self._register_zeros("mixture_precisions", k, c, c)
-        self._register_zeros("input_mean", c)
-        self._register_zeros("input_precision", c, c)
-
-    def _register_zeros(self, name: str, *shape: int) -> None:
-        self.register_buffer(name, torch.zeros(shape, dtype=self.b.dtype, device=self.b.device))
 
     @property
     def alpha(self) -> Float[Tensor, " p"]:
@@ -195,13 +143,8 @@ class GPz(gpytorch.Module):
         return self.log_tau_constraint.transform(self.log_tau)  # type: ignore[no-any-return]
 
     @property
-    def needs_complete_inputs(self) -> bool:
-        """Whether the basis functions have no expectation for missing or noisy inputs."""
-        return self.basis == "tanh" or self.rank is not None
-
-    @property
     def noise_weights(self) -> Float[Tensor, " m"]:
-        """Weights v of the noise's log precision; zeros for a homoscedastic model."""
+        """Weights v of the noise; zeros for a homoscedastic model."""
         return self.v if self.heteroscedastic else torch.zeros_like(self.centres[:, 0])
 
     def forward(self, X: Float[Tensor, "n d"]) -> MultivariateNormal:
@@ -226,70 +169,19 @@ class GPz(gpytorch.Module):
         Raises:
             BadInput: X has the wrong number of columns, an infinite value or an empty column.
         """
-        self.check(X)
-        filled = torch.where(X.isnan(), X.nanmean(dim=0), X)
-        if not bool(filled.isfinite().all()):
-            column = int((~filled.isfinite().all(0)).nonzero()[0])
-            raise BadInput(
-                f"Column {column} of X has no value at all; leave it out of the features."
-            )
+        self.init_basis(X, generator)
         variance = y.var(correction=0).clamp(min=1e-12)
-        if len(filled) > START_ROWS:
-            subset = torch.randperm(len(filled), generator=generator)[:START_ROWS]
-            filled = filled[subset.to(filled.device)]
-        self.centres.copy_(kmeans_centres(filled, len(self.centres), generator))
-        if self.basis == "tanh":
-            isotropic = start_gamma(filled, self.centres, "VC")
-            self.gamma.copy_(start_low_rank(isotropic, 1, generator)[:, 0])
-        elif self.rank is not None:
-            isotropic = start_gamma(filled, self.centres, self.covariance)
-            self.gamma.copy_(start_low_rank(isotropic, self.rank, generator))
-        else:
-            self.gamma.copy_(start_gamma(filled, self.centres, self.covariance))
         self.log_alpha.copy_((-variance.log()).expand_as(self.log_alpha))
-        self.b.copy_(-(0.1 * variance).log())
+        noise = 0.1 * variance
+        self.b.copy_(-noise.log() if self.noise_link == "exp" else noise.sqrt())
         if self.heteroscedastic:
             self.v.zero_()
             self.log_tau.zero_()
-        gaussian = single_gaussian(X)
-        self.input_mean.copy_(gaussian.means[0])
-        self.input_precision.copy_(gaussian.precisions[0])
         if self.prior_mean is not None:
             linear = self.linear_columns(X)
             self.prior_mean[len(self.centres) :] = torch.linalg.lstsq(
                 linear, y.unsqueeze(1), driver="gelsd"
             ).solution[:, 0]
-
-    def precision(self) -> Float[Tensor, "m d"] | Float[Tensor, "m d d"]:
-        """Sigma_j^-1 of each basis function; diagonals for the L and D structures."""
-        return precision_of(self.gamma, self.covariance, self.centres)
-
-    def design(
-        self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
-    ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n p"]]:
-        """Basis functions, and the design matrix of 3.28 (one row per sample).
-
-        Noisy inputs give expected basis functions (5.72), missing values the expectation 5.86; the
-        linear mean's columns then hold the expected missing inputs given the observed ones.
-        """
-        if self.projection is not None:
-            X = self.complete(X) @ self.projection.T
-        if self.basis == "tanh":
-            phi = tanh_basis(X, self.centres, self.gamma)
-        elif noise_variance is not None or bool(X.isnan().any()):
-            phi = expected_basis(X, noise_variance, self.centres, self.precision())
-        else:
-            phi = log_kernel(X, self.centres, self.precision()).exp()
-        if not self.joint_mean:
-            return phi, phi
-        return phi, torch.cat([phi, self.linear_columns(X)], dim=1)
-
-    def linear_columns(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n l"]:
-        """Columns of the linear mean: inputs and ones (d + 1 columns), or none without it."""
-        if not self.joint_mean:
-            return X[:, :0]
-        X = self.complete(X)
-        return torch.cat([X, torch.ones_like(X[:, :1])], dim=1)
 
     def prior_function(self, X: Float[Tensor, "n d"]) -> Float[Tensor, " n"] | float:
         """Prior mean of f (3.27); zero without a regression."""
@@ -297,16 +189,10 @@ class GPz(gpytorch.Module):
             return 0.0
         return self.linear_columns(X) @ self.prior_mean[len(self.centres) :]
 
-    def complete(self, X: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
-        """Fill missing values with their expectation under one Gaussian."""
-        if not bool(X.isnan().any()):
-            return X
-        one = torch.zeros_like(self.b.detach()).unsqueeze(0)
-        return fill(X, Mixture(one, self.input_mean[None], self.input_precision[None]))
-
     def log_beta(self, phi: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
         """Log precision ln beta of the noise (section 3.2), given basis function values phi."""
-        return phi @ self.v + self.b if self.heteroscedastic else self.b.expand(len(phi))
+        linear = phi @ self.v + self.b if self.heteroscedastic else self.b.expand(len(phi))
+        return linear if self.noise_link == "exp" else -linear.square().log()
 
     def weight_posterior(
         self,
@@ -373,18 +259,6 @@ class GPz(gpytorch.Module):
         self.weight_factor.copy_(posterior.factor)
 
     @torch.no_grad()
-    def fit_density(self, X: Float[Tensor, "n d"], free: bool) -> None:
-        """Fit the input density: weights over the basis functions (5.22), or all if `free`."""
-        m, d = self.centres.shape
-        floor = MIN_PRECISION * torch.eye(d, dtype=X.dtype, device=X.device)
-        start = Mixture(
-            X.new_full((m,), -math.log(m)), self.centres, full_precision(self.precision()) + floor
-        )
-        mixture = fit_mixture(X, start, free)
-        for name, value in mixture._asdict().items():
-            setattr(self, f"mixture_{name}", value.detach().clone().contiguous())
-
-    @torch.no_grad()
     def predict(
         self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
     ) -> GPzPrediction:
@@ -421,29 +295,12 @@ class GPz(gpytorch.Module):
         if noise_variance is not None:
             return predict_inputs(self._fitted(), X, noise_variance)
         incomplete = X.isnan().any(1)
-        k = len(self.mixture_log_weights) if bool(incomplete.any()) else 1
-        out = X.new_zeros(5, len(X), k)
-        if not bool(incomplete.all()):
-            complete = self.predict(X[~incomplete])
-            parts = (
-                complete.mean,
-                complete.model_variance,
-                complete.noise_variance,
-                complete.input_variance,
-            )
-            out[:, ~incomplete, 0] = torch.stack([torch.ones_like(complete.mean), *parts])
-        if bool(incomplete.any()):
-            predicted = predict_inputs(self._fitted(), X[incomplete], None)
-            out[:, incomplete] = torch.stack(
-                [
-                    predicted.weights,
-                    predicted.mean,
-                    predicted.model_variance,
-                    predicted.noise_variance,
-                    predicted.input_variance,
-                ]
-            )
-        return Components(*out)
+        if not bool(incomplete.any()):
+            return self.predict(X).components()
+        predicted = predict_inputs(self._fitted(), X[incomplete], None)
+        if bool(incomplete.all()):
+            return predicted
+        return predicted.joined(self.predict(X[~incomplete]), incomplete)
 
     def predict_density(
         self,
@@ -457,7 +314,6 @@ class GPz(gpytorch.Module):
     def _fitted(self) -> Prepared:
         """Cached `Prepared` of the current state."""
         m = len(self.centres)
-        mixture = Mixture(self.mixture_log_weights, self.mixture_means, self.mixture_precisions)
         state = PosteriorState(
             basis=kernel_forms(self.centres, self.precision()),
             weights=self.weight_mean[:m],
@@ -465,33 +321,12 @@ class GPz(gpytorch.Module):
             covariance=self.weight_factor @ self.weight_factor.T,
             v=self.noise_weights,
             b=self.b,
-            mixture=mixture,
+            mixture=self.mixture,
             projection=self.centres[:0] if self.projection is None else self.projection,
         )
         if self._prepared is None or not self._prepared.matches(state):
-            self._prepared = Prepared(state)
+            self._prepared = Prepared(state, self.noise_link)
         return self._prepared
-
-    def check(self, X: Tensor, noise_variance: Tensor | None = None) -> None:
-        """Refuse inputs that the model cannot take.
-
-        Raises:
-            BadInput: Another shape, infinite values, or missing values or noise where the basis
-                functions need complete inputs.
-        """
-        if self.needs_complete_inputs and (noise_variance is not None or bool(X.isnan().any())):
-            raise BadInput(
-                "Basis functions by tanh or of low rank need inputs without missing values and "
-                "without noise; leave such rows out, or use radial basis functions of full rank."
-            )
-        d = self.input_mean.shape[0]
-        if X.dim() != 2 or X.shape[1] != d or not len(X):
-            raise BadInput(f"X must be rows of {d} features, got shape {tuple(X.shape)}.")
-        if bool(X.isinf().any()):
-            row, column = (int(i) for i in X.isinf().nonzero()[0])
-            raise BadInput(
-                f"X is infinite in row {row}, column {column}; use NaN for a missing value."
-            )
 
     @torch.no_grad()
     def relevance(self) -> Float[Tensor, " m"]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from scant.predictive import MixturePredictive
@@ -41,10 +41,14 @@ class GPzPrediction:
         """Variance of a new target: the sum of the three parts (5.19)."""
         return self.model_variance + self.noise_variance + self.input_variance  # (5.19)
 
+    def components(self) -> Components:
+        """Mixtures of one component."""
+        one = torch.ones_like(self.mean)
+        return Components(*(v.unsqueeze(1) for v in (one, *vars(self).values())))
+
     def predictive(self) -> MixturePredictive:
         """Gaussians with these moments."""
-        one = torch.ones_like(self.mean)
-        return Components(*(v.unsqueeze(1) for v in (one, *vars(self).values()))).predictive()
+        return self.components().predictive()
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,15 @@ class Components:
     model_variance: Float[Tensor, "n k"]
     noise_variance: Float[Tensor, "n k"]
     input_variance: Float[Tensor, "n k"]
+
+    def joined(self, complete: GPzPrediction, incomplete: Bool[Tensor, " n"]) -> Components:
+        """Insert predictions of rows without missing values; these are of the `incomplete` rows."""
+        parts = []
+        for own, other in zip(vars(self).values(), vars(complete.components()).values()):
+            part = own.new_zeros(len(incomplete), own.shape[1])
+            part[incomplete], part[~incomplete, :1] = own, other
+            parts.append(part)
+        return Components(*parts)
 
     def collapse(self) -> GPzPrediction:
         """Moments of the mixture (law of total variance)."""

@@ -2,9 +2,10 @@
 
 Differences from the thesis: with a joint linear mean E[f^2] and E[nu^2] also contain E[phi_j x] and
 E[x x'], which the thesis omits. E[1/beta] is the second-order Taylor series 5.17 within each
-component of the mixture, then averaged, since ln beta varies less within a component. Integrals use
-precisions (`Forms`), so basis functions may be infinitely wide. With many inputs and few missing
-ones per row, integrals are over the missing ones only (`partial_expectations`).
+component of the mixture, then averaged, since ln beta varies less within a component; for the
+squared link the series is exact. Integrals use precisions (`Forms`), so basis functions may be
+infinitely wide. With many inputs and few missing ones per row, integrals are over the missing ones
+only (`partial_expectations`).
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _moments(
     Args:
         prepared: State of the model.
         phi: E[phi_j].
-        squares: Sums over pairs of E[phi_i phi_j] for f^2, nu^2 and ln^2 beta.
+        squares: Sums over pairs of E[phi_i phi_j] for f^2, nu^2 and (phi' v)^2.
         cross: Sums over j of E[phi_j (row j of the matrix) (x, 1)] for f^2 and nu^2.
         x: E[x].
         spread: V[x], shared or one per row.
@@ -118,9 +119,13 @@ def _moments(
         quadratic = torch.einsum("ri,sij,rj->sr", extended, blocks, extended)
         quadratic = quadratic + (blocks[:, None, :-1, :-1] * spread).sum((-1, -2))
         f2, nu = f2 + 2 * cross[0] + quadratic[0], nu + 2 * cross[1] + quadratic[1]
-    log_beta = phi @ fitted.v
-    correction = 1 + 0.5 * (squares[:, 2] - log_beta.square()).clamp(min=0)  # with V of 5.16
-    noise = (-log_beta - fitted.b).exp() * correction  # (5.17)
+    linear = phi @ fitted.v
+    variance = (squares[:, 2] - linear.square()).clamp(min=0)  # V[phi' v] (5.16)
+    linear = linear + fitted.b  # (5.15)
+    if prepared.noise_link == "exp":
+        noise = (-linear).exp() * (1 + 0.5 * variance)  # (5.17)
+    else:
+        noise = linear.square() + variance  # (5.14), exact for a square
     return Moments(mean, (f2 - mean.square()).clamp(min=0), nu, noise)  # V[f] of 5.9-5.10
 
 

@@ -186,9 +186,7 @@ class FittedGPz:
 
     def _drawn(self, table: pd.DataFrame, off: Sequence[str]) -> Drawn | None:
         """The rows with draws of the bands that were not detected, where there are any."""
-        first = self.ensemble.models[0]
-        parts = first.mixture_log_weights, first.mixture_means, first.mixture_precisions
-        density = Mixture(*(part.cpu() for part in parts))
+        density = Mixture(*(part.cpu() for part in self.ensemble.models[0].mixture))
         return Drawn.of(self.features, density, table, off)
 
     def _parts(self, table: pd.DataFrame, off: Sequence[str]) -> Iterator[_Part]:

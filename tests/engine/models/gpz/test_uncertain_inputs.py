@@ -29,9 +29,9 @@ def _data(seed=0, n=400):
     return X, torch.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * noise, g
 
 
-def _fitted(covariance="VC", joint=True, mixture="basis", het=True):
+def _fitted(covariance="VC", joint=True, mixture="basis", het=True, link="exp"):
     X, y, g = _data()
-    model = GPz(D, M, covariance, het, joint)
+    model = GPz(D, M, covariance, het, joint, noise_link=link)
     model.init_from_data(X, y, g)
     optimizer = LBFGS(model.parameters(), lambda: -LogEvidence(model, X, y)())
     for _ in range(25):
@@ -91,6 +91,20 @@ def test_noisy_inputs_equal_sampling(covariance, joint, full):
     )
     got = model.predict(X[3:4], noise[None] if full else noise.diagonal()[None])
     _close(got, model.predict(draws))
+
+
+@pytest.mark.parametrize("covariance", ["VC", "GL"])
+def test_a_squared_link_has_the_noise_of_sampling(covariance):
+    """Exact moments (below 5.17): 2% is seven standard errors of 60,000 draws or more."""
+    model, X, _, g = _fitted(covariance, link="squared")
+    noise = torch.tensor([[0.2, 0.05, 0.1]]).double()
+    draws = X[3] + noise.sqrt() * torch.randn(SAMPLES, D, generator=g, dtype=torch.float64)
+    _close(model.predict(X[3:4], noise), model.predict(draws), noise_tolerance=0.02)
+    rows = X[:2].clone()
+    rows[0, 1] = rows[1, 0] = rows[1, 2] = NAN
+    got = model.predict(rows)
+    for r in range(2):
+        _close(got, model.predict(_draw(model, rows[r], g)), r, 0.02)
 
 
 @pytest.mark.slow

@@ -13,11 +13,23 @@ from scant.studies.redshift.reproduce import noise_and_gaps as chapter
 from scant.training.api import fit
 
 
-@pytest.fixture(scope="module")
-def learned() -> artificial.Learned:
+def _learned(noise_link: str) -> artificial.Learned:
     x = np.linspace(-3, 3, 80)
     y = artificial.noisy_sinc(x, np.random.default_rng(0))
-    return artificial.learn(x[:, None], y, 6, steps=15, seed=0)
+    return artificial.learn(x[:, None], y, 6, steps=15, seed=0, noise_link=noise_link)
+
+
+@pytest.fixture(scope="module")
+def learned() -> artificial.Learned:
+    return _learned("exp")
+
+
+def test_targets_around_sinc_take_the_next_numbers_of_the_generator() -> None:
+    """Stored results depend on it."""
+    x = np.linspace(-3, 3, 50)
+    sigma = 0.01 + 0.2 * (1 + np.sin(2 * x)) / (1 + np.exp(-0.2 * x))  # section 3.2
+    expected = np.sinc(x) + sigma * np.random.default_rng(0).standard_normal(50)
+    assert artificial.noisy_sinc(x, np.random.default_rng(0)) == pytest.approx(expected)
 
 
 def test_every_run_has_finite_scores_of_its_own() -> None:
@@ -28,16 +40,22 @@ def test_every_run_has_finite_scores_of_its_own() -> None:
     assert np.isfinite([score.value for score in scores]).all()
     ways = {score.method for score in scores if score.experiment == chapter.TRAINING}
     assert ways == set(chapter.WAYS)
+    squared = {score.metric for score in scores if "squared link" in score.metric}
+    name = "z-score of E[sigma^2], squared link"
+    assert squared == {name, f"{name}, x missing", f"{name}, y missing"}
 
 
-def test_moments_at_noisy_inputs_are_those_of_quadrature(learned: artificial.Learned) -> None:
+@pytest.mark.parametrize("noise_link", ["exp", "squared"])
+def test_moments_at_noisy_inputs_are_those_of_quadrature(noise_link: str) -> None:
+    learned = _learned(noise_link)
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     center, variance = 0.7, 0.3
     at = (center + np.sqrt(variance) * nodes)[:, None]
     exact = chapter.quantities(learned.predict(at)) @ (weights / weights.sum())
     given = np.array([[center]]), np.array([[variance]])
     formula = chapter.quantities(learned.predict(*given))[:, 0]
-    assert formula[:3] == pytest.approx(exact[:3], rel=1e-6)  # the fourth is a Taylor series
+    count = 4 if noise_link == "squared" else 3  # else the fourth is a Taylor series
+    assert formula[:count] == pytest.approx(exact[:count], rel=1e-6)
 
 
 def test_z_scores_of_exact_moments_are_those_of_chance(learned: artificial.Learned) -> None:

@@ -29,9 +29,9 @@ def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
     assert set(result["experiment"]) == {survey.TABLE, survey.MISSING} | of_fits
     ours = result[result["ours"].notna()]
     assert {
-        f"GP{covariance} m=25, {whose}"
+        f"GP{covariance} m={how}"
         for covariance in ("VL", "VD", "VC")
-        for whose in ("ours", "as published")
+        for how in ("25, ours", "20, as published")
     } < set(ours["method"])
     assert (ours["repeats"] == 1).all()
     assert ours["data"].str.contains("stand-in for SDSS").all()

@@ -17,7 +17,7 @@ from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.training import GPzTrainer
-from scant.studies.redshift.reproduce.basis_functions import bumps, deviation
+from scant.studies.redshift.reproduce.basis_functions import bumps, sinc_with_noise
 
 RANGE = 12.0  # of the inputs of the sinc example, on both sides of 0 (section 5.1.1)
 INPUT_VARIANCE = 0.5  # mean of the input variances, Gamma(1, 2) (section 5.1.1)
@@ -27,12 +27,8 @@ Values = Float[ndarray, " n"]
 
 
 def noisy_sinc(x: Values, rng: np.random.Generator) -> Values:
-    """Draw targets with the noise of section 3.2 around sinc(x) = sin(pi x) / (pi x).
-
-    The text does not say whether its sinc has pi in it; that of the authors' program has.
-    """
-    sigma = deviation(torch.tensor(x)).numpy()
-    return np.asarray(np.sinc(x) + sigma * rng.standard_normal(len(x)))
+    """Draw targets with the noise of section 3.2 around sinc(x)."""
+    return sinc_with_noise(torch.tensor(x), torch.tensor(rng.standard_normal(len(x)))).numpy()
 
 
 def three_gaussians(rows: int, seed: int) -> tuple[Inputs, Values]:
@@ -71,12 +67,7 @@ class Learned(NamedTuple):
 
     def predict_by_one_gaussian(self, x: Inputs, observed: Bool[ndarray, " d"]) -> GPzPrediction:
         """Predict rows whose unobserved inputs have one Gaussian density (5.32-5.34)."""
-        of_inputs = Mixture(
-            self.model.mixture_log_weights,
-            self.model.mixture_means,
-            self.model.mixture_precisions,
-        )
-        moments = moments_given(of_inputs, self.inner(x), torch.tensor(observed))
+        moments = moments_given(self.model.mixture, self.inner(x), torch.tensor(observed))
         return self._outer(self.model.predict(*moments))
 
     def _outer(self, prediction: GPzPrediction) -> GPzPrediction:
@@ -109,6 +100,7 @@ def learn(
     variances: Inputs | None = None,
     omega: Values | None = None,
     heteroscedastic: bool = True,
+    noise_link: str = "exp",
 ) -> Learned:
     """Fit GPVC without a linear mean, which the equations of chapter 5 do not have.
 
@@ -123,8 +115,9 @@ def learn(
         variances: Variances of the inputs (5.72).
         omega: Weights of the rows (3.20).
         heteroscedastic: Whether the noise varies with the inputs.
+        noise_link: See `GPz`.
     """
-    model = GPz(x.shape[1], m, "VC", heteroscedastic, joint_mean=False)
+    model = GPz(x.shape[1], m, "VC", heteroscedastic, joint_mean=False, noise_link=noise_link)
     center, scale = np.nanmean(x, 0), np.nanstd(x, 0)
     learned = Learned(model, center, scale, float(y.mean()), float(y.std()))
     rows, targets = learned.inner(x), torch.tensor((y - learned.mean) / learned.deviation)

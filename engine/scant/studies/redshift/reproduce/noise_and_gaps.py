@@ -101,6 +101,11 @@ def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
     for seed in range(size.repeats):
         yield Run(f"{MOMENTS.name}, draw {seed}", partial(noisy_moments, size, seed))
         yield Run(f"{MISSING.name}, draw {seed}", partial(one_missing, size, seed))
+        yield Run(
+            f"{MOMENTS.name}, squared link, draw {seed}",
+            partial(noisy_moments, size, seed, "squared"),
+        )
+        yield Run(f"{BOTH.name}, squared link, draw {seed}", partial(squared_link, size, seed))
         for way in WAYS:
             name = f"{TRAINING.name}, {way}, draw {seed}"
             yield Run(name, partial(noisy_training, size, way, seed))
@@ -109,7 +114,7 @@ def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
             yield Run(name, partial(training_with_gaps, size, share, seed))
 
 
-def noisy_moments(size: Size, seed: int) -> Iterator[Score]:
+def noisy_moments(size: Size, seed: int, noise_link: str = "exp") -> Iterator[Score]:
     """Scores of Table 5.1: moments at noisy inputs, beside means over draws of the inputs.
 
     With exact moments the mean z-score is sqrt(2 / (pi draws)): .025 for the 1,000 draws of the
@@ -117,13 +122,20 @@ def noisy_moments(size: Size, seed: int) -> Iterator[Score]:
     """
     rng = np.random.default_rng(seed)
     x = np.linspace(-RANGE, RANGE, size.sinc_rows)
-    learned = learn(x[:, None], noisy_sinc(x, rng), size.sinc_basis, size.steps, seed)
+    y = noisy_sinc(x, rng)
+    learned = learn(x[:, None], y, size.sinc_basis, size.steps, seed, noise_link=noise_link)
     variances = gamma(rng, len(x))
     for every, draws in ((1, size.draws), (10, 10 * size.draws)):
         center, variance = x[::every, None], variances[::every, None]
         scores = z_scores(learned.predict, center, variance, draws, rng)
-        for name, score in scores.items():
+        for name, score in (scores if noise_link == "exp" else of_squared_link(scores)).items():
             yield Score(MOMENTS, f"formulas beside {draws:,} draws", f"z-score of {name}", score)
+
+
+def of_squared_link(scores: dict[str, float]) -> dict[str, float]:
+    """Score of the noise, the only one that Tables 5.1 and 5.3 print of this link."""
+    name = QUANTITIES[-1]
+    return {f"{name}, squared link": scores[name]}
 
 
 def gamma(rng: np.random.Generator, n: int) -> Values:
@@ -173,8 +185,7 @@ def one_missing(size: Size, seed: int) -> Iterator[Score]:
     5.2: predicted by a GPz of the missing input given the other.
     """
     rng = np.random.default_rng(seed)
-    x, y = three_gaussians(3 * size.rows, seed)
-    (x, x_valid, x_test), (y, y_valid, y_test) = np.split(x, 3), np.split(y, 3)
+    (x, x_valid, x_test), (y, y_valid, y_test) = three_sets(size, seed)
     fit = partial(learn, m=size.basis, steps=size.steps, seed=seed)
     learned = fit(x, y, validation=(x_valid, y_valid))
     joint = joint_mixture(np.column_stack([x, y]), size.basis, seed)
@@ -199,11 +210,7 @@ def one_missing(size: Size, seed: int) -> Iterator[Score]:
             FOREST: by_forest(x, y, gaps, y_test, size.basis, seed),
         }.items():
             yield Score(MISSING, method, f"mean log-likelihood, {name} missing", score)
-        drawn = gaps[: size.drawn]
-        variance = np.where(observed, gamma(rng, len(drawn))[:, None], 0.0)
-        drawn = drawn + np.sqrt(variance) * rng.standard_normal(drawn.shape)  # noisy test rows
-        scores = z_scores(learned.predict, drawn, variance, size.draws, rng)
-        for of, score in scores.items():
+        for of, score in missing_and_noisy(learned, gaps, size, rng).items():
             metric = f"z-score of {of}, {name} missing"
             yield Score(BOTH, f"formulas beside {size.draws:,} draws", metric, score)
     line = np.column_stack([np.linspace(-5, 18, 100), np.full(100, np.nan)])  # Figure 5.5
@@ -213,6 +220,37 @@ def one_missing(size: Size, seed: int) -> Iterator[Score]:
         for of, score in scores.items():
             metric = f"z-score of {of}, variance {common:.0f}"
             yield Score(BOTH, f"formulas beside {size.draws // 2:,} draws", metric, score)
+
+
+def three_sets(size: Size, seed: int) -> tuple[list[Inputs], list[Values]]:
+    """Inputs and targets of the three Gaussians, to learn from, to validate and to test with."""
+    x, y = three_gaussians(3 * size.rows, seed)
+    return np.split(x, 3), np.split(y, 3)
+
+
+def missing_and_noisy(
+    learned: Learned, gaps: Inputs, size: Size, rng: np.random.Generator
+) -> dict[str, float]:
+    """`z_scores` at the first test rows, with noise of random variances added to what they have."""
+    rows = gaps[: size.drawn]
+    variance = np.where(np.isnan(rows), 0.0, gamma(rng, len(rows))[:, None])
+    rows = rows + np.sqrt(variance) * rng.standard_normal(rows.shape)
+    return z_scores(learned.predict, rows, variance, size.draws, rng)
+
+
+def squared_link(size: Size, seed: int) -> Iterator[Score]:
+    """Row of Table 5.3 whose noise has the squared link."""
+    rng = np.random.default_rng(seed)
+    (x, x_valid, x_test), (y, y_valid, _) = three_sets(size, seed)
+    valid = x_valid, y_valid
+    learned = learn(x, y, size.basis, size.steps, seed, validation=valid, noise_link="squared")
+    for missing, name in enumerate("xy"):
+        gaps = x_test.copy()
+        gaps[:, missing] = np.nan
+        scores = missing_and_noisy(learned, gaps, size, rng)
+        for of, score in of_squared_link(scores).items():
+            metric = f"z-score of {of}, {name} missing"
+            yield Score(BOTH, f"formulas beside {size.draws:,} draws", metric, score)
 
 
 def joint_mixture(rows: Float[ndarray, "n 3"], k: int, seed: int) -> tuple[Mixture, ndarray]:
