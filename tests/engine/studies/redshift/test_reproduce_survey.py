@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from scant.errors import BadInput
+from scant.events import Report
 from scant.studies.redshift.report import NAMES
 from scant.studies.redshift.reproduce import reproduce, survey
 from scant.training.api import Fit, fit
@@ -65,6 +66,25 @@ def test_surveys_are_mixed_and_a_forest_stands_beside(monkeypatch: pytest.Monkey
 def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no file galaxies\.parquet"):
         next(reproduce(quick=True, data=tmp_path, fit=briefly))
+
+
+def test_medians_of_uncertainty_are_of_bins_with_enough_rows_also_below_zero() -> None:
+    z = np.repeat([-0.01, 0.25, 0.55], [20, 30, 19])
+    arrays = {
+        "kept": np.ones((6, 2)),
+        "z_true": z,
+        "z_mean": z,
+        "std_model": np.where(z < 0, 1.0, np.arange(69)),
+        "std_noise": np.full(69, 0.5),
+    }
+    found = list(survey._selection("GPVC", Report((), arrays)))
+    medians = {metric: value for name, _, metric, value in found if name == survey.UNCERTAIN}
+    assert medians == {
+        "deviation of the model, z=-0.05": 1.0,
+        "deviation of the noise, z=-0.05": 0.5,
+        "deviation of the model, z=0.25": 34.5,
+        "deviation of the noise, z=0.25": 0.5,
+    }
 
 
 def test_the_advantage_of_gpvc_is_a_share_of_the_other_score_averaged_over_selections() -> None:

@@ -172,7 +172,8 @@ def _selection(method: str, report: Report) -> Iterator[tuple[str, str, str, flo
     for error in ERRORS:
         yield WITHIN, method, f"F, error {error:.2f}", metrics.fraction_within(z, mean, error)
     place = np.floor(z * 10).astype(int)
-    for k in np.flatnonzero(np.bincount(place) >= LEAST_ROWS):
+    bins, count = np.unique(place, return_counts=True)  # below 0, too, by errors of redshifts
+    for k in bins[count >= LEAST_ROWS]:
         for source in ("model", "noise"):
             median = np.median(report.arrays[f"std_{source}"][place == k])
             yield (
