@@ -80,6 +80,15 @@ MEANINGS = {
         "lower is better, and 0 is no better than that Gaussian."
     ),
     "NLPD": later("mean negative log density of the true values (nats); lower is better."),
+    later("F, error"): later("percent of rows whose error is below this fraction of 1 + z."),
+    later("advantage in"): later(
+        "by how many percent of the other method's score GPVC is better, averaged over the shares "
+        "of rows that are kept."
+    ),
+    later("deviation of the"): later(
+        "median standard deviation of predictions in a bin of redshifts, due to the model or to "
+        "the noise."
+    ),
     "F_": later("percent of rows whose error is below this fraction of 1 + z; higher is better."),
     later("median bias"): later("median error as a fraction of 1 + z; 0 is best."),
     later("bias"): later("mean error as a fraction of 1 + z; 0 is best."),
