@@ -29,6 +29,7 @@ def _softmax(f):
     return torch.cat([f, torch.zeros_like(f[:, :1])], 1).softmax(1)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_expectations_and_predictions_are_those_of_samples():
     q, lik = _posterior(3), Categorical(4)
@@ -117,6 +118,7 @@ def _areas(n, seed):
     return boxes(lower, lower + width), y, p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["natural", "adam"])
 def test_a_fit_to_areas_of_three_classes_tells_their_probabilities(scheme):
     supports, y, _ = _areas(150, 0)

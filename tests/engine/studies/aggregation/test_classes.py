@@ -48,6 +48,7 @@ def fitted(cover: pd.DataFrame) -> tuple[Study, Report]:
     return study, run(study)
 
 
+@pytest.mark.slow
 def test_codes_are_classes_from_the_rarest_to_the_most_frequent(
     fitted: tuple[Study, Report], cover: pd.DataFrame
 ) -> None:
@@ -65,6 +66,7 @@ def test_codes_are_classes_from_the_rarest_to_the_most_frequent(
     assert {y for y, t in zip(shown["y"], shown["task"]) if t == 0} == {0.0, 1.0}
 
 
+@pytest.mark.slow
 def test_held_out_classes_are_told_better_than_by_their_shares(
     fitted: tuple[Study, Report],
 ) -> None:
@@ -79,6 +81,7 @@ def test_held_out_classes_are_told_better_than_by_their_shares(
     assert study.comparison(report).problem.classes == 3
 
 
+@pytest.mark.slow
 def test_predictions_have_a_column_for_each_class(fitted: tuple[Study, Report]) -> None:
     study, _ = fitted
     x = np.linspace(0.5, 9.5, 40)
@@ -97,17 +100,18 @@ def test_predictions_have_a_column_for_each_class(fitted: tuple[Study, Report]) 
     assert heights["lo95"].notna().all()
     assert heights[[f"p({code})" for code in CODES]].isna().all(None)
     assert {"label", "p(class)"} <= {spec.name for spec in study.further}
+    with pytest.raises(BadInput, match="task 'cover' has classes"):
+        study.explore("retrain", n=20)
 
 
-def test_what_is_no_class_is_refused(fitted: tuple[Study, Report], cover: pd.DataFrame) -> None:
+def test_what_is_no_class_is_refused(cover: pd.DataFrame) -> None:
     with pytest.raises(BadInput, match=r"row 0: got 20\.5.*'cover' needs the whole number"):
         Study(settings(), cover.assign(y=cover["y"] + 0.5), CPU)
     with pytest.raises(BadInput, match="categorical task 'cover': 1; between 2 and 20"):
         Study(settings(), cover.assign(y=cover["y"].where(cover["task"] == "height", 3.0)), CPU)
-    with pytest.raises(BadInput, match="task 'cover' has classes"):
-        fitted[0].explore("retrain", n=20)
 
 
+@pytest.mark.slow
 def test_a_stored_run_predicts_as_before(fitted: tuple[Study, Report], cover: pd.DataFrame) -> None:
     study, _ = fitted
     tensors, meta = study.fitted()
@@ -116,6 +120,7 @@ def test_a_stored_run_predicts_as_before(fitted: tuple[Study, Report], cover: pd
     pd.testing.assert_frame_equal(back.predict(query), study.predict(query))
 
 
+@pytest.mark.slow
 def test_labels_of_classes_in_a_file_name_the_columns_of_predictions(cover: pd.DataFrame) -> None:
     words = dict(zip(CODES, ("bare", "forest", "water")))
     labels = [words.get(y, f"{y:.3f}") for y in cover["y"]]
