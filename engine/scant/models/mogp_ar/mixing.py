@@ -16,7 +16,7 @@ class Coregionalised:
         """A_q of each kernel: B_q = A_q A_q' (3.7)."""
         raise NotImplementedError
 
-    def coregionalisation(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:
+    def coregionalization(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:
         """B_q between classes numbered over all outputs; by default all classes."""
         A = self.factors() if classes is None else self.factors()[:, classes]
         return A @ A.mT  # (3.7)

@@ -31,7 +31,7 @@ from scant.models.hyperprior import log_hyperprior
 from scant.models.mtgpa.counts import Counts
 from scant.models.mtgpa.initialization import check, spacing
 from scant.models.mtgpa.likelihoods import Likelihood, Moments, likelihood
-from scant.models.mtgpa.prior import COEFFICIENT, Coregionalisation, Data
+from scant.models.mtgpa.prior import COEFFICIENT, Coregionalization, Data
 from scant.models.mtgpa.rates import points, points_each, tangent
 from scant.models.mtgpa.tasks import TaskGP
 
@@ -71,7 +71,7 @@ class AreaGP(TaskGP):
         BadInput: A likelihood is not for counts.
     """
 
-    prior: Coregionalisation
+    prior: Coregionalization
     supports: Float[Tensor, "n c"]
     y: Float[Tensor, " n"]
     task: Int[Tensor, " n"]
@@ -81,7 +81,7 @@ class AreaGP(TaskGP):
     weight: Float[Tensor, "n p"]
 
     def __init__(
-        self, likelihoods: Iterable[Likelihood], prior: Coregionalisation, data: Data
+        self, likelihoods: Iterable[Likelihood], prior: Coregionalization, data: Data
     ) -> None:
         super().__init__(likelihoods, prior)
         if not all(isinstance(lik, Counts) for lik in self.likelihoods):
@@ -129,7 +129,7 @@ class AreaGP(TaskGP):
         """
         check(data, len(likelihoods))
         built = [likelihood(name) for name in likelihoods]
-        prior = Coregionalisation(
+        prior = Coregionalization(
             dimensions,
             len(built),
             ranks,

@@ -19,7 +19,7 @@ from scant.kernels.constraints import LogPositive
 from scant.models.mtgpa.exact import ExactGP
 from scant.models.mtgpa.initialization import extent
 from scant.models.mtgpa.likelihoods import MIN_NOISE, Gaussian
-from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
+from scant.models.mtgpa.prior import Coregionalization, Data, Prior
 
 BASELINES = ("kriging", "single", "icm", "dependent")
 START = 0.15  # initial lengthscale, as a share of the data's extent
@@ -149,7 +149,7 @@ def baseline(
     if name == "dependent":
         prior: Prior = _dependent(dimensions, means, scales, start, fixed_lengthscale)
     else:
-        prior = mixture = Coregionalisation(dimensions, tasks, (tasks if name == "icm" else 1,))
+        prior = mixture = Coregionalization(dimensions, tasks, (tasks if name == "icm" else 1,))
         mixture.start(means, scales, start, generator)
         mixture.learn_lengthscales(not fixed_lengthscale)
     if name != "kriging":

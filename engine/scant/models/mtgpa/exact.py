@@ -44,7 +44,7 @@ from scant.models.mtgpa.likelihoods import (
     likelihood,
 )
 from scant.models.mtgpa.mixture import Mixture
-from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
+from scant.models.mtgpa.prior import Coregionalization, Data, Prior
 from scant.models.mtgpa.tasks import TaskGP
 from scant.optim.adam_lbfgs import AdamLBFGS
 from scant.optim.ascent import maximize
@@ -130,7 +130,7 @@ class ExactGP(TaskGP):
         """
         check(data, tasks)
         built = [likelihood(name) for name in likelihoods or ["gaussian"] * tasks]
-        prior = Coregionalisation(dimensions, tasks, ranks, shape, kernels, covariates, n_isotropic)
+        prior = Coregionalization(dimensions, tasks, ranks, shape, kernels, covariates, n_isotropic)
         model = cls(built, prior, data).to(data.supports)
         if lengthscale is None:
             start = model._spacing()

@@ -16,7 +16,7 @@ from gpytorch.priors import Prior as GPyTorchPrior
 from jaxtyping import Float
 from torch import Tensor
 
-from scant.models.mtgpa.prior import Coregionalisation
+from scant.models.mtgpa.prior import Coregionalization
 
 SHARE = 0.2  # prior median of a map's lengthscale, as a share of the extent
 LARGE = 1.0  # deviation of a log rate that is exceeded with probability 0.01
@@ -58,7 +58,7 @@ class AlikeDeviations(GPyTorchPrior):
         return math.log(self.rate) + mean - self.rate * mean.exp() + log_ratios
 
 
-def favor_flat_maps(prior: Coregionalisation, extent: float, functions: Sequence[int]) -> None:
+def favor_flat_maps(prior: Coregionalization, extent: float, functions: Sequence[int]) -> None:
     """Register hyperpriors on each kernel's map lengthscale and on the functions' deviations.
 
     Args:

@@ -42,7 +42,7 @@ from scant.models.mtgpa.likelihoods import (
     Moments,
     likelihood,
 )
-from scant.models.mtgpa.prior import Coregionalisation, Data, mass
+from scant.models.mtgpa.prior import Coregionalization, Data, mass
 from scant.models.mtgpa.rates import log_rate, points, points_each
 from scant.models.mtgpa.tasks import TaskGP
 from scant.models.mtgpa.variational import Latent
@@ -59,7 +59,7 @@ class MTGPA(TaskGP):
         shape: Kernel, as in `IntervalKernel`.
         learn_inducing: True to learn the inducing points; the publication fixes them.
         natural: True to store q(u) in natural parameters, for natural gradients.
-        kernels: Q kernels, as in `Coregionalisation`; replaces `shape`.
+        kernels: Q kernels, as in `Coregionalization`; replaces `shape`.
         summed: True if the rate of counts sums weights times exp(f) over a support's points;
             False for exp of the average of f, as in the publication (see `rates`).
         covariates: Number of columns after those of a support that enter linearly (see `Prior`).
@@ -69,7 +69,7 @@ class MTGPA(TaskGP):
         BadInput: There is no task, or a likelihood or kernel is unknown.
     """
 
-    prior: Coregionalisation
+    prior: Coregionalization
     latents: Sequence[Latent]
 
     def __init__(
@@ -90,7 +90,7 @@ class MTGPA(TaskGP):
         functions = sum(lik.functions for lik in built)
         super().__init__(
             built,
-            Coregionalisation(
+            Coregionalization(
                 dimensions, functions, ranks, shape, kernels, covariates, n_isotropic
             ),
         )

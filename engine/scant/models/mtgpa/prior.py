@@ -97,7 +97,7 @@ class Prior(GP):
         raise NotImplementedError
 
 
-class Coregionalisation(Prior):
+class Coregionalization(Prior):
     """Linear model of coregionalization: J functions that mix latent functions of Q kernels.
 
     `mixing` has the coefficients a, one row per latent function, and `kernel_of` the kernel of each

@@ -15,7 +15,7 @@ from scant.models.mtgpa.hyperparameter_nodes import NodesGP
 from scant.models.mtgpa.hyperpriors import favor_flat_maps
 from scant.models.mtgpa.likelihoods import Likelihood, likelihood
 from scant.models.mtgpa.model import MTGPA
-from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
+from scant.models.mtgpa.prior import Coregionalization, Data, Prior
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.studies.aggregation.classes import outputs, with_classes
 from scant.studies.aggregation.inference import LAPLACE, VARIATIONAL, over_nodes, ranks
@@ -159,7 +159,7 @@ def exact_from_state(
     else:
         of_functions = tuple(state["prior.kernel_of"].bincount().tolist())
         dimensions = state["prior.kernels.0.raw_lengthscale"].numel() + n_isotropic - 1
-        prior = Coregionalisation(
+        prior = Coregionalization(
             dimensions, tasks, of_functions, kernel, covariates=covariates, n_isotropic=n_isotropic
         )
     model: ExactGP | AreaGP
@@ -192,6 +192,6 @@ def conditioned(settings: AggregationSettings, model: Model, data: Data) -> Mode
         return AreaNodes.around(model) if over_nodes(settings, len(model.y)) else model
     if len(model.y) < len(data.y):
         model = ExactGP(model.likelihoods, model.prior, data)
-    if isinstance(model.prior, Coregionalisation):
+    if isinstance(model.prior, Coregionalization):
         model.prior.learn_lengthscales(not settings.lengthscale)
     return NodesGP.around(model) if over_nodes(settings, len(data.y)) else model

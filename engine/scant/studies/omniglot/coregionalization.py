@@ -56,7 +56,7 @@ def between_outputs(
     Args:
         factors: Of all classes, those of an output side by side.
         sizes: C_d.
-        latent: Which functions; None: all, the global absolute coregionalisation matrix.
+        latent: Which functions; None: all, the global absolute coregionalization matrix.
     """
     starts = np.cumsum([0, *sizes])[:-1]
     numbers = range(len(factors)) if latent is None else latent.tolist()

@@ -123,7 +123,7 @@ def _top(data: Prepared, p: Float[np.ndarray, "d c"]) -> tuple[np.ndarray, np.nd
 
 
 def block(fitted: FittedOmniglot, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """One coregionalisation matrix among the classes of some outputs."""
+    """One coregionalization matrix among the classes of some outputs."""
     data = fitted.data
     named = names_in(query.get("outputs", "") or data.observed.outputs)
     lost = [name for name in named if name not in data.observed.outputs]

@@ -20,7 +20,7 @@ PATCH_WEIGHTS = ["each function", "shared"]
 PATCH_LENGTHSCALES = ["each pixel", "shared"]
 SCHEDULES = ["cosine decay", "constant"]
 RESIZING = ["area averages", "nearest neighbor"]
-SHOWN = 60  # classes whose coregionalisation travels to the page entry by entry
+SHOWN = 60  # classes whose coregionalization travels to the page entry by entry
 BLOCK = 120  # classes of a block that is asked for
 DIAGRAMS = 8  # latent functions with a Hinton diagram
 

@@ -80,7 +80,7 @@ def test_classes_of_a_single_output_are_independent():
     model, *_ = _model("g-a")
     one = model.models[0]
     assert one.factors().shape == (1, 4, 4)
-    torch.testing.assert_close(one.coregionalisation()[0], torch.eye(4).double())
+    torch.testing.assert_close(one.coregionalization()[0], torch.eye(4).double())
     assert (one.n_latent, one.rank, model.models[1].rank) == (1, 4, 3)
     z = [m.inducing_points.data_ptr() for m in model.models]
     lengths = [m.kernel.rbf.raw_lengthscale.data_ptr() for m in model.models]
@@ -95,7 +95,7 @@ def test_independent_outputs_look_like_one_model_of_a_kernel_each():
     mean, variance = model.latent(rows)
     assert mean.shape == variance.shape == (8, 100)  # two kernels, four ranks
     assert mean[7].abs().max().item() == variance[7].abs().max().item() == 0
-    B = model.coregionalisation()
+    B = model.coregionalization()
     torch.testing.assert_close(B.sum(0), torch.eye(7).double())
     assert B[1, :4].abs().sum().item() == 0
     expected = torch.tensor([[1 / 8, 0], [0, 1 / 6]]).double()  # the mean of B_1 and B_2

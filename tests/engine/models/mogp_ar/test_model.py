@@ -251,10 +251,10 @@ def test_probabilities_are_padded_with_zeros(covariance):
 
 def test_what_classes_share():
     model, *_ = _case(rank=2, covariance="dropped")
-    B = model.coregionalisation()
+    B = model.coregionalization()
     A = model.mixing.weight.detach()[:, :-1].view(10, 2, 2)
     torch.testing.assert_close(B[1], A[:, 1] @ A[:, 1].T)
-    torch.testing.assert_close(model.coregionalisation(torch.tensor([7, 1]))[0, 0, 1], B[0, 7, 1])
+    torch.testing.assert_close(model.coregionalization(torch.tensor([7, 1]))[0, 0, 1], B[0, 7, 1])
     edges = torch.tensor([0, 3, 8, 10])
     whole = model.global_matrix()
     for i in range(3):

@@ -13,7 +13,7 @@ from scant.models.mtgpa.baselines import BASELINES, alone, baseline
 from scant.models.mtgpa.exact import STARTS, TRIED, ExactGP
 from scant.models.mtgpa.likelihoods import Gaussian, Poisson
 from scant.models.mtgpa.model import MTGPA
-from scant.models.mtgpa.prior import Coregionalisation, Data
+from scant.models.mtgpa.prior import Coregionalization, Data
 from scant.models.mtgpa.training import MTGPATrainer
 from tests.engine.models.gpytorch_interface import check_constraints, check_gradients
 
@@ -55,7 +55,7 @@ def test_log_evidence_and_its_gradient(ranks):
 
 
 class _GPyTorch(gpytorch.models.ExactGP):
-    """GPyTorch's, with an averaged kernel times its coregionalisation matrix."""
+    """GPyTorch's, with an averaged kernel times its coregionalization matrix."""
 
     def __init__(self, x, y, likelihood):
         super().__init__(x, y, likelihood)
@@ -114,7 +114,7 @@ def test_the_better_of_two_starts_is_taken():
     reached = _model().elbo().item()
     values = []
     for noise, width in STARTS:
-        prior = Coregionalisation(1, 2)
+        prior = Coregionalization(1, 2)
         one = ExactGP([Gaussian(), Gaussian()], prior, _data())
         start = torch.tensor([2 * 4.5 / 60]).double()  # twice the spacing of as many points
         g = torch.Generator().manual_seed(1)
@@ -161,7 +161,7 @@ def test_kernels_of_the_users_own_take_the_place_of_the_models():
 
 def test_a_likelihood_that_is_not_gaussian_is_refused():
     with pytest.raises(BadInput, match="Gaussian likelihoods only"):
-        ExactGP([Gaussian(), Poisson()], Coregionalisation(1, 2), _data())
+        ExactGP([Gaussian(), Poisson()], Coregionalization(1, 2), _data())
 
 
 def test_a_function_is_added_for_what_is_peculiar_to_single_years():

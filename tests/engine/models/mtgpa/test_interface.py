@@ -23,7 +23,7 @@ from scant.models.mtgpa.hyperpriors import (
 from scant.models.mtgpa.initialization import inducing_points
 from scant.models.mtgpa.likelihoods import LIKELIHOODS, Moments
 from scant.models.mtgpa.model import MTGPA
-from scant.models.mtgpa.prior import Coregionalisation, Data
+from scant.models.mtgpa.prior import Coregionalization, Data
 from scant.models.mtgpa.training import MTGPATrainer
 
 
@@ -109,7 +109,7 @@ def test_densities_add_up_and_have_their_quantile(
 
 
 def test_both_act_on_a_prior_and_pull_towards_a_flat_map() -> None:
-    prior = Coregionalisation(3, 2, (2,), n_isotropic=2)
+    prior = Coregionalization(3, 2, (2,), n_isotropic=2)
     generator = torch.Generator().manual_seed(0)
     ones = torch.ones(2, dtype=torch.float64)
     wide = torch.tensor([4.0, 4.0, 7.0], dtype=torch.float64)

@@ -199,7 +199,7 @@ def test_coregionalization_is_of_the_trained_model() -> None:
         score.method: score.value
         for score in published.coregionalization(case, published.TWO, "ours", model)
     }
-    B = model.coregionalisation().detach().abs().mean(0).numpy()
+    B = model.coregionalization().detach().abs().mean(0).numpy()
     means = {
         "first and first": B[:14, :14],
         "first and second": B[:14, 14:],

@@ -167,7 +167,7 @@ def _scores(case: Case, fold: int, rows: Rows, method: Method, steps: int) -> li
 def coregionalization(case: Case, experiment: str, own: str, model: Any) -> Iterator[Score]:
     """Entries of B of two classes (Table 3.2); of several outputs, of their mean |B_q| (3.43)."""
     if experiment == TWO_CLASSES:
-        matrix = model.coregionalisation().detach()[0]
+        matrix = model.coregionalization().detach()[0]
         for i, j in ((0, 0), (0, 1), (1, 1)):
             metric = f"B of classes {i + 1} and {j + 1}"
             yield score(experiment, case, own, case.outputs[0], metric, float(matrix[i, j]))
