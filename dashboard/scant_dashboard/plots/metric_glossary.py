@@ -10,8 +10,13 @@ NORMALIZED = later(
     "mean squared error over the variance of the values; 0 is best, and predicting their mean "
     "gives 1."
 )
+FRACTION = later("percent of rows whose error is below this fraction of 1 + z; higher is better.")
 # A metric is explained by the first of these that its name contains.
 MEANINGS = {
+    later("advantage in"): later(
+        "by how many percent of the other method's score GPVC is better, averaged over the shares "
+        "of rows that are kept."
+    ),
     "p of": later(
         "a p-value: small values mean that chance alone does not explain the difference."
     ),
@@ -80,16 +85,12 @@ MEANINGS = {
         "lower is better, and 0 is no better than that Gaussian."
     ),
     "NLPD": later("mean negative log density of the true values (nats); lower is better."),
-    later("F, error"): later("percent of rows whose error is below this fraction of 1 + z."),
-    later("advantage in"): later(
-        "by how many percent of the other method's score GPVC is better, averaged over the shares "
-        "of rows that are kept."
-    ),
     later("deviation of the"): later(
         "median standard deviation of predictions in a bin of redshifts, due to the model or to "
         "the noise."
     ),
-    "F_": later("percent of rows whose error is below this fraction of 1 + z; higher is better."),
+    "F,": FRACTION,
+    "F_": FRACTION,
     later("median bias"): later("median error as a fraction of 1 + z; 0 is best."),
     later("bias"): later("mean error as a fraction of 1 + z; 0 is best."),
     "sigma_MAD": later(
@@ -170,7 +171,13 @@ METHODS = (
     later("exact GP on centroids, this task alone"),
     later("area-to-point kriging, this task alone"),
 )
-PERCENT = ("F_", "coverage of", "observed averages inside")  # metrics in percent
+PERCENT = (
+    "F_",
+    "F, error",
+    "advantage in",
+    "coverage of",
+    "observed averages inside",
+)  # metrics in percent
 
 
 def group_by_meaning(names: Sequence[str]) -> list[tuple[list[str], str]]:

@@ -37,7 +37,7 @@ MEANING = {
     Status.DIFFERS: later("a printed score is not reached, or a conclusion does not hold"),
     Status.UNCLEAR: later("our repeats show no clear difference where the publication has one"),
     Status.SHOWN: later(
-        "our results are shown; there is no printed score or conclusion to compare them with"
+        "our results are shown; no printed score or conclusion at hand compares with them"
     ),
     Status.SHOWN_LIVE: later("a figure of a study's page draws the same quantity of a run"),
     Status.NOT_YET: later("it has not been run or drawn"),
@@ -147,7 +147,7 @@ def _counts(item: Item) -> list[str]:
     holding, tested = sum(c.holds is True for c in item.claims), len(item.claims)
     scores = tr("{n} of {all} printed scores are reached.", n=reached, all=printed)
     conclusions = tr("{n} of {all} conclusions hold.", n=holding, all=tested)
-    nothing = tr("There is no printed score or conclusion to compare with.")
+    nothing = tr("No printed score or conclusion at hand compares with them.")
     if item.status == Status.NOT_YET and reached < printed:  # those measured are reached
         absent = printed - reached
         return [tr("{n} of {all} printed scores have not been measured.", n=absent, all=printed)]

@@ -65,7 +65,8 @@ class GPz(BasisFunctionModel):
         noise_link: "exp", or "squared": the noise variance is (sum_j v_j phi_j(x) + b)^2, whose
             expectation for uncertain inputs is exact (section 5.1.1, below 5.17). The thesis
             advises against it, since the exponential trains more stably: the evidence has a pole
-            where the root is zero at a row. Each step allocates the n x p design matrix.
+            where the root is zero at a row. Each step allocates the n x p design matrix. The state
+            of a model does not tell its link.
 
     Missing values are NaN in X. The mixture that predicts them, and the single Gaussian that fills
     the linear mean's columns in training, are part of the state.

@@ -155,11 +155,11 @@ def test_runs_as_published_have_their_settings(monkeypatch: pytest.MonkeyPatch) 
     """4,000 steps at a constant rate, no constants; on all training rows with the Q chosen."""
     calls: list[dict[str, Any]] = []
 
-    class ByLatent(fits.Gaussian):
+    class ByLatent(fits.TrainedGP):
         def __call__(self, x: np.ndarray, output: np.ndarray) -> np.ndarray:
             return (x[:, 0] if self.model == 3 else 0 * x[:, 0]).astype(int)
 
-    def remembered(x: np.ndarray, *rows: np.ndarray, **values: Any) -> fits.Gaussian:
+    def remembered(x: np.ndarray, *rows: np.ndarray, **values: Any) -> fits.TrainedGP:
         calls.append({"rows": len(x), **values})
         return ByLatent(values["n_latent"])
 

@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from scant.kernels.patch.kernel import PatchKernel
 from scant.models.mogp_ar.kernels import RbfArd
 from scant.studies.omniglot.published_data import Case
-from scant.studies.omniglot.reproduce.fits import ALL, SECONDS, Gaussian, gaussian, score, scores
+from scant.studies.omniglot.reproduce.fits import ALL, SECONDS, TrainedGP, gaussian, score, scores
 from scant.studies.reproduction import Run, Runs, Score
 
 STEPS, RATE = 4000, 0.01  # section 3.3
@@ -145,9 +145,9 @@ def runs(cases: Iterable[tuple[str, Case]], steps: int = STEPS) -> Runs:
 def _scores(case: Case, fold: int, rows: Rows, method: Method, steps: int) -> list[Score]:
     train, test = folds(case, fold)
     latent = chosen(case, train, method, steps, fold)
-    trained: list[Gaussian] = []
+    trained: list[TrainedGP] = []
 
-    def timed() -> Gaussian:
+    def timed() -> TrainedGP:
         trained.append(fitted(case, train, method, latent, steps, fold))
         return trained[0]
 
@@ -211,7 +211,7 @@ def chosen(case: Case, train: Int[np.ndarray, " m"], method: Method, steps: int,
 
 def fitted(
     case: Case, train: Int[np.ndarray, " m"], method: Method, latent: int, steps: int, seed: int
-) -> Gaussian:
+) -> TrainedGP:
     """Train a method with Q latent functions on rows."""
     x = case.x[train]
     kernel: Any = RbfArd(torch.as_tensor(x), latent, standardize=False)

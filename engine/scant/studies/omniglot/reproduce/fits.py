@@ -59,7 +59,7 @@ def score(name: str, case: Case, method: str, output: str, metric: str, value: f
     return Score(experiment, method, metric, value)
 
 
-class Gaussian:
+class TrainedGP:
     """A trained Gaussian process, which predicts classes of rows of outputs.
 
     Args:
@@ -81,7 +81,7 @@ def gaussian(
     output: Int[np.ndarray, " m"],
     label: Int[np.ndarray, " m"],
     **values: Any,
-) -> Gaussian:
+) -> TrainedGP:
     """Train a Gaussian process; `values` are arguments of `scant.models.mogp_ar.training.fit`."""
     rows = (torch.as_tensor(x), torch.as_tensor(output), torch.as_tensor(label))
-    return Gaussian(training.fit(*rows, **values))
+    return TrainedGP(training.fit(*rows, **values))

@@ -128,6 +128,7 @@ def _mixed(folder: Path, seed: int, m: int, fit: Fit) -> list[Score]:
 
 def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names of methods, and their settings: as published for Table 6.7, and ours."""
+    # Any number that is not of SIZES_TRIED does for a quick run, since those have fewer scores.
     published = as_published(SETTINGS) | ({"n_basis": 20} if quick else {})
     for covariance in SHAPES:
         name = f"GP{covariance} m={published['n_basis']}, as published"
