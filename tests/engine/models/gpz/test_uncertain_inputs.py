@@ -93,6 +93,7 @@ def test_noisy_inputs_equal_sampling(covariance, joint, full):
     _close(got, model.predict(draws))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance", ["VC", "GL"])
 def test_a_squared_link_has_the_noise_of_sampling(covariance):
     """Exact moments (below 5.17): 2% is seven standard errors of 60,000 draws or more."""

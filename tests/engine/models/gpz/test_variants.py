@@ -99,6 +99,7 @@ def test_training_raises_the_evidence_and_a_state_predicts_alike(variant: dict[s
     assert torch.equal(again.predict(X).mean, model.predict(X).mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_link", ["exp", "squared"])
 def test_both_links_find_the_deviation_of_the_noise(noise_link: str) -> None:
     g = torch.Generator().manual_seed(0)

@@ -32,6 +32,7 @@ def test_targets_around_sinc_take_the_next_numbers_of_the_generator() -> None:
     assert artificial.noisy_sinc(x, np.random.default_rng(0)) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_every_run_has_finite_scores_of_its_own() -> None:
     runs = list(chapter.runs(quick=True, data=None, fit=fit))
     assert len({run.key for run in runs}) == len(runs)
