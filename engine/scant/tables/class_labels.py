@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from scant.tables.cells import Cells
 from scant.tables.dates import are_dates
@@ -42,7 +44,8 @@ def coded(cells: Cells, task: Cells | None, name: str) -> tuple[Cells, Cells | N
         return cells, None
     values = cells.values.copy()
     values[rows] = pd.factorize(words[rows], sort=True)[0]
+    labels = pc.if_else(pa.array(rows), cells.text, "")
     return (
         replace(cells, values=values, bad=cells.bad & ~rows),
-        replace(cells, name=name, values=np.full(len(words), np.nan), empty=~rows),
+        replace(cells, name=name, values=np.full(len(words), np.nan), empty=~rows, text=labels),
     )

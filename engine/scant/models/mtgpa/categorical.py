@@ -28,6 +28,7 @@ from scant.models.mtgpa.observing import Likelihood, Moments, MTGPAPrediction, h
 # 3e-3 nats of E[ln p(y | f)], 1e-4, 3e-4 and 5e-4 of probabilities. Antithetic pairs and whitened
 # points have larger errors.
 POINTS = 512
+BLOCK = 1024  # supports at once: 4 MB of points for each class
 JITTER = 1e-8  # share of the variance, since C - 1 functions may mix fewer latent functions
 
 
@@ -109,9 +110,12 @@ class Categorical(Likelihood):
         return (weights.log() + _log_softmax(f, y)).logsumexp(0)
 
     def probabilities(self, q: Moments) -> Float[Tensor, "c n"]:
-        """E_q[p(y = c | f)] of all classes."""
-        f, weights = self._nodes(q)
-        return (weights.unsqueeze(2) * _softmax(f)).sum(0)
+        """E_q[p(y = c | f)] of all classes, in blocks of supports."""
+        result = []
+        for block in zip(q.mean.split(BLOCK, 1), q.covariance.split(BLOCK, 2)):
+            f, weights = self._nodes(Moments(*block))
+            result.append((weights.unsqueeze(2) * _softmax(f)).sum(0))
+        return torch.cat(result, 1)
 
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         """Predict the indicator of class 0."""

@@ -98,6 +98,8 @@ def likelihood(name: str | Likelihood) -> Likelihood:
     """
     if isinstance(name, Likelihood):
         return name
+    if name == CATEGORICAL:
+        raise BadInput("A categorical likelihood needs the number of classes: Categorical(3).")
     if name not in LIKELIHOODS:
         raise BadInput(f"Likelihood {name!r} is unknown; use one of {tuple(LIKELIHOODS)}.")
     return LIKELIHOODS[name]()

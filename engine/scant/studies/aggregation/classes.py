@@ -31,30 +31,32 @@ def classes_of(
     """Values of the classes of each categorical task, the rarest first.
 
     Args:
-        observed: The table; classes of rows without a training row count as rarest.
-        rows: Its training rows.
+        observed: The table.
+        rows: Its training rows. Classes without one are second to last, before the most frequent.
         kinds: Likelihood of each task.
 
     Raises:
-        BadInput: A task has one class, or too many.
+        BadInput: A task has too many classes, or fewer than two in the training rows.
     """
     result = {}
     for t, (task, kind) in enumerate(zip(observed.tasks, kinds)):
         if kind != CATEGORICAL:
             continue
-        mine = (observed.task == t) & np.isfinite(observed.y)
-        values = np.unique(observed.y[mine])
-        if not 2 <= len(values) <= MAX_CLASSES:
+        known = (observed.task == t) & np.isfinite(observed.y)
+        trained, count = np.unique(observed.y[known & rows], return_counts=True)
+        others = np.setdiff1d(observed.y[known], trained)
+        if len(trained) < 2 or len(trained) + len(others) > MAX_CLASSES:
             raise BadInput(
-                f"Number of classes of the categorical task {task!r}: {len(values):,}; between 2 "
-                f"and {MAX_CLASSES} can be learned. Choose another likelihood."
+                f"Number of classes of the categorical task {task!r}: {len(trained):,} in the "
+                f"training rows and {len(others):,} more; between 2 and {MAX_CLASSES} can be "
+                "learned. Choose another likelihood."
             )
-        count = [int((observed.y[mine & rows] == v).sum()) for v in values]
-        result[task] = values[np.argsort(count, kind="stable")].tolist()
+        *rare, frequent = trained[np.argsort(count, kind="stable")].tolist()
+        result[task] = [*rare, *others.tolist(), frequent]
     return result
 
 
-def numbered(y: Float[np.ndarray, " n"], values: Sequence[float]) -> Int[np.ndarray, " n"]:
+def class_numbers(y: Float[np.ndarray, " n"], values: Sequence[float]) -> Int[np.ndarray, " n"]:
     """Number of each row's class; -1 where y is none of the classes."""
     match = y[:, None] == np.asarray(values)
     return np.where(match.any(1), match.argmax(1), -1)
@@ -65,21 +67,22 @@ def in_model(observed: Supports, rows: np.ndarray, classes: Classes) -> Float[np
     y, task = observed.y[rows].copy(), observed.task[rows]
     for t, name in enumerate(observed.tasks):
         if name in classes:
-            y[task == t] = numbered(y[task == t], classes[name])
+            y[task == t] = class_numbers(y[task == t], classes[name])
     return y
 
 
 def as_indicators(observed: Supports, classes: Classes) -> Supports:
     """The table with 1 for the rarest class of a categorical task and 0 for the others."""
-    y = observed.y.copy()
+    y, truth = observed.y.copy(), observed.truth.copy()
     for t, name in enumerate(observed.tasks):
         if name in classes:
-            known = (observed.task == t) & np.isfinite(y)
-            y[known] = y[known] == classes[name][0]
-    return replace(observed, y=y)
+            for values in (y, truth):
+                known = (observed.task == t) & np.isfinite(values)
+                values[known] = values[known] == classes[name][0]
+    return replace(observed, y=y, truth=truth)
 
 
-def with_classes(
+def with_class_counts(
     kinds: Sequence[str], tasks: Sequence[str], classes: Classes
 ) -> list[str | Likelihood]:
     """Likelihoods as `MTGPA` takes them, with the number of classes of each categorical task."""
@@ -90,17 +93,32 @@ def with_classes(
 
 
 def outputs(metadata: Mapping[str, Any]) -> int:
-    """Number of tasks, where each log odds of classes counts as two, for a function of its own."""
+    """Number of numeric tasks, and two for each log odds of a categorical one.
+
+    By default there is a latent function for every two (`scant.studies.aggregation.inference`).
+    """
     classes = metadata.get("classes", {})
     return sum(2 * (len(classes[t]) - 1) if t in classes else 1 for t in metadata["tasks"])
 
 
 def names_of(observed: Supports, classes: Classes) -> dict[str, list[str]]:
-    """Names of the classes in columns and sentences: labels, or else codes."""
-    return {
+    """Names of the classes in columns and sentences: labels, or else codes.
+
+    Raises:
+        BadInput: A code without a label is written like the label of another one.
+    """
+    result = {
         task: [observed.labels.get(task, {}).get(v, f"{v:g}") for v in values]
         for task, values in classes.items()
     }
+    for task, names in result.items():
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise BadInput(
+                f"Two classes of the categorical task {task!r} are called {twice!r}: a code, and "
+                "the label of another; give all of them labels."
+            )
+    return result
 
 
 def further(metadata: Mapping[str, Any]) -> tuple[ArraySpec, ...]:

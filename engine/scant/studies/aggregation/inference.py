@@ -35,7 +35,9 @@ def summed_on_map(settings: AggregationSettings, metadata: Mapping[str, Any]) ->
 
 
 def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
-    """The rank of each latent function's coregionalization matrix; `tasks` as `classes.outputs`.
+    """The rank of each latent function's coregionalization matrix.
+
+    `tasks` counts each log odds of a categorical task as two (`classes.outputs`).
 
     By default one function for every two tasks, which may measure one quantity; more quantities
     need more functions (four tasks of births: SMSE 0.28 with one function, 0.008 with two).

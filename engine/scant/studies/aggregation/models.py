@@ -17,7 +17,7 @@ from scant.models.mtgpa.likelihoods import Likelihood, likelihood
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Coregionalization, Data, Prior
 from scant.models.mtgpa.training import MTGPATrainer
-from scant.studies.aggregation.classes import outputs, with_classes
+from scant.studies.aggregation.classes import outputs, with_class_counts
 from scant.studies.aggregation.inference import LAPLACE, VARIATIONAL, over_nodes, ranks
 from scant.studies.aggregation.prepared import Prepared
 from scant.studies.aggregation.settings import CLUSTERS, COUNTED, EXACT, SUMMED, AggregationSettings
@@ -85,7 +85,9 @@ def build(
 
 
 def _built(metadata: Mapping[str, Any]) -> list[str | Likelihood]:
-    return with_classes(metadata["likelihoods"], metadata["tasks"], metadata.get("classes", {}))
+    return with_class_counts(
+        metadata["likelihoods"], metadata["tasks"], metadata.get("classes", {})
+    )
 
 
 def trainer(

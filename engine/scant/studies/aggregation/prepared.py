@@ -223,7 +223,10 @@ def _stages(
     tasks = len(metadata["tasks"])
     why = f"one for every two of {tasks} tasks"
     if "classes" in metadata:
-        why = f"one for every two of {tasks} tasks, one for each class but one of categorical tasks"
+        why = (
+            "one for every two numeric tasks and for each class but one of a categorical task, at "
+            f"most {inference.MOST_LATENT}"
+        )
     return stages, choose(settings, metadata, "n_latent", functions, why)
 
 

@@ -91,7 +91,8 @@ class AggregationSettings(SplitSettings):
         "the exposure. "
         "negative_binomial: counts that vary more than Poisson's, by a dispersion that is learned. "
         "heteroscedastic: a second function models the noise over the inputs. categorical: values "
-        "are labels or codes of classes, with a softmax of one function fewer than classes.",
+        "are labels, which need it, or codes of classes, with a softmax of one function fewer than "
+        "classes.",
     )
     likelihoods = param.String(
         "",

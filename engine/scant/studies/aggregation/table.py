@@ -241,11 +241,16 @@ def _labels(
         return result
     y = _numbers(frame, "y")
     for i in np.flatnonzero(frame[LABELS].notna().to_numpy() & np.isfinite(y)):
-        label, own = str(frame[LABELS].iloc[i]), result.setdefault(tasks[task[i]], {})
-        if own.setdefault(float(y[i]), label) != label:
+        label, labels = str(frame[LABELS].iloc[i]), result.setdefault(tasks[task[i]], {})
+        if labels.setdefault(float(y[i]), label) != label:
             raise BadInput(
                 f"{name}, column {LABELS!r}, row {rows[i]}: code {y[i]:g} is {label!r}, but "
-                f"{own[float(y[i])]!r} in a row above; give each class one code."
+                f"{labels[float(y[i])]!r} in a row above; give each class one code."
+            )
+        if list(labels.values()).count(label) > 1:
+            raise BadInput(
+                f"{name}, column {LABELS!r}, row {rows[i]}: code {y[i]:g} is {label!r}, as another "
+                "code is in a row above; give each class one code."
             )
     return result
 

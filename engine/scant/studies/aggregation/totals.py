@@ -80,6 +80,8 @@ def totals(
     shapely, _ = geometry.libraries("the map")
     rows: list[Any] = []
     for layer in map_layers.layers(fitted.metadata):
+        if layer.task in fitted.classes:  # classes have no totals
+            continue
         whole_areas = 1e6 * np.asarray(fitted.metadata[map_layers.MAP]["areas"], float)[layer.shape]
         for i, own in _nested(shapely, fitted, layer, parts, areas):
             whole = abs(areas[own].sum() / whole_areas[i] - 1) <= COVERED

@@ -12,8 +12,9 @@ import torch
 
 from scant.errors import BadInput
 from scant.events import Report
+from scant.studies.aggregation import classes
 from scant.studies.aggregation.study import Study
-from scant.studies.aggregation.table import TABLE
+from scant.studies.aggregation.table import TABLE, of
 from scant.tables.read import read_table
 from tests.engine.studies import studying
 from tests.engine.studies.studying import run, value
@@ -76,8 +77,10 @@ def test_held_out_classes_are_told_better_than_by_their_shares(
     # Shares get -1.13, the probabilities that the rows were drawn by -.55; half of it is learned.
     assert score > trivial.log_density.mean() + 0.29
     assert value(report, "accuracy") > float(np.mean(trivial.correct))
-    assert report.arrays["test_mean"].max() <= 1
-    assert len(report.arrays["test_y"]) == len(study.problem.y_test)
+    rarest = study.problem.y_test == 0
+    np.testing.assert_array_equal(report.arrays["test_y"], rarest.astype(float))
+    mean = report.arrays["test_mean"]  # probability of the rarest class
+    assert mean[rarest].mean() > mean[~rarest].mean() + 0.1
     assert study.comparison(report).problem.classes == 3
 
 
@@ -87,16 +90,16 @@ def test_predictions_have_a_column_for_each_class(fitted: tuple[Study, Report]) 
     x = np.linspace(0.5, 9.5, 40)
     query = pd.DataFrame({"task": "cover", "x_lo": x - 0.1, "x_hi": x + 0.1})
     told = study.predict(pd.concat([query, query.assign(task="height")], ignore_index=True))
-    classes, heights = told[:40], told[40:]
-    p = classes[[f"p({code})" for code in CODES]].to_numpy(float)
+    covers, heights = told[:40], told[40:]
+    p = covers[[f"p({code})" for code in CODES]].to_numpy(float)
     np.testing.assert_allclose(p.sum(1), 1)
     # Shares are wrong by .27 and the run by .06.
     assert np.abs(p - _probabilities(x)).mean() < 0.13
-    assert list(classes["label"]) == [str(CODES[i]) for i in p.argmax(1)]
-    np.testing.assert_allclose(classes["probability"].astype(float), p.max(1))
+    assert list(covers["label"]) == [str(CODES[i]) for i in p.argmax(1)]
+    np.testing.assert_allclose(covers["probability"].astype(float), p.max(1))
     rarest = f"{study.metadata['classes']['cover'][0]:g}"
-    np.testing.assert_allclose(classes["mean"], classes[f"p({rarest})"].astype(float))
-    assert classes["lo95"].isna().all()
+    np.testing.assert_allclose(covers["mean"], covers[f"p({rarest})"].astype(float))
+    assert covers["lo95"].isna().all()
     assert heights["lo95"].notna().all()
     assert heights[[f"p({code})" for code in CODES]].isna().all(None)
     assert {"label", "p(class)"} <= {spec.name for spec in study.further}
@@ -107,8 +110,40 @@ def test_predictions_have_a_column_for_each_class(fitted: tuple[Study, Report]) 
 def test_what_is_no_class_is_refused(cover: pd.DataFrame) -> None:
     with pytest.raises(BadInput, match=r"row 0: got 20\.5.*'cover' needs the whole number"):
         Study(settings(), cover.assign(y=cover["y"] + 0.5), CPU)
-    with pytest.raises(BadInput, match="categorical task 'cover': 1; between 2 and 20"):
+    with pytest.raises(
+        BadInput, match="task 'cover': 1 in the training rows and 0 more; between 2 and 20"
+    ):
         Study(settings(), cover.assign(y=cover["y"].where(cover["task"] == "height", 3.0)), CPU)
+
+
+def test_the_rarest_class_has_training_rows_and_truth_is_its_indicator() -> None:
+    """A class of held-out rows alone, such as a mistyped label, is not what figures show."""
+    y = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 3.0])
+    frame = pd.DataFrame({"task": "cover", "x_lo": range(6), "x_hi": range(1, 7), "y": y})
+    observed = of(frame.assign(truth=y))
+    trained = np.array([True] * 5 + [False])
+    found = classes.classes_of(observed, trained, ["categorical"])
+    assert found == {"cover": [2.0, 3.0, 1.0]}
+    shown = classes.as_indicators(observed, found)
+    np.testing.assert_array_equal(shown.y, y == 2)
+    np.testing.assert_array_equal(shown.truth, y == 2)
+    with pytest.raises(BadInput, match="'cover': 1 in the training rows and 2 more"):
+        classes.classes_of(observed, np.array([True] * 3 + [False] * 3), ["categorical"])
+
+
+def test_each_label_has_one_code_and_each_code_one_label() -> None:
+    frame = pd.DataFrame(
+        {"task": "cover", "x_lo": range(4), "x_hi": range(1, 5), "y": [1.0, 2.0, 3.0, 3.0]}
+    )
+    for labels, told in (
+        (["low", "low", "high", "high"], "row 1: code 2 is 'low', as another code is"),
+        (["low", "mid", "high", "higher"], "row 3: code 3 is 'higher', but 'high' in a row above"),
+    ):
+        with pytest.raises(BadInput, match=told):
+            of(frame.assign(y_label=labels))
+    observed = of(frame.assign(y_label=["2", None, "high", "high"]))
+    with pytest.raises(BadInput, match="are called '2'"):
+        classes.names_of(observed, {"cover": [1.0, 2.0, 3.0]})
 
 
 @pytest.mark.slow
@@ -127,6 +162,7 @@ def test_labels_of_classes_in_a_file_name_the_columns_of_predictions(cover: pd.D
     file = cover.assign(y=labels).to_csv(index=False).encode()
     table = read_table(file, TABLE, name="cover.csv")
     assert any("3 labels were read as classes" in note for note in table.notes)
+    assert not any("read as an empty cell" in note for note in table.notes)
     study = Study(settings(likelihoods="", max_steps=1, n_inducing=8), table.frame, CPU)
     assert study.metadata["likelihoods"] == ["categorical", "gaussian"]
     assert sorted(study.metadata["class_names"]["cover"]) == sorted(words.values())

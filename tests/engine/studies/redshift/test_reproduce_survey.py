@@ -23,6 +23,7 @@ def briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Fit:
     return fit(study, data, device="cpu", **{**values, **BRIEF, "restarts": 1})
 
 
+@pytest.mark.slow
 def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
     runs = survey.runs(quick=True, data=None, fit=briefly)
     result = gathered("redshift", runs, survey.advantages)
@@ -46,6 +47,7 @@ def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
         assert set(published[method].index) == set(NAMES)
 
 
+@pytest.mark.slow
 def test_surveys_are_mixed_and_a_forest_stands_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
