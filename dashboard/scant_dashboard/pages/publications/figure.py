@@ -38,6 +38,7 @@ LINE, MARGIN = 15, 12  # pixels of such a line, and between bars
 COLUMNS = 3  # panels side by side; more metrics are placed two by two
 HEIGHT = 280  # pixels of a panel of curves
 INTERVALS = 4  # between ticks, about
+UNCERTAINTY = "deviation of"  # such metrics are quantities: neither more nor less is better
 WIDE = 8  # ratio of the largest to the smallest number above which their axis is logarithmic
 SEPARATOR = ", "  # between data set and metric
 Styles = dict[str, tuple[str, str, str]]  # color, marker and dash of each method
@@ -171,6 +172,8 @@ def _curves(rows: pd.DataFrame, styles: Styles) -> Figure:
 
 def _scored(rows: pd.DataFrame) -> str:
     metric = str(rows["metric"].iloc[0])
+    if metric.startswith(UNCERTAINTY):
+        return metric
     if metric.startswith(LOWER):
         return tr("{score} (lower is better)", score=metric)
     return tr("{score} (higher is better)", score=metric)

@@ -14,6 +14,7 @@ from scant.reproduce.items import Status, items, publications
 from scant.studies import STUDIES, entry
 from scant.studies.published import settings
 from scant_dashboard.page_parts.conclusions import place
+from scant_dashboard.pages.publications import figure
 from scant_dashboard.pages.publications.figure import PublishedFigure
 from scant_dashboard.pages.publications.page import publications_page
 from scant_dashboard.static_page.publications import Publications
@@ -126,6 +127,12 @@ def test_figures_that_are_tables_say_why(markup: str) -> None:
     assert tables
     for one in tables:
         assert f"Not drawn as published: {escape(one.reason)}." in markup
+
+
+def test_axes_say_which_scores_are_better() -> None:
+    words = {"RMSE": "RMSE (lower is better)", "deviation of the model": "deviation of the model"}
+    for metric, label in words.items():
+        assert figure._scored(pd.DataFrame({"metric": [metric]})) == label
 
 
 @pytest.mark.parametrize("name", ["A17 Figure 6.11", "KH15 Figure 3"])
