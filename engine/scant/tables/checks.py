@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from scant.tables.cells import Cells
-from scant.tables.class_labels import coded
+from scant.tables.class_labels import MAX_CLASSES, ROWS_EACH, coded
 from scant.tables.column_matching import listed
 from scant.tables.levels import TEXT, levels_of
 from scant.tables.limits import beside
@@ -62,8 +62,10 @@ class Diagnostics:
         self.notes.append(f"{self.file}, column {header!r}: {text}.")
 
 
-def numbers(cells: Cells, findings: Diagnostics, *, may_be_empty: bool) -> None:
-    """Check that a column has finite numbers of a plausible size."""
+def numbers(
+    cells: Cells, findings: Diagnostics, *, may_be_empty: bool, labels: bool = False
+) -> None:
+    """Check that a column has finite numbers of a plausible size; it may have had `labels`."""
     if cells.bad.any():
         text = cells.shown(int(np.flatnonzero(cells.bad)[0]))
         infinite = text.lower().lstrip("+-") in {"inf", "infinity", "∞"}
@@ -74,6 +76,11 @@ def numbers(cells: Cells, findings: Diagnostics, *, may_be_empty: bool) -> None:
         hint = "write finite numbers, without units or separators"
         if _DATE.match(text):
             hint = "write a number for it, such as the days since the first"
+        elif labels:
+            hint = (
+                f"write finite numbers without units, or in all rows of a task labels of 2 to "
+                f"{MAX_CLASSES} classes, each with {ROWS_EACH} rows or more on average"
+            )
         if may_be_empty:
             hint += ", or leave the cell empty"
         findings.cell(cells.name, cells.bad, got, hint)
@@ -200,7 +207,8 @@ def _named_number(column: Column, cells: Cells, findings: Diagnostics) -> None:
             findings.column(column.name, "every cell is empty", "fill it or map another column")
         return
     # Rows without a target are dropped with a note later.
-    numbers(cells, findings, may_be_empty=column.missing or column.target)
+    may_be_empty = column.missing or column.target
+    numbers(cells, findings, may_be_empty=may_be_empty, labels=bool(column.labels))
     codes(cells, findings)
     wrong = cells.values <= 0
     if column.positive and wrong.any():

@@ -35,11 +35,12 @@ def coded(cells: Cells, task: Cells | None, name: str) -> tuple[Cells, Cells | N
     words, filled = cells.labels(), ~cells.empty
     tasks = np.full(len(words), "") if task is None else task.labels().astype(str)
     rows = np.zeros(len(words), dtype=bool)
-    for own in np.unique(tasks[cells.bad]):
-        mine = (tasks == own) & filled
-        count = len(set(words[mine]))
-        if cells.bad[mine].all() and 2 <= count <= min(MAX_CLASSES, mine.sum() / ROWS_EACH):
-            rows |= mine
+    for each in np.unique(tasks[cells.bad]):
+        of_task = (tasks == each) & filled
+        count = len(set(words[of_task]))
+        most = min(MAX_CLASSES, of_task.sum() / ROWS_EACH)
+        if cells.bad[of_task].all() and 2 <= count <= most:
+            rows |= of_task
     if not rows.any():
         return cells, None
     values = cells.values.copy()

@@ -69,7 +69,7 @@ class Categorical(Likelihood):
         self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
     ) -> CategoricalDistribution:
         f = function_samples.unsqueeze(-1) if self.functions == 1 else function_samples
-        return CategoricalDistribution(logits=torch.cat([f, torch.zeros_like(f[..., :1])], -1))
+        return CategoricalDistribution(logits=_with_reference(f, -1))
 
     def marginal(self, function_dist: MultivariateNormal, **kwargs: Any) -> CategoricalDistribution:
         """Distribution of labels, by quadrature."""
@@ -87,8 +87,8 @@ class Categorical(Likelihood):
 
     def trends(self, y: Float[Tensor, " n"]) -> Float[Tensor, "f n"]:
         """Indicators of the classes, less that of the reference, for the log odds f_c."""
-        own = torch.arange(self.functions).to(y).unsqueeze(1)
-        return (y == own).to(y) - (y == self.functions).to(y)
+        classes = torch.arange(self.functions).to(y).unsqueeze(1)
+        return (y == classes).to(y) - (y == self.functions).to(y)
 
     def value(self, y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return (y == 0).to(y)
@@ -99,7 +99,7 @@ class Categorical(Likelihood):
         if self.functions == 1:
             nodes, weights = hermite(q.mean[0], q.covariance[0, 0])
             return (weights * _log_softmax(nodes.unsqueeze(1), y)).sum(0)
-        mean = torch.cat([q.mean, torch.zeros_like(q.mean[:1])])
+        mean = _with_reference(q.mean, 0)
         normalizer: Tensor = _LogNormalizer.apply(q.mean, q.covariance)
         return mean.gather(0, y.long().unsqueeze(0))[0] - normalizer
 
@@ -145,7 +145,7 @@ class _LogNormalizer(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mean: Tensor, covariance: Tensor) -> Tensor:
         f = _at_points(mean, covariance)
-        log_normalizer = torch.cat([f, torch.zeros_like(f[:, :1])], 1).logsumexp(1)
+        log_normalizer = _with_reference(f, 1).logsumexp(1)
         p = (f - log_normalizer.unsqueeze(1)).exp()
         expected = p.mean(0)
         pairs = torch.einsum("sfn,sgn->fgn", p, p) / len(p)
@@ -180,13 +180,18 @@ def _normal(dimensions: int) -> Float[Tensor, "s f"]:
     return torch.special.ndtri(uniform.clamp(1e-10, 1 - 1e-10))
 
 
+def _with_reference(f: Tensor, dim: int) -> Tensor:
+    """Functions along `dim`, and behind them the zero of the reference."""
+    return torch.cat([f, torch.zeros_like(f.narrow(dim, 0, 1))], dim)
+
+
 def _softmax(f: Float[Tensor, "s f n"]) -> Float[Tensor, "s c n"]:
-    return torch.cat([f, torch.zeros_like(f[:, :1])], 1).softmax(1)
+    return _with_reference(f, 1).softmax(1)
 
 
 def _log_softmax(f: Float[Tensor, "s f n"], y: Float[Tensor, " n"]) -> Float[Tensor, "s n"]:
     """Log probability of each row's class."""
-    log_p = torch.cat([f, torch.zeros_like(f[:, :1])], 1).log_softmax(1)
+    log_p = _with_reference(f, 1).log_softmax(1)
     return log_p.gather(1, y.long().expand(len(f), 1, -1)).squeeze(1)
 
 

@@ -91,7 +91,10 @@ def named_tasks(s: AggregationSettings, counts: Counts) -> set[str]:
 
 
 def sizes(s: AggregationSettings, rows: int, columns: int, counts: Counts) -> tuple[int, int, int]:
-    """Training rows, latent functions times their rank, and dimensions."""
+    """Training rows, latent functions times their rank, and dimensions.
+
+    Functions are those of numeric tasks: a categorical one has more, which its values decide.
+    """
     tasks = len(named_tasks(s, counts)) or (1 if counts else 2)
     latent = s.n_latent if isinstance(s.n_latent, int) else 0
     rank = rank_of(s, counts)

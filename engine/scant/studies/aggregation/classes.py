@@ -92,13 +92,11 @@ def with_class_counts(
     ]
 
 
-def outputs(metadata: Mapping[str, Any]) -> int:
-    """Number of numeric tasks, and two for each log odds of a categorical one.
-
-    By default there is a latent function for every two (`scant.studies.aggregation.inference`).
-    """
+def latent_functions(metadata: Mapping[str, Any]) -> int:
+    """Latent functions by default: one for every two numeric tasks, and one for each log odds."""
     classes = metadata.get("classes", {})
-    return sum(2 * (len(classes[t]) - 1) if t in classes else 1 for t in metadata["tasks"])
+    log_odds = sum(len(values) - 1 for values in classes.values())
+    return -(-(len(metadata["tasks"]) - len(classes)) // 2) + log_odds
 
 
 def names_of(observed: Supports, classes: Classes) -> dict[str, list[str]]:
@@ -137,13 +135,19 @@ def columns_of(
     }
 
 
-def notes(names: Mapping[str, Sequence[str]]) -> list[str]:
-    """Sentences on what means and figures of categorical tasks are."""
-    made = []
-    for task, own in names.items():
-        rarest, classes = own[0], ", ".join(own)
-        made.append(
-            f"Classes of task {task}, the rarest first: {classes}. Means, deviations, figures and "
+def notes(observed: Supports, rows: Bool[np.ndarray, " n"], classes: Classes) -> list[str]:
+    """Sentences on what means and figures of categorical tasks are (arguments as `classes_of`)."""
+    sentences = []
+    for task, names in names_of(observed, classes).items():
+        rarest, every = names[0], ", ".join(names)
+        sentences.append(
+            f"Classes of task {task}, the rarest first: {every}. Means, deviations, figures and "
             f"maps of this task are of the probability of {rarest}."
         )
-    return made
+        learned = observed.y[rows & observed.is_task(task)]
+        sentences += [
+            f"Class {name} of task {task} has no training row; its probability is a guess."
+            for name, value in zip(names, classes[task])
+            if value not in learned
+        ]
+    return sentences

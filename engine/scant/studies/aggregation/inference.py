@@ -34,16 +34,18 @@ def summed_on_map(settings: AggregationSettings, metadata: Mapping[str, Any]) ->
     return bool(metadata.get("system")) and counted and settings.counts == SUMMED
 
 
-def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
+def ranks(settings: AggregationSettings, functions: int) -> tuple[int, ...]:
     """The rank of each latent function's coregionalization matrix.
-
-    `tasks` counts each log odds of a categorical task as two (`classes.outputs`).
 
     By default one function for every two tasks, which may measure one quantity; more quantities
     need more functions (four tasks of births: SMSE 0.28 with one function, 0.008 with two).
+
+    Args:
+        settings: Settings of the run.
+        functions: Number of latent functions by default (`classes.latent_functions`).
     """
-    functions = 0 if settings.n_latent == AUTO else settings.n_latent
-    return (settings.rank,) * (functions or min(-(-tasks // 2), MOST_LATENT))
+    chosen = 0 if settings.n_latent == AUTO else settings.n_latent
+    return (settings.rank,) * (chosen or min(functions, MOST_LATENT))
 
 
 def exact(

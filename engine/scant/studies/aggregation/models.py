@@ -17,7 +17,7 @@ from scant.models.mtgpa.likelihoods import Likelihood, likelihood
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Coregionalization, Data, Prior
 from scant.models.mtgpa.training import MTGPATrainer
-from scant.studies.aggregation.classes import outputs, with_class_counts
+from scant.studies.aggregation.classes import latent_functions, with_class_counts
 from scant.studies.aggregation.inference import LAPLACE, VARIATIONAL, over_nodes, ranks
 from scant.studies.aggregation.prepared import Prepared
 from scant.studies.aggregation.settings import CLUSTERS, COUNTED, EXACT, SUMMED, AggregationSettings
@@ -35,7 +35,7 @@ def build(
         model = from_state(s, prepared.metadata, kernel, state)
     else:
         options: dict[str, Any] = {
-            "ranks": ranks(s, outputs(prepared.metadata)),
+            "ranks": ranks(s, latent_functions(prepared.metadata)),
             "shape": kernel,
             "lengthscale": s.lengthscale or None,
             "fixed_lengthscale": s.lengthscale > 0,
@@ -98,7 +98,7 @@ def trainer(
         return ExactTrainer(model)
     s = prepared.settings
     gaussian = all(kind in EXACT for kind in prepared.kinds) and not s.batch_size
-    single = sum(ranks(s, outputs(prepared.metadata))) == 1
+    single = sum(ranks(s, latent_functions(prepared.metadata))) == 1
     return MTGPATrainer(
         model,
         prepared.train.data,
@@ -126,7 +126,7 @@ def from_state(
             _built(metadata),
             inducing,
             len(metadata["dims"]),
-            ranks(settings, outputs(metadata)),
+            ranks(settings, latent_functions(metadata)),
             kernel,
             settings.learn_inducing,
             natural=settings.optimizer == "natural",

@@ -31,11 +31,10 @@ def class_predictive(fitted: FittedMTGPA, supports: Tensor, task: int) -> Catego
     likelihood = fitted.model.likelihoods[task]
     assert isinstance(likelihood, Categorical)
     parts = fitted.model.log_rates(supports, task)
-    columns = [w * likelihood.probabilities(q) for w, q in parts]
-    made = (
-        sum(columns[1:], start=columns[0]) if parts else supports.new_zeros(likelihood.classes, 0)
-    )
-    return CategoricalPredictive(_array(made.T))
+    probabilities = supports.new_zeros(likelihood.classes, len(supports))
+    for weight, q in parts:
+        probabilities += weight * likelihood.probabilities(q)
+    return CategoricalPredictive(_array(probabilities.T))
 
 
 @torch.no_grad()

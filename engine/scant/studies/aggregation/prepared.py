@@ -14,7 +14,7 @@ from scant.errors import BadInput
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation import beside, inference, maps, polygons
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation.classes import as_indicators, classes_of, names_of, outputs
+from scant.studies.aggregation.classes import as_indicators, classes_of, latent_functions, names_of
 from scant.studies.aggregation.classes import notes as notes_on_classes
 from scant.studies.aggregation.fitted import TrainingData
 from scant.studies.aggregation.inference import EXACT_GP, LAPLACE
@@ -158,7 +158,7 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
     notes = [f"The model has no training rows of {', '.join(untrained)}."] if untrained else []
     of_tasks = (f"{task} {kind}" for task, kind in zip(tasks, kinds))
     notes.append(f"Likelihoods: {', '.join(of_tasks)}.")
-    notes += notes_on_classes(metadata.get("class_names", {}))
+    notes += notes_on_classes(observed, rows, classes)
     if on_map is not None and len(on_map) < len(used):
         notes.append(f"Maps show {len(on_map):,} of {len(used):,} rows.")
     notes += _notes_on_columns(settings, data, kinds, observed, people, whole.empty)
@@ -213,7 +213,7 @@ def _stages(
     settings: AggregationSettings, metadata: dict[str, Any], method: str, rows: int
 ) -> tuple[int, AggregationSettings]:
     """How many numbers of latent functions are tried, and the settings."""
-    functions = len(inference.ranks(settings, outputs(metadata)))
+    functions = len(inference.ranks(settings, latent_functions(metadata)))
     stages = 1
     grows = settings.n_latent == AUTO and method == EXACT_GP and not settings.lengthscale
     if grows and rows <= MOST_FINER:

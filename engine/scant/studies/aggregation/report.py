@@ -14,6 +14,7 @@ from scant.deadline import NEVER, Deadline
 from scant.evaluate.scores import COVERAGE, coverage, metrics_of
 from scant.events import Metric, Report
 from scant.models.mtgpa.baselines import alone, baseline
+from scant.models.mtgpa.likelihoods import CATEGORICAL
 from scant.models.mtgpa.prior import Data
 from scant.predictive import CategoricalPredictive, ValuePredictive
 from scant.predictive.scored import Scored
@@ -30,6 +31,7 @@ LEAST_SCORED = 2 * space.LEAST_TEST  # rows of a task, of which some are held ou
 SHOWN = 2000  # test rows that travel to the page
 CHECKED = 2000  # training rows of the aggregate check
 LEAST_COUNTS, MOST_COUNTS = 20, 500  # rows of a task that tell whether counts are Poisson
+WITHOUT_INTERVALS = ("bernoulli", CATEGORICAL)  # an observation is 0 or 1
 NAMES = ("SMSE", "SNLP", "RMSE")
 OF_GAUSSIAN = "SNLP of a Gaussian"  # as the authors' program scores counts
 BASELINES = {
@@ -63,12 +65,15 @@ def write_report(
     else:
         notes.append(nothing_held_out(fitted.scarce, int((train.observed.task == number).sum())))
     check = agreement(fitted, train.data)
-    held = float(check[4].mean())
-    rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
-    notes.append(
-        f"Aggregate check: {100 * held:.0f}% of the observed averages lie within the 95% interval "
-        "of the posterior average over their own box."
-    )
+    numeric = [t for t, kind in enumerate(fitted.kinds) if kind not in WITHOUT_INTERVALS]
+    inside = check[4][np.isin(check[0], numeric)]
+    if len(inside):
+        held = float(inside.mean())
+        rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
+        notes.append(
+            f"Aggregate check: {100 * held:.0f}% of the observed averages lie within the 95% "
+            "interval of the posterior average over their own box."
+        )
     notes += overdispersed(fitted, train.data)
     empty = np.empty(0)
     for name in ("test_y", "test_mean", "test_std"):
@@ -123,8 +128,8 @@ def on_test_rows(
     own, s = scored.predictive, slice(0, SHOWN)
     if isinstance(own, CategoricalPredictive):
         p = own.probabilities[:, 0]
-        told = ((problem.y_test == 0).astype(float), p, np.sqrt(p * (1 - p)))
-        arrays = {name: v[s] for name, v in zip(("test_y", "test_mean", "test_std"), told)}
+        rarest = (problem.y_test == 0).astype(float)
+        arrays = {"test_y": rarest[s], "test_mean": p[s], "test_std": np.sqrt(p * (1 - p))[s]}
         return metrics_of(problem, scored, "this run", problem.scores, "run"), arrays
     assert isinstance(own, ValuePredictive)
     names = [n for n in NAMES if n != "SNLP" or len(problem.y) > 1]  # measured by their variance

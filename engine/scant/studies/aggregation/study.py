@@ -21,7 +21,7 @@ from scant.predictive.scored import Scored
 from scant.problem import Comparison, Problem
 from scant.random import restart_generator
 from scant.studies.aggregation import maps, models, stored, totals
-from scant.studies.aggregation.classes import outputs
+from scant.studies.aggregation.classes import latent_functions
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.inference import VARIATIONAL, ranks
 from scant.studies.aggregation.metadata import input_columns
@@ -67,7 +67,7 @@ class Study(TrainedStudy):
         generator = restart_generator(self.settings.seed, 0)
         self.model = models.build(self.data, kernel, generator, best)
         # A stage adds a function, unless the one before did not raise the score.
-        functions = len(ranks(self.data.settings, outputs(self.metadata))) + stage
+        functions = len(ranks(self.data.settings, latent_functions(self.metadata))) + stage
         if stage and restart == 0 and functions == len(self.model.prior.kernels) + 1:
             self.model.grow(self.settings.rank, generator)
         self.trainer = models.trainer(self.model, self.data, generator)

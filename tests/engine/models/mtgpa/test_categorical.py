@@ -9,8 +9,9 @@ from numpy.polynomial.hermite_e import hermegauss
 
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
+from scant.models.mtgpa import categorical
 from scant.models.mtgpa.categorical import Categorical
-from scant.models.mtgpa.likelihoods import Bernoulli, Moments
+from scant.models.mtgpa.likelihoods import Bernoulli, Moments, likelihood
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.training import MTGPATrainer
@@ -72,6 +73,15 @@ def test_three_classes_have_the_values_and_gradients_of_product_quadrature():
         torch.testing.assert_close(ours, product, rtol=0.0, atol=3e-3)
 
 
+def test_probabilities_do_not_depend_on_blocks(monkeypatch):
+    q, lik = _posterior(2), Categorical(3)
+    at_once = lik.probabilities(q)
+    monkeypatch.setattr(categorical, "BLOCK", 2)
+    torch.testing.assert_close(lik.probabilities(q), at_once)
+    none = lik.probabilities(Moments(q.mean[:, :0], q.covariance[:, :, :0]))
+    assert none.shape == (3, 0)
+
+
 def test_two_classes_are_the_bernoulli_likelihood():
     q, exposure = Moments(*(v.requires_grad_() for v in _posterior(1))), torch.ones(5).double()
     y = torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0]).double()
@@ -105,6 +115,8 @@ def test_values_that_are_no_class_are_named():
         Categorical.from_values(torch.zeros(4), 0)
     with pytest.raises(BadInput, match="at least 2 classes"):
         Categorical(1)
+    with pytest.raises(BadInput, match="needs the number of classes"):
+        likelihood("categorical")
 
 
 def _areas(n, seed):
@@ -144,9 +156,12 @@ def test_a_fit_to_areas_of_three_classes_tells_their_probabilities(scheme):
     assert (told - p).abs().mean() < 0.1 < (share - p).abs().mean()
     assert isinstance(f, MultitaskMultivariateNormal)
     torch.testing.assert_close(f.mean.mT, model.moments(supports[:7], 0).mean)
-    drawn = lik(f)
-    assert drawn.probs.shape == (7, 3)
-    torch.testing.assert_close(drawn.probs, told[:7])
+    torch.manual_seed(0)
+    samples = f.sample(torch.Size([20_000]))
+    odds = torch.cat([samples, torch.zeros_like(samples[..., :1])], -1)
+    # Four standard errors of probabilities, whose deviation is .5 at most.
+    close = {"rtol": 0.0, "atol": 4 * 0.5 / math.sqrt(20_000)}
+    torch.testing.assert_close(lik(f).probs, odds.softmax(-1).mean(0), **close)
 
 
 def test_log_odds_start_with_the_signs_of_their_classes():

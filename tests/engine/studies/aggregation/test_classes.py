@@ -82,6 +82,9 @@ def test_held_out_classes_are_told_better_than_by_their_shares(
     mean = report.arrays["test_mean"]  # probability of the rarest class
     assert mean[rarest].mean() > mean[~rarest].mean() + 0.1
     assert study.comparison(report).problem.classes == 3
+    task, *_, inside = report.arrays["check"]  # classes have no intervals
+    percent = value(report, "observed averages inside their 95% interval")
+    assert percent == pytest.approx(100 * inside[task == 1].mean())
 
 
 @pytest.mark.slow
@@ -124,6 +127,8 @@ def test_the_rarest_class_has_training_rows_and_truth_is_its_indicator() -> None
     trained = np.array([True] * 5 + [False])
     found = classes.classes_of(observed, trained, ["categorical"])
     assert found == {"cover": [2.0, 3.0, 1.0]}
+    _, guess = classes.notes(observed, trained, found)
+    assert guess == "Class 3 of task cover has no training row; its probability is a guess."
     shown = classes.as_indicators(observed, found)
     np.testing.assert_array_equal(shown.y, y == 2)
     np.testing.assert_array_equal(shown.truth, y == 2)
@@ -180,5 +185,5 @@ def test_labels_of_classes_in_a_file_name_the_columns_of_predictions(cover: pd.D
 def test_a_word_among_numbers_is_no_class(cover: pd.DataFrame) -> None:
     typed = cover.astype({"y": object})
     typed.loc[3, "y"] = "forest"
-    with pytest.raises(BadInput, match="got 'forest', which is not a number"):
+    with pytest.raises(BadInput, match=r"'forest', which is not a number; .* 2 to 20 classes"):
         read_table(typed.to_csv(index=False).encode(), TABLE, name="cover.csv")

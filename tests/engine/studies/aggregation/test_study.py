@@ -13,6 +13,7 @@ from scipy import stats
 
 from scant.events import Progress, Report
 from scant.studies.aggregation import mean_rate, reproduce
+from scant.studies.aggregation.classes import latent_functions
 from scant.studies.aggregation.inference import ranks
 from scant.studies.aggregation.metadata import cells
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
@@ -203,9 +204,24 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
     assert np.isfinite(result["ours"]).all()
 
 
-@pytest.mark.parametrize(("asked", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)])
-def test_more_tasks_share_more_functions(asked: int, tasks: int, found: int) -> None:
-    assert ranks(settings(n_latent=asked, rank=2), tasks) == (2,) * found
+@pytest.mark.parametrize(
+    ("asked", "tasks", "classes", "found"),
+    [
+        (0, 1, (), 1),
+        (0, 2, (), 1),
+        (0, 5, (), 3),
+        (4, 2, (), 4),
+        (0, 3, (4,), 4),
+        (0, 2, (9, 5), 8),
+    ],
+)
+def test_more_tasks_share_more_functions(
+    asked: int, tasks: int, classes: tuple[int, ...], found: int
+) -> None:
+    """Two numeric tasks have one function, a task of C classes has C - 1, all tasks at most 8."""
+    categorical = {f"task {i}": [0.0] * n for i, n in enumerate(classes)}
+    metadata = {"tasks": [f"task {i}" for i in range(tasks)], "classes": categorical}
+    assert ranks(settings(n_latent=asked, rank=2), latent_functions(metadata)) == (2,) * found
 
 
 def test_a_task_of_three_rows_is_not_scored_and_the_report_says_why() -> None:
