@@ -168,9 +168,8 @@ class PatchKernel(Kernel):
         z = z / self.lengthscale
         if self._shares(rows):
             K = eq(z, rows.patches / self.lengthscale)
-            return _chunks(
-                lambda part: K @ self._over_list(part).mT, rows, len(z) * len(rows.patches)
-            )
+            each = len(self.weights) * len(rows.patches)
+            return _chunks(lambda part: K @ self._over_list(part).mT, rows, each)
         per_patch, part = len(z) * z.shape[1], partial(self._cross_own, z)
         if per_patch * int(rows.distinct.sum()) > CHUNK:
             part = partial(_checkpointed, part)
@@ -184,15 +183,15 @@ class PatchKernel(Kernel):
 
     def diagonal(self, rows: PatchRows) -> Float[Tensor, "q b"]:
         """Prior variance of each image."""
-        q, u = len(self.scales), len(rows.patches)
+        q, each = len(self.scales), len(self.weights) * len(rows.patches)
         if rows.levels is not None:
             step = rows.levels[1] - rows.levels[0]
             return _chunks(
-                lambda part: binary(self._over_list(part), self.scales, step), rows, q * u
+                lambda part: binary(self._over_list(part), self.scales, step), rows, each
             )
         if self._shares(rows):
             K = self.inducing(rows.patches.expand(q, -1, -1))
-            return _chunks(lambda part: dictionary(self._over_list(part), K), rows, q * u)
+            return _chunks(lambda part: dictionary(self._over_list(part), K), rows, each)
         return self._by_size(self._diagonal_own, rows, q, 2)
 
     def responses(
@@ -225,14 +224,15 @@ class PatchKernel(Kernel):
         """Return True if all images are best represented over one list of patches."""
         return rows.levels is not None or len(rows.patches) <= SHARED
 
-    def _over_list(self, rows: PatchRows) -> Float[Tensor, "q b u"]:
+    def _over_list(self, rows: PatchRows) -> Float[Tensor, "w b u"]:
         return self._gathered(rows.places.long(), len(rows.patches))
 
-    def _gathered(self, slot: Tensor, width: int) -> Float[Tensor, "q b width"]:
-        """For each image, sums of the weights over positions with the same patch."""
-        q, b = len(self.scales), len(slot)
-        weights = self.weights.expand(q, -1).unsqueeze(1).expand(-1, b, -1)
-        return weights.new_zeros(q, b, width).scatter_add(2, slot.expand(q, -1, -1), weights)
+    def _gathered(self, slot: Tensor, width: int) -> Float[Tensor, "w b width"]:
+        """For each image, sums of the weights over positions with the same patch; w = 1 or Q."""
+        sets, b = len(self.weights), len(slot)
+        weights = self.weights.unsqueeze(1).expand(-1, b, -1)
+        sums = weights.new_zeros(sets, b, width)
+        return sums.scatter_add(2, slot.expand(sets, -1, -1), weights)
 
     def _cross_own(self, z: Tensor, rows: PatchRows) -> Float[Tensor, "q m b"]:
         """`cross`, each image over its own distinct patches; z is divided by the lengthscales."""
@@ -246,7 +246,7 @@ class PatchKernel(Kernel):
     def _diagonal_own(self, rows: PatchRows) -> Float[Tensor, "q b"]:
         """`diagonal`, each image over its own distinct patches."""
         own, slot = rows.slots()
-        c = self._gathered(slot, own.shape[1])
+        c = self._gathered(slot, own.shape[1]).expand(len(self.scales), -1, -1)
         return PairSum.apply(c, rows.patches[own], self.scales.pow(-2))
 
     def _by_size(

@@ -23,11 +23,12 @@ from scant.kernels.rbf import eq
 
 
 def binary(
-    c: Float[Tensor, "q b u"], lengthscale: Float[Tensor, "q e"], step: float
+    c: Float[Tensor, "w b u"], lengthscale: Float[Tensor, "q e"], step: float
 ) -> Float[Tensor, "q b"]:
     """c^T K c over all u = 2^e patches of two levels, numbered as in `PatchRows`.
 
     Args:
+        c: Sums of the weights; w is 1 if all kernels share them, or Q.
         step: Difference of the levels, in the unit of the lengthscales.
     """
     pixels = lengthscale.shape[1]
@@ -80,6 +81,6 @@ class PairSum(torch.autograd.Function):
         return 2 * g.unsqueeze(-1) * Kc, None, (g.unsqueeze(-1) * slope).sum(1)
 
 
-def dictionary(c: Float[Tensor, "q b u"], K: Float[Tensor, "q u u"]) -> Float[Tensor, "q b"]:
+def dictionary(c: Float[Tensor, "w b u"], K: Float[Tensor, "q u u"]) -> Float[Tensor, "q b"]:
     """c^T K c of each image over one list of patches shared by all images."""
     return ((c @ K) * c).sum(-1)

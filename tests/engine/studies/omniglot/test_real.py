@@ -61,7 +61,7 @@ def test_two_alphabets_are_told_apart_better_than_by_the_nearest_drawing() -> No
     assert told["this run", "recall"] > 0.6
     assert told["this run", "recall"] > told["nearest neighbor", "recall"]
     # The published figure is of Blackfoot alone: so is ours beside it.
-    assert ("MOCGPs-AR (published)", "recall of Blackfoot") in told
+    assert ("MOGPs-AR (1), patches (published)", "recall of Blackfoot") in told
     rows = last.report.arrays
     blackfoot = rows["test_output"] == study.data.observed.outputs.index(PUBLISHED[1])
     expected = rows["test_right"][blackfoot].mean()
