@@ -150,9 +150,20 @@ def with_classes(
         each: Probabilities of classes by their names, for columns `p(name)`.
         **further: Columns behind them.
     """
-    probabilities = {f"p({of})": p for of, p in each.items()}
-    decided = {"label": list(name), "probability": probability}
-    return with_columns(table, {**decided, **probabilities, **further})
+    return with_columns(table, {**class_columns(name, probability, each), **further})
+
+
+def class_columns(
+    name: Sequence[str],
+    probability: Float[np.ndarray, " n"],
+    each: Mapping[str, Float[np.ndarray, " n"]],
+) -> dict[str, np.ndarray]:
+    """Columns of the predicted class, its probability, and those of all classes.
+
+    Arguments as of `with_classes`.
+    """
+    columns = {"label": np.array(name, dtype=object), "probability": probability}
+    return columns | {f"p({of})": p for of, p in each.items()}
 
 
 def parts(

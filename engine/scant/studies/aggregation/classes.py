@@ -124,17 +124,6 @@ def further(metadata: Mapping[str, Any]) -> tuple[ArraySpec, ...]:
     return COLUMNS if metadata.get("classes") else ()
 
 
-def columns_of(
-    probabilities: Float[np.ndarray, "n c"], names: Sequence[str]
-) -> dict[str, np.ndarray]:
-    """Predicted class, its probability, and a column of probabilities for each class."""
-    return {
-        "label": np.array(names, dtype=object)[probabilities.argmax(1)],
-        "probability": probabilities.max(1),
-        **{f"p({name})": p for name, p in zip(names, probabilities.T)},
-    }
-
-
 def notes(observed: Supports, rows: Bool[np.ndarray, " n"], classes: Classes) -> list[str]:
     """Sentences on what means and figures of categorical tasks are (arguments as `classes_of`)."""
     sentences = []

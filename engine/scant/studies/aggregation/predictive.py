@@ -19,10 +19,9 @@ from scant.predictive import (
     ValuePredictive,
 )
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation.classes import columns_of
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.supports import Supports
-from scant.studies.predicted_table import interval_columns
+from scant.studies.predicted_table import class_columns, interval_columns
 
 
 @torch.no_grad()
@@ -99,7 +98,9 @@ def predicted_columns(fitted: FittedMTGPA, supports: Supports) -> dict[str, np.n
         if task in classes:
             told = class_predictive(fitted, boxes, t)
             own |= interval_columns(partial(_no_quantiles, len(told)))
-            own |= columns_of(told.probabilities, classes[task])
+            names, p = classes[task], told.probabilities
+            best = [names[c] for c in p.argmax(1)]
+            own |= class_columns(best, p.max(1), dict(zip(names, p.T)))
         else:
             own |= interval_columns(predictive(fitted, boxes, t, exposure, known).quantile)
         for name, values in own.items():
