@@ -75,7 +75,7 @@ def test_folds_hold_every_row_out_once_and_scores_are_those_of_the_held_out() ->
     held = [fits.shuffled_folds(case, fold)[1] for fold in range(5)]
 
     def scored(predict: fits.Predict, metric: str) -> list[float]:
-        results = (fits.scores(case, held[fold], lambda: predict) for fold in range(5))
+        results = (fits.scores(case, held[fold], lambda: predict)[1] for fold in range(5))
         return [value for one in results for _, name, value in one if name == metric]
 
     assert sorted(np.concatenate(held)) == list(range(625))
@@ -130,7 +130,7 @@ def test_patches_know_blackfoot_better_than_lengthscales_of_pixels() -> None:
     methods, recall = dict(tables.methods(case, 0)), {}
     _, test = fits.shuffled_folds(case, 0)
     for name in ("MOGPs-AR (1)", "MOGPs-AR (1), patches"):
-        scores = fits.scores(case, test, methods[name])
+        _, scores = fits.scores(case, test, methods[name])
         recall[name] = next(v for d, m, v in scores if (d, m) == ("Blackfoot", "recall"))
     rbf, patches = recall.values()
     assert patches > rbf > 5 / 14  # by chance 1 of 14
