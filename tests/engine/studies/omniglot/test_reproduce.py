@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from scant.errors import BadInput
+from scant.reproduce.figure_data import matrices
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
 from scant.studies.omniglot.published import SETTINGS
@@ -206,6 +208,32 @@ def test_coregionalization_is_of_the_trained_model() -> None:
         "second and second": B[14:, 14:],
     }
     assert values == pytest.approx({pair: block.mean() for pair, block in means.items()})
+    stored = matrices(published.diagrams(case, model))
+    B = model.coregionalization().detach().numpy()
+    assert stored.heads == ["B1", "B2"]  # of two in all
+    assert stored.entries == pytest.approx(B)
+    assert stored.groups == ["first"] * 14 + ["second"] * 14
+    assert stored.names == [str(c) for c in (*range(1, 15), *range(1, 15))]
+
+
+def test_the_matrices_with_the_largest_entries_are_drawn() -> None:
+    class Model:
+        def coregionalization(self) -> torch.Tensor:
+            return torch.tensor([1.0, -5.0, 2.0, 4.0])[:, None, None] * torch.eye(3)
+
+    rows = published.diagrams(cases.balance(), Model())
+    assert list(rows["matrix"].unique()) == ["B2", "B4"]
+
+
+def test_figures_of_matrices_name_runs_as_published() -> None:
+    runs = {
+        (*next(iter(rows.items())),)
+        for name in (published.UJI, published.TWO)
+        for rows, _ in published.planned(name)
+    }
+    for experiment, method, fold in published.HINTON:
+        assert (experiment, method) in runs
+        assert 0 <= fold < 3
 
 
 def test_folds_as_published_are_in_the_order_of_the_rows() -> None:

@@ -20,12 +20,14 @@ from itertools import combinations_with_replacement, islice
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Int
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from scant.kernels.patch.kernel import PatchKernel
 from scant.models.mogp_ar.kernels import RbfArd
+from scant.studies.figure_data import FigureData, entries
 from scant.studies.omniglot.published_data import Case
 from scant.studies.omniglot.reproduce.fits import ALL, SECONDS, TrainedGP, gaussian, score, scores
 from scant.studies.reproduction import Run, Runs, Score
@@ -39,6 +41,13 @@ BY_CLASSES, BY_INDUCING = "S-20 by classes sampled", "S-20 by inducing points"
 TWO, BY_BATCH = "Ojibwe and Blackfoot, as published", "Ojibwe and Blackfoot by batch"
 TWO_CLASSES, UJI = "two classes", "UJIIndoorLoc"
 MATRICES = (UJI, TWO)  # Figures 3.7 and 4.6 are of their coregionalization
+# Of which experiment, method and fold a figure shows matrices B_q. It has two of them; the numbers
+# q mean nothing, and those with the largest entries are ours.
+HINTON = {
+    (UJI, f"MOGPs-AR (2){PUBLISHED}", 1): "M23 Figure 3.6",
+    (TWO, f"MOGPs-AR (1), patches{PUBLISHED}", 0): "M23 Figure 4.5",
+}
+DIAGRAMS = 2
 
 
 @dataclass(frozen=True)
@@ -143,12 +152,14 @@ def runs(cases: Iterable[tuple[str, Case]], steps: int = STEPS) -> Runs:
                 yield Run(key, done)
 
 
-def _scores(case: Case, fold: int, rows: Rows, method: Method, steps: int) -> list[Score]:
+def _scores(
+    case: Case, fold: int, rows: Rows, method: Method, steps: int
+) -> list[Score | FigureData]:
     train, test = folds(case, fold)
     latent = chosen(case, train, method, steps, fold)
     fit = partial(fitted, case, train, method, latent, steps, fold)
     trained, results = scores(case, test, fit)
-    made = [
+    made: list[Score | FigureData] = [
         score(experiment, case, own, output, metric, value)
         for experiment, own in rows.items()
         for output, metric, value in results
@@ -157,6 +168,8 @@ def _scores(case: Case, fold: int, rows: Rows, method: Method, steps: int) -> li
     experiment, own = next(iter(rows.items()))
     if method.model == "mogp-ar" and experiment in (TWO_CLASSES, *MATRICES):
         made.extend(coregionalization(case, experiment, own, trained.model))
+    if figure := HINTON.get((experiment, own, fold)):
+        made.append(FigureData(figure, diagrams(case, trained.model)))
     return made
 
 
@@ -172,6 +185,15 @@ def coregionalization(case: Case, experiment: str, own: str, model: Any) -> Iter
     for i, j in combinations_with_replacement(range(len(case.outputs)), 2):
         pair = f"{case.outputs[i]} and {case.outputs[j]}"
         yield score(name, case, pair, ALL, "mean absolute coregionalization", float(matrix[i, j]))
+
+
+def diagrams(case: Case, model: Any) -> pd.DataFrame:
+    """Return the B_q with the largest entries as rows of `scant.studies.figure_data.ENTRIES`."""
+    B = model.coregionalization().detach().numpy()
+    largest = np.sort(np.argsort(np.abs(B).max((1, 2)))[-DIAGRAMS:])
+    pairs = np.unique(np.column_stack([case.output, case.label]), axis=0)
+    names, groups = [str(c + 1) for _, c in pairs], [case.outputs[d] for d, _ in pairs]
+    return entries({f"B{q + 1}": B[q] for q in largest}, names, groups)
 
 
 def folds(case: Case, fold: int) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " k"]]:
