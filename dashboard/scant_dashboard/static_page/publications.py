@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from scant.reproduce.figures import drawn_items
-from scant_dashboard.pages.publications.figure import PublishedFigure
+from scant_dashboard.pages.publications.figure import plot_of
 from scant_dashboard.pages.publications.page import TITLE, publications_page
 from scant_dashboard.static_page.markup import Markup
 from scant_dashboard.static_page.page import ACCOUNT, static_page
@@ -40,5 +40,5 @@ def _page(present: bool, language: str) -> str:
 @cache
 def _figures(name: str, present: bool, language: str) -> str:
     with speaking(language):
-        figure = PublishedFigure(drawn_items()[name], LARGER if present else 1.0)
+        figure = plot_of(drawn_items()[name], LARGER if present else 1.0)
         return apart(Markup().of(figure.panel))[1]

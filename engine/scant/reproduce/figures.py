@@ -2,7 +2,9 @@
 
 `data/published/figures.csv` has a line for each figure, or several if its panels have different
 methods or axes. Bars show methods; curves show a score against a number that is part of the names
-of experiments, methods or metrics, such as "births, 200 cells" or "RMSE, 2 missing".
+of experiments, methods or metrics, such as "births, 200 cells" or "RMSE, 2 missing". Grids show
+curves of replicas or matrices of one run (`scant.reproduce.figure_data`), or the matrix of an
+experiment whose methods are pairs of outputs, such as "first and second".
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from scant.reproduce.items import Item, items
 from scant.reproduce.tables import read
 
 BARS, CURVES, TABLE = "bars", "curves", "table"
+REPLICAS, HINTON, PAIRS = GRIDS = "replicas", "hinton", "pairs"
 NAMES = ["experiment", "series", "metric"]
 VALUES = {"ours": "value", "spread": "spread", "published": "printed",
           "published_spread": "printed_spread"}  # fmt: skip
@@ -30,14 +33,15 @@ class Definition(NamedTuple):
     Attributes:
         publication: Key of the publication.
         item: Name of the figure.
-        kind: `BARS`, `CURVES`, or `TABLE` if our rows cannot be drawn as in the publication.
+        kind: `BARS`, `CURVES`, one of `GRIDS`, or `TABLE` if our rows cannot be drawn as in the
+            publication.
         axis: Label of the horizontal axis of curves.
         number: Regular expression with one group, the number on that axis; without what it
             matches, the names are those of series and panels.
         metrics: Metrics that have panels, in order; () for all.
         methods: Regular expression of the methods that are drawn; "" for all, in curves for all
             with a number.
-        reason: Why it is only a table, as a clause; "" for bars and curves.
+        reason: Why it is only a table, as a clause; "" for other kinds.
     """
 
     publication: str
@@ -73,6 +77,13 @@ def drawn_items() -> dict[str, Item]:
     }
 
 
+def results_of(item: Item) -> pd.DataFrame:
+    """Return the rows of our results that belong to a table or figure."""
+    results = read(item.study)
+    assert results is not None, item.study
+    return results[results["experiment"].isin(item.experiments)]
+
+
 def figure_rows(item: Item) -> pd.DataFrame:
     """Return the rows of our results that a figure of a publication shows.
 
@@ -80,12 +91,10 @@ def figure_rows(item: Item) -> pd.DataFrame:
         item: The figure.
 
     Returns:
-        Table as of `arranged`, panel by panel; `panel` counts them. Empty if it is only a table.
+        Table as of `arranged`, panel by panel; `panel` counts them. Empty without bars or curves.
     """
-    results = read(item.study)
-    assert results is not None, item.study
-    results = results[results["experiment"].isin(item.experiments)]
-    drawn = [one for one in definitions_of(item) if one.kind != TABLE]
+    results = results_of(item)
+    drawn = [one for one in definitions_of(item) if one.kind in (BARS, CURVES)]
     parts = [arranged(results, one).assign(part=k) for k, one in enumerate(drawn)]
     if not parts:
         return pd.DataFrame(columns=["panel", *COLUMNS])

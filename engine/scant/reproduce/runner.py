@@ -28,11 +28,13 @@ import pandas as pd
 from scant import __version__
 from scant.errors import BadInput
 from scant.hardware import keep_freed_memory, machine
+from scant.reproduce import figure_data
 from scant.reproduce.results import COLUMNS, Results
 from scant.reproduce.stored import FinishedRun, StoredRuns
 from scant.reproduce.tables import as_page
 from scant.studies import STUDIES, entry
-from scant.studies.reproduction import Run, Runs
+from scant.studies.figure_data import FigureData
+from scant.studies.reproduction import Run, Runs, Score
 from scant.training.output_folder import check_writable
 
 ROWS, PAGE = "results.csv", "results.html"
@@ -74,8 +76,8 @@ def reproduce(
         studies: Names of the studies.
         quick: True for fewer repeats, rows and steps.
         folder: Folder with the data of the publications; None for simulated data.
-        out: Folder for `results.csv` and `results.html`, which are updated after every run, and for
-            `scores.jsonl`, whose runs are not done again.
+        out: Folder for `results.csv` and `results.html`, which are updated after every run, for
+            `scores.jsonl`, whose runs are not done again, and for `figures`, with their data.
         only: Text that the keys of runs must contain (`scant.studies.reproduction.Run`); others are
             not done, but are in the table where their scores are stored.
         show: Function called with the results of each study and the reason of a failure, if any.
@@ -106,7 +108,7 @@ def reproduce(
                 finished = stored.get(study, run.key)
                 if finished is None and only not in run.key:
                     continue
-                finished = finished or _do(run, study, stored)
+                finished = finished or _do(run, study, stored, out)
                 results.add(finished)
                 log(f"{study}: {run.key} ({finished.seconds:.0f} s)")
                 _keep(out, [*done, results.rows(quick=quick)], faults)
@@ -139,11 +141,16 @@ def _runs(module: Any, quick: bool, folder: Path | None) -> Runs:
     return runs
 
 
-def _do(run: Run, study: str, stored: StoredRuns) -> FinishedRun:
+def _do(run: Run, study: str, stored: StoredRuns, out: Path | None) -> FinishedRun:
     """Do a run and store its scores with its processor time, which depends little on other load."""
     began = time.process_time()
-    scores = list(run.scores())
-    return stored.add(study, run.key, scores, time.process_time() - began, origins())
+    results = list(run.scores())
+    seconds = time.process_time() - began
+    for data in results:
+        if isinstance(data, FigureData) and out is not None:
+            figure_data.write(data, out)
+    scores = [score for score in results if isinstance(score, Score)]
+    return stored.add(study, run.key, scores, seconds, origins())
 
 
 def _joined(done: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from scant.events import Event
+from scant.studies.figure_data import FigureData
 
 
 class Experiment(NamedTuple):
@@ -49,11 +50,11 @@ class Run(NamedTuple):
 
     Attributes:
         key: Name of the run, unique in its study.
-        scores: Does the run and returns its scores.
+        scores: Does the run and returns its scores, and data of figures.
     """
 
     key: str
-    scores: Callable[[], Iterable[Score]]
+    scores: Callable[[], Iterable[Score | FigureData]]
 
 
 Runs = Iterator[Run]

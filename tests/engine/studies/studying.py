@@ -13,7 +13,7 @@ from scant.reproduce.results import Compare, Results
 from scant.reproduce.stored import FinishedRun
 from scant.studies import entry
 from scant.studies.protocol import Study
-from scant.studies.reproduction import Runs
+from scant.studies.reproduction import Runs, Score
 from scant.training.control import Control
 from scant.training.loop import train
 
@@ -68,7 +68,8 @@ def gathered(study: str, runs: Runs, compare: Compare = lambda scores: ()) -> pd
     for run in runs:
         assert run.key not in keys  # else one of the two would not be done again
         keys.add(run.key)
-        result.add(FinishedRun(list(run.scores()), 0.0, {}))
+        scores = [score for score in run.scores() if isinstance(score, Score)]
+        result.add(FinishedRun(scores, 0.0, {}))
     return result.rows()
 
 

@@ -1,4 +1,4 @@
-"""A figure of a publication, drawn from our results: bars of methods, or curves.
+"""A figure of a publication, drawn from our results: bars of methods, curves, or a grid.
 
 Filled marks are ours, hollow ones the publication's. Tick labels are made here: a page without a
 session cannot compile Bokeh's formatter for languages other than English.
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scant.reproduce.figures import BARS, definitions_of, figure_rows
+from scant.reproduce.figures import BARS, GRIDS, HINTON, definitions_of, figure_rows
 from scant.reproduce.items import Item
 from scant.reproduce.tables import LOWER
+from scant_dashboard.pages.publications.grids import grid
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.theme import (
     BLUE,
@@ -45,13 +46,26 @@ Styles = dict[str, tuple[str, str, str]]  # color, marker and dash of each metho
 Legend = list[tuple[str, str, str]]  # color, sign and name
 
 
+def plot_of(item: Item, scale: float = 1.0) -> Plot:
+    """Return a figure that is drawn, as a plot.
+
+    Args:
+        item: A figure whose definitions are no tables.
+        scale: Size of type, relative to the usual one.
+    """
+    is_grid = definitions_of(item)[0].kind in GRIDS
+    return grid(item, scale) if is_grid else PublishedFigure(item, scale)
+
+
 def drawing(item: Item, scale: float = 1.0) -> str:
     """Return a figure's legend, and a place for each of its panels, which `figures.js` draws.
 
     Args:
-        item: A figure that is defined as bars or curves.
+        item: A figure whose definitions are no tables.
         scale: Size of type, relative to the usual one.
     """
+    if definitions_of(item)[0].kind in GRIDS:
+        return _grid_place(item, scale)
     rows, bars = figure_rows(item), _has_bars(item)
     printed = set(rows["series"][rows["printed"].notna()])
     legend = _bar_marks(printed) if bars else _curve_marks(_styles(rows), printed)
@@ -59,18 +73,31 @@ def drawing(item: Item, scale: float = 1.0) -> str:
     for name, panel in _panels(rows):
         alt = tr("{title}: {panel}. The table below has the numbers.",
                  title=tr(item.title), panel=name)  # fmt: skip
-        height = (_bars_height(panel) if bars else HEIGHT) * scale
-        places += (
-            f"<div><div class='plot' data-key='' style='min-height:{height:.0f}px' role='img' "
-            f"aria-label='{escape(alt, quote=True)}'></div></div>"
-        )
+        places += _place((_bars_height(panel) if bars else HEIGHT) * scale, alt)
     metrics = rows.groupby("experiment")["metric"].nunique().max()
     columns = min(rows["panel"].nunique(), metrics if 1 < metrics <= COLUMNS else 2)
-    name = f"{item.publication} {item.name}"
+    return f"{_legend(legend)}{_panels_of(item, columns, places)}"
+
+
+def _grid_place(item: Item, scale: float) -> str:
+    """Return a place for a figure that has its legend within it; it scrolls on narrow screens."""
+    plot = grid(item, scale)
+    place = _place(plot.figures[0].height or HEIGHT * scale, plot.alt, " class='wide'")
+    signs = tr("White is positive, black negative.")
+    about = f"<p class='quiet'>{signs}</p>" if definitions_of(item)[0].kind == HINTON else ""
+    return f"{about}{_panels_of(item, 2, place)}"
+
+
+def _place(height: float, alt: str, kind: str = "") -> str:
     return (
-        f"{_legend(legend)}<div class='panels' style='--columns:{columns}' "
-        f"data-figures='{name}'>{places}</div>"
+        f"<div{kind}><div class='plot' data-key='' style='min-height:{height:.0f}px' role='img' "
+        f"aria-label='{escape(alt, quote=True)}'></div></div>"
     )
+
+
+def _panels_of(item: Item, columns: int, places: str) -> str:
+    name = f"{item.publication} {item.name}"
+    return f"<div class='panels' style='--columns:{columns}' data-figures='{name}'>{places}</div>"
 
 
 class PublishedFigure(Plot):

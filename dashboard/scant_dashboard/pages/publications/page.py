@@ -9,9 +9,9 @@ from panel.viewable import Viewable
 
 from scant.html_table import html_table
 from scant.reproduce.claims import every_claim
-from scant.reproduce.figures import TABLE, definitions_of
+from scant.reproduce.figures import TABLE, definitions_of, results_of
 from scant.reproduce.items import Item, Publication, Status, items, publications
-from scant.reproduce.tables import as_tables, read
+from scant.reproduce.tables import as_tables
 from scant.studies import STUDIES, Entry, entry
 from scant.studies.published import settings
 from scant_dashboard.page_parts.citations import citations
@@ -73,6 +73,7 @@ details { margin-top: 8px; }
   max-width: calc(34rem * var(--columns)); grid-template-columns:
   repeat(auto-fit, minmax(min(100%, max(16rem, 100% / var(--columns) - 12px)), 1fr)); }
 .panels > div { min-width: 0; }
+.panels > .wide { overflow-x: auto; }
 :root.present & .panels { grid-template-columns: minmax(0, 1fr); --bk-title-text-font-size: 24px;
   --bk-axis-label-text-font-size: 24px; --bk-major-label-text-font-size: 24px; }
 .legend li { margin: 0; font-size: var(--small, .875rem); }
@@ -166,9 +167,7 @@ def _ours(item: Item, scale: float) -> str:
     link = f"<a href='./{item.study}'>{escape(tr(entry(item.study).title))}</a>"
     if not item.experiments:
         return f"<span class='live'>{link}</span>" if item.status == Status.SHOWN_LIVE else ""
-    rows = read(item.study)
-    assert rows is not None
-    table = as_tables(rows[rows["experiment"].isin(item.experiments)], level=4)
+    table = as_tables(results_of(item), level=4)
     command = f"<code>scant reproduce {item.study} --data FOLDER</code>"
     again = tr("To measure it again: {command}.", command=command)
     return (

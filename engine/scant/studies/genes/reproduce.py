@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from scant.events import Finished, Report
+from scant.studies.figure_data import CURVES, FigureData
 from scant.studies.genes import cmu_mocap, simulate
 from scant.studies.genes.drosophila import read_folder
+from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.neural_network import neural_network_nmse
 from scant.studies.genes.published import SETTINGS
 from scant.studies.genes.settings import FIXED, MODELS
@@ -35,6 +38,7 @@ FRAMES = 16
 # Subject 9 at the publication's number of times, the same in all trials, so that LMC regresses
 # places in place of rows. DHGP, which predicts at the cost of all rows, is too large.
 ALL_TIMES = 100
+CURVE_EVERY, POINT_EVERY = 2, 5  # of curves' inputs, and of the points, few enough for a figure
 TABLE_5_1 = {"run, subject 9": (5, 5), "walk, subject 7": (2, 6)}  # M_H and M_X
 DRAWN, SPLITS = "drawn as published", "splits and starts"
 DRAWS = "draws, splits and starts"
@@ -47,6 +51,7 @@ AS_PUBLISHED = f"{HMOGP_LV}, as published"
 # number "in each output"; of genes and motion the publication does not say which it means.
 EACH_OUTPUT = f"{AS_PUBLISHED}, M_X of each output"
 QUICK_STEPS = 200
+FIGURE_5_16 = (f"run, subject 9, {ALL_TIMES} times", EACH_OUTPUT, 0)  # experiment, method and seed
 # Figure 5.11: M_H is 5 where Q_H varies, Q_H is 2 where M_H varies, and M_X is 3 of each output,
 # as in the first synthetic set. Ten outputs have ten latent vectors, so M_H is 10 at most.
 BY_LATENT, BY_INDUCING = "ten outputs, latent dimensions", "ten outputs, inducing outputs"
@@ -121,7 +126,7 @@ def _sweep_scores(fit: Fit, seed: int, q: int, m: int, literal: dict[str, Any]) 
         *([(BY_LATENT, f"Q_H={q}")] if m == 5 else []),
         *([(BY_INDUCING, f"M_H={m}")] if q == 2 else []),
     ]
-    metrics = [x for x in run(fit, table, options).metrics if x.name in SCORES]
+    metrics = [x for x in run(fit, table, options)[0].metrics if x.name in SCORES]
     return [
         Score(Experiment(name, DRAWN, DRAWS), f"{AS_PUBLISHED}, {number}", x.name, x.value)
         for name, number in varied
@@ -140,12 +145,16 @@ def sizes(outputs: int, inputs: int) -> dict[str, int]:
     return {"n_inducing_outputs": outputs, "n_inducing_inputs": inputs}
 
 
-def _scores(fit: Fit, case: Case, method: str, options: dict[str, Any]) -> list[Score]:
-    return [
-        Score(case.experiment, method if m.source == "run" else m.method, m.name, m.value)
-        for m in run(fit, case.table, options).metrics
-        if m.name in SCORES
-    ]
+def _scores(
+    fit: Fit, case: Case, method: str, options: dict[str, Any]
+) -> Iterator[Score | FigureData]:
+    report, fitted = run(fit, case.table, options)
+    for m in report.metrics:
+        if m.name in SCORES:
+            own = method if m.source == "run" else m.method
+            yield Score(case.experiment, own, m.name, m.value)
+    if (case.experiment.name, method, options["seed"]) == FIGURE_5_16:
+        yield curves("M23 Figure 5.16", fitted)
 
 
 def _network(case: Case, seed: int, quick: bool) -> list[Score]:
@@ -198,8 +207,39 @@ def _motion(folder: Path, name: str, seed: int, times: int | None = None) -> Cas
     return Case(experiment, table, REPLICA, (5, 60), published)
 
 
-def run(fit: Fit, table: pd.DataFrame, options: dict[str, Any]) -> Report:
-    """HMOGP-LV trained on a table as the settings say, and the other models beside it."""
-    *_, last = fit("genes", table, own=False, **{**FIXED, **options})
+def run(fit: Fit, table: pd.DataFrame, options: dict[str, Any]) -> tuple[Report, FittedReplicas]:
+    """Train HMOGP-LV on a table, and the other models if the options say so.
+
+    Returns:
+        The report, and HMOGP-LV with its rows.
+    """
+    events = fit("genes", table, own=False, **{**FIXED, **options})
+    last = deque(events, maxlen=1).pop()  # the others have snapshots, gigabytes in 10,000 steps
     assert isinstance(last, Finished)
-    return last.report
+    return last.report, events.study.posterior
+
+
+def curves(figure: str, fitted: FittedReplicas) -> FigureData:
+    """Return the curves of all outputs and replicas, and every few points of each replica."""
+    observed = fitted.observed
+    drawn = fitted.curves(list(range(len(observed.outputs))))
+    cells = [(d, r) for d, names in enumerate(observed.replicas) for r in range(len(names))]
+    every = slice(None, None, CURVE_EVERY)
+    lines = [
+        pd.DataFrame(
+            {
+                "output": observed.outputs[d],
+                "replica": observed.replicas[d][r],
+                "x": drawn["grid"][every],
+                **{name: drawn[name][d, r, every] for name in CURVES[3:]},
+            }
+        )
+        for d, r in cells
+    ]
+    where = [observed.output, observed.replica]
+    points = pd.DataFrame({"x": observed.x, "y": observed.y, "held_out": fitted.test})
+    points["output"] = [observed.outputs[d] for d in observed.output]
+    points["replica"] = [observed.replicas[d][r] for d, r in zip(*where)]
+    points = points[points.groupby(where).cumcount() % POINT_EVERY == 0]
+    points["held_out"] = points["held_out"].astype("Int64")  # integers beside missing values
+    return FigureData(figure, pd.concat([*lines, points], ignore_index=True).round(2))

@@ -5,18 +5,32 @@ from __future__ import annotations
 import re
 from html import escape, unescape
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from scant.reproduce.claims import every_claim
-from scant.reproduce.figures import TABLE, definitions, drawn_items, figure_rows
-from scant.reproduce.items import Status, items, publications
+from scant.reproduce.figure_data import read
+from scant.reproduce.figures import (
+    GRIDS,
+    TABLE,
+    definitions,
+    definitions_of,
+    drawn_items,
+    figure_rows,
+)
+from scant.reproduce.items import Item, Status, items, publications
 from scant.studies import STUDIES, entry
+from scant.studies.figure_data import entries
 from scant.studies.published import settings
 from scant_dashboard.page_parts.conclusions import place
-from scant_dashboard.pages.publications import figure
+from scant_dashboard.pages.publications import figure, grids
 from scant_dashboard.pages.publications.figure import PublishedFigure
 from scant_dashboard.pages.publications.page import publications_page
+from scant_dashboard.plots.coregionalization_grid import HintonGrid
+from scant_dashboard.plots.hinton import HintonPlot
+from scant_dashboard.plots.replicas import ReplicaGrid
+from scant_dashboard.static_page.figure_models import figure_model
 from scant_dashboard.static_page.publications import Publications
 from scant_dashboard.translate import speaking
 
@@ -104,6 +118,9 @@ def test_figures_have_a_place_for_each_of_their_panels(markup: str) -> None:
     for name, item in drawn_items().items():
         (part,) = re.findall(f"data-figures='{re.escape(name)}'>(.*?)<h4>", markup)
         alts = re.findall("aria-label='(.*?)'", part)
+        if definitions_of(item)[0].kind in GRIDS:  # one figure for all
+            assert [unescape(alt) for alt in alts] == [figure.plot_of(item).alt]
+            continue
         rows = figure_rows(item)
         assert len(alts) == rows["panel"].nunique()
         for alt, (_, panel) in zip(alts, rows.groupby("panel"), strict=True):
@@ -115,6 +132,48 @@ def test_figures_have_a_place_for_each_of_their_panels(markup: str) -> None:
                 assert escape(series) in legend
         assert bool(re.search("[○◇]", legend)) == rows["printed"].notna().any()
     assert drawn_items()
+
+
+def test_curves_of_replicas_are_those_stored_with_training_and_held_out_points() -> None:
+    rows = read("M23 Figure 5.16")
+    points = rows[rows["y"].notna()]
+    cells = rows[["output", "replica"]].drop_duplicates()
+    plot = figure.plot_of(drawn_items()["M23 Figure 5.16"])
+    assert isinstance(plot, ReplicaGrid)
+    assert sum(map(len, plot.replicas)) == len(cells)
+    assert len(plot.held.data["u"]) == points["held_out"].sum() > 0
+    assert len(plot.points.data["u"]) == (points["held_out"] == 0).sum() > 0
+    curves = rows["mean"].notna().sum() + 2 * len(cells)  # an end on each side of a cell
+    assert len(plot.curves.data["mean"]) == curves
+    names = plot.figures[0].yaxis[1].major_label_overrides
+    assert list(names.values()) == list(dict.fromkeys(rows["output"]))
+
+
+def test_matrices_are_drawn_from_stored_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two matrices of three classes of two outputs, and the matrix of these outputs."""
+    B = np.array([[[4.0, -1.0, 0.5], [-1.0, 1.0, 0.0], [0.5, 0.0, 2.0]], -np.eye(3)])
+    rows = entries({"B1": B[0], "B2": B[1]}, ["1", "2", "1"], ["a", "a", "b"])
+    monkeypatch.setattr(grids, "read", lambda name: rows)
+    plot = grids.grid(items_by_name("M23", "Figure 3.6"))
+    assert isinstance(plot, HintonGrid)
+    assert np.array(plot.cells.data["value"]).reshape(2, 3, 3) == pytest.approx(B)
+    assert list(plot.cells.data["i"][:4]) == ["a 1", "a 1", "a 1", "a 2"]
+    assert "CustomJS" not in figure_model(plot.figures[0]).figure
+
+    results = pd.DataFrame(
+        [("B", "a and a", 3.0), ("B", "a and b", 1.0), ("B", "b and b", 2.0)],
+        columns=["experiment", "method", "ours"],
+    )
+    monkeypatch.setattr(grids, "results_of", lambda item: results)
+    plot = grids.grid(items_by_name("M23", "Figure 3.7"))
+    assert isinstance(plot, HintonPlot)
+    assert plot.names == ["a", "b"]
+    assert list(plot.squares.data["value"]) == [3, 1, 1, 2]
+
+
+def items_by_name(publication: str, name: str) -> Item:
+    (item,) = (one for one in items() if (one.publication, one.name) == (publication, name))
+    return item
 
 
 def test_figures_that_are_tables_say_why(markup: str) -> None:
@@ -154,9 +213,15 @@ def test_models_of_a_figure_hold_our_numbers_and_the_printed_ones(name: str) -> 
         assert all(limits.start <= tick <= limits.end for tick in value_axis.ticker.ticks)
 
 
-def test_german_figures_have_german_numbers_and_need_no_formatter_in_the_browser() -> None:
+@pytest.mark.parametrize("name", ["A17 Figure 6.11", "M23 Figure 5.16"])
+def test_german_figures_need_no_formatter_in_the_browser(name: str) -> None:
+    sent = Publications.figures(None, name, False, "de")  # type: ignore[arg-type]
+    assert sent is not None
+    assert "CustomJS" not in sent
+
+
+def test_german_figures_have_german_numbers() -> None:
     sent = Publications.figures(None, "A17 Figure 6.11", False, "de")  # type: ignore[arg-type]
     assert sent is not None
     assert '"0,06"' in sent
     assert "Basisfunktionen m" in sent
-    assert "CustomJS" not in sent

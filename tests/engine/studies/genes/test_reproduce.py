@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from scant.reproduce.figure_data import replica_curves
 from scant.studies.genes import reproduce, simulate
 from scant.studies.genes.drosophila import read_folder
 from scant.studies.genes.neural_network import neural_network_nmse
@@ -73,6 +74,22 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     assert result["published"].isna().all()
 
 
+def test_data_of_a_figure_are_the_curves_of_the_trained_model() -> None:
+    table = simulate.synthetic(0, outputs=2, replicas=3, points=11)
+    options = {"max_steps": 2, "n_inducing_inputs": 6, "split": reproduce.REPLICA}
+    _, fitted = reproduce.run(fit, table, {**options, "baselines": False, "device": "cpu"})
+    data = replica_curves(reproduce.curves("X1 Figure 2.3", fitted).rows)
+    drawn, every = fitted.curves([0, 1]), reproduce.CURVE_EVERY
+    assert data.mean == pytest.approx(drawn["mean"][..., ::every], abs=0.0051)  # two decimals
+    assert data.std_y == pytest.approx(drawn["std_y"][..., ::every], abs=0.0051)
+    assert (data.outputs, data.replicas) == (fitted.observed.outputs, fitted.observed.replicas)
+    held = {(d, r) for d, r in zip(data.output[data.held_out], data.replica[data.held_out])}
+    test = fitted.test
+    assert held == set(zip(fitted.observed.output[test], fitted.observed.replica[test]))
+    assert len(data.x) == 2 * 3 * -(-11 // reproduce.POINT_EVERY)
+    assert set(data.y) <= set(fitted.observed.y.round(2))
+
+
 def test_a_network_learns_the_curve_of_each_output() -> None:
     x = np.tile(np.linspace(0, 2, 20), 4)
     output = np.repeat(["a", "b"], 40)
@@ -88,7 +105,7 @@ def test_a_network_learns_the_curve_of_each_output() -> None:
 @pytest.mark.skipif(not GENES.is_dir(), reason="SCANT_REAL_DATA names no folder gene_kalinka2010")
 def test_the_four_genes_are_predicted_as_well_as_others_predict_them() -> None:
     options = {"split": reproduce.HALF, "n_inducing_inputs": 30, "max_steps": 60}
-    report = reproduce.run(fit, read_folder(GENES), options)
+    report, _ = reproduce.run(fit, read_folder(GENES), options)
     methods = {MODELS[name] for name in ("dhgp", "lmc", "hgp")}
     for m in report.metrics:
         if m.name == "NMSE" and (m.source == "run" or m.method in methods):

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from scant.errors import BadInput
+from scant.reproduce.figure_data import matrices
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
 from scant.studies.omniglot.published import SETTINGS
@@ -75,7 +77,7 @@ def test_folds_hold_every_row_out_once_and_scores_are_those_of_the_held_out() ->
     held = [fits.shuffled_folds(case, fold)[1] for fold in range(5)]
 
     def scored(predict: fits.Predict, metric: str) -> list[float]:
-        results = (fits.scores(case, held[fold], lambda: predict) for fold in range(5))
+        results = (fits.scores(case, held[fold], lambda: predict)[1] for fold in range(5))
         return [value for one in results for _, name, value in one if name == metric]
 
     assert sorted(np.concatenate(held)) == list(range(625))
@@ -130,7 +132,7 @@ def test_patches_know_blackfoot_better_than_lengthscales_of_pixels() -> None:
     methods, recall = dict(tables.methods(case, 0)), {}
     _, test = fits.shuffled_folds(case, 0)
     for name in ("MOGPs-AR (1)", "MOGPs-AR (1), patches"):
-        scores = fits.scores(case, test, methods[name])
+        _, scores = fits.scores(case, test, methods[name])
         recall[name] = next(v for d, m, v in scores if (d, m) == ("Blackfoot", "recall"))
     rbf, patches = recall.values()
     assert patches > rbf > 5 / 14  # by chance 1 of 14
@@ -206,6 +208,32 @@ def test_coregionalization_is_of_the_trained_model() -> None:
         "second and second": B[14:, 14:],
     }
     assert values == pytest.approx({pair: block.mean() for pair, block in means.items()})
+    stored = matrices(published.diagrams(case, model))
+    B = model.coregionalization().detach().numpy()
+    assert stored.heads == ["B1", "B2"]  # of two in all
+    assert stored.entries == pytest.approx(B)
+    assert stored.groups == ["first"] * 14 + ["second"] * 14
+    assert stored.names == [str(c) for c in (*range(1, 15), *range(1, 15))]
+
+
+def test_the_matrices_with_the_largest_entries_are_drawn() -> None:
+    class Model:
+        def coregionalization(self) -> torch.Tensor:
+            return torch.tensor([1.0, -5.0, 2.0, 4.0])[:, None, None] * torch.eye(3)
+
+    rows = published.diagrams(cases.balance(), Model())
+    assert list(rows["matrix"].unique()) == ["B2", "B4"]
+
+
+def test_figures_of_matrices_name_runs_as_published() -> None:
+    runs = {
+        (*next(iter(rows.items())),)
+        for name in (published.UJI, published.TWO)
+        for rows, _ in published.planned(name)
+    }
+    for experiment, method, fold in published.HINTON:
+        assert (experiment, method) in runs
+        assert 0 <= fold < 3
 
 
 def test_folds_as_published_are_in_the_order_of_the_rows() -> None:

@@ -73,7 +73,7 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
 
 def _scores(name: str, case: Case, fold: int, method: str, train: Train) -> list[Score]:
     _, test = shuffled_folds(case, fold)
-    return [score(name, case, method, *result) for result in scores(case, test, train)]
+    return [score(name, case, method, *result) for result in scores(case, test, train)[1]]
 
 
 def _cases(folder: Path | None) -> Iterator[tuple[str, Case]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ SECONDS = "seconds to train"  # of processor time
 ALL = "all outputs"
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]  # classes of rows of outputs
 Train = Callable[[], Predict]
+Trained = TypeVar("Trained", bound=Predict)
 
 
 def shuffled_folds(case: Case, fold: int) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " k"]]:
@@ -30,13 +31,18 @@ def shuffled_folds(case: Case, fold: int) -> tuple[Int[np.ndarray, " m"], Int[np
     return next(islice(split, fold, None))
 
 
-def scores(case: Case, test: Int[np.ndarray, " k"], train: Train) -> list[tuple[str, str, float]]:
-    """Output, metric and value on the rows held out.
+def scores(
+    case: Case, test: Int[np.ndarray, " k"], train: Callable[[], Trained]
+) -> tuple[Trained, list[tuple[str, str, float]]]:
+    """Train a model, and score it on the rows held out.
 
     Args:
         case: The data.
         test: Rows held out.
         train: Trains the model, which is timed.
+
+    Returns:
+        The trained model, and its scores as triples of output, metric and value.
     """
     start = time.process_time()
     predict = train()
@@ -49,7 +55,7 @@ def scores(case: Case, test: Int[np.ndarray, " k"], train: Train) -> list[tuple[
         )
         for metric, value in (("recall", recall), ("precision", precision), ("F1", f1)):
             results.append((name, metric, float(value)))
-    return results
+    return predict, results
 
 
 def score(name: str, case: Case, method: str, output: str, metric: str, value: float) -> Score:

@@ -1,0 +1,86 @@
+"""Data of figures: written by a run, read and arranged for drawing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from scant.reproduce import figure_data, runner
+from scant.reproduce.figures import HINTON, PAIRS, REPLICAS, definitions_of, drawn_items, results_of
+from scant.studies.figure_data import CURVES, POINTS, FigureData, entries
+from scant.studies.reproduction import Experiment, Run, Score
+
+B = np.array([[[4.0, -1.0, 0.25], [-1.0, 1.0, 0.0], [0.25, 0.0, 2.0]], -2 * np.eye(3)])
+
+
+def test_a_run_leaves_the_data_of_a_figure_beside_its_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = entries(dict(zip(("B3", "B7"), B)), ["1", "2", "1"], ["a", "a", "b"])
+    experiment = Experiment("first", "drawn", "draws")
+    results = [Score(experiment, "GP", "F1", 0.5), FigureData("X1 Figure 2.3", rows)]
+    runs = [Run("first, GP", lambda: results)]
+    monkeypatch.setattr(runner, "_runs", lambda *_: iter(runs))
+    for _ in range(2):  # the second time from what is stored
+        table, faults = runner.reproduce(["genes"], out=tmp_path, show=lambda *_: None, log=print)
+        assert not faults
+        assert list(table["ours"].dropna()) == [0.5]
+    files = [file.name for file in (tmp_path / "figures").iterdir()]
+    assert files == ["x1_figure_2.3.csv"]
+
+    folder = tmp_path / "figures"
+    monkeypatch.setattr(figure_data, "package_file", lambda *parts: folder / parts[-1])
+    stored = figure_data.matrices(figure_data.read("X1 Figure 2.3"))
+    assert (stored.heads, stored.names) == (["B3", "B7"], ["1", "2", "1"])
+    assert stored.groups == ["a", "a", "b"]
+    assert stored.entries == pytest.approx(B)
+
+
+def test_curves_of_replicas_are_arranged_by_output_and_replica() -> None:
+    cells = [("a", "1"), ("a", "2"), ("b", "2")]
+    curves = pd.DataFrame(
+        [(*cell, x, k + x, 0.1, 0.2) for k, cell in enumerate(cells) for x in (0.0, 0.5)],
+        columns=CURVES,
+    )
+    points = pd.DataFrame([("b", "2", 0.3, 7.0, 1), ("a", "1", 0.4, 8.0, 0)], columns=POINTS)
+    data = figure_data.replica_curves(pd.concat([curves, points], ignore_index=True))
+    assert (data.outputs, data.replicas) == (["a", "b"], [["1", "2"], ["2"]])
+    assert list(data.grid) == [0.0, 0.5]
+    expected = np.array([[[0.0, 0.5], [1.0, 1.5]], [[2.0, 2.5], [np.nan, np.nan]]])
+    assert np.array_equal(data.mean, expected, equal_nan=True)
+    assert np.array_equal(data.std_y, np.where(np.isnan(expected), np.nan, 0.2), equal_nan=True)
+    assert (list(data.output), list(data.replica)) == ([1, 0], [0, 0])
+    assert (list(data.y), list(data.held_out)) == ([7.0, 8.0], [True, False])
+
+
+def test_methods_named_as_pairs_are_a_symmetric_matrix() -> None:
+    pairs = [("a and a", 1.0), ("a and b", 2.0), ("b and b", 3.0)]
+    results = pd.DataFrame(
+        [("B", *pair) for pair in pairs], columns=["experiment", "method", "ours"]
+    )
+    data = figure_data.pairs(results)
+    assert data.names == data.groups == ["a", "b"]
+    assert data.entries.tolist() == [[[1.0, 2.0], [2.0, 3.0]]]
+
+
+def test_figures_of_grids_have_their_data() -> None:
+    drawn = 0
+    for name, item in drawn_items().items():
+        kind = definitions_of(item)[0].kind
+        if kind == REPLICAS:
+            data = figure_data.replica_curves(figure_data.read(name))
+            for values in (data.mean, data.std_f, data.std_y):
+                finite = np.isfinite(values)
+                assert (finite.all(2) == finite.any(2)).all()
+            assert (data.std_f <= data.std_y + 0.011)[np.isfinite(data.std_y)].all()  # rounded
+        elif kind == HINTON:
+            assert np.isfinite(figure_data.matrices(figure_data.read(name)).entries).all()
+        elif kind == PAIRS:
+            assert figure_data.pairs(results_of(item)).entries.shape[0] == 1  # one is drawn
+        else:
+            continue
+        drawn += 1
+    assert drawn
