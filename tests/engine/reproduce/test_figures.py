@@ -14,6 +14,7 @@ from scant.reproduce.figures import (
     BARS,
     CURVES,
     GRIDS,
+    PAIRS,
     TABLE,
     Definition,
     arranged,
@@ -108,6 +109,8 @@ def test_every_figure_with_results_is_drawn_or_says_why_not() -> None:
         if item.experiments:
             assert bool(own) == item.name.startswith("Figure"), item.name
             assert len({one.kind for one in own}) <= 1, item.name
+            if own and own[0].kind == PAIRS:  # one matrix is drawn
+                assert len(item.experiments) == 1, item.name
 
 
 def test_panels_of_every_figure_have_rows_of_the_results() -> None:

@@ -138,8 +138,10 @@ def test_curves_of_replicas_are_those_stored_with_training_and_held_out_points()
     rows = read("M23 Figure 5.16")
     points = rows[rows["y"].notna()]
     cells = rows[["output", "replica"]].drop_duplicates()
-    plot = figure.plot_of(drawn_items()["M23 Figure 5.16"])
+    with speaking("de"):
+        plot = figure.plot_of(drawn_items()["M23 Figure 5.16"])
     assert isinstance(plot, ReplicaGrid)
+    assert "CustomJS" not in figure_model(plot.figures[0]).figure  # see figure.py
     assert sum(map(len, plot.replicas)) == len(cells)
     assert len(plot.held.data["u"]) == points["held_out"].sum() > 0
     assert len(plot.points.data["u"]) == (points["held_out"] == 0).sum() > 0
@@ -213,15 +215,9 @@ def test_models_of_a_figure_hold_our_numbers_and_the_printed_ones(name: str) -> 
         assert all(limits.start <= tick <= limits.end for tick in value_axis.ticker.ticks)
 
 
-@pytest.mark.parametrize("name", ["A17 Figure 6.11", "M23 Figure 5.16"])
-def test_german_figures_need_no_formatter_in_the_browser(name: str) -> None:
-    sent = Publications.figures(None, name, False, "de")  # type: ignore[arg-type]
-    assert sent is not None
-    assert "CustomJS" not in sent
-
-
-def test_german_figures_have_german_numbers() -> None:
+def test_german_figures_have_german_numbers_and_need_no_formatter_in_the_browser() -> None:
     sent = Publications.figures(None, "A17 Figure 6.11", False, "de")  # type: ignore[arg-type]
     assert sent is not None
     assert '"0,06"' in sent
     assert "Basisfunktionen m" in sent
+    assert "CustomJS" not in sent
