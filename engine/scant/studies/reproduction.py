@@ -8,10 +8,11 @@ and not at all if their scores are already stored.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from scant.events import Event
+from scant.events import Event, Finished, Report
 from scant.studies.figure_data import FigureData
 
 
@@ -69,3 +70,10 @@ class FitEvents(Protocol):
 
 
 Fit = Callable[..., FitEvents]
+
+
+def finish(events: Iterable[Event]) -> Report:
+    """Train to the end. Other events are not kept: of 10,000 steps, they have gigabytes."""
+    [last] = deque(events, maxlen=1)
+    assert isinstance(last, Finished)
+    return last.report

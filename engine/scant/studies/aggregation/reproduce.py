@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from scant.events import Finished, Metric
+from scant.events import Metric
 from scant.studies.aggregation.published import AIR, SETTINGS
 from scant.studies.aggregation.report import slow_baselines
 from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.published import values as as_published
-from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score, finish
 
 SCORES = ("SMSE", "SNLP", "SNLP of a Gaussian", "coverage of the 95% interval")
 BIRTHS, DUST, DAYS = "births", "PM2.5", "PM2.5, day by day"
@@ -179,10 +179,9 @@ def _days(folder: Path) -> Iterator[Case]:
 def _run(fit: Fit, table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
     """Figures of a run and of its baselines; with `more`, of those as well that take long."""
     run = fit("aggregation", table, own=False, **values)
-    *_, last = run
-    assert isinstance(last, Finished)
+    report = finish(run)
     more_metrics = slow_baselines(run.study.posterior, run.study.data.train) if more else ()
-    return [*last.report.metrics, *more_metrics]
+    return [*report.metrics, *more_metrics]
 
 
 def _scores(method: str, metrics: Sequence[Metric]) -> Iterator[tuple[str, str, float]]:

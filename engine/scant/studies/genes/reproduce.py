@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from scant.events import Finished, Report
+from scant.events import Report
 from scant.studies.figure_data import CURVES, FigureData
 from scant.studies.genes import cmu_mocap, simulate
 from scant.studies.genes.drosophila import read_folder
@@ -20,7 +19,7 @@ from scant.studies.genes.published import SETTINGS
 from scant.studies.genes.settings import FIXED, MODELS
 from scant.studies.genes.table import held_out, of
 from scant.studies.published import values
-from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score, finish
 
 HALF, REPLICA = "half of the points", "one replica of each output"
 # Subject 7 stands for 8, of which two trials are at hand. Of each trial a sixth or less of the
@@ -214,9 +213,7 @@ def run(fit: Fit, table: pd.DataFrame, options: dict[str, Any]) -> tuple[Report,
         The report, and HMOGP-LV with its rows.
     """
     events = fit("genes", table, own=False, **{**FIXED, **options})
-    last = deque(events, maxlen=1).pop()  # the others have snapshots, gigabytes in 10,000 steps
-    assert isinstance(last, Finished)
-    return last.report, events.study.posterior
+    return finish(events), events.study.posterior
 
 
 def curves(figure: str, fitted: FittedReplicas) -> FigureData:

@@ -12,13 +12,13 @@ import pandas as pd
 
 from scant import metrics
 from scant.errors import BadInput
-from scant.events import Finished, Report
+from scant.events import Report
 from scant.learners.knocked_out import NAMES as RIVALS
 from scant.studies.published import values as as_published
 from scant.studies.redshift.published import SETTINGS
 from scant.studies.redshift.report import NAMES, TABLE
 from scant.studies.redshift.settings import FIXED
-from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
+from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score, finish
 
 SIZES = {"training_size": 4000, "validation_size": 1000, "test_size": 5000}
 SMALL = {"training_size": 1000, "validation_size": 250, "test_size": 1000}
@@ -143,9 +143,7 @@ def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _run(fit: Fit, data: pd.DataFrame | None, values: dict[str, Any]) -> Report:
-    *_, last = fit("redshift", data, own=False, **values)
-    assert isinstance(last, Finished)
-    return last.report
+    return finish(fit("redshift", data, own=False, **values))
 
 
 def _figures(method: str, report: Report) -> Iterator[tuple[str, str, str, float]]:
