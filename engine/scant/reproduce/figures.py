@@ -2,22 +2,24 @@
 
 `data/published/figures.csv` has a line for each figure, or several if its panels have different
 methods or axes. Bars show methods; curves show a score against a number that is part of the names
-of experiments, methods or metrics, such as "births, 200 cells" or "RMSE, 2 missing".
+of experiments, methods or metrics, such as "births, 200 cells" or "RMSE, 2 missing". Scatter plots
+show single predictions, which have a file of their own (`points`).
 """
 
 from __future__ import annotations
 
 from functools import cache
+from io import StringIO
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from scant.package_data import package_rows
+from scant.package_data import package_file, package_rows
 from scant.reproduce.items import Item, items
 from scant.reproduce.tables import read
 
-BARS, CURVES, TABLE = "bars", "curves", "table"
+BARS, CURVES, SCATTER, TABLE = "bars", "curves", "scatter", "table"
 NAMES = ["experiment", "series", "metric"]
 VALUES = {"ours": "value", "spread": "spread", "published": "printed",
           "published_spread": "printed_spread"}  # fmt: skip
@@ -30,14 +32,15 @@ class Definition(NamedTuple):
     Attributes:
         publication: Key of the publication.
         item: Name of the figure.
-        kind: `BARS`, `CURVES`, or `TABLE` if our rows cannot be drawn as in the publication.
-        axis: Label of the horizontal axis of curves.
+        kind: `BARS`, `CURVES`, `SCATTER`, or `TABLE` if our rows cannot be drawn as in the
+            publication.
+        axis: Label of the horizontal axis of curves and scatter plots.
         number: Regular expression with one group, the number on that axis; without what it
             matches, the names are those of series and panels.
-        metrics: Metrics that have panels, in order; () for all.
+        metrics: Metrics that have panels, in order; () for all. Of scatter plots the vertical axis.
         methods: Regular expression of the methods that are drawn; "" for all, in curves for all
             with a number.
-        reason: Why it is only a table, as a clause; "" for bars and curves.
+        reason: Why it is only a table, as a clause; "" if it is drawn.
     """
 
     publication: str
@@ -81,7 +84,11 @@ def figure_rows(item: Item) -> pd.DataFrame:
 
     Returns:
         Table as of `arranged`, panel by panel; `panel` counts them. Empty if it is only a table.
+        Of a scatter plot `points`.
     """
+    scattered = [one for one in definitions_of(item) if one.kind == SCATTER]
+    if scattered:
+        return points(scattered[0])
     results = read(item.study)
     assert results is not None, item.study
     results = results[results["experiment"].isin(item.experiments)]
@@ -95,6 +102,28 @@ def figure_rows(item: Item) -> pd.DataFrame:
     rows["panel"] = rows.groupby(["data set", "metric"], sort=False).ngroup()
     rows = rows.sort_values(["data set", "panel", "x"], kind="stable", ignore_index=True)
     rows["panel"] = pd.factorize(rows["panel"])[0]
+    return rows[["panel", *COLUMNS]]
+
+
+def points(definition: Definition) -> pd.DataFrame:
+    """Return the predictions that a scatter plot shows, panel by panel.
+
+    They are in a file of `data/results` named after the figure, such as `a17_figure_6.18.csv`, with
+    the columns `panel`, its name; `x`, the truth; `value`, the prediction; and `spread`, its
+    deviation.
+
+    Args:
+        definition: Definition of a scatter plot.
+
+    Returns:
+        Table as of `figure_rows`; `experiment` is the name of the panel.
+    """
+    name = f"{definition.publication}_{definition.item}.csv".lower().replace(" ", "_")
+    text = package_file("results", name).read_text(encoding="utf-8")
+    rows = pd.read_csv(StringIO(text)).rename(columns={"panel": "experiment"})
+    rows["panel"] = pd.factorize(rows["experiment"])[0]
+    labels = {"axis": definition.axis, "metric": definition.metrics[0], "series": ""}
+    rows = rows.assign(**labels, printed=np.nan, printed_spread=np.nan)
     return rows[["panel", *COLUMNS]]
 
 

@@ -281,7 +281,14 @@ def by_forest(
     trees: int,
     seed: int,
 ) -> float:
-    """Mean log-likelihood under a forest whose trees stop where the input to split by is missing.
+    """Mean log-likelihood under a forest (`forest_moments`)."""
+    return metrics.mean_log_likelihood(truth, *forest_moments(x, y, query, trees, seed))
+
+
+def forest_moments(
+    x: Inputs, y: Values, query: Float[ndarray, "k d"], trees: int, seed: int
+) -> tuple[Float[ndarray, " k"], Float[ndarray, " k"]]:
+    """Mean and variance under a forest whose trees stop where the input to split by is missing.
 
     A tree then predicts the rows to learn from that reach that node. The variance is that within
     nodes and between trees.
@@ -300,8 +307,7 @@ def by_forest(
             node = np.where(going, child, node)
         values.append(tree.value[node, 0, 0])
         impurities.append(tree.impurity[node])
-    variance = np.var(values, 0) + np.mean(impurities, 0)
-    return metrics.mean_log_likelihood(truth, np.mean(values, 0), variance)
+    return np.mean(values, 0), np.var(values, 0) + np.mean(impurities, 0)
 
 
 class Noisy(NamedTuple):
