@@ -27,8 +27,8 @@ def drawn(n: int = 500) -> tuple[Tensor, Tensor]:
 
 @pytest.fixture(scope="module")
 def learned() -> NIGP:
-    model = NIGP.build(*drawn(), inducing=40)
-    model.learn()
+    model = NIGP.build(*drawn(), inducing=25)
+    model.learn(4, 50)
     return model
 
 
@@ -48,7 +48,7 @@ def test_density_has_the_noise_of_the_slopes(learned: NIGP) -> None:
     extra = slopes.square() @ learned.input_variance
     shape = (covariance(learned, x) + extra.diag()) * y.var()
     exact = MultivariateNormal(torch.full_like(y, float(y.mean())), shape).log_prob(y)
-    # 40 inducing inputs have a nearly singular covariance.
+    # 25 inducing inputs have a nearly singular covariance.
     assert learned.log_density().item() == pytest.approx(exact.item(), abs=1e-3)
 
 
@@ -62,7 +62,7 @@ def test_the_variances_of_the_inputs_are_found(learned: NIGP) -> None:
 
 
 def test_slopes_of_inputs_with_noise_raise_the_density(learned: NIGP) -> None:
-    plain = FITC.build(*drawn(), inducing=40)
+    plain = FITC.build(*drawn(), inducing=25)
     plain.inducing.requires_grad_(False)
     maximize(AdamLBFGS(plain, plain.log_density, 500, adam=0), 100)
     assert learned.log_density() > plain.log_density() + 10
