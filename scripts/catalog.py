@@ -23,7 +23,7 @@ from babel.messages.extract import extract
 from babel.messages.pofile import read_po, write_po
 
 from scant.reproduce.claims import every_claim
-from scant.reproduce.figures import definitions
+from scant.reproduce.figures import SCATTER, definitions
 from scant.reproduce.items import Status, items
 from scant.studies import STUDIES, entry
 from scant.studies.published import settings
@@ -152,7 +152,8 @@ def published() -> Iterator[tuple[str, str]]:
         if item.reason:
             yield "items.csv", item.reason
     for figure in definitions():
-        for message in filter(None, (figure.axis, figure.reason)):
+        labels = figure.metrics if figure.kind == SCATTER else ()  # others are names of scores
+        for message in filter(None, (figure.axis, figure.reason, *labels)):
             yield "figures.csv", message
     for claim in every_claim():
         yield "claims.csv", claim.text

@@ -113,8 +113,13 @@ class FITC(Module):
     def _covariance(self, A: Float[Tensor, "m n"]) -> LowRankRootAddedDiagLinearOperator:
         """Q + diag(K - Q) + noise I of the training rows, solved through m x m matrices."""
         variance = self.covar_module(self.x, diag=True) - A.square().sum(0)
-        diagonal = DiagLinearOperator(variance.clamp(min=0) + self.likelihood.noise)
+        diagonal = DiagLinearOperator(variance.clamp(min=0) + self.row_noise)
         return LowRankRootAddedDiagLinearOperator(LowRankRootLinearOperator(A.mT), diagonal)
+
+    @property
+    def row_noise(self) -> Float[Tensor, " n"] | Float[Tensor, "1"]:
+        """Noise variance of the training rows, in the unit of standardized targets."""
+        return self.likelihood.noise
 
     def log_density(self) -> Float[Tensor, ""]:
         """ln p(y) in nats, y in its own unit (Snelson and Ghahramani 2006, eq. 9)."""

@@ -1,4 +1,4 @@
-"""Files with curves or matrices of one run that a figure shows, and the arrays that are drawn.
+"""Files with what a figure shows of one run, and the arrays that are drawn.
 
 `scant reproduce` writes a file of each such figure to `figures` in its output folder; those in
 `data/results/figures` are drawn on the publications page.

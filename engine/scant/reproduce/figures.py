@@ -2,9 +2,10 @@
 
 `data/published/figures.csv` has a line for each figure, or several if its panels have different
 methods or axes. Bars show methods; curves show a score against a number that is part of the names
-of experiments, methods or metrics, such as "births, 200 cells" or "RMSE, 2 missing". Grids show
-curves of replicas or matrices of one run (`scant.reproduce.figure_data`), or the matrix of an
-experiment whose methods are pairs of outputs, such as "first and second".
+of experiments, methods or metrics, such as "births, 200 cells" or "RMSE, 2 missing". Scatter plots
+show single predictions, and grids curves of replicas or matrices of one run, which have files of
+their own (`scant.reproduce.figure_data`); or they show the matrix of an experiment whose methods
+are pairs of outputs, such as "first and second".
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from scant.package_data import package_rows
+from scant.reproduce import figure_data
 from scant.reproduce.items import Item, items
 from scant.reproduce.tables import read
 
-BARS, CURVES, TABLE = "bars", "curves", "table"
+BARS, CURVES, SCATTER, TABLE = "bars", "curves", "scatter", "table"
 REPLICAS, HINTON, PAIRS = GRIDS = "replicas", "hinton", "pairs"
 NAMES = ["experiment", "series", "metric"]
 VALUES = {"ours": "value", "spread": "spread", "published": "printed",
@@ -33,12 +35,12 @@ class Definition(NamedTuple):
     Attributes:
         publication: Key of the publication.
         item: Name of the figure.
-        kind: `BARS`, `CURVES`, one of `GRIDS`, or `TABLE` if our rows cannot be drawn as in the
-            publication.
-        axis: Label of the horizontal axis of curves.
+        kind: `BARS`, `CURVES`, `SCATTER`, one of `GRIDS`, or `TABLE` if our rows cannot be drawn
+            as in the publication.
+        axis: Label of the horizontal axis of curves and scatter plots.
         number: Regular expression with one group, the number on that axis; without what it
             matches, the names are those of series and panels.
-        metrics: Metrics that have panels, in order; () for all.
+        metrics: Metrics that have panels, in order; () for all. Of scatter plots the vertical axis.
         methods: Regular expression of the methods that are drawn; "" for all, in curves for all
             with a number.
         reason: Why it is only a table, as a clause; "" for other kinds.
@@ -91,8 +93,12 @@ def figure_rows(item: Item) -> pd.DataFrame:
         item: The figure.
 
     Returns:
-        Table as of `arranged`, panel by panel; `panel` counts them. Empty without bars or curves.
+        Table as of `arranged`, panel by panel; `panel` counts them. Empty for tables and grids.
+        Of a scatter plot `points`.
     """
+    scattered = [one for one in definitions_of(item) if one.kind == SCATTER]
+    if scattered:
+        return points(scattered[0])
     results = results_of(item)
     drawn = [one for one in definitions_of(item) if one.kind in (BARS, CURVES)]
     parts = [arranged(results, one).assign(part=k) for k, one in enumerate(drawn)]
@@ -104,6 +110,25 @@ def figure_rows(item: Item) -> pd.DataFrame:
     rows["panel"] = rows.groupby(["data set", "metric"], sort=False).ngroup()
     rows = rows.sort_values(["data set", "panel", "x"], kind="stable", ignore_index=True)
     rows["panel"] = pd.factorize(rows["panel"])[0]
+    return rows[["panel", *COLUMNS]]
+
+
+def points(definition: Definition) -> pd.DataFrame:
+    """Return the predictions that a scatter plot shows, panel by panel.
+
+    The columns of their file are `scant.studies.figure_data.PREDICTIONS`.
+
+    Args:
+        definition: Definition of a scatter plot.
+
+    Returns:
+        Table as of `figure_rows`; `experiment` is the name of the panel.
+    """
+    rows = figure_data.read(f"{definition.publication} {definition.item}")
+    rows = rows.rename(columns={"panel": "experiment"})
+    rows["panel"] = pd.factorize(rows["experiment"])[0]
+    labels = {"axis": definition.axis, "metric": definition.metrics[0], "series": ""}
+    rows = rows.assign(**labels, printed=np.nan, printed_spread=np.nan)
     return rows[["panel", *COLUMNS]]
 
 

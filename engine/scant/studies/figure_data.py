@@ -1,5 +1,6 @@
-"""Curves and matrices of one run, which a figure of a publication shows, as tables.
+"""Predictions, curves and matrices of one run, which a figure of a publication shows, as tables.
 
+Single predictions have rows with `PREDICTIONS`: the panel, the truth, the mean and the deviation.
 Curves of replicas have rows with `CURVES`, and points of the data rows with `POINTS`. Symmetric
 matrices have a row with `ENTRIES` for each entry of the upper triangle.
 """
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+PREDICTIONS = ["panel", "x", "value", "spread"]
 CELL = ["output", "replica", "x"]
 CURVES = [*CELL, "mean", "std_f", "std_y"]  # std_f of the function, std_y of new measurements
 POINTS = [*CELL, "y", "held_out"]  # held_out: 1 for points that are predicted, 0 for training

@@ -15,6 +15,7 @@ from scant.reproduce.figures import (
     CURVES,
     GRIDS,
     PAIRS,
+    SCATTER,
     TABLE,
     Definition,
     arranged,
@@ -99,9 +100,10 @@ def test_every_figure_with_results_is_drawn_or_says_why_not() -> None:
     for one in definitions():
         what = one.publication, one.item
         assert what in known, what
-        assert one.kind in (BARS, CURVES, TABLE, *GRIDS), what
+        assert one.kind in (BARS, CURVES, SCATTER, TABLE, *GRIDS), what
         assert bool(one.reason) == (one.kind == TABLE), what
-        assert bool(one.axis) == bool(one.number) == (one.kind == CURVES), what
+        assert bool(one.axis) == (one.kind in (CURVES, SCATTER)), what
+        assert bool(one.number) == (one.kind == CURVES), what
         assert re.compile(one.number).groups == (one.kind == CURVES), what
         assert re.compile(one.methods).groups == 0, what
     for item in items():
@@ -123,12 +125,13 @@ def test_panels_of_every_figure_have_rows_of_the_results() -> None:
         assert table is not None
         table = table[table["experiment"].isin(item.experiments)]
         assert list(rows["panel"].unique()) == list(range(rows["panel"].nunique())), item.name
-        for name, column in (("value", "ours"), ("printed", "published")):
+        scattered = definition_rows[0].kind == SCATTER  # single predictions are in no table
+        for name, column in (("value", "ours"), ("printed", "published")) * (not scattered):
             assert set(rows[name].dropna()) <= set(table[column].dropna()), item.name
         for _, panel in rows.groupby("panel"):
-            assert not panel.duplicated(["series", "x"]).any(), item.name
+            assert scattered or not panel.duplicated(["series", "x"]).any(), item.name
             assert panel["value"].notna().any(), item.name
-            assert panel["x"].notna().any() == (definition_rows[0].kind == CURVES), item.name
+            assert panel["x"].notna().any() == (definition_rows[0].kind != BARS), item.name
         listed = [metric for one in definition_rows for metric in one.metrics]
         assert set(listed) <= set(rows["metric"]), item.name
         drawn += 1

@@ -1,4 +1,4 @@
-"""A figure of a publication, drawn from our results: bars of methods, curves, or a grid.
+"""A figure of a publication, drawn from our results: bars, curves, scatter plots, or a grid.
 
 Filled marks are ours, hollow ones the publication's. Tick labels are made here: a page without a
 session cannot compile Bokeh's formatter for languages other than English.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scant.reproduce.figures import BARS, GRIDS, HINTON, definitions_of, figure_rows
+from scant.reproduce.figures import BARS, GRIDS, HINTON, SCATTER, definitions_of, figure_rows
 from scant.reproduce.items import Item
 from scant.reproduce.tables import LOWER
 from scant_dashboard.pages.publications.grids import grid
@@ -23,6 +23,7 @@ from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.theme import (
     BLUE,
     DASHES,
+    DEVIATION,
     GRAY,
     GROUPS,
     MARKERS,
@@ -64,16 +65,20 @@ def drawing(item: Item, scale: float = 1.0) -> str:
         item: A figure whose definitions are no tables.
         scale: Size of type, relative to the usual one.
     """
-    if definitions_of(item)[0].kind in GRIDS:
+    kind = definitions_of(item)[0].kind
+    if kind in GRIDS:
         return _grid_place(item, scale)
-    rows, bars = figure_rows(item), _has_bars(item)
+    rows = figure_rows(item)
     printed = set(rows["series"][rows["printed"].notna()])
-    legend = _bar_marks(printed) if bars else _curve_marks(_styles(rows), printed)
+    if kind == SCATTER:
+        legend = _scatter_marks()
+    else:
+        legend = _bar_marks(printed) if kind == BARS else _curve_marks(_styles(rows), printed)
     places = ""
     for name, panel in _panels(rows):
         alt = tr("{title}: {panel}. The table below has the numbers.",
                  title=tr(item.title), panel=name)  # fmt: skip
-        places += _place((_bars_height(panel) if bars else HEIGHT) * scale, alt)
+        places += _place((_bars_height(panel) if kind == BARS else HEIGHT) * scale, alt)
     metrics = rows.groupby("experiment")["metric"].nunique().max()
     columns = min(rows["panel"].nunique(), metrics if 1 < metrics <= COLUMNS else 2)
     return f"{_legend(legend)}{_panels_of(item, columns, places)}"
@@ -104,24 +109,23 @@ class PublishedFigure(Plot):
     """A figure with a panel for each data set and metric.
 
     Args:
-        item: A figure that is defined as bars or curves.
+        item: A figure that is not only a table.
         scale: Size of type, relative to the usual one.
     """
 
     def __init__(self, item: Item, scale: float = 1.0) -> None:
-        rows, bars, figures = figure_rows(item), _has_bars(item), []
+        rows, kind, figures = figure_rows(item), definitions_of(item)[0].kind, []
         styles = _styles(rows)
         for name, panel in _panels(rows):
-            plot = _bars(panel) if bars else _curves(panel, styles)
+            if kind == SCATTER:
+                plot = _scatter(panel)
+            else:
+                plot = _bars(panel) if kind == BARS else _curves(panel, styles)
             plot.height = round(plot.height * scale)
             plot.title.text = name.rpartition(SEPARATOR)[0].rpartition(": ")[2]
             plot.title.text_font_size = "1em"
             figures.append(plot)
         super().__init__(item.title, *figures)
-
-
-def _has_bars(item: Item) -> bool:
-    return definitions_of(item)[0].kind == BARS
 
 
 def _panels(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -194,6 +198,26 @@ def _curves(rows: pd.DataFrame, styles: Styles) -> Figure:
     _label(plot.xaxis[0], numbers)
     plot.xaxis.major_label_policy = models.NoOverlap()
     _tips(plot, marks)
+    return plot
+
+
+def _scatter(rows: pd.DataFrame) -> Figure:
+    """Draw predictions against the truth, colored by variance on a log scale of the panel."""
+    axes = (tr(rows[name].iloc[0]) for name in ("axis", "metric"))
+    plot = new_figure("published", *axes, height=HEIGHT)
+    # Both axes have the range of truth and predictions.
+    both = rows.assign(spread=0.0, printed=rows["x"], printed_spread=0.0)
+    ends = _limits(plot, "x_range", both)
+    plot.y_range = plot.x_range
+    plot.line(ends, ends, color=GRAY, line_dash="dashed")
+    level = np.log(rows["spread"].to_numpy())
+    shade = np.digitize(level, np.linspace(level.min(), level.max(), len(DEVIATION) + 1)[1:-1])
+    source = _source(rows, list(rows["x"]), "value", "spread")
+    source.data["color"] = [DEVIATION[k] for k in shade]
+    marks = plot.scatter("at", "value", source=source, color="color", size=5, fill_alpha=0.6)
+    for axis in (plot.xaxis[0], plot.yaxis[0]):
+        _ticks(axis, ends)
+    _tips(plot, [marks])
     return plot
 
 
@@ -273,6 +297,11 @@ def _styles(rows: pd.DataFrame) -> Styles:
 def _bar_marks(printed: set[str]) -> Legend:
     ours = (BLUE, FILLED["square"], tr("ours, with the deviation over repeats"))
     return [ours, *[(VERMILION, HOLLOW["diamond"], tr("published"))] * bool(printed)]
+
+
+def _scatter_marks() -> Legend:
+    names = tr("smallest predictive variance of a panel"), tr("largest, on a log scale")
+    return [(color, "●", name) for color, name in zip((DEVIATION[0], DEVIATION[-1]), names)]
 
 
 def _curve_marks(styles: Styles, printed: set[str]) -> Legend:

@@ -69,8 +69,11 @@ class Rows:
         if noise is not None:
             noise = (T * noise.to(device).unsqueeze(1)) @ T.T
         x = features.inputs(table)
+        x = (whole(x) if completes(features, settings) else x).to(device)
+        # With gaps T is the identity (`Prepared`), and NaN times its zeros would empty the row.
+        same = torch.equal(T, torch.eye(len(T)).to(T))
         return cls(
-            (whole(x) if completes(features, settings) else x).to(device) @ T.T,
+            x if same else x @ T.T,
             z.to(device),
             target.standardize(z).to(device),
             WEIGHTS[settings.weights](z).to(device),

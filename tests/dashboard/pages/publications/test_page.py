@@ -215,6 +215,25 @@ def test_models_of_a_figure_hold_our_numbers_and_the_printed_ones(name: str) -> 
         assert all(limits.start <= tick <= limits.end for tick in value_axis.ticker.ticks)
 
 
+def test_points_of_a_scatter_plot_are_colored_by_their_variance() -> None:
+    item = drawn_items()["A17 Figure 6.18"]
+    rows, figures = figure_rows(item), PublishedFigure(item).figures
+    assert len(figures) == rows["panel"].nunique() == 8  # four numbers of bands, two methods
+    for plot, (_, panel) in zip(figures, rows.groupby("panel"), strict=True):
+        [data] = [r.data_source.data for r in plot.renderers if "tip" in r.data_source.data]
+        assert list(data["at"]) == list(panel["x"])
+        assert list(data["value"]) == list(panel["value"])
+        shade = [figure.DEVIATION.index(color) for color in data["color"]]
+        by_variance = np.argsort(panel["spread"], kind="stable")
+        assert (np.diff(np.take(shade, by_variance)) >= 0).all()
+        assert {min(shade), max(shade)} == {0, len(figure.DEVIATION) - 1}
+        assert plot.title.text == panel["experiment"].iloc[0]
+        assert (plot.xaxis[0].axis_label, plot.yaxis[0].axis_label) == (
+            "true redshift",
+            "predicted redshift",
+        )
+
+
 def test_german_figures_have_german_numbers_and_need_no_formatter_in_the_browser() -> None:
     sent = Publications.figures(None, "A17 Figure 6.11", False, "de")  # type: ignore[arg-type]
     assert sent is not None

@@ -6,7 +6,10 @@ import pytest
 import torch
 
 from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.redshift.fold import Rows
+from scant.studies.redshift.prepared import Prepared
 from scant.studies.redshift.preprocessing import TAME, Features, color_matrix
+from scant.studies.redshift.simulate import simulate
 
 BANDS = ["u", "g", "r", "i"]
 
@@ -134,3 +137,16 @@ def test_principal_components_of_rows_with_gaps_are_those_of_whole_rows_nearly(t
     whole = z[np.isfinite(z).all(1)]
     assert len(whole) == 450
     assert np.abs(np.cov(whole.T, ddof=0) - np.eye(8)).max() < 0.1
+
+
+@pytest.mark.parametrize("features", ["as given", "colors", "principal components"])
+def test_rows_to_learn_from_keep_what_they_have_beside_a_gap(features: str) -> None:
+    table = simulate(80, seed=0)
+    table.loc[::2, ["mag_u", "mag_u_err"]] = np.nan
+    settings = RedshiftSettings(incomplete="use", features=features, test_size=10)
+    data = Prepared(settings, table)
+    rows = Rows.of(data.learn, data.features, data.T, data.target, settings, torch.device("cpu"))
+    lacking = torch.tensor(data.learn["mag_u"].isna().to_numpy())
+    assert lacking.any()
+    assert (rows.X.isnan().sum(1) == 2 * lacking).all()  # the magnitude and its error
+    assert torch.equal(rows.X.nan_to_num(), data.features.inputs(data.learn).nan_to_num())

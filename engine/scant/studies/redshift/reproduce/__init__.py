@@ -6,11 +6,17 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-from scant.studies.redshift.reproduce import basis_functions, noise_and_gaps, survey
+from scant.studies.redshift.reproduce import (
+    basis_functions,
+    missing_bands,
+    noise_and_gaps,
+    survey,
+)
 from scant.studies.reproduction import Fit, Runs
 
 PARTS: tuple[Callable[[bool, Path | None, Fit], Runs], ...] = (
     survey.runs,
+    missing_bands.runs,
     basis_functions.runs,
     noise_and_gaps.runs,
 )

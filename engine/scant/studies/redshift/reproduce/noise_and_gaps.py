@@ -2,7 +2,7 @@
 
 Where the thesis does not say it: GPz has full covariances and no linear mean, since the equations
 have none; training takes up to 500 steps, as in section 6.2.2; forests have at least three rows a
-leaf.
+leaf; NIGP, whose noise is constant, has as many inducing inputs as GPz has basis functions.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from scant import metrics
 from scant.learners.knocked_out import forest
 from scant.models.gpz.input_density import Mixture
 from scant.models.gpz.prediction import GPzPrediction
+from scant.models.nigp import NIGP
 from scant.studies.redshift.reproduce.artificial import (
     INPUT_VARIANCE,
     RANGE,
@@ -48,8 +49,10 @@ GAPS = Experiment("learning with one of two inputs missing", BUMPS, VARIES)
 QUANTITIES = ("E[f]", "E[f^2]", "E[nu^2]", "E[sigma^2]")
 VARIANCES = (1.0, 2.0, 4.0, 8.0)  # of x in Figure 5.5
 NOISES = {False: "constant noise", True: "varying noise"}
+NIGP_WAY = "NIGP"
 WAYS = (
     "deterministic", "sampling", "noise as input", "noise as cost", "expected basis functions",
+    NIGP_WAY,
 )  # fmt: skip
 FOREST = "random forest"
 
@@ -281,7 +284,14 @@ def by_forest(
     trees: int,
     seed: int,
 ) -> float:
-    """Mean log-likelihood under a forest whose trees stop where the input to split by is missing.
+    """Mean log-likelihood under a forest (`forest_moments`)."""
+    return metrics.mean_log_likelihood(truth, *forest_moments(x, y, query, trees, seed))
+
+
+def forest_moments(
+    x: Inputs, y: Values, query: Float[ndarray, "k d"], trees: int, seed: int
+) -> tuple[Float[ndarray, " k"], Float[ndarray, " k"]]:
+    """Mean and variance under a forest whose trees stop where the input to split by is missing.
 
     A tree then predicts the rows to learn from that reach that node. The variance is that within
     nodes and between trees.
@@ -300,8 +310,7 @@ def by_forest(
             node = np.where(going, child, node)
         values.append(tree.value[node, 0, 0])
         impurities.append(tree.impurity[node])
-    variance = np.var(values, 0) + np.mean(impurities, 0)
-    return metrics.mean_log_likelihood(truth, np.mean(values, 0), variance)
+    return np.mean(values, 0), np.var(values, 0) + np.mean(impurities, 0)
 
 
 class Noisy(NamedTuple):
@@ -324,6 +333,12 @@ def noisy_training(size: Size, way: str, seed: int) -> Iterator[Score]:
     variance = gamma(rng, len(true))
     x = true + np.sqrt(variance) * rng.standard_normal(len(true))
     rows = Noisy(x, variance, noisy_sinc(true, rng), np.linspace(-RANGE, RANGE, 1000))
+    if way == NIGP_WAY:
+        model = NIGP.build(torch.tensor(x[:, None]), torch.tensor(rows.y), size.sinc_basis)
+        model.learn()
+        mean = model.predict(torch.tensor(rows.at[:, None]))[0].numpy()
+        yield Score(TRAINING, way, f"RMSE, {NOISES[False]}", metrics.rmse(np.sinc(rows.at), mean))
+        return
     fit = partial(learn, m=size.sinc_basis, steps=size.steps, seed=seed)
     for heteroscedastic, name in NOISES.items():
         with_noise = partial(fit, heteroscedastic=heteroscedastic)
