@@ -61,6 +61,7 @@ def test_the_variances_of_the_inputs_are_found(learned: NIGP) -> None:
     assert 0.01 < noise < 0.01 + 2 * 4 * PSI[0] ** 2
 
 
+@pytest.mark.slow
 def test_slopes_of_inputs_with_noise_raise_the_density(learned: NIGP) -> None:
     plain = FITC.build(*drawn(), inducing=25)
     plain.inducing.requires_grad_(False)

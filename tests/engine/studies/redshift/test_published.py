@@ -18,6 +18,7 @@ from scant.studies.redshift.shapes import new_model
 SMALL = {"training_size": 100, "validation_size": 40, "test_size": 50, "n_basis": 6}
 
 
+@pytest.mark.slow
 def test_the_preset_trains_one_model_on_components_to_the_last_step(monkeypatch):
     none = Beside(
         {}, np.empty((13, 0)), np.empty((7, 0)), (), ()
