@@ -68,12 +68,13 @@ class NIGP(FITC):
             iterations: How often, at most, the slopes are computed.
             steps: Most steps of L-BFGS with the same slopes.
         """
-        best, kept = -math.inf, dict[str, Tensor]()
-        for _ in range(iterations + 1):
+        best, state = -math.inf, dict[str, Tensor]()
+        for iteration in range(iterations + 1):
+            if iteration:
+                self.slopes.copy_(self.slopes_of_mean())
             maximize(AdamLBFGS(self, self.log_density, len(self.y), adam=0), steps)
             density = float(self.log_density().detach())
-            if density <= best:
+            if not density > best:
                 break
-            best, kept = density, {n: v.clone() for n, v in self.state_dict().items()}
-            self.slopes.copy_(self.slopes_of_mean())
-        self.load_state_dict(kept)
+            best, state = density, {n: v.clone() for n, v in self.state_dict().items()}
+        self.load_state_dict(state)

@@ -18,7 +18,7 @@ from scant.package_data import package_file
 from scant.studies.figure_data import CELL, CURVES, ENTRIES, FigureData
 
 FOLDER = "figures"
-PRECISION = "%.3g"  # a thousandth of a value is less than a pixel
+PRECISION = "%.3g"  # half a percent of a value at most: a pixel or two of a panel
 TOGETHER = " and "  # between the outputs of a pair
 
 

@@ -40,7 +40,8 @@ class Definition(NamedTuple):
         axis: Label of the horizontal axis of curves and scatter plots.
         number: Regular expression with one group, the number on that axis; without what it
             matches, the names are those of series and panels.
-        metrics: Metrics that have panels, in order; () for all. Of scatter plots the vertical axis.
+        metrics: Metrics that have panels, in order; () for all. For scatter plots, the label of the
+            vertical axis.
         methods: Regular expression of the methods that are drawn; "" for all, in curves for all
             with a number.
         reason: Why it is only a table, as a clause; "" for other kinds.

@@ -77,7 +77,8 @@ def reproduce(
         quick: True for fewer repeats, rows and steps.
         folder: Folder with the data of the publications; None for simulated data.
         out: Folder for `results.csv` and `results.html`, which are updated after every run, for
-            `scores.jsonl`, whose runs are not done again, and for `figures`, with their data.
+            `scores.jsonl`, whose runs are not done again, and for `figures`, with the data of
+            figures that show a single run.
         only: Text that the keys of runs must contain (`scant.studies.reproduction.Run`); others are
             not done, but are in the table where their scores are stored.
         show: Function called with the results of each study and the reason of a failure, if any.

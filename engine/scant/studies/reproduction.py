@@ -73,7 +73,7 @@ Fit = Callable[..., FitEvents]
 
 
 def finish(events: Iterable[Event]) -> Report:
-    """Train to the end. Other events are not kept: of 10,000 steps, they have gigabytes."""
+    """Train to the end. Other events are not kept: those of 10,000 steps take gigabytes."""
     [last] = deque(events, maxlen=1)
     assert isinstance(last, Finished)
     return last.report

@@ -65,7 +65,7 @@ class Diagnostics:
 def numbers(
     cells: Cells, findings: Diagnostics, *, may_be_empty: bool, labels: bool = False
 ) -> None:
-    """Check that a column has finite numbers of a plausible size; it may have had `labels`."""
+    """Check that a column has finite numbers of a plausible size, or `labels` if it may."""
     if cells.bad.any():
         text = cells.shown(int(np.flatnonzero(cells.bad)[0]))
         infinite = text.lower().lstrip("+-") in {"inf", "infinity", "∞"}
@@ -78,8 +78,8 @@ def numbers(
             hint = "write a number for it, such as the days since the first"
         elif labels:
             hint = (
-                f"write finite numbers without units, or in all rows of a task labels of 2 to "
-                f"{MAX_CLASSES} classes, each with {ROWS_EACH} rows or more on average"
+                f"write finite numbers without units, or give every row of the task a class label: "
+                f"2 to {MAX_CLASSES} classes, with {ROWS_EACH} rows each or more on average"
             )
         if may_be_empty:
             hint += ", or leave the cell empty"

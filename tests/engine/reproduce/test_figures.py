@@ -118,7 +118,8 @@ def test_every_figure_with_results_is_drawn_or_says_why_not() -> None:
 def test_panels_of_every_figure_have_rows_of_the_results() -> None:
     drawn = 0
     for item in items():
-        definition_rows = [one for one in definitions_of(item) if one.kind in (BARS, CURVES)]
+        own = definitions_of(item)
+        definition_rows = [one for one in own if one.kind in (BARS, CURVES, SCATTER)]
         if not (item.experiments and definition_rows):
             continue
         rows, table = figure_rows(item), read(item.study)

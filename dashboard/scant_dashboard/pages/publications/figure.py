@@ -51,7 +51,7 @@ def plot_of(item: Item, scale: float = 1.0) -> Plot:
     """Return a figure that is drawn, as a plot.
 
     Args:
-        item: A figure whose definitions are no tables.
+        item: A figure that is drawn.
         scale: Size of type, relative to the usual one.
     """
     is_grid = definitions_of(item)[0].kind in GRIDS
@@ -62,7 +62,7 @@ def drawing(item: Item, scale: float = 1.0) -> str:
     """Return a figure's legend, and a place for each of its panels, which `figures.js` draws.
 
     Args:
-        item: A figure whose definitions are no tables.
+        item: A figure that is drawn.
         scale: Size of type, relative to the usual one.
     """
     kind = definitions_of(item)[0].kind
@@ -76,8 +76,10 @@ def drawing(item: Item, scale: float = 1.0) -> str:
         legend = _bar_marks(printed) if kind == BARS else _curve_marks(_styles(rows), printed)
     places = ""
     for name, panel in _panels(rows):
-        alt = tr("{title}: {panel}. The table below has the numbers.",
-                 title=tr(item.title), panel=name)  # fmt: skip
+        alt = f"{tr(item.title)}: {name}"
+        if kind != SCATTER:  # the table has no single predictions
+            alt = tr("{title}: {panel}. The table below has the numbers.",
+                     title=tr(item.title), panel=name)  # fmt: skip
         places += _place((_bars_height(panel) if kind == BARS else HEIGHT) * scale, alt)
     metrics = rows.groupby("experiment")["metric"].nunique().max()
     columns = min(rows["panel"].nunique(), metrics if 1 < metrics <= COLUMNS else 2)
@@ -93,10 +95,10 @@ def _grid_place(item: Item, scale: float) -> str:
     return f"{about}{_panels_of(item, 2, place)}"
 
 
-def _place(height: float, alt: str, kind: str = "") -> str:
+def _place(height: float, alt: str, attributes: str = "") -> str:
     return (
-        f"<div{kind}><div class='plot' data-key='' style='min-height:{height:.0f}px' role='img' "
-        f"aria-label='{escape(alt, quote=True)}'></div></div>"
+        f"<div{attributes}><div class='plot' data-key='' style='min-height:{height:.0f}px' "
+        f"role='img' aria-label='{escape(alt, quote=True)}'></div></div>"
     )
 
 

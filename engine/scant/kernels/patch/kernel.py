@@ -191,6 +191,7 @@ class PatchKernel(Kernel):
             )
         if self._shares(rows):
             K = self.inducing(rows.patches.expand(q, -1, -1))
+            each = q * len(rows.patches)
             return _chunks(lambda part: dictionary(self._over_list(part), K), rows, each)
         return self._by_size(self._diagonal_own, rows, q, 2)
 

@@ -13,6 +13,7 @@ from scant.reproduce.claims import every_claim
 from scant.reproduce.figure_data import read
 from scant.reproduce.figures import (
     GRIDS,
+    SCATTER,
     TABLE,
     definitions,
     definitions_of,
@@ -125,7 +126,9 @@ def test_figures_have_a_place_for_each_of_their_panels(markup: str) -> None:
         assert len(alts) == rows["panel"].nunique()
         for alt, (_, panel) in zip(alts, rows.groupby("panel"), strict=True):
             assert unescape(alt).startswith(f"{item.title}: ")
-            assert f"{panel['metric'].iloc[0]}. The table below has" in unescape(alt)
+            assert panel["metric"].iloc[0] in unescape(alt)
+            has_table = definitions_of(item)[0].kind != SCATTER
+            assert unescape(alt).endswith(". The table below has the numbers.") == has_table
         legend = markup[: markup.index(part)].rpartition("<ul class='legend'>")[2]
         if rows["x"].notna().any():
             for series in rows["series"].unique():

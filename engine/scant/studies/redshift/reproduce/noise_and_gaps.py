@@ -49,10 +49,9 @@ GAPS = Experiment("learning with one of two inputs missing", BUMPS, VARIES)
 QUANTITIES = ("E[f]", "E[f^2]", "E[nu^2]", "E[sigma^2]")
 VARIANCES = (1.0, 2.0, 4.0, 8.0)  # of x in Figure 5.5
 NOISES = {False: "constant noise", True: "varying noise"}
-NIGP_WAY = "NIGP"
 WAYS = (
     "deterministic", "sampling", "noise as input", "noise as cost", "expected basis functions",
-    NIGP_WAY,
+    "NIGP",
 )  # fmt: skip
 FOREST = "random forest"
 
@@ -333,7 +332,7 @@ def noisy_training(size: Size, way: str, seed: int) -> Iterator[Score]:
     variance = gamma(rng, len(true))
     x = true + np.sqrt(variance) * rng.standard_normal(len(true))
     rows = Noisy(x, variance, noisy_sinc(true, rng), np.linspace(-RANGE, RANGE, 1000))
-    if way == NIGP_WAY:
+    if way == "NIGP":
         model = NIGP.build(torch.tensor(x[:, None]), torch.tensor(rows.y), size.sinc_basis)
         model.learn()
         mean = model.predict(torch.tensor(rows.at[:, None]))[0].numpy()
