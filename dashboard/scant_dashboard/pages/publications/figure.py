@@ -41,7 +41,7 @@ COLUMNS = 3  # panels side by side; more metrics are placed two by two
 HEIGHT = 280  # pixels of a panel of curves
 INTERVALS = 4  # between ticks, about
 UNCERTAINTY = "deviation of"  # such metrics are quantities: neither more nor less is better
-WIDE = 8  # ratio of the largest to the smallest number above which their axis is logarithmic
+WIDE = 8  # ratio of the largest to the smallest of uneven numbers above which their axis is log
 SEPARATOR = ", "  # between data set and metric
 Styles = dict[str, tuple[str, str, str]]  # color, marker and dash of each method
 Legend = list[tuple[str, str, str]]  # color, sign and name
@@ -171,7 +171,8 @@ def _curves(rows: pd.DataFrame, styles: Styles) -> Figure:
     """Draw a line for each method, a flat one if it has no number, and the printed values."""
     numbers = np.unique(rows["x"].dropna())
     low, high = numbers[0], numbers[-1]
-    log = low > 0 and high / low > WIDE
+    even = np.allclose(np.diff(numbers, 2), 0)
+    log = low > 0 and high / low > WIDE and not even
     pad = (high / low) ** 0.06 if log else 0.06 * (high - low or high or 1)
     ends = (low / pad, high * pad) if log else (low - pad, high + pad)
     plot = new_figure("published", tr(rows["axis"].iloc[0]), _scored(rows), height=HEIGHT,

@@ -137,6 +137,14 @@ def test_figures_have_a_place_for_each_of_their_panels(markup: str) -> None:
     assert drawn_items()
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"), [("A17 Figure 6.19", "LinearScale"), ("A17 Figure 6.11", "LogScale")]
+)
+def test_only_uneven_numbers_are_on_a_log_scale(name: str, kind: str) -> None:
+    scales = {type(plot.x_scale).__name__ for plot in PublishedFigure(drawn_items()[name]).figures}
+    assert scales == {kind}
+
+
 def test_curves_of_replicas_are_those_stored_with_training_and_held_out_points() -> None:
     rows = read("M23 Figure 5.16")
     points = rows[rows["y"].notna()]
