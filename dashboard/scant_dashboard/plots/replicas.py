@@ -208,7 +208,7 @@ class ReplicaGrid(Plot):
             "top": edges[:, 3],
             "bottom": edges[:, 2],
             "text": [self.replicas[i][j] for i, j in cells],
-            "hidden": [tr("hidden") if self._hidden(i, j) else "" for i, j in cells],
+            "hidden": [tr(HELD) if self._hidden(i, j) else "" for i, j in cells],
         }
         total = len(self.rows) * (1 + DOWN)
         plot.x_range.update(start=-0.04, end=n_columns * (1 + ACROSS) - ACROSS + 0.04)

@@ -4,7 +4,7 @@
 methods or axes. Bars show methods; curves show a score against a number that is part of the names
 of experiments, methods or metrics, such as "births, 200 cells" or "RMSE, 2 missing". Scatter plots
 show single predictions, and grids curves of replicas or matrices of one run, which have files of
-their own (`scant.reproduce.figure_data`); or they show the matrix of an experiment whose methods
+their own (`scant.reproduce.figure_files`); or they show the matrix of an experiment whose methods
 are pairs of outputs, such as "first and second".
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from scant.package_data import package_rows
-from scant.reproduce import figure_data
+from scant.reproduce import figure_files
 from scant.reproduce.items import Item, items
 from scant.reproduce.tables import read
 
@@ -72,11 +72,10 @@ def definitions_of(item: Item) -> tuple[Definition, ...]:
 @cache
 def drawn_items() -> dict[str, Item]:
     """Return the figures with results that are drawn, by name, such as "M23 Figure 3.4"."""
-    drawn = {(one.publication, one.item) for one in definitions() if one.kind != TABLE}
     return {
-        f"{item.publication} {item.name}": item
+        item.full_name: item
         for item in items()
-        if item.experiments and (item.publication, item.name) in drawn
+        if item.experiments and any(one.kind != TABLE for one in definitions_of(item))
     }
 
 
@@ -97,9 +96,8 @@ def figure_rows(item: Item) -> pd.DataFrame:
         Table as of `arranged`, panel by panel; `panel` counts them. Empty for tables and grids.
         Of a scatter plot `points`.
     """
-    scattered = [one for one in definitions_of(item) if one.kind == SCATTER]
-    if scattered:
-        return points(scattered[0])
+    if any(one.kind == SCATTER for one in definitions_of(item)):
+        return points(item)
     results = results_of(item)
     drawn = [one for one in definitions_of(item) if one.kind in (BARS, CURVES)]
     parts = [arranged(results, one).assign(part=k) for k, one in enumerate(drawn)]
@@ -114,18 +112,19 @@ def figure_rows(item: Item) -> pd.DataFrame:
     return rows[["panel", *COLUMNS]]
 
 
-def points(definition: Definition) -> pd.DataFrame:
+def points(item: Item) -> pd.DataFrame:
     """Return the predictions that a scatter plot shows, panel by panel.
 
     The columns of their file are `scant.studies.figure_data.PREDICTIONS`.
 
     Args:
-        definition: Definition of a scatter plot.
+        item: A figure that is defined as a scatter plot.
 
     Returns:
         Table as of `figure_rows`; `experiment` is the name of the panel.
     """
-    rows = figure_data.read(f"{definition.publication} {definition.item}")
+    [definition] = definitions_of(item)
+    rows = figure_files.read(item.full_name)
     rows = rows.rename(columns={"panel": "experiment"})
     rows["panel"] = pd.factorize(rows["experiment"])[0]
     labels = {"axis": definition.axis, "metric": definition.metrics[0], "series": ""}

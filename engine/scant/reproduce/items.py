@@ -60,6 +60,11 @@ class Item(NamedTuple):
     reached: tuple[int, int]
     claims: tuple[Claim, ...]
 
+    @property
+    def full_name(self) -> str:
+        """Its name with the key of the publication, such as "M23 Figure 3.4"."""
+        return f"{self.publication} {self.name}"
+
 
 class Publication(NamedTuple):
     """A publication: its key in our files, its short name, and how it is cited."""

@@ -28,7 +28,7 @@ import pandas as pd
 from scant import __version__
 from scant.errors import BadInput
 from scant.hardware import keep_freed_memory, machine
-from scant.reproduce import figure_data
+from scant.reproduce import figure_files
 from scant.reproduce.results import COLUMNS, Results
 from scant.reproduce.stored import FinishedRun, StoredRuns
 from scant.reproduce.tables import as_page
@@ -149,7 +149,7 @@ def _do(run: Run, study: str, stored: StoredRuns, out: Path | None) -> FinishedR
     seconds = time.process_time() - began
     for data in results:
         if isinstance(data, FigureData) and out is not None:
-            figure_data.write(data, out)
+            figure_files.write(data, out)
     scores = [score for score in results if isinstance(score, Score)]
     return stored.add(study, run.key, scores, seconds, origins())
 

@@ -61,7 +61,7 @@ def test_each_cell_has_its_place_and_each_row_its_scale() -> None:
     assert plot.held.data["u"].tolist() == pytest.approx([1 + ACROSS + 0.5])
     assert len(plot.cells.data["left"]) == 5
     assert list(plot.labels.data["text"]) == ["r1", "r2", "r3", "r1", "r2"]
-    assert list(plot.labels.data["hidden"]) == ["", "hidden", "", "", ""]
+    assert list(plot.labels.data["hidden"]) == ["", "held out", "", "", ""]
     assert list(plot.figures[0].yaxis[1].major_label_overrides.values()) == ["a", "b"]
     assert "100" in plot.figures[0].yaxis[0].major_label_overrides.values()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from scant.reproduce.figure_data import matrices, pairs, read, replica_curves
-from scant.reproduce.figures import HINTON, REPLICAS, definitions_of, results_of
+from scant.reproduce.figure_files import matrices, pairs, read, replica_curves
+from scant.reproduce.figures import HINTON, PAIRS, REPLICAS, definitions_of, results_of
 from scant.reproduce.items import Item
 from scant_dashboard.plots.base import Plot
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
@@ -24,31 +26,25 @@ def grid(item: Item, scale: float = 1.0) -> Plot:
         item: The figure.
         scale: Size of type, relative to the usual one.
     """
-    name, kind = f"{item.publication} {item.name}", definitions_of(item)[0].kind
-    if kind == REPLICAS:
-        plot: Plot = _replicas(item.title, name, scale)
-    elif kind == HINTON:
-        plot = _diagrams(item.title, name)
-    else:
-        plot = _coupling(item, scale)
+    plot = DRAWN[definitions_of(item)[0].kind](item, scale)
     for axis in plot.figures[0].axis:  # a page without a session cannot compile ours
         axis.formatter = models.BasicTickFormatter()
     plot.say()
     return plot
 
 
-def _replicas(title: str, name: str, scale: float) -> ReplicaGrid:
-    data = replica_curves(read(name))
-    plot = ReplicaGrid(title, round(ROW * scale))
+def _replicas(item: Item, scale: float) -> ReplicaGrid:
+    data = replica_curves(read(item.full_name))
+    plot = ReplicaGrid(item.title, round(ROW * scale))
     points = (data.x, data.y, data.output, data.replica, data.held_out)
     plot.lay_out(data.outputs, data.replicas, *points)
     plot.show(data.grid, data.mean, data.std_f, data.std_y)
     return plot
 
 
-def _diagrams(title: str, name: str) -> HintonGrid:
-    data = matrices(read(name))
-    plot = HintonGrid(title, min_side=240, max_side=400)
+def _diagrams(item: Item, _: float) -> HintonGrid:
+    data = matrices(read(item.full_name))
+    plot = HintonGrid(item.title, min_side=240, max_side=400)
     names = [f"{group} {name}" for group, name in zip(data.groups, data.names)]
     plot.show(data.entries, data.heads, names, data.groups)
     # Names in the data, in place of a formatter that a page without a session cannot compile.
@@ -75,3 +71,10 @@ def _coupling(item: Item, scale: float) -> HintonPlot:
         frame_height=round(figure.frame_height * scale),
     )
     return plot
+
+
+DRAWN: dict[str, Callable[[Item, float], Plot]] = {
+    REPLICAS: _replicas,
+    HINTON: _diagrams,
+    PAIRS: _coupling,
+}

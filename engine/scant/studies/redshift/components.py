@@ -25,6 +25,18 @@ def whole(x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
     return fill(x, single_gaussian(x)) if bool(x.isnan().any()) else x
 
 
+def transformed(x: Float[Tensor, "n d"], T: Float[Tensor, "q d"]) -> Float[Tensor, "n q"]:
+    """T x of each row; a coordinate is NaN where a column that it depends on is missing.
+
+    In the product of matrices, NaN times the zeros of T would empty all of a row with a gap.
+    """
+    missing = x.isnan()
+    z = x.masked_fill(missing, 0) @ T.T
+    if missing.any():
+        z[(missing.to(z) @ (T != 0).to(z).T) > 0] = torch.nan
+    return z
+
+
 def projection(x: Float[Tensor, "n d"], count: int) -> Float[np.ndarray, "q d"]:
     """From standardized columns to their first components, each of unit variance."""
     centred = x - x.mean(0)

@@ -17,7 +17,7 @@ from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
-from scant.studies.redshift.components import MIN_COLUMNS, whole
+from scant.studies.redshift.components import MIN_COLUMNS, transformed, whole
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Target
@@ -70,10 +70,8 @@ class Rows:
             noise = (T * noise.to(device).unsqueeze(1)) @ T.T
         x = features.inputs(table)
         x = (whole(x) if completes(features, settings) else x).to(device)
-        # With gaps T is the identity (`Prepared`), and NaN times its zeros would empty the row.
-        same = torch.equal(T, torch.eye(len(T)).to(T))
         return cls(
-            x if same else x @ T.T,
+            transformed(x, T),
             z.to(device),
             target.standardize(z).to(device),
             WEIGHTS[settings.weights](z).to(device),

@@ -21,7 +21,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from scant.studies.auto import AUTO, Choice
-from scant.studies.redshift.components import projection, whole
+from scant.studies.redshift.components import projection, transformed, whole
 from scant.studies.redshift.settings import COLORS, COMPONENTS, RedshiftSettings
 from scant.tables.levels import measured
 
@@ -108,10 +108,12 @@ class Features:
         mean, scale = np.nanmean(x, axis=0), _positive(np.nanstd(x, axis=0))
         T = np.diag(scale)
         T[: len(bands), : len(bands)] = combine @ T[: len(bands), : len(bands)]
-        spread = _positive(np.nanstd((x - mean) / scale @ T.T, axis=0))
+        standardized = torch.as_tensor((x - mean) / scale)
+        z = transformed(standardized, torch.as_tensor(T)).numpy()
+        spread = _positive(np.nanstd(z, axis=0))
         T = T / spread[:, None]
         if settings.features == COMPONENTS:
-            T = projection(whole(torch.as_tensor((x - mean) / scale)), d)
+            T = projection(whole(standardized), d)
         return replace(tame, mean=mean, scale=scale, T=T)
 
     @property
@@ -164,7 +166,8 @@ class Features:
     def combined(self, measured: Float[ndarray, "n d"]) -> Float[ndarray, "n d"]:
         """Combinations of magnitudes and log errors; NaN where a part is missing."""
         b = len(self.bands)
-        return np.column_stack([measured[:, :b] @ self.combine.T, measured[:, b:]])
+        bands = transformed(torch.as_tensor(measured[:, :b]), torch.as_tensor(self.combine))
+        return np.column_stack([bands.numpy(), measured[:, b:]])
 
     def tamed(self, measured: Float[ndarray, "n d"]) -> Float[ndarray, "n d"]:
         """Measurements with wild values drawn in, as magnitudes again; NaN stays NaN.

@@ -119,7 +119,7 @@ def test_a_clicked_replica_is_hidden_and_returns(model: Model) -> None:
     model.answer(hidden_answer())
     assert view.pair.panel.visible
     assert list(view.pair.labels.data["text"]) == ["r2, as trained", "r2"]
-    assert list(view.pair.labels.data["hidden"]) == ["", "hidden"]
+    assert list(view.pair.labels.data["hidden"]) == ["", "held out"]
     assert "0.250" in view.reading.object
     assert "contains 1 of 2" in view.reading.object
     view.clear(run())

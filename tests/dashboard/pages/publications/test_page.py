@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from scant.reproduce.claims import every_claim
-from scant.reproduce.figure_data import read
+from scant.reproduce.figure_files import read
 from scant.reproduce.figures import (
     GRIDS,
     SCATTER,
@@ -25,7 +25,7 @@ from scant.studies import STUDIES, entry
 from scant.studies.figure_data import entries
 from scant.studies.published import settings
 from scant_dashboard.page_parts.conclusions import place
-from scant_dashboard.pages.publications import figure, grids
+from scant_dashboard.pages.publications import figure, grids, panels
 from scant_dashboard.pages.publications.figure import PublishedFigure
 from scant_dashboard.pages.publications.page import publications_page
 from scant_dashboard.plots.coregionalization_grid import HintonGrid
@@ -152,7 +152,7 @@ def test_curves_of_replicas_are_those_stored_with_training_and_held_out_points()
     with speaking("de"):
         plot = figure.plot_of(drawn_items()["M23 Figure 5.16"])
     assert isinstance(plot, ReplicaGrid)
-    assert "CustomJS" not in figure_model(plot.figures[0]).figure  # see figure.py
+    assert "CustomJS" not in figure_model(plot.figures[0]).figure  # see panels.py
     assert sum(map(len, plot.replicas)) == len(cells)
     assert len(plot.held.data["u"]) == points["held_out"].sum() > 0
     assert len(plot.points.data["u"]) == (points["held_out"] == 0).sum() > 0
@@ -204,7 +204,7 @@ def test_figures_that_are_tables_say_why(markup: str) -> None:
 def test_axes_say_which_scores_are_better() -> None:
     words = {"RMSE": "RMSE (lower is better)", "deviation of the model": "deviation of the model"}
     for metric, label in words.items():
-        assert figure._scored(pd.DataFrame({"metric": [metric]})) == label
+        assert panels._scored(pd.DataFrame({"metric": [metric]})) == label
 
 
 @pytest.mark.parametrize("name", ["A17 Figure 6.11", "KH15 Figure 3"])
@@ -234,10 +234,10 @@ def test_points_of_a_scatter_plot_are_colored_by_their_variance() -> None:
         [data] = [r.data_source.data for r in plot.renderers if "tip" in r.data_source.data]
         assert list(data["at"]) == list(panel["x"])
         assert list(data["value"]) == list(panel["value"])
-        shade = [figure.DEVIATION.index(color) for color in data["color"]]
+        shade = [panels.DEVIATION.index(color) for color in data["color"]]
         by_variance = np.argsort(panel["spread"], kind="stable")
         assert (np.diff(np.take(shade, by_variance)) >= 0).all()
-        assert {min(shade), max(shade)} == {0, len(figure.DEVIATION) - 1}
+        assert {min(shade), max(shade)} == {0, len(panels.DEVIATION) - 1}
         assert plot.title.text == panel["experiment"].iloc[0]
         assert (plot.xaxis[0].axis_label, plot.yaxis[0].axis_label) == (
             "true redshift",

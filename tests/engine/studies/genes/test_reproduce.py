@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scant.reproduce.figure_data import replica_curves
+from scant.reproduce.figure_files import replica_curves
 from scant.studies.genes import reproduce, simulate
 from scant.studies.genes.drosophila import read_folder
 from scant.studies.genes.neural_network import neural_network_nmse

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from scant.errors import BadInput
-from scant.reproduce.figure_data import matrices
+from scant.reproduce.figure_files import matrices
 from scant.studies.omniglot import published_data as cases
 from scant.studies.omniglot import reproduce as tables
 from scant.studies.omniglot.published import SETTINGS

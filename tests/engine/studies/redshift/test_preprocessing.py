@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
+from scant.studies.redshift.components import transformed
 from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.fold import Rows
 from scant.studies.redshift.prepared import Prepared
@@ -150,3 +151,21 @@ def test_rows_to_learn_from_keep_what_they_have_beside_a_gap(features: str) -> N
     assert lacking.any()
     assert (rows.X.isnan().sum(1) == 2 * lacking).all()  # the magnitude and its error
     assert torch.equal(rows.X.nan_to_num(), data.features.inputs(data.learn).nan_to_num())
+
+
+def test_a_table_without_a_complete_row_has_inputs(table):
+    holes = table.copy()
+    for band, start in (("u", 0), ("g", 1)):
+        holes.loc[start::2, [band, f"{band}_err"]] = np.nan
+    features = fit(holes, features="as given")
+    x, whole = features.inputs(holes), fit(table, features="as given").inputs(table)
+    assert (x.isnan().sum(1) == 2).all()
+    there = ~x.isnan()
+    assert (x[there] - whole[there]).abs().mean() < 0.1
+
+
+def test_coordinates_lack_only_what_depends_on_a_missing_column() -> None:
+    x = torch.tensor([[1.0, 2.0, 4.0], [1.0, torch.nan, 4.0], [torch.nan, 2.0, 4.0]])
+    T = torch.tensor([[1.0, 0, 0], [1, -1, 0], [0, 0, 3]])
+    expected = torch.tensor([[1.0, -1, 12], [1, torch.nan, 12], [torch.nan, torch.nan, 12]])
+    torch.testing.assert_close(transformed(x, T), expected, equal_nan=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scant.reproduce import figure_data, runner
+from scant.reproduce import figure_files, runner
 from scant.studies.figure_data import CURVES, POINTS, FigureData, entries
 from scant.studies.reproduction import Experiment, Run, Score
 
@@ -31,8 +31,8 @@ def test_a_run_leaves_the_data_of_a_figure_beside_its_scores(
     assert files == ["x1_figure_2.3.csv"]
 
     folder = tmp_path / "figures"
-    monkeypatch.setattr(figure_data, "package_file", lambda *parts: folder / parts[-1])
-    stored = figure_data.matrices(figure_data.read("X1 Figure 2.3"))
+    monkeypatch.setattr(figure_files, "package_file", lambda *parts: folder / parts[-1])
+    stored = figure_files.matrices(figure_files.read("X1 Figure 2.3"))
     assert (stored.heads, stored.names) == (["B3", "B7"], ["1", "2", "1"])
     assert stored.groups == ["a", "a", "b"]
     assert stored.entries == pytest.approx(B)
@@ -45,7 +45,7 @@ def test_curves_of_replicas_are_arranged_by_output_and_replica() -> None:
         columns=CURVES,
     )
     points = pd.DataFrame([("b", "2", 0.3, 7.0, 1), ("a", "1", 0.4, 8.0, 0)], columns=POINTS)
-    data = figure_data.replica_curves(pd.concat([curves, points], ignore_index=True))
+    data = figure_files.replica_curves(pd.concat([curves, points], ignore_index=True))
     assert (data.outputs, data.replicas) == (["a", "b"], [["1", "2"], ["2"]])
     assert list(data.grid) == [0.0, 0.5]
     expected = np.array([[[0.0, 0.5], [1.0, 1.5]], [[2.0, 2.5], [np.nan, np.nan]]])
@@ -60,6 +60,6 @@ def test_methods_named_as_pairs_are_a_symmetric_matrix() -> None:
     results = pd.DataFrame(
         [("B", *pair) for pair in pairs], columns=["experiment", "method", "ours"]
     )
-    data = figure_data.pairs(results)
+    data = figure_files.pairs(results)
     assert data.names == data.groups == ["a", "b"]
     assert data.entries.tolist() == [[[1.0, 2.0], [2.0, 3.0]]]
