@@ -23,8 +23,9 @@ def measured(
 ) -> tuple[tuple[float, float, float], tuple[float, float], bool]:
     """F1, precision and recall; an interval of F1; and whether they are of held-out rows.
 
-    Held out are rows of the table and the person's checks. Without any, the labels are predicted by
-    cross-validation at the present hyperparameters; queried rows are harder than average.
+    Held out are rows of the table and the person's checks. Where none of these is of the class of
+    interest, or is predicted as such, the labels are predicted by cross-validation at the present
+    hyperparameters; queried rows are harder than average.
     """
     data, session = fitted.data, fitted.active
     nothing = (math.nan, math.nan)
@@ -37,8 +38,9 @@ def measured(
     if truth and (len(test) or session.model is not None):
         at, label = np.array(list(truth)), np.array(list(truth.values()))
         predicted = session.predicted[at]
-        scores = rows_of.scores(label, predicted, sought)
-        return scores, f1_interval(label == sought, predicted == sought), True
+        interval = f1_interval(label == sought, predicted == sought)
+        if not math.isnan(interval[0]):
+            return rows_of.scores(label, predicted, sought), interval, True
     label = np.array(session.labels)
     counts = [count for count in session.counts if count]
     if len(label) < MIN_LABELS or len(counts) < 2 or min(counts) < 2 or session.model is None:

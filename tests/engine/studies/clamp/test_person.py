@@ -134,6 +134,21 @@ def test_checks_are_drawn_at_random_and_not_learned_from(table: pd.DataFrame) ->
     )
 
 
+def test_checks_without_the_class_of_interest_say_nothing_of_f1(table: pd.DataFrame) -> None:
+    study = Study(settings(expert="you", check_share=0.2), table.assign(label=None), CPU)
+    run(study)
+    truth = (table["label"] == "clamp").to_numpy().astype(int)
+    checks = study.data.checks
+    others = np.setdiff1d(np.arange(len(truth)), checks)[:60]
+    labels = [[int(i), int(truth[i])] for i in others]
+    predicted = study.explore("ask", labels=labels)["predicted"]
+    negative = checks[(truth[checks] == 0) & (predicted[checks] == 0)][:3]
+    told = study.explore("ask", labels=labels + [[int(i), 0] for i in negative])
+    assert len(told["held_out_rows"]) == 3
+    assert told["held_out"][0] == 0
+    assert 0 < told["f1"][0] <= 1  # by cross-validation
+
+
 def test_the_interval_of_f1_covers_as_often_as_it_says() -> None:
     rng, hits, tries = np.random.default_rng(0), 0, 400
     truth = rng.uniform(size=(tries, 200)) < 0.2
