@@ -4,7 +4,7 @@
 const Figures = (() => {
   const script = document.currentScript
   const PLOT = '.plot[data-key]'
-  const USUAL = 16, TITLE = 13 // pixels: of the page's type, and an em of Bokeh's titles on any page
+  const PAGE_FONT_SIZE = 16, TITLE_EM = 14 // pixels; Bokeh scales no em of titles (upstream/text_size.js)
   const drawn = new WeakMap() // of an element: the JSON that it shows, its text, and Bokeh's document
   const holds = (plot) => [...plot.children].filter(({type}) => type === 'application/json')
   const textOf = (plot) => holds(plot).map(({textContent}) => textContent).join('\n')
@@ -19,10 +19,11 @@ const Figures = (() => {
     const [own, ...columns] = holds(plot), look = getComputedStyle(plot)
     const figure = JSON.parse(own.textContent.replace(/var\((--\w+)\)/g, (_, name) => look.getPropertyValue(name).trim()))
     const data = new Map(columns.map((one) => [one.dataset.source, one]))
-    const larger = parseFloat(look.fontSize) / USUAL
+    const scale = parseFloat(look.fontSize) / PAGE_FONT_SIZE
+    const scaled = (size) => size?.replace(/^([\d.]+)em$/, (_, n) => `${n * TITLE_EM * scale}px`)
     for (const model of each(figure)) {
       const attributes = model.attributes ??= {}
-      if (model.name === 'Title') attributes.text_font_size = `${parseFloat(attributes.text_font_size) * TITLE * larger}px`
+      if (model.name === 'Title') attributes.text_font_size = scaled(attributes.text_font_size)
       if (model.name === 'Rect' && look.colorScheme.includes('dark')) attributes.dilate = true // as Panel's theme
       if (data.has(model.id)) attributes.data = JSON.parse(data.get(model.id).textContent)
     }

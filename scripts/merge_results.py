@@ -4,7 +4,9 @@
 
 Rows take the place of those with the same experiment, method and metric, or follow the others of
 their experiment; the hours of the whole study are then unknown. With `--pool` their repeats are
-added to the stored ones: they must be others, such as further folds. Data of figures are copied.
+added to the stored ones: they must be others, such as further folds, and date and machine are then
+those of the last. Tests over all runs (`compared` of a study) are left as they are. Data of figures
+are copied, unless some rows are chosen.
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ Row = dict[Any, str]  # by column
 
 def merged(stored: pd.DataFrame, new: pd.DataFrame, pool: bool = False) -> pd.DataFrame:
     """Return stored rows of results with new ones; values of both tables are texts."""
-    rows = {_key(row): row for row in stored.to_dict("records")}
-    for row in new.to_dict("records"):
-        old = rows.get(_key(row))
-        rows[_key(row)] = pooled(old, row) if pool and old and old["ours"] else row
-    table = pd.DataFrame(rows.values(), columns=COLUMNS).assign(study_hours="")
-    order = {name: k for k, name in enumerate(dict.fromkeys(table["experiment"]))}
-    return table.sort_values("experiment", key=lambda names: names.map(order), kind="stable")
+    rows = stored.to_dict("records")
+    for row in new[new["seconds"] != ""].to_dict("records"):
+        at = next((k for k, old in enumerate(rows) if _key(old) == _key(row)), None)
+        if at is not None:
+            rows[at] = pooled(rows[at], row) if pool and rows[at]["ours"] else row
+            continue
+        of_experiment = [k for k, old in enumerate(rows) if old["experiment"] == row["experiment"]]
+        rows.insert(of_experiment[-1] + 1 if of_experiment else len(rows), row)
+    return pd.DataFrame(rows, columns=COLUMNS).assign(study_hours="")
 
 
 def pooled(one: Row, other: Row) -> Row:
@@ -67,13 +71,13 @@ def main(
     pool: Annotated[bool, typer.Option(help="Add the repeats to stored ones.")] = False,
 ) -> None:
     results = _read(folder / ROWS)
-    results = results[results["ours"] != ""]
+    results = results[(results["ours"] != "") & (results["quick"] == "False")]
     results = results[[only in f"{e}, {m}" for e, m in results[["experiment", "method"]].values]]
     for study, rows in results.groupby("study"):
         file = STORED / f"{study}.csv"
         merged(_read(file), rows, pool).to_csv(file, index=False)
         print(f"{study}: {len(rows)} rows")
-    for data in (folder / FOLDER).glob("*.csv"):
+    for data in () if only else (folder / FOLDER).glob("*.csv"):
         shutil.copy(data, STORED / FOLDER)
         print(data.name)
 

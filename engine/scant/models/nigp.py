@@ -15,12 +15,12 @@ ones gave means whose slopes follow the noise of the targets.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from scant.models.dfgp.hidden import ViewStack
 from scant.models.fitc import FITC
 from scant.optim.adam_lbfgs import AdamLBFGS
 from scant.optim.ascent import maximize
@@ -31,11 +31,18 @@ class NIGP(FITC):
 
     slopes: Float[Tensor, "n d"]  # at the training rows, of standardized inputs and targets
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.register_buffer("slopes", torch.zeros_like(self.x))
+    def __init__(
+        self,
+        views: ViewStack,
+        x: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        inducing: Float[Tensor, "m d"],
+        ard: bool,
+    ) -> None:
+        super().__init__(views, x, y, inducing, ard)
+        self.register_buffer("slopes", torch.zeros_like(x))
         # The start of the authors' program: a tenth of the inputs' deviation.
-        self.log_psi = nn.Parameter(torch.full(self.x.shape[1:], math.log(0.01)).to(self.x))
+        self.log_psi = nn.Parameter(torch.full(x.shape[1:], math.log(0.01)).to(x))
         self.inducing.requires_grad_(False)
 
     @property

@@ -16,13 +16,18 @@ def table(values: np.ndarray, experiment: str = "one") -> pd.DataFrame:
     for value in values:
         score = Score(Experiment(experiment, "data", "folds"), "ours", "recall", float(value))
         results.add(FinishedRun([score], 10 * float(value), {"date": "2026-01-01"}))
-    return results.rows().fillna("").astype(str)
+    return results.rows().fillna("").astype(str).assign(study_hours="")
 
 
 def test_pooled_repeats_are_those_of_all_runs() -> None:
     pooled = merged(table(FOLDS[:2]), table(FOLDS[2:]), pool=True)
     whole = merged(table(FOLDS), table(FOLDS))
     pd.testing.assert_frame_equal(pooled, whole)
+
+
+def test_rows_without_seconds_are_left() -> None:
+    stored = table(FOLDS).assign(seconds="")
+    pd.testing.assert_frame_equal(merged(stored, stored.assign(ours="0"), True), stored)
 
 
 def test_rows_replace_their_like_and_follow_their_experiment() -> None:

@@ -242,7 +242,7 @@ def _usual_height(_: pd.DataFrame) -> int:
     return HEIGHT
 
 
-PANELS = {
+PANELS: dict[str, Panels] = {
     BARS: Panels(_bars, _bar_legend, _bars_height),
     CURVES: Panels(_curves, _curve_legend, _usual_height),
     SCATTER: Panels(_scatter, _scatter_legend, _usual_height, tabled=False),

@@ -98,16 +98,16 @@ ENTRY = Entry(
             p (n) [probability] of every row
             evidence (1) [nats] log evidence of the labels; NaN without any
             f1 (1) [1] on the held-out patches; of the training labels by cross-validation where
-                none is held out; NaN where neither can be
+                none of these is, or is predicted as, the class looked for; NaN where neither can be
             precision (1) [1] likewise
             recall (1) [1] likewise
-            held_out (1) [1] 1 where the scores are of held-out patches, else 0
+            held_out (1) [1] 1 where the scores are of held-out patches, else 0, even if some are
             flips (1) [share] of the pool, changed since the fit before
             expected (1) [patches] predictions that the queue's labels are expected to change
             predicted (n) [1] class of every row, by its number in metadata['classes']
             remaining (1) [labels] estimate of those still needed; 0 at the stop, NaN unknown
             held_out_rows (h) [1] labeled rows that are drawn at random and not learned from
-            f1_interval (2) [1] 95 % interval of f1 by the held-out patches; NaN where none is
+            f1_interval (2) [1] 95 % interval of f1 by the held-out patches; NaN where held_out is 0
             stop (1) [1] 1 where one may stop
             advice (1) [words] whether to go on, and why
         """),

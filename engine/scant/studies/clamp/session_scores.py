@@ -23,8 +23,8 @@ def measured(
 ) -> tuple[tuple[float, float, float], tuple[float, float], bool]:
     """F1, precision and recall; an interval of F1; and whether they are of held-out rows.
 
-    Held out are rows of the table and the person's checks. Where none of these is of the class of
-    interest, or is predicted as such, the labels are predicted by cross-validation at the present
+    Held out are rows of the table and the person's checks. Where none of these is, or is predicted
+    as, the class of interest, the labels are predicted by cross-validation at the present
     hyperparameters; queried rows are harder than average.
     """
     data, session = fitted.data, fitted.active

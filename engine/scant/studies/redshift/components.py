@@ -26,9 +26,9 @@ def whole(x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
 
 
 def transformed(x: Float[Tensor, "n d"], T: Float[Tensor, "q d"]) -> Float[Tensor, "n q"]:
-    """T x of each row; a coordinate is NaN where a column that it depends on is missing.
+    """T x of each row, finite or NaN; a coordinate is NaN where a column that it needs is missing.
 
-    In the product of matrices, NaN times the zeros of T would empty all of a row with a gap.
+    NaN times the zeros of T would make every coordinate of a row with a gap NaN.
     """
     missing = x.isnan()
     z = x.masked_fill(missing, 0) @ T.T

@@ -8,6 +8,7 @@ all as published (Almosallam 2017, section 6.3.1) or perhaps the first ones of m
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -100,17 +101,23 @@ class Features:
             scale=np.ones(d),
             T=np.eye(d),
         )
-        raw = rough.combined(rough.measured(table))
-        low, centre, high = np.nanpercentile(raw, [25, 50, 75], axis=0)
-        width = _positive((high - low) / 1.349, np.nanstd(raw, axis=0))
-        tame = replace(rough, centre=centre, width=width)
+        measured = rough.measured(table)
+        raw = rough.combined(measured)
+        with warnings.catch_warnings():  # no row may have all parts of a combination
+            warnings.simplefilter("ignore", RuntimeWarning)
+            low, centre, high = np.nanpercentile(raw, [25, 50, 75], axis=0)
+            width = _positive((high - low) / 1.349, np.nanstd(raw, axis=0))
+            usual = rough.combined(np.nanmedian(measured, axis=0)[None])[0]
+        tame = replace(rough, centre=np.where(np.isnan(centre), usual, centre), width=width)
         x = tame.tamed(tame.measured(table))
         mean, scale = np.nanmean(x, axis=0), _positive(np.nanstd(x, axis=0))
         T = np.diag(scale)
         T[: len(bands), : len(bands)] = combine @ T[: len(bands), : len(bands)]
         standardized = torch.as_tensor((x - mean) / scale)
         z = transformed(standardized, torch.as_tensor(T)).numpy()
-        spread = _positive(np.nanstd(z, axis=0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            spread = _positive(np.nanstd(z, axis=0))
         T = T / spread[:, None]
         if settings.features == COMPONENTS:
             T = projection(whole(standardized), d)

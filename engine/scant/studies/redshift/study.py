@@ -33,7 +33,6 @@ from scant.studies.densities import MOST
 from scant.studies.predicted_table import by_levels, interval_columns, with_columns
 from scant.studies.protocol import Step, Tensors
 from scant.studies.redshift.capacity import grows
-from scant.studies.redshift.components import transformed
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows
@@ -131,7 +130,7 @@ class Study(TrainedStudy):
             model, to_x = self._fitted.ensemble.models[0], torch.eye(x.shape[1]).to(x)
             standardized = self._fitted.ensemble.predict(x)
         else:
-            model, to_x, x = self.search.folds[0].model, self.T, transformed(x, self.T)
+            model, to_x, x = self.search.folds[0].model, self.T, x @ self.T.T
             standardized = model.predict(x).predictive()
         predictive = self.data.target.restore(standardized)
         return {

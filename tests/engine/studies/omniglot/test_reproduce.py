@@ -34,6 +34,36 @@ def smaller(case: cases.Case, steps: int) -> cases.Case:
     return replace(case, **rows, steps=steps, n_latent=2, inducing=5, batch=20)
 
 
+def test_models_of_a_comparison_have_the_latent_functions_chosen_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen, fitted = list[Any](), list[Any]()
+
+    def choose(case: cases.Case, train: np.ndarray, method: Any, steps: int, seed: int) -> int:
+        chosen.append((seed, method))
+        return 100 + seed if len(method.latent) > 1 else 1
+
+    def scored(case: cases.Case, test: np.ndarray, fit: Any) -> Any:
+        fitted.append((fit.args[2], *fit.args[3:]))  # method, Q, steps, fold
+        return None, [(case.outputs[0], "recall", 0.5)]
+
+    monkeypatch.setattr(published, "chosen", choose)
+    monkeypatch.setattr(published, "scores", scored)
+    [case] = [one for one in cases.published(None) if one[0] == "S-20"]
+    runs = list(published.runs([case], 2))
+    for run in runs:
+        list(run.scores())
+    multi = [(fold, method) for fold, method in chosen if len(method.latent) > 1]
+    assert [fold for fold, _ in multi] == list(range(5))
+    assert {(m.model, m.sampled, m.inducing) for _, m in multi} == {("mogp-ar", 1, 100)}
+    for method, latent, _, fold in fitted:
+        assert latent == (1 if method.model in ("g-m", "g-a") else 100 + fold)
+    chosen.clear()
+    last = [run for run in published.runs([case], 2) if "M=200, fold 3" in run.key]
+    list(last[0].scores())  # as of a folder where all others are stored
+    assert chosen == multi[3:4]
+
+
 def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
     real = fits.training.fit
 

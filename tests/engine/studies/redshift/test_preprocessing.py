@@ -153,12 +153,13 @@ def test_rows_to_learn_from_keep_what_they_have_beside_a_gap(features: str) -> N
     assert torch.equal(rows.X.nan_to_num(), data.features.inputs(data.learn).nan_to_num())
 
 
-def test_a_table_without_a_complete_row_has_inputs(table):
+@pytest.mark.parametrize("kind", ["as given", "colors", "auto"])
+def test_a_table_without_a_complete_row_has_inputs(table, kind):
     holes = table.copy()
     for band, start in (("u", 0), ("g", 1)):
         holes.loc[start::2, [band, f"{band}_err"]] = np.nan
-    features = fit(holes, features="as given")
-    x, whole = features.inputs(holes), fit(table, features="as given").inputs(table)
+    features = fit(holes, features=kind)
+    x, whole = features.inputs(holes), fit(table, features=kind).inputs(table)
     assert (x.isnan().sum(1) == 2).all()
     there = ~x.isnan()
     assert (x[there] - whole[there]).abs().mean() < 0.1
