@@ -134,6 +134,7 @@ def test_checks_are_drawn_at_random_and_not_learned_from(table: pd.DataFrame) ->
     )
 
 
+@pytest.mark.slow
 def test_checks_without_the_class_of_interest_say_nothing_of_f1(table: pd.DataFrame) -> None:
     study = Study(settings(expert="you", check_share=0.2), table.assign(label=None), CPU)
     run(study)
