@@ -140,6 +140,7 @@ def test_principal_components_of_rows_with_gaps_are_those_of_whole_rows_nearly(t
     assert np.abs(np.cov(whole.T, ddof=0) - np.eye(8)).max() < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["as given", "colors", "principal components"])
 def test_rows_to_learn_from_keep_what_they_have_beside_a_gap(features: str) -> None:
     table = simulate(80, seed=0)
