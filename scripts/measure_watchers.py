@@ -8,8 +8,9 @@
 A server of its own is started for it, by `--python`: that of an environment in which another
 version of Scant is installed measures that one. Run it where nothing else runs: the load is
 said above the table. Parts: `gets` (many open a page at once), `paint` (first paint in Chromium),
-`click` (Train), `film` (what stands on the screen at set times, as pictures under `--film`),
-`follow` (many follow a run), `visits` and `runs` (memory, disk), `start` (to /healthz).
+`click` (Train), `label` (a labeling session), `film` (what stands on the screen at set times, as
+pictures under `--film`), `follow` (many follow a run), `visits` and `runs` (memory, disk), `start`
+(to /healthz).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from measuring.server import Server, serving, starts
 from measuring.table import Row, show
 from scant.studies import STUDIES
 
-PARTS = ("start", "gets", "paint", "film", "click", "follow", "visits", "runs")
+PARTS = ("start", "gets", "paint", "film", "click", "label", "follow", "visits", "runs")
 LONG = {"max_steps": 5000, "patience": 0, "restarts": 20}  # a run that outlasts the measurement
 
 
@@ -44,6 +45,7 @@ def main() -> None:
     options.add_argument("--followers", nargs="+", type=int, default=[300, 40])
     options.add_argument("--seconds", type=float, default=20, help="of a span of training")
     options.add_argument("--times", type=int, default=5, help="that a figure is taken")
+    options.add_argument("--labels", type=int, default=100)
     options.add_argument("--visits", type=int, default=500)
     options.add_argument("--runs", type=int, default=50)
     options.add_argument("--film", type=Path, default=Path("film"), help="a folder for pictures")
@@ -77,6 +79,8 @@ def _measured(part: str, server: Server, given: argparse.Namespace) -> list[Row]
         return film.strips(server.url, given.pages, given.film)
     if part == "click":
         return browser.clicks(server.url, studies, given.times)
+    if part == "label":
+        return browser.labels(server.url, given.labels)
     if part == "visits":
         return asyncio.run(visits.rows(server, studies, given.visits))
     if part == "runs":

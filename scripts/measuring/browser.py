@@ -133,6 +133,26 @@ def _click(browser: Browser, address: str) -> tuple[float, float]:
     return first, now
 
 
+def labels(url: str, count: int, pause: float = 0.5) -> list[Row]:
+    """Rows on how long after a key the next patch is on the screen, of so many labels."""
+    taken = []
+    with chromium() as browser:
+        page = browser.new_context().new_page()
+        page.goto(f"{url}/clamp?expert=you", timeout=PATIENCE)
+        page.get_by_role("button", name="Train", exact=True).click(timeout=PATIENCE)
+        desk = page.locator(".bench[data-row]:not([data-row=''])")
+        desk.wait_for(timeout=PATIENCE)
+        desk.scroll_into_view_if_needed()
+        for turn in range(1, count + 1):
+            page.keyboard.press("1" if turn % 10 == 1 else "2")
+            page.locator(f".bench[data-turn='{turn}']").wait_for(timeout=PATIENCE)
+            taken.append(float(desk.get_attribute("data-took") or "nan"))
+            time.sleep(pause)
+        page.context.close()
+    result = f"p50 {np.median(taken):.0f} ms, p95 {np.quantile(taken, 0.95):.0f} ms"
+    return [Row(f"key → next patch, {count} labels", "p95 < 150 ms", result)]
+
+
 def train(browser: Browser, address: str) -> str:
     """Have a run trained at a page's address; its id."""
     page = browser.new_context().new_page()

@@ -58,7 +58,7 @@ def test_folds_and_settings_and_the_source_follow_the_first_click(page: Page, ap
         page,
         f"{app_url}/redshift",
         ("button", "More settings +"),
-        ("button", "Equations +"),
+        ("button", "Read on +"),
         ("button", "quick"),
         ("button", "Use your own data"),
     )

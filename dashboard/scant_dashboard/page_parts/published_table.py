@@ -37,7 +37,7 @@ def _whole_table(study: str, language: str) -> str:
     command = f"<code>scant reproduce {escape(study)}</code>"
     listed = tr("All tables and figures of the publications")
     return (
-        f"<p>{source}</p>{not_confirmed(claims(study), level=4)}"
+        f"<p>{source}</p>{not_confirmed(claims(study))}"
         f"<details><summary>{summary}</summary>"
         f"<p class='quiet'>{EXPLAINED}</p>{as_tables(rows)}</details>"
         f"<p class='quiet'>{tr('To measure it again: {command}.', command=command)} "

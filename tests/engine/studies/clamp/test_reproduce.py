@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ from scant.errors import BadInput
 from scant.studies.clamp import network
 from scant.studies.clamp import reproduce as tables
 from scant.studies.clamp.published import SETTINGS
-from scant.studies.clamp.settings import CNN, COMPARED, VALIDATION_F1
+from scant.studies.clamp.settings import CNN, COMPARED, FIXED, VALIDATION_F1, ClampSettings
 from scant.studies.clamp.study import Study
 from scant.studies.published import values as as_published
 from scant.tables.images.cutting import cut, table_of
+from scant.tables.images.kinds import HANDMADE, JOINED
 from scant.training.api import fit
 from tests.engine.studies.clamp.test_study import clouds
 from tests.engine.studies.studying import gathered
@@ -49,6 +51,7 @@ def test_every_experiment_is_run_with_every_method(
     monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: photographs)
     monkeypatch.setattr(tables, "SESSION", {**tables.SESSION, **SMALL})
     monkeypatch.setattr(network, "EPOCHS", 2)
+    monkeypatch.setattr(tables, "automatic", lambda: HANDMADE)
     monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
     result = gathered("clamp", tables.reproduce(quick=True, data=None, fit=fit))
     every = [tables.LIKE, "trenches, 1 : 4", "trenches, 1 : 20"]
@@ -63,6 +66,23 @@ def test_every_experiment_is_run_with_every_method(
     assert np.isnan(theirs["trenches, 1 : 4", "GP, active", "F1"])  # of another class
     gains = result[result["metric"].str.startswith(tables.GAIN)]
     assert len(gains) == 6
+
+
+def test_sessions_are_repeated_with_the_features_of_a_network_that_is_installed(
+    photographs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: photographs)
+    features = {}
+    for installed in (HANDMADE, JOINED):
+        monkeypatch.setattr(tables, "automatic", partial(str, installed))
+        features[installed] = [
+            ClampSettings.parse(FIXED | values).feature_extractor
+            for _, _, values in tables.experiments(quick=False, folder=None)
+        ]
+    assert features == {
+        HANDMADE: [HANDMADE] * 3,
+        JOINED: [HANDMADE, HANDMADE, JOINED, HANDMADE, JOINED],
+    }
 
 
 def test_curves_are_those_of_the_sessions() -> None:

@@ -119,7 +119,7 @@ def _of_synthetic(sampled: int, latent: tuple[int, ...]) -> Iterator[tuple[Rows,
     rows = {name: f"MOGPs-AR ({sampled}){PUBLISHED}", BY_CLASSES: f"MOGPs-AR, |S_d|={sampled}"}
     yield rows, own
     yield (
-        {name: f"MG-M{PUBLISHED}", BY_CLASSES: "MG-M"},
+        {name: f"MG-M{PUBLISHED}", BY_CLASSES: "MG-M, all classes"},
         replace(own, model="mg-m", sampled=0, like=own),
     )
     for sampled in CLASSES[1:]:
