@@ -46,6 +46,36 @@ def test_an_error_that_is_a_limit_says_that_nothing_was_detected() -> None:
     assert undetected(np.array(values), np.array(errors)).tolist() == [True, *[False] * 5]
 
 
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(99, -1), (99, 0), (99, 99), (99, np.nan), (-99, -99), (-9999, 0.1 * 0), (-1, -1),
+     (np.inf, np.inf), (np.inf, np.nan), (-np.inf, -np.inf)],
+)  # fmt: skip
+def test_a_code_with_no_valid_error_was_not_observed(value: float, error: float) -> None:
+    at = {2: value, 5: value}
+    given = survey(u=at, u_err={2: error, 5: error})
+    for table in (read(given), read_frame(given, SCHEMA)):
+        for column in ("u", "u_err"):
+            assert np.flatnonzero(table.frame[column].isna()).tolist() == [2, 5]
+        assert "u_lim" not in table.frame
+        (note,) = (n for n in table.notes if "not observed" in n)
+        assert f"'u': {value:g} in 2 cells, with no valid error" in note
+    given["u_lim"] = 26.5  # given for every row
+    table = read(given)
+    assert table.frame["u_lim"].dropna().to_dict() == {2: 26.5, 5: 26.5}
+    assert "read from the column beside it (26.5)" in said(table)[0]
+
+
+@pytest.mark.parametrize(("value", "error"), [(99, 0.1), (22.5, -1), (np.inf, 0.1), (0, 0)])
+def test_a_number_beside_a_wrong_one_is_left_to_the_checks(value: float, error: float) -> None:
+    given = survey(u={2: value}, u_err={2: error})
+    if value == 99:  # a note alone: somebody may have measured it
+        assert read(given).frame["u"][2] == 99
+    else:
+        with pytest.raises(BadInput, match="row 4"):
+            read(given)
+
+
 def test_the_limit_stands_apart_and_a_sentence_says_so() -> None:
     at = {3: 99, 7: 99}
     for name, limits in (("26.6", {3: 26.6, 7: 26.6}), ("26.1 to 26.6", {3: 26.1, 7: 26.6})):
@@ -121,8 +151,3 @@ def test_a_row_to_predict_is_read_as_those_that_were_learned_from() -> None:
     assert "u_lim" not in told
     assert np.isnan(told["g"][1])
     assert np.isnan(told["g_err"][1])
-
-
-def test_an_error_that_is_no_limit_and_not_above_zero_is_still_refused() -> None:
-    with pytest.raises(BadInput, match="column 'u_err', row 5: got -1"):
-        read(survey(u={3: 99}, u_err={3: -1}))
