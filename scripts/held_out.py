@@ -12,8 +12,9 @@ predictions is scored, and the predictions of a baseline. With --before, the cod
 checkout fits the same rows right after ours.
 
 A line is printed for each fit, and the scores of a seed go to the file of --out, a row each, in
-place of earlier ones. `seconds` are those of a whole process, imports included. A fit ends by the clock, so
-a busy machine makes scores worse. Data lie in `../shared/data`, or where SCANT_REAL_DATA says.
+place of earlier ones. `seconds` are those of a whole process, imports included. A fit ends by the
+clock, so a busy machine makes scores worse. Data lie in `../shared/data`, or where SCANT_REAL_DATA
+says.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def main() -> None:
     options.add_argument("--followers", nargs="+", type=int, default=[300, 40])
     options.add_argument("--seconds", type=float, default=20, help="of a span of training")
     options.add_argument("--times", type=int, default=5, help="that a figure is taken")
-    options.add_argument("--labels", type=int, default=100)
+    options.add_argument("--labels", type=int, default=100, help="given by keys")
     options.add_argument("--visits", type=int, default=500)
     options.add_argument("--runs", type=int, default=50)
     options.add_argument("--film", type=Path, default=Path("film"), help="a folder for pictures")

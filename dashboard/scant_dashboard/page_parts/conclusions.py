@@ -17,12 +17,11 @@ WORDS = later("Table"), later("Figure")
 SHOWN = 3  # comparisons of one conclusion that are printed; a reader sees the pattern in three
 
 
-def not_confirmed(claims: Iterable[Claim], level: int = 3) -> str:
+def not_confirmed(claims: Iterable[Claim]) -> str:
     """List the conclusions that our results contradict, or neither confirm nor contradict.
 
     Args:
         claims: Conclusions of one or several publications.
-        level: Level of the headings.
 
     Returns:
         HTML, with our scores and their data; "" if there are none.
@@ -35,7 +34,7 @@ def not_confirmed(claims: Iterable[Claim], level: int = 3) -> str:
         UNCLEAR: [claim for claim in tested if claim.holds is None],
     }
     return "".join(
-        f"<h{level}>{tr(title)}</h{level}><ul class='conclusions'>"
+        f"<h3>{tr(title)}</h3><ul class='conclusions'>"
         f"{''.join(f'<li>{_claim(claim)}{_evidence(claim)}</li>' for claim in group)}</ul>"
         for title, group in groups.items()
         if group

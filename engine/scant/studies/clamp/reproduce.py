@@ -82,8 +82,10 @@ def experiments(
     """Names, tables and settings."""
     trenches = simulate.patches(0, 24 if quick else 80)
     less = {"start": 20, "budget": 60} if quick else {}
-    few = {"start": 20, "budget": 74, "batch_size": 10} if quick else {}
-    yield LIKE, trenches, {**as_published(SETTINGS), **EACH_SEED, "network": True, **few}
+    published = {**as_published(SETTINGS), **EACH_SEED, "network": True}
+    if quick:
+        published |= {"start": 20, "budget": 74, "batch_size": 10}
+    yield LIKE, trenches, published
     for others in (4, 20):
         name, values = f"trenches, 1 : {others}", {"imbalance": float(others), **less}
         yield name, trenches, values

@@ -411,7 +411,7 @@ def test_few_columns_are_all_kept_and_images_give_more_components_to_a_network()
     assert chosen({**label, **{f"f{i}": {} for i in range(300)}}) == 20
     images: dict[str, Any] = {**label, "image": {}, "picture": {}, "left": {}, "top": {}}
     assert [chosen(images, kind) for kind in (HANDMADE, NETWORK, JOINED)] == [20, 50, 50]
-    fixed = [p for name, p in ENTRY.presets.items() if name != "you label"]
+    fixed = [p for p in ENTRY.presets.values() if p.get("expert") != "you"]
     assert all(p["n_components"] == 20 for p in fixed)
     run = scant.fit(
         "clamp", clouds(), device="cpu", own=False, start=15, budget=25, repeats=1, baselines=False
