@@ -97,10 +97,12 @@ def estimate(
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * 1.1
     seconds = 0.5 + looks * rows + 3e-6 * rows * min(columns, 2000) * 0.5
     seconds += steps * (cubic if s.model == "dgplvm" else bound) + 2 * placing
-    compared = s.baselines and s.classifier == LATENT
-    for name, own in STEPS.items() if compared else ():
-        if name != s.model and n <= (DGPLVM_MAX_ROWS if name == "dgplvm" else LATENT_MAX_ROWS):
-            seconds += own * (cubic if name == "dgplvm" else bound) + placing
+    compared = list(STEPS) if s.baselines and s.classifier == LATENT else [s.model]
+    again = [name for name in compared if name != s.model]
+    again += compared if s.baselines and looks else []  # on pixels alone
+    for name in again:
+        if n <= (DGPLVM_MAX_ROWS if name == "dgplvm" else LATENT_MAX_ROWS):
+            seconds += STEPS[name] * (cubic if name == "dgplvm" else bound) + placing
     seconds += 1.0 if s.baselines else 0.0
     if s.classifier != LATENT:
         seconds += 2.0 + 0.004 * min(known, 1000) * classes + 2e-4 * known

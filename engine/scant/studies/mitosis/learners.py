@@ -24,7 +24,7 @@ from scant.studies.mitosis.fitted import settle
 from scant.studies.mitosis.prepared import Prepared
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.problem import problem_of
-from scant.studies.mitosis.settings import MODELS
+from scant.studies.mitosis.settings import MODELS, ON_PIXELS
 
 MIN_STEPS = 20
 FALLBACK = 60  # components that classifiers are given where the model is given pixels
@@ -45,21 +45,27 @@ def fit_methods(
         data: The run's rows.
         train: Rows to learn from.
         query: Rows to predict.
-        methods: Names of the methods.
+        methods: Names of the methods; those that end in `ON_PIXELS` are given no network features.
         scores: Names of the scores.
         hurry: Part of the usual steps.
         deadline: Time of all methods.
     """
-    problem = plain_problem(data, train, query)
-    latent = [
-        latent_learner(data, model, train, query, hurry)
-        for model, name in MODELS.items()
-        if name in methods
-    ]
-    prior = data.prior(train)
-    plain = [calibrated(name, prior) for name in FITS if name in methods]
-    results = list(fit_all(problem, latent, scores, deadline, "other latent variable models"))
-    return [*results, *fit_all(problem, plain, scores, deadline)]
+    results = list[Result]()
+    for inputs, suffix in ((data, ""), (data.without_network(), ON_PIXELS)):
+        problem, prior = plain_problem(inputs, train, query), data.prior(train)
+        latent = [
+            replace(latent_learner(inputs, model, train, query, hurry), name=name + suffix)
+            for model, name in MODELS.items()
+            if name + suffix in methods
+        ]
+        plain = [
+            replace(calibrated(name, prior), name=name + suffix)
+            for name in FITS
+            if name + suffix in methods
+        ]
+        results += fit_all(problem, latent, scores, deadline, "other latent variable models")
+        results += fit_all(problem, plain, scores, deadline)
+    return results
 
 
 def latent_learner(

@@ -19,7 +19,15 @@ from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.cost import DGPLVM_MAX_ROWS, MODELED, MOST_KNOWN, MOST_MODELED
 from scant.studies.mitosis.entry import OTHERS, STRIP
 from scant.studies.mitosis.preprocessing import Columns
-from scant.studies.mitosis.settings import EARLY, LATENT, MODELS, OURS, PRIORS, MitosisSettings
+from scant.studies.mitosis.settings import (
+    EARLY,
+    LATENT,
+    MODELS,
+    ON_PIXELS,
+    OURS,
+    PRIORS,
+    MitosisSettings,
+)
 from scant.studies.mitosis.sight import Sight, wanted
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
@@ -87,6 +95,10 @@ class Prepared:
     def width(self) -> int:
         """Number of leading columns of `seen` that the latent variable model learns."""
         return self.z.shape[1] + self.joined
+
+    def without_network(self) -> Prepared:
+        """The same rows without network features."""
+        return replace(self, network=None, sight=None, joined=0)
 
     def look(self, x: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m _"]:
         """Inputs of the classifiers for rows in the table's units."""
@@ -191,7 +203,7 @@ def prepare(settings: MitosisSettings, table: pd.DataFrame, device: torch.device
     stored = pictured(cells.label, split, len(cells.classes)) if image else split.test[:0]
     return Prepared(
         settings=s,
-        metadata=rows.metadata_of(s, cells, image, split, _methods(s)),
+        metadata=rows.metadata_of(s, cells, image, split, _methods(s, network is not None)),
         label=cells.label,
         z=z,
         split=split,
@@ -211,12 +223,19 @@ def prepare(settings: MitosisSettings, table: pd.DataFrame, device: torch.device
     )
 
 
-def _methods(s: MitosisSettings) -> list[str]:
-    """Names of the methods that the report compares, the run's first."""
+def _methods(s: MitosisSettings, network: bool) -> list[str]:
+    """Names of the methods that the report compares, the run's first.
+
+    With network features they are compared on pixels alone, too.
+    """
     methods = [MODELS[s.model]] if s.classifier == LATENT else [OURS, MODELS[s.model]]
     if s.baselines and s.classifier == LATENT:
         methods += [name for model, name in MODELS.items() if model != s.model]
-    return methods + (list(OTHERS) if s.baselines else [])
+    if s.baselines:
+        methods += OTHERS
+    if s.baselines and network:
+        methods += [name + ON_PIXELS for name in methods if name != OURS]
+    return methods
 
 
 def pictured(label: Int[np.ndarray, " n"], split: Split, n_classes: int) -> Int[np.ndarray, " m"]:

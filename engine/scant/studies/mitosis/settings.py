@@ -16,6 +16,7 @@ OURS = "this run"  # of methods, where a GP classifier tells the classes too
 LATENT, GP, BOTH = "latent variables", "GP", "both"
 PIXELS, NETWORK = "pixels", "EfficientNet-Lite0"
 EARLY = f"{NETWORK}, early layers"
+ON_PIXELS = ", pixels alone"  # of a method's name, where others are given network features, too
 FIXED: dict[str, Any] = {  # what presets begin from: sizes that were chosen on images of cells
     "model": "sclvm",
     "classifier": LATENT,

