@@ -22,9 +22,14 @@ MAGNIFIED = 44  # size of an example in CSS pixels
 
 
 def pictured(table: Table, schema: TableSchema) -> str:
-    """Return the preview of a table of images as HTML: counts, and examples of all classes."""
+    """Return the preview of a table of images as HTML: counts, and examples of all classes.
+
+    Images that became views of features have none.
+    """
     if schema.cut:
         return _patches(table)
+    if schema.views:
+        return ""  # its notes name the views
     levels, _ = folders(schema)
     if len(levels) == 1:
         return _classes(table, levels[0], schema.turned)

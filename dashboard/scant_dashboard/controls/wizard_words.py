@@ -26,14 +26,20 @@ IMAGES = later(
     "A ZIP of at most {megabytes} MB with images in folders {folders} works, too; the images are "
     "resized to the size in the settings."
 )
+VIEWS = later(
+    "A ZIP of at most {megabytes} MB of images works, too: each image gets views of colors, "
+    "gradients and binary patterns and, where the server has the extra 'vision', one of a "
+    "pretrained network. Folders are classes; or put a table beside the images that names the "
+    "image of each row, and its columns are learned from, too."
+)
 HEAD = later("Each column's head says what it is used as; change it where the guess is wrong.")
 
 
 def images(table: TableSchema) -> str:
     """Describe the ZIP of images that a study takes; its folders replace columns."""
     megabytes = IMAGE_LIMIT_BYTES // 10**6
-    if table.cut:
-        return tr(PHOTOGRAPHS, megabytes=megabytes)
+    if table.cut or table.views:
+        return tr(PHOTOGRAPHS if table.cut else VIEWS, megabytes=megabytes)
     needed = "/".join(column.name for column in table.columns if column.required)
     every = "/".join(column.name for column in table.columns)
     folders = [f"<code>{folder}/</code>" for folder in dict.fromkeys((needed, every))]

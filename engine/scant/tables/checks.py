@@ -332,7 +332,7 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_bes
         return True
     observed = cells.values[~np.isnan(cells.values)]
     constant = not cells.bad.any() and len(observed) > 1 and bool((observed == observed[0]).all())
-    if constant and not is_beside and not schema.images:
+    if constant and not is_beside and (schema.views or not schema.images):
         findings.note(cells.name, f"every value is {observed[0]:g}; it was left out")
         return True
     return False

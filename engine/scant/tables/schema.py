@@ -95,8 +95,8 @@ class TableSchema:
         target_setting: Setting with the name of the target column, if the user may choose it; the
             target is then the first of `columns`.
         class_setting: Setting with the classes to tell from the others, if two are learned.
-        images: True to take a ZIP of images instead of a table; features are then pixels, and
-            constant ones are kept.
+        images: True to take a ZIP of images instead of a table; features are then pixels, or views
+            of features of each image (`views`), and constant ones are kept.
         turned: True to invert images with a light background, so that 1 is dark.
         cut: True to cut photographs into patches, one row each, instead of resizing them.
         rates: True to take birth rates in the format of the Human Fertility Database.

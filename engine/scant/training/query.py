@@ -103,7 +103,8 @@ def opened(
         return pieces(source, spec.table.maximum_columns, part)
     size = int(getattr(settings, "size", SIDE))
     table = read_image_table(source, spec.table, size=size, purpose="predict")
-    frame = table.frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
+    frame = pd.concat([table.ignored, table.frame], axis=1)
+    frame = frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
     own = {str(name): from_series(str(name), frame[name]) for name in frame}
     return Style(), iter([Piece(frame, own, 1.0, table.notes)])
 

@@ -1,7 +1,8 @@
 """Tables whose features come in views, of rows with a class, a value or a time of survival.
 
 A column `<view>.<feature>` belongs to a view of the row: its colors, its texture, its state before.
-Columns without a dot are the view "features". The target is one of three: `label` (classes), `y` (a
+Columns without a dot are the view "features". Images in a ZIP archive have views of their own
+(`scant.tables.images.image_views`). The target is one of three: `label` (classes), `y` (a
 value), or `time` until death, with `event` 1 where the patient died then and 0 where the time is
 censored; rows of one `patient` share their time. `TABLE` lists the columns, so that the common
 reader checks a file cell by cell; `of` converts its table to arrays.
@@ -99,6 +100,7 @@ TABLE = TableSchema(
     ),
     features=True,
     one_target=True,
+    images=True,
     views=True,
     class_setting="positive_class",
     minimum_rows=12,

@@ -31,6 +31,10 @@ from scant.tables.images.pixels import pixels
 
 SIDE, CELL = 96, 8  # pixels of a resized patch and of a cell
 RANKS = (0.0, 0.06, 0.5, 0.75, 0.94, 1.0)  # quantile levels over the cells
+HUES = 8  # bins of the histogram of hues
+COLORS, GRADIENTS, PATTERNS = "colors", "gradients", "binary patterns"
+QUANTITIES = (COLORS,) * 6 + (GRADIENTS,) * 9 + (PATTERNS,) * 10 + (GRADIENTS,)  # of a cell
+GROUPS = np.array([*QUANTITIES * len(RANKS), *(COLORS,) * HUES])  # of the handcrafted features
 FLAT = 2.0  # added to the CIELAB deviation, so that uniform patches are not amplified
 VERSION = 1  # of the features; raise it after changes to invalidate the cache
 
@@ -133,7 +137,7 @@ def _of(image: UInt8[np.ndarray, "h w 3"]) -> Float[np.ndarray, " d"]:
     pattern = local_binary_pattern(gray_levels, 8, 2, "uniform").astype(int)
     patterns = _cells(np.eye(10)[pattern]).mean((1, 3))
     parts = [color.mean((1, 3)), color.std((1, 3)), orientations * steepness, patterns, steepness]
-    hue = np.histogram(rgb2hsv(image)[..., 0], 8, (0.0, 1.0))[0] / SIDE**2
+    hue = np.histogram(rgb2hsv(image)[..., 0], HUES, (0.0, 1.0))[0] / SIDE**2
     return np.concatenate([_ranks(np.concatenate(parts, axis=-1)), np.sqrt(hue)])
 
 

@@ -14,6 +14,7 @@ from scant.tables.assembly import noted
 from scant.tables.formats.files import by_ending
 from scant.tables.images.archives import ENDINGS, IMAGE_LIMIT_BYTES, read_images, zips_inside
 from scant.tables.images.decoding import BROKEN
+from scant.tables.images.image_views import read_image_views
 from scant.tables.images.photographs import read_photographs
 from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
@@ -70,7 +71,8 @@ def read_image_table(
 ) -> Table:
     """Read a ZIP archive of `alphabet/character/*.png` or `class/*.png` as a checked table.
 
-    If the schema cuts images, they are read by `read_photographs`.
+    If the schema cuts images, they are read by `read_photographs`; if it has views, by
+    `read_image_views`.
 
     Args:
         source: Path or content of the archive.
@@ -91,6 +93,8 @@ def read_image_table(
     """
     if schema.cut:
         return read_photographs(source, schema, name=name, purpose=purpose, limit_bytes=limit_bytes)
+    if schema.views:
+        return read_image_views(source, schema, name=name, purpose=purpose, limit_bytes=limit_bytes)
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     levels, inner = folders(schema)
     outer = sum(bool(column.default) for column in schema.columns)
