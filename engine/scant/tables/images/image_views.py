@@ -173,11 +173,11 @@ def _beside(
     }
     numbers = pd.Series(found[column], dtype="Int64")
     frame = pd.DataFrame(own).assign(**{IMAGE: numbers})[numbers.notna()].reset_index(drop=True)
-    notes = [f"{where}: {column!r} names the image of each row."]
+    notes = [f"{file}: column {column!r} of {path} names the image of each row."]
     if words:
-        notes.append(f"{where}: columns of words were left out: {listed(words)}.")
+        notes.append(f"{file}: columns of words in {path} were left out: {listed(words)}.")
     if lost := int(numbers.isna().sum()):
-        notes.append(f"{where}: rows without an image in the archive were left out: {lost:,}.")
+        notes.append(f"{file}: rows of {path} without an image were left out: {lost:,}.")
     if spare := len(paths) - frame[IMAGE].nunique():
         notes.append(f"{file}: images that no row names were left out: {spare:,}.")
     return frame, [*opened_table.findings.notes, *notes]

@@ -71,8 +71,8 @@ def test_a_table_in_the_archive_gives_targets_and_columns_of_its_own() -> None:
     assert table.features[0] == "site.height"
     assert table.frame["site.height"].tolist() == [i % 5 for i in range(13)]
     assert not any(f.startswith("kind") for f in table.features)
-    assert any("columns of words were left out: kind" in note for note in table.notes)
-    assert any("rows without an image in the archive were left out: 1" in n for n in table.notes)
+    assert any("columns of words in trees.csv were left out: kind" in note for note in table.notes)
+    assert any("rows of trees.csv without an image were left out: 1" in n for n in table.notes)
     asked = read(
         packed("image,site.height\n3.png,7\n4.png,7", ("3.png", "4.png")), purpose="predict"
     )
