@@ -115,16 +115,16 @@ class PoolFiles:
         Raises:
             BadInput, Unavailable: As `RunService.explore`.
         """
-        query = dict(query)
         while True:
             answer: Answer = await service.explore(self.run.id, question, query)
             wanted = [int(row) for row in answer.get("wanted", ())]
             if not wanted:
                 return answer
             try:
-                query["images"] = await asyncio.to_thread(self._images, wanted)
+                query = {**query, "images": await asyncio.to_thread(self._images, wanted)}
             except NotFound:
-                query["labels"] = [pair for pair in query["labels"] if pair[0] not in wanted]
+                rest = [pair for pair in query["labels"] if pair[0] not in wanted]
+                query = {**query, "labels": rest}
 
 
 def labels_file(pool: PoolFiles, stand: Mapping[int, Label], name: str) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,7 @@ class PlacedPatches:
     picture: Int[np.ndarray, " n"]
     place: Int[np.ndarray, "n p"]
     offered: bool
+    _positions: dict[int, Positions | None] = field(default_factory=dict, init=False)
 
     @property
     def last(self) -> int:
@@ -96,6 +97,11 @@ class PlacedPatches:
         None unless its rows are a grid without gaps, of more than one patch: an image is then known
         of every place between its edges.
         """
+        if picture not in self._positions:
+            self._positions[picture] = self._positions_in(picture)
+        return self._positions[picture]
+
+    def _positions_in(self, picture: int) -> Positions | None:
         own = self.place[self.picture == picture, :4]
         if not self.offered or len(own) < 2 or (own[:, 2:] <= 0).any():
             return None
