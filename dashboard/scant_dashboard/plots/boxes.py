@@ -57,11 +57,11 @@ class BoxesPlot(Plot):
         if event.x is None or event.y is None or not len(self._size):
             return
         x, y = (np.asarray(self.boxes.data[n], float) for n in "xy")
-        apart = np.array([event.x, event.y]) - np.column_stack([x, y])
-        offset = apart / self._size
+        distance = np.array([event.x, event.y]) - np.column_stack([x, y])
+        offset = distance / self._size
         inside = (np.abs(offset) <= 0.5).all(1)
         if inside.any():
-            nearest = int(np.where(inside, np.hypot(*apart.T), np.inf).argmin())
+            nearest = int(np.where(inside, np.hypot(*distance.T), np.inf).argmin())
             pick(int(self.boxes.data["row"][nearest]), offset[nearest])
 
     def show(

@@ -123,21 +123,21 @@ class LabelingView(View):
         self.of.value = MODEL
         self._announce(expert_of(run))
 
-    def pick_near(self, row: int, offset: Float[np.ndarray, " 2"]) -> None:
+    def pick_around(self, row: int, offset: Float[np.ndarray, " 2"]) -> None:
         """Show the patch around a point of a picture.
 
         Args:
             row: The nearest patch.
-            offset: Of the point from its center, as shares of its width and height.
+            offset: Offset of the point from its center, as shares of its width and height.
         """
         pool, pick = self.session.pool, self.session.pick
         if pool is None or not pool.run.metadata.get("placed"):
             return pick(row)
 
-        def near() -> int:
-            return pool.places.placed.near(row, offset)  # may read the table
+        def patch() -> int:
+            return pool.places.placed.patch_around(row, offset)  # may read the table
 
-        self._page.background(asyncio.to_thread(near), pick, lambda _: pick(row))
+        self._page.background(asyncio.to_thread(patch), pick, lambda _: pick(row))
 
     def _begin(self) -> None:
         """Start a labeling session with the data and settings of the current run."""

@@ -92,12 +92,12 @@ class PoolFiles:
             raise BadInput(
                 tr("The rows of this pool are numbers, not images; choose another format.")
             )
-        files, rows, places = self.table.images, self.rows, self.places
+        files, rows, positions = self.table.images, self.rows, self.places
         if row < len(rows):
             return files[int(rows[row])]
-        own = np.flatnonzero(places.picture == places.placed.picture_of(row))
-        box = places.placed.box(row)
-        return image_of([files[int(r)] for r in rows[own]], places.place[own, :4], box)
+        own = np.flatnonzero(positions.picture == positions.placed.picture_of(row))
+        box = positions.placed.box(row)
+        return image_of([files[int(r)] for r in rows[own]], positions.place[own, :4], box)
 
     def _images(self, rows: Sequence[int]) -> dict[int, bytes]:
         return {row: self.image(row) for row in rows}
@@ -117,13 +117,13 @@ class PoolFiles:
         """
         while True:
             answer: Answer = await service.explore(self.run.id, question, query)
-            wanted = [int(row) for row in answer.get("wanted", ())]
-            if not wanted:
+            missing = [int(row) for row in answer.get("missing_images", ())]
+            if not missing:
                 return answer
             try:
-                query = {**query, "images": await asyncio.to_thread(self._images, wanted)}
+                query = {**query, "images": await asyncio.to_thread(self._images, missing)}
             except NotFound:
-                rest = [pair for pair in query["labels"] if pair[0] not in wanted]
+                rest = [pair for pair in query["labels"] if pair[0] not in missing]
                 query = {**query, "labels": rest}
 
 

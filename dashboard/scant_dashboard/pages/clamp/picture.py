@@ -23,7 +23,7 @@ CHOOSE = later("Choose a picture.")
 QUESTION = later("Where in this picture is the model most certain of {name}? Touch the place.")
 CLICK = later("Click a patch to label it.")
 CLICK_ANYWHERE = later(
-    "Click any place to label the patch around it; near the center of a box, it is that patch."
+    "Click any place to label the patch around it, or the center of a box to label that patch."
 )
 NO_PICTURES = later("The rows of this pool have no pictures.")
 

@@ -110,12 +110,12 @@ ENTRY = Entry(
             f1_interval (2) [1] 95 % interval of f1 by the held-out patches; NaN where held_out is 0
             stop (1) [1] 1 where one may stop
             advice (1) [words] whether to go on, and why
-            wanted (w) [1] placed patches of the labels whose image files are to be sent as
+            missing_images (w) [1] placed patches of the labels whose image files are to be sent as
                 `images`, by number; until then the answer is without the new labels
         """),
         "model": array_specs("""
             file (n) [bytes] the model of these labels, as safetensors
-            wanted (w) [1] as of "ask"; the file is then empty
+            missing_images (w) [1] as of "ask"; the file is then empty
         """),
         "patch": (ArraySpec("image", "h w 3", "0-255", "the patch; empty where there is none"),),
         "patches": array_specs("""

@@ -30,7 +30,7 @@ def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[st
     """
     data = fitted.data
     if question == "patch":
-        return {"image": data.shown.cut(*data.shown_place(data.read_row(query.get("row"), "row")))}
+        return {"image": data.shown.cut(*data.mosaic_box(data.read_row(query.get("row"), "row")))}
     if question == "patches":
         return patches(data, [data.read_row(r, "rows") for r in query.get("rows", [])])
     if question == "picture":
@@ -50,35 +50,35 @@ def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[st
 def model(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The study fitted to the labels that were sent, as the bytes of a safetensors file.
 
-    The file is empty while images of placed patches are wanted (`labeling.learn`).
+    The file is empty while images of placed patches are missing (`labeling.learn`).
     """
-    wanted = learn(fitted, query)
-    if fitted.active.model is None and not wanted:
+    missing = learn(fitted, query)
+    if fitted.active.model is None and not missing:
         raise BadInput("There is no model yet; label patches of both classes first.")
-    file = b"" if wanted else blob(*fitted.tensors())
+    file = b"" if missing else blob(*fitted.tensors())
     return {
         "file": np.frombuffer(file, dtype=np.uint8),
-        "wanted": np.array(wanted, dtype=np.int64),
+        "missing_images": np.array(missing, dtype=np.int64),
     }
 
 
 def picture(fitted: FittedClamp, row: int) -> dict[str, np.ndarray]:
     """The picture of a row, with all its patches and the placed ones that are learned from."""
     data, session = fitted.data, fitted.active
-    number, _ = data.shown_place(row)
+    number, _ = data.mosaic_box(row)
     own = np.flatnonzero(data.shown.picture == number)
     p = session.p.cpu().numpy()[own]
     labeled = [r for r in session.rows if r >= len(session.x)]
     placed = [r for r in labeled if data.placed.picture_of(r) == number]
     if placed:
-        assert session.model is not None, "labels are learned from as they come"
+        assert session.model is not None
         each = probabilities(session.model, session.inputs(placed))
         p = np.append(p, each[:, -1].cpu().numpy())
     empty = np.empty((0, 0, 3), dtype=np.uint8)
     rows = np.append(own, np.array(placed, dtype=np.int64))
     return {
         "image": data.shown.whole(number) if data.shown.files else empty,
-        "boxes": np.array([data.shown_place(int(r))[1] for r in rows]),
+        "boxes": np.array([data.mosaic_box(int(r))[1] for r in rows]),
         "p": p,
         "rows": rows,
         "truth": np.append(data.rows.pool.label[own], np.full(len(placed), UNKNOWN)),

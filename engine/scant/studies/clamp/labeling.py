@@ -33,7 +33,7 @@ def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """
     data = fitted.data
     k = whole(query.get("batch", QUEUE), "batch", 1, MAX_QUEUE)
-    wanted = learn(fitted, query) if "labels" in query else []
+    missing = learn(fitted, query) if "labels" in query else []
     session = fitted.active
     queue, reasons = queued(fitted, k)
     (f1, precision, recall), interval, held_out = measured(fitted)
@@ -63,7 +63,7 @@ def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
         "f1_interval": np.array(interval, dtype=float),
         **{name: np.array([value], dtype=float) for name, value in numbers.items()},
         "advice": np.array([text]),
-        "wanted": np.array(wanted, dtype=np.int64),
+        "missing_images": np.array(missing, dtype=np.int64),
     }
 
 
@@ -110,11 +110,11 @@ def learn(fitted: FittedClamp, query: dict[str, Any]) -> list[int]:
     """
     data = fitted.data
     pairs = read_labels(data, query.get("labels", []))
-    data.place(query.get("images", {}))
-    wanted = [r for r, _ in pairs if r >= len(data.x) and r not in data.placed_x][:MAX_IMAGES]
-    if not wanted:
+    data.add_placed(query.get("images", {}))
+    missing = [r for r, _ in pairs if r >= len(data.x) and r not in data.placed_x][:MAX_IMAGES]
+    if not missing:
         continued(fitted, pairs)
-    return wanted
+    return missing
 
 
 def continued(fitted: FittedClamp, pairs: list[tuple[int, int]]) -> None:

@@ -170,7 +170,7 @@ def _row(places: Places, rows: Int[np.ndarray, " k"], one: Annotation) -> int | 
     picture = int(places.picture[rows[0]])
     positions = places.placed.positions(picture)
     if positions is not None and (np.abs(box[2:] - positions.size) <= 1).all():  # 1: of rounding
-        candidates.append(places.placed.at(picture, box[:2] + box[2:] / 2))
+        candidates.append(places.placed.patch_at(picture, box[:2] + box[2:] / 2))
     known = np.array([places.placed.box(row) for row in candidates], dtype=float)
     shares = overlaps(box[None], known)[0]
     best = int(shares.argmax())

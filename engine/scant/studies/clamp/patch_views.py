@@ -17,7 +17,7 @@ WIDE, HIGH = 320, 240  # pixels that a picture beside it has room in
 
 
 def patches(data: Prepared, rows: list[int]) -> dict[str, np.ndarray]:
-    """Patches, their pictures, their places there; or their features.
+    """Patches, their pictures, their boxes there; or their features.
 
     Args:
         data: The pool and its pictures.
@@ -44,10 +44,10 @@ def patches(data: Prepared, rows: list[int]) -> dict[str, np.ndarray]:
     }
     if not shown.files:
         return answer
-    places = [data.shown_place(row) for row in rows]
-    result = {number: shown.whole(number) for number in {number for number, _ in places}}
-    wholes = [result[number] for number, _ in places]
-    boxes = np.array([box for _, box in places]).reshape(-1, 4)
+    locations = [data.mosaic_box(row) for row in rows]
+    result = {number: shown.whole(number) for number in {number for number, _ in locations}}
+    wholes = [result[number] for number, _ in locations]
+    boxes = np.array([box for _, box in locations]).reshape(-1, 4)
     answer["image"] = np.stack([_cut(whole, box) for whole, box in zip(wholes, boxes)])
     if pool.pictures:
         sizes = np.array([[w.shape[1], w.shape[0]] for w in wholes], float)

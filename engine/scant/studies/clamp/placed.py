@@ -22,8 +22,8 @@ from PIL import Image
 from scant.errors import BadInput
 from scant.tables.images.pixels import pixels
 
-POSITIONS = 128  # per axis: 8 pixels apart for patches of 299 in a picture of 1280
-NEAR = 1 / 16  # of a patch's size, from its center: a place so near is that patch
+POSITIONS = 128  # per axis: every 8 pixels for patches of 299 in a picture of 1280
+CENTER_TOLERANCE = 1 / 16  # of a patch's size: a point so close to its center selects it
 BLANK = 128  # gray where no patch of the table lies
 
 
@@ -49,12 +49,12 @@ class PlacedPatches:
 
     Attributes:
         picture: Picture of each row, counted from 0.
-        place: Left, top, width and height of each row in its picture, in pixels.
+        boxes: Left, top, width and height of each row in its picture, in pixels.
         offered: Whether patches can be placed at all.
     """
 
     picture: Int[np.ndarray, " n"]
-    place: Int[np.ndarray, "n p"]
+    boxes: Int[np.ndarray, "n p"]
     offered: bool
     _positions: dict[int, Positions | None] = field(default_factory=dict, init=False)
 
@@ -84,7 +84,7 @@ class PlacedPatches:
         """
         n = len(self.picture)
         if 0 <= row < n:
-            return self.place[row, :4]
+            return self.boxes[row, :4]
         positions = self.positions(self.picture_of(row)) if row >= n else None
         at = np.array([(row - n) % POSITIONS, (row - n) // POSITIONS % POSITIONS])
         if positions is None or (at > positions.last).any():
@@ -102,22 +102,22 @@ class PlacedPatches:
         return self._positions[picture]
 
     def _positions_in(self, picture: int) -> Positions | None:
-        own = self.place[self.picture == picture, :4]
+        own = self.boxes[self.picture == picture, :4]
         if not self.offered or len(own) < 2 or (own[:, 2:] <= 0).any():
             return None
         edges = [np.unique(own[:, axis]) for axis in (0, 1)]
         corners = len(np.unique(own[:, :2], axis=0))
         full = len(own) == corners == len(edges[0]) * len(edges[1])
         largest = own[:, 2:].max(0)
-        dense = all((np.diff(e) <= most).all() for e, most in zip(edges, largest))
+        dense = all((np.diff(e) <= side).all() for e, side in zip(edges, largest))
         if not full or not dense or (np.ptp(own[:, 2:], axis=0) > 1).any():  # 1: of rounding
             return None
         low, size = own[:, :2].min(0), own[0, 2:]
-        room = (own[:, :2] + own[:, 2:]).max(0) - size - low
-        step = np.maximum(1, -(-room // (POSITIONS - 1)))
-        return Positions(low, step, room // step, size)
+        extent = (own[:, :2] + own[:, 2:]).max(0) - size - low
+        step = np.maximum(1, -(-extent // (POSITIONS - 1)))
+        return Positions(low, step, extent // step, size)
 
-    def at(self, picture: int, center: Float[np.ndarray, " 2"]) -> int | None:
+    def patch_at(self, picture: int, center: Float[np.ndarray, " 2"]) -> int | None:
         """The patch around a point of a picture, moved inside its border.
 
         Args:
@@ -125,8 +125,8 @@ class PlacedPatches:
             center: The point, in pixels.
 
         Returns:
-            The row with this center, up to `NEAR`, or else the placed patch; None where no patch
-            can be placed.
+            The row with this center, up to `CENTER_TOLERANCE`, or else the placed patch; None where
+            no patch can be placed.
         """
         positions = self.positions(picture)
         if positions is None:
@@ -135,18 +135,18 @@ class PlacedPatches:
         at = np.clip(np.round((center - size / 2 - low) / step), 0, last).astype(np.int64)
         rows = np.flatnonzero(self.picture == picture)
         # Box and center differ by the same offset, but for rounding of sizes.
-        apart = (np.abs(self.place[rows, :2] - (low + at * step)) / size).max(1)
-        if apart.min() <= NEAR:
-            return int(rows[apart.argmin()])
+        distance = (np.abs(self.boxes[rows, :2] - (low + at * step)) / size).max(1)
+        if distance.min() <= CENTER_TOLERANCE:
+            return int(rows[distance.argmin()])
         first = len(self.picture) + picture * POSITIONS**2
         return first + int(at[1]) * POSITIONS + int(at[0])
 
-    def near(self, row: int, offset: Float[np.ndarray, " 2"]) -> int:
+    def patch_around(self, row: int, offset: Float[np.ndarray, " 2"]) -> int:
         """The patch around a point that is given from the center of a row or placed patch.
 
         Args:
             row: Row or placed patch.
-            offset: Of the point from its center, as shares of its width and height.
+            offset: Offset of the point from its center, as shares of its width and height.
 
         Returns:
             `row` itself for a point near its center, or where no patch can be placed.
@@ -155,25 +155,25 @@ class PlacedPatches:
             BadInput: There is no patch `row`.
         """
         box = self.box(row)
-        if np.abs(offset).max() <= NEAR:
+        if np.abs(offset).max() <= CENTER_TOLERANCE:
             return row
-        patch = self.at(self.picture_of(row), box[:2] + (0.5 + offset) * box[2:])
+        patch = self.patch_at(self.picture_of(row), box[:2] + (0.5 + offset) * box[2:])
         return row if patch is None else patch
 
 
 def image_of(
-    images: Sequence[bytes], place: Int[np.ndarray, "k 4"], box: Int[np.ndarray, " 4"]
+    images: Sequence[bytes], boxes: Int[np.ndarray, "k 4"], box: Int[np.ndarray, " 4"]
 ) -> bytes:
     """The image of a placed patch, as a PNG file with as many pixels as the first patch has.
 
     Args:
         images: Image files of the patches of its picture.
-        place: Left, top, width and height of each.
-        box: Those of the placed patch.
+        boxes: Left, top, width and height of each.
+        box: Left, top, width and height of the placed patch.
     """
     size = pixels(images[0]).shape[1::-1]
     canvas = Image.new("RGB", size, (BLANK,) * 3)
-    offsets = np.round((place[:, :2] - box[:2]) * (np.array(size) / place[0, 2:4])).astype(int)
+    offsets = np.round((boxes[:, :2] - box[:2]) * (np.array(size) / boxes[0, 2:4])).astype(int)
     for i in np.argsort(-np.abs(offsets).max(1), kind="stable"):  # the nearest on top
         x, y = (int(v) for v in offsets[i])
         if abs(x) < size[0] and abs(y) < size[1]:

@@ -40,7 +40,7 @@ class Prepared:
         stored: Pictures of a restored session; None: they are made when they are needed.
         notes: Notes on the table.
         roles: Role of each row of the table (`protocol.roles`).
-        placed_x: Components of placed patches, by their numbers; see `place`.
+        placed_x: Components of placed patches, by their numbers; see `add_placed`.
     """
 
     settings: ClampSettings
@@ -79,7 +79,7 @@ class Prepared:
         pool = self.rows.pool
         return PlacedPatches(pool.picture, pool.place, bool(self.metadata.get("placed")))
 
-    def place(self, images: Mapping[int, bytes]) -> None:
+    def add_placed(self, images: Mapping[int, bytes]) -> None:
         """Compute the components of placed patches from their image files."""
         if images:
             x = features(list(images.values()), self.rows.given)
@@ -90,7 +90,7 @@ class Prepared:
         """A row of the pool, or the number of a placed patch.
 
         Args:
-            value: What was sent.
+            value: The value that was sent.
             name: Name of it, for the message.
 
         Raises:
@@ -100,17 +100,18 @@ class Prepared:
         self.placed.box(row)
         return row
 
-    def shown_place(self, row: int) -> tuple[int, Float[np.ndarray, " 4"]]:
-        """Picture of a row or placed patch among those shown, and its box there, in pixels.
+    def mosaic_box(self, row: int) -> tuple[int, Float[np.ndarray, " 4"]]:
+        """Picture of a row or placed patch among the mosaics, and its box there, in pixels.
 
         The box is left, top, right and bottom.
         """
-        shown = self.shown
-        if row < len(shown.picture):
-            return int(shown.picture[row]), shown.boxes[row]
+        mosaics = self.shown
+        if row < len(mosaics.picture):
+            return int(mosaics.picture[row]), mosaics.boxes[row]
         picture, box = self.placed.picture_of(row), self.placed.box(row)
-        like = int(np.flatnonzero(shown.picture == picture)[0])
-        scale = (shown.boxes[like, 2:] - shown.boxes[like, :2]) / self.rows.pool.place[like, 2:4]
+        first = int(np.flatnonzero(mosaics.picture == picture)[0])
+        corners, size = mosaics.boxes[first], self.rows.pool.place[first, 2:4]
+        scale = (corners[2:] - corners[:2]) / size
         return picture, np.concatenate([box[:2], box[:2] + box[2:]]) * np.tile(scale, 2)
 
     @cached_property

@@ -264,9 +264,9 @@ def test_a_patch_is_placed_by_a_click_and_its_image_is_sent_once(
 ) -> None:
     view = LabelingView(frame, lambda *_: None)
     press, view.session = placing, placing.session
-    view.pick_near(1, np.array([0.05, 0.0]))
+    view.pick_around(1, np.array([0.05, 0.0]))
     assert press.heard[-1]["show"] == 1
-    view.pick_near(1, np.array([0.25, 0.0]))
+    view.pick_around(1, np.array([0.25, 0.0]))
     new = press.heard[-1]["show"]
     assert new == N + 15
     assert frame.service.asked[-1] == ("patches", {"rows": [new]})

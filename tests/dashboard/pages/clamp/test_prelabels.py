@@ -78,7 +78,7 @@ def test_labels_of_rows_and_of_placed_patches_come_back_to_the_same(form: Format
     items = list(range(2 * EACH))
     for x, y in rng.uniform(0, 5 * SIDE, (60, 2)):
         picture = int(rng.integers(2))
-        item = pool.placed.at(picture, np.array([x, y]))
+        item = pool.placed.patch_at(picture, np.array([x, y]))
         assert item is not None
         items += [item] if item not in items else []
     assert sum(item >= PICTURES * EACH for item in items) > 40

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from scant.errors import BadInput
-from scant.studies.clamp.placed import NEAR, POSITIONS, PlacedPatches, image_of
+from scant.studies.clamp.placed import CENTER_TOLERANCE, POSITIONS, PlacedPatches, image_of
 from scant.studies.clamp.study import Study
 from scant.tables.images.cutting import grid
 from scant.tables.images.kinds import HANDMADE
@@ -64,7 +64,7 @@ def of_one_picture() -> np.ndarray:
 @pytest.mark.parametrize("size", [(1280, 720), (720, 1280), (4032, 3024), (900, 299), (310, 300)])
 def test_every_place_has_one_number_from_which_it_is_read(size: tuple[int, int]) -> None:
     own = placed(grid(size))
-    n, positions = len(own.place), own.positions(0)
+    n, positions = len(own.boxes), own.positions(0)
     assert positions is not None
     numbers = {n + iy * POSITIONS + ix
                for ix in {0, int(positions.last[0]) // 2, int(positions.last[0])}
@@ -74,11 +74,11 @@ def test_every_place_has_one_number_from_which_it_is_read(size: tuple[int, int])
         assert number in own
         assert (box[:2] >= 0).all()
         assert (box[:2] + box[2:] <= size).all()
-        back = own.at(0, box[:2] + box[2:] / 2)
+        back = own.patch_at(0, box[:2] + box[2:] / 2)
         assert back is not None
-        assert np.abs(own.box(back)[:2] - box[:2]).max() <= NEAR * box[2:].max()
+        assert np.abs(own.box(back)[:2] - box[:2]).max() <= CENTER_TOLERANCE * box[2:].max()
         assert back == number or back < n
-    assert (positions.step < NEAR * positions.size).all()
+    assert (positions.step < CENTER_TOLERANCE * positions.size).all()
     beyond = n + int(positions.last[0]) + 1
     assert beyond not in own or positions.last[0] == POSITIONS - 1
     assert own.last + 1 not in own
@@ -88,15 +88,15 @@ def test_every_place_has_one_number_from_which_it_is_read(size: tuple[int, int])
 
 def test_a_click_selects_a_patch_by_its_center_or_places_one_within_the_border() -> None:
     own = placed(of_one_picture())
-    n = len(own.place)
-    assert own.near(0, np.array([NEAR, 0.0])) == 0
-    new = own.near(0, np.array([0.25, 0.3]))
+    n = len(own.boxes)
+    assert own.patch_around(0, np.array([CENTER_TOLERANCE, 0.0])) == 0
+    new = own.patch_around(0, np.array([0.25, 0.3]))
     assert new >= n
     assert own.box(new).tolist() == [16, 19, SIDE, SIDE]
-    assert own.near(new, np.array([0.05, -0.05])) == new
-    assert own.near(new, np.array([0.25, 0.2])) == CORNERS.index((32, 32))
-    assert own.near(0, np.array([-0.5, 0.25])) == own.at(0, np.array([-99.0, 48.0]))
-    edge = own.at(0, np.array([1e6, 48.0]))
+    assert own.patch_around(new, np.array([0.05, -0.05])) == new
+    assert own.patch_around(new, np.array([0.25, 0.2])) == CORNERS.index((32, 32))
+    assert own.patch_around(0, np.array([-0.5, 0.25])) == own.patch_at(0, np.array([-99.0, 48.0]))
+    edge = own.patch_at(0, np.array([1e6, 48.0]))
     assert edge is not None
     assert own.box(edge).tolist() == [WIDE - SIDE, 16, SIDE, SIDE]
 
@@ -116,7 +116,7 @@ def test_where_no_image_is_known_of_every_place_none_is_offered(why: str) -> Non
         place = np.delete(place, 5, axis=0)
     own = placed(place, why != "not offered")
     assert own.positions(0) is None
-    assert own.near(0, np.array([0.3, 0.3])) == 0
+    assert own.patch_around(0, np.array([0.3, 0.3])) == 0
     assert len(place) not in own
 
 
@@ -158,10 +158,10 @@ def image(study: Study, number: int) -> bytes:
 def ask(study: Study, labels: list[list[int]], **query: Any) -> dict[str, np.ndarray]:
     """As the page asks: images of placed patches are sent where they are wanted."""
     answer = study.explore("ask", labels=labels, **query)
-    if len(answer["wanted"]):
-        images = {int(number): image(study, int(number)) for number in answer["wanted"]}
+    if len(answer["missing_images"]):
+        images = {int(number): image(study, int(number)) for number in answer["missing_images"]}
         answer = study.explore("ask", labels=labels, images=images, **query)
-    assert len(answer["wanted"]) == 0
+    assert len(answer["missing_images"]) == 0
     return answer
 
 
@@ -185,15 +185,15 @@ def test_a_placed_patch_teaches_as_much_as_the_row_of_its_place(
 @pytest.mark.slow
 def test_until_its_image_is_sent_the_session_stays_as_it_is(study: Study) -> None:
     n = len(study.data.x)
-    new = study.data.placed.at(1, np.array([70.0, 50.0]))
+    new = study.data.placed.patch_at(1, np.array([70.0, 50.0]))
     assert new is not None
     assert new >= n
     before = ask(study, [[1, 0], [5, 1]])
     waiting = study.explore("ask", labels=[[1, 0], [5, 1], [new, 1]])
-    assert waiting["wanted"].tolist() == [new]
+    assert waiting["missing_images"].tolist() == [new]
     np.testing.assert_array_equal(waiting["p"], before["p"])
     model = study.explore("model", labels=[[1, 0], [5, 1], [new, 1]])
-    assert model["wanted"].tolist() == [new]
+    assert model["missing_images"].tolist() == [new]
     assert not len(model["file"])
     after = ask(study, [[1, 0], [5, 1], [new, 1]])
     assert np.abs(after["p"] - before["p"]).max() > 0.01
@@ -222,7 +222,7 @@ def test_until_its_image_is_sent_the_session_stays_as_it_is(study: Study) -> Non
 def test_a_restored_worker_answers_alike_and_keeps_placed_patches(
     study: Study, prepared: Study
 ) -> None:
-    new = study.data.placed.at(0, np.array([55.0, 77.0]))
+    new = study.data.placed.patch_at(0, np.array([55.0, 77.0]))
     assert new is not None
     labels = [[1, 0], [5, 1], [new, 1], [EACH + 4, 0]]
     cold, warm = ask(study, labels), ask(prepared, labels)
@@ -230,7 +230,7 @@ def test_a_restored_worker_answers_alike_and_keeps_placed_patches(
         np.testing.assert_array_equal(cold[name], warm[name], err_msg=name)
     again = Study.restore(study.settings, *study.fitted(), CPU)
     assert again.active.rows == [1, 5, new, EACH + 4]
-    assert not len(again.explore("ask", labels=labels)["wanted"])
+    assert not len(again.explore("ask", labels=labels)["missing_images"])
     np.testing.assert_allclose(again.active.p, study.active.p, atol=1e-9)
 
 
